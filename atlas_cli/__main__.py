@@ -1,0 +1,5 @@
+"""`python -m atlas_cli` is `atlas`."""
+
+from .main import run
+
+run()

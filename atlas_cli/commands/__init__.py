@@ -1,0 +1,196 @@
+"""One noun a file: parse, call, return. A module is loaded when its command is called; COMMANDS lists them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from ..env import Env
+from ..errors import EXITS, AtlasError, Usage
+from ..outcome import Outcome
+from ..records import times
+
+COMMANDS: dict[str, str] = {
+    "init": "Create the store of this repository, or find the one that is there.",
+    "begin": "Read first: register a session and see where things stand.",
+    "end": "Write last: write the status, give back the leases, close the session.",
+    "show": "Show any record by its REF.",
+    "session": "Sessions: list them, show one.",
+    "status": "The status stream: where things stand.",
+    "artifact": "Handover documents: versioned, immutable, one name per topic.",
+    "lease": "Advisory leases: sign up for a resource before you use it.",
+    "decision": "The decision log: recommended, chosen, the stance, and why.",
+    "correct": "Put right a bad write by name, your own first of all.",
+    "who": "Who is on these paths: leases, sessions, commits of the last hours.",
+    "log": "What was written, by whom, in which order.",
+    "verify": "Judge the whole history by the rules that the writer used.",
+    "config": "The policy of the store.",
+    "doctor": "Look at the store's health; --fix repairs what can be repaired.",
+    "view": "Write this worktree's .atlas/ folder anew.",
+    "git": "Run git in the store's own repository.",
+    "tour": "The story of Atlas, told by its own commands in a throw-away folder.",
+}
+# Words that other tools would use, and what to say here.
+WRONG = {
+    "undo": "nothing is undone here: atlas correct REF --why … puts a record right by name",
+    "delete": "nothing is deleted here: atlas correct REF --retract --why … withdraws a record",
+    "remove": "nothing is removed here: atlas correct REF --retract --why … withdraws a record",
+    "rm": "nothing is removed here: atlas correct REF --retract --why … withdraws a record",
+    "edit": "a record is never edited: write the next one, or atlas correct REF --why …",
+    "lock": "a lease is advisory, and expires: atlas lease take RES --why …",
+    "unlock": "atlas lease release RES gives back what you hold; another's lease expires by itself",
+    "start": "atlas begin --goal …",
+    "stop": "atlas end",
+    "finish": "atlas end",
+    "publish": "recorded writes go to the remote by themselves, where there is one",
+    "write": "atlas status write, atlas artifact put, or atlas decision add",
+    "put": "atlas artifact put NAME FILE",
+    "take": "atlas lease take RES --why …",
+    "list": "say of what: atlas lease list, atlas artifact list, atlas decision list, atlas session list",
+}
+UsageError: Any = typer.BadParameter.__bases__[0]
+
+
+class Command(TyperCommand):
+    """A command whose usage error names everything that is missing or wrong at once."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        problems: list[str] = []
+        for param in self.params:
+            param.handle_parse_result = _collecting(param, problems)  # type: ignore[method-assign]
+        while True:
+            try:
+                rest = super().parse_args(ctx, list(args))
+                break
+            except UsageError as error:
+                unknown = getattr(error, "option_name", None)
+                problems.append(error.format_message().rstrip("."))
+                found = [arg for arg in args if unknown and arg.partition("=")[0] == unknown]
+                if type(error).__name__ != "NoSuchOption" or not found:
+                    rest = []
+                    break
+                args = [arg for arg in args if arg not in found]
+        if problems:
+            raise UsageError("; ".join(dict.fromkeys(problems)), ctx)
+        return rest
+
+
+def _collecting(param: Any, problems: list[str]) -> Callable[..., Any]:
+    handle = type(param).handle_parse_result
+
+    def collect(ctx: Any, opts: Any, args: list[str]) -> Any:
+        try:
+            return handle(param, ctx, opts, args)
+        except UsageError as error:
+            problems.append(error.format_message().rstrip("."))
+            ctx.params.setdefault(param.name, None)
+            return None, args
+
+    return collect
+
+
+class Noun(TyperGroup):
+    """A noun's verbs. Bare, it lists or shows (`bare`); `atlas NOUN NAME` is `atlas NOUN show NAME`."""
+
+    bare = "list"
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        first = args[0] if args else ""
+        if not first or (first.startswith("-") and first not in ("--help", "-h", "-")):
+            args = [self.bare, *args]
+        elif first not in self.commands and not first.startswith("-"):
+            near = difflib.get_close_matches(first, self.commands, 1, 0.75)
+            if first in WRONG:
+                raise Usage(f"there is no `atlas {ctx.info_name} {first}`", WRONG[first])
+            if near:
+                raise Usage(f"there is no `atlas {ctx.info_name} {first}`", f"did you mean atlas {ctx.info_name} {near[0]}?")
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+
+def noun(bare: str = "list") -> typer.Typer:
+    """A noun's app."""
+    cls = type("Noun", (Noun,), {"bare": bare})
+    return typer.Typer(cls=cls, add_completion=False, rich_markup_mode=None, no_args_is_help=False)
+
+
+def single() -> typer.Typer:
+    """The app of a protocol verb: one command."""
+    return typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+def verb(app: typer.Typer, name: str, example: str, *exits: int, **settings: Any) -> Callable[[Any], Any]:
+    """A command of an app, whose help ends with an example and the exit codes that it can give."""
+    codes = "\n".join(f"  {code:>3}  {EXITS[code][0]}" for code in (0, 1, 2, *exits))
+    epilog = f"\b\nExample:\n  {example.replace(chr(10), chr(10) + '  ')}\n\n\b\nExit codes:\n{codes}"
+    return app.command(name, cls=Command, epilog=epilog, **settings)
+
+
+def env_of(ctx: typer.Context) -> Env:
+    found = ctx.obj
+    assert isinstance(found, Env)
+    return found
+
+
+def parsed(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A parser for an option or argument: an AtlasError becomes part of the usage error."""
+
+    def checked(text: str) -> Any:
+        try:
+            return parse(text)
+        except AtlasError as error:
+            raise typer.BadParameter(f"{error.message} ({error.hint})" if error.hint else error.message) from None
+
+    checked.__name__ = "text"
+    return checked
+
+
+Why = Annotated[str, typer.Option("--why", help="The reason, in a few words.", metavar="TEXT")]
+For = Annotated[
+    int | None,
+    typer.Option("--for", parser=parsed(times.duration), metavar="DURATION", help="How long: 90m, 2h, 1h30m."),
+]
+
+
+def body(env: Env, text: str | None, file: str | None, dash: str | None = None) -> str | None:
+    """The text of a record from `-m TEXT`, `--file F` or `-` (standard input); None where none of these was given."""
+    given = [part for part in (text, file, dash) if part is not None]
+    if len(given) > 1:
+        raise Usage("a text comes from one place", "give one of -m TEXT, --file F and -")
+    if text is not None:
+        return text
+    if not given:
+        return None
+    data = read_bytes(env, given[0])
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise Usage(f"{given[0]}: not UTF-8 text at byte {error.start}", "bytes of any kind: atlas artifact put") from None
+
+
+def read_bytes(env: Env, name: str) -> bytes:
+    """The bytes of a file, or of standard input for `-`."""
+    import sys
+    from pathlib import Path
+
+    if name == "-":
+        return sys.stdin.buffer.read()
+    path = Path(env.options.directory, name)
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise Usage(f"there is no file {name}", "give the path of a file, or - for standard input") from None
+    except (OSError, ValueError) as error:
+        raise Usage(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def one(found: list[dict[str, Any]]) -> dict[str, Any]:
+    """The single record of a write."""
+    return found[0]
+
+
+__all__ = ["Outcome"]

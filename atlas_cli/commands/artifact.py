@@ -1,0 +1,202 @@
+"""`atlas artifact`: documents that are handed over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..env import Env
+from ..errors import Damaged, Refused, Usage
+from ..outcome import Block, Frame, Outcome, Raw, Table, listing
+from ..records import artifact, names, times
+from ..records.text import Record
+from . import env_of, noun, one, parsed, read_bytes, verb
+from .status import compared
+
+app = noun()
+SHOWN = 16 * 1024  # bytes of a body that `show` prints
+Name = Annotated[str, typer.Argument(metavar="NAME", parser=parsed(lambda text: names.name(text, "artifact")))]
+Version = Annotated[str, typer.Argument(metavar="NAME[@N]")]
+
+
+@verb(app, "put", "atlas artifact put schema schema.sql --title 'tables for v2'", 3, 5, 6, 7)
+def put(
+    ctx: typer.Context, name: Name,
+    file: Annotated[str, typer.Argument(metavar="[FILE|-]", help="A file, or - for standard input.")] = "-",
+    type_: Annotated[str | None, typer.Option("--type", metavar="EXT", help="Default: the file's extension.")] = None,
+    base: Annotated[int | None, typer.Option("--base", metavar="N", min=1, help="The version you have read.")] = None,
+    title: Annotated[str | None, typer.Option("--title", metavar="T", help="What it is, on one line.")] = None,
+    caveat: Annotated[str | None, typer.Option("--caveat", metavar="T", help="Shown wherever it is shown.")] = None,
+    relies_on: Annotated[list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")] = None,
+    same_topic: Annotated[bool, typer.Option("--same-topic", help="It is the same topic, however different.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="A new name is meant.")] = False,
+) -> Outcome:  # fmt: skip
+    """Put a version: immutable, any bytes. One name per topic; a new version supersedes the last, and all are kept.
+
+    If another session put one since you read it, it stops (3) with a merged draft."""
+    env = env_of(ctx)
+    me = env.session()
+    data = read_bytes(env, file)
+    env.guard(data, title or "", caveat or "")
+    ext = artifact.extension(type_, "" if file == "-" else Path(file).name, data)
+    wish = artifact.Wish(data, ext, names.say(title, "--title", 200) if title else None,
+                         names.say(caveat, "--caveat") if caveat else None,
+                         tuple(env.exact(target) for target in relies_on or ()), same_topic)  # fmt: skip
+    if base is not None:
+        env.read("artifact", name, base, artifact.find(env.snapshot, name, base), claimed=True)
+    written = env.write(
+        lambda tree, who: artifact.put(
+            tree, who, name, wish, base if base is not None else env.seen(tree, me, "artifact", name)
+        ),
+        me,
+    )
+    record = one(env.records(written))
+    if not written.replayed:
+        env.read("artifact", name, record["number"], artifact.place(name, record["number"]))
+    line = f"{record['ref']} put: {record['size']:,} bytes, {record['ext']}, SHA-256 {record['sha256'][:12]}"
+    return Outcome(record, (line,), (), published=False)
+
+
+@verb(app, "show", "atlas artifact show schema@3", 7)
+def show(
+    ctx: typer.Context, version: Version,
+    withdrawn: Annotated[bool, typer.Option("--withdrawn", help="Also what was retracted.")] = False,
+) -> Outcome:  # fmt: skip
+    """Read a version (default: the newest), framed; up to 16 KB of text. Shown is read: it leaves a receipt."""
+    env = env_of(ctx)
+    ref = names.versioned(version, "artifact")
+    record = artifact.get(env.snapshot, ref.id, ref.number or artifact.newest(env.snapshot, ref.id))
+    blocks, data = shown(env, record, withdrawn)
+    return Outcome(data, tuple(blocks))
+
+
+def shown(env: Env, record: Record, withdrawn: bool) -> tuple[list[Block], dict[str, Any]]:
+    """A version in its frame, and as data; a retracted body is withheld."""
+    ref = artifact.ref("", record)
+    body = artifact.body(env.snapshot, record)
+    last = artifact.newest(env.snapshot, record["name"])
+    held = env.retracted(ref) and not withdrawn
+    head = f"{ref} by {record['session']}, {times.ago(times.moment(record['at']), env.now())}"
+    head += f", superseded by {last}" if record["number"] < last else ""
+    text = body.decode()[:SHOWN] if artifact.is_text(body) else f"({len(body):,} bytes that are no text; atlas artifact get)"
+    if held:
+        text = "(retracted; --withdrawn shows it)"
+    elif len(body) > SHOWN and artifact.is_text(body):
+        text += f"\n({len(body):,} bytes; the rest: atlas artifact get {record['name']}@{record['number']} -o FILE)"
+    if not held:
+        env.read("artifact", record["name"], record["number"], artifact.place(record["name"], record["number"]))
+    full = {"ref": ref, "id": f"{record['name']}@{record['number']}", "version": record["number"], **record}
+    data = {**full, "body": None if held else text, "superseded_by": last if record["number"] < last else None,
+            "corrections": env.corrections(ref)}  # fmt: skip
+    about = [f"title: {record['title']}"] if record.get("title") else []
+    about += [f"relies on: {', '.join(record['relies_on'])}"] if record.get("relies_on") else []
+    return [Frame(head, text), *about, *(f"! {line}" for line in env.warnings(full))], data
+
+
+@verb(app, "get", "atlas artifact get schema@3 -o schema.sql", 6, 7)
+def get(
+    ctx: typer.Context, version: Version,
+    out: Annotated[str, typer.Option("-o", metavar="F|-", help="Where to; - is standard output.")] = "-",
+    withdrawn: Annotated[bool, typer.Option("--withdrawn", help="Also what was retracted.")] = False,
+) -> Outcome:  # fmt: skip
+    """The bytes of a version, exactly as they were put. Leaves a receipt."""
+    env = env_of(ctx)
+    ref = names.versioned(version, "artifact")
+    record = artifact.get(env.snapshot, ref.id, ref.number or artifact.newest(env.snapshot, ref.id))
+    exact = artifact.ref("", record)
+    if env.retracted(exact) and not withdrawn:
+        why = "; ".join(env.warnings({"ref": exact}))
+        raise Refused(f"{exact} was {why}", "ask for another version; --withdrawn gives it all the same",
+                      code="retracted")  # fmt: skip
+    data = artifact.body(env.snapshot, record)
+    env.read("artifact", record["name"], record["number"], artifact.place(record["name"], record["number"]))
+    env.notices += env.warnings({"ref": exact, **record})
+    full: dict[str, Any] = {"ref": exact, "id": exact.partition(":")[2], "version": record["number"], **record}
+    if out != "-":
+        _save(Path(env.options.directory, out), data)
+        return Outcome({**full, "file": out}, (f"{exact} written to {out}: {len(data):,} bytes",))
+    if env.options.json:
+        return Outcome({**full, **_inline(data)})
+    return Outcome(full, (Raw(data),))
+
+
+def _save(path: Path, data: bytes) -> None:
+    """The bytes at a path, complete or not at all."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_bytes(data)
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise Usage(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _inline(data: bytes) -> dict[str, str]:
+    import base64
+
+    return {"body": data.decode()} if artifact.is_text(data) else {"body_base64": base64.b64encode(data).decode()}
+
+
+@verb(app, "list", "atlas artifact list --new")
+def list_(
+    ctx: typer.Context, new: Annotated[bool, typer.Option("--new", help="Every version that you have not read.")] = False
+) -> Outcome:
+    """The names and their newest versions; --new: what you have not opened yet."""
+    env = env_of(ctx)
+    if new:
+        items = env.new_to(env.here())
+    else:
+        items = [_newest(env, name) for name in env.snapshot.names(artifact.FOLDER)]
+    now = env.now()
+    rows = tuple(
+        (item["ref"], item["ext"], f"{item['size']:,}", times.ago(times.moment(item["at"]), now), item["session"],
+         "; ".join(filter(None, [item.get("title"), "RETRACTED" if env.retracted(item["ref"]) else ""])) or "-")
+        for item in items if item.get("ref")
+    )  # fmt: skip
+    table = Table(("ARTIFACT", "TYPE", "BYTES", "WHEN", "BY", "TITLE"), rows, "nothing new" if new else "nothing was put")
+    return Outcome(listing(items), (table,), ("what was handed over without `atlas artifact put` is not in it",))
+
+
+def _newest(env: Env, name: str) -> dict[str, Any]:
+    number = artifact.newest(env.snapshot, name)
+    try:
+        record = artifact.get(env.snapshot, name, number)
+    except Damaged as error:
+        env.notices.append(error.message)
+        return {"ref": None, "name": name, "number": number, "damage": error.message}
+    return {"ref": artifact.ref("", record), "id": f"{name}@{number}", "version": number, **record}
+
+
+@verb(app, "log", "atlas artifact log schema", 7)
+def log(ctx: typer.Context, name: Name) -> Outcome:
+    """The versions of a name, newest first."""
+    env = env_of(ctx)
+    artifact.find(env.snapshot, name)
+    last = artifact.newest(env.snapshot, name)
+    found = [artifact.get(env.snapshot, name, number) for number in range(last, 0, -1)]
+    items = [{"ref": artifact.ref("", record), **record} for record in found]
+    rows = tuple(
+        (item["ref"], item["ext"], f"{item['size']:,}", item["at"], item["session"], item.get("title", "-")) for item in items
+    )
+    return Outcome(listing(items), (Table(("ARTIFACT", "TYPE", "BYTES", "AT", "BY", "TITLE"), rows),))
+
+
+@verb(app, "diff", "atlas artifact diff schema 2 3", 6, 7)
+def diff(
+    ctx: typer.Context, name: Name,
+    old: Annotated[int | None, typer.Argument(metavar="[N]", min=1)] = None,
+    new: Annotated[int | None, typer.Argument(metavar="[M]", min=1)] = None,
+) -> Outcome:  # fmt: skip
+    """What changed between two versions (default: the last two)."""
+    env = env_of(ctx)
+    to = new or artifact.newest(env.snapshot, name)
+    since = old or to - 1
+    texts = []
+    for number in (since, to):
+        data = artifact.body(env.snapshot, artifact.get(env.snapshot, name, number)) if number else b""
+        if not artifact.is_text(data):
+            raise Refused(f"artifact:{name}@{number} is no text", f"atlas artifact get {name}@{number} -o FILE")
+        texts.append(data.decode())
+    return compared(texts[0], texts[1], f"artifact:{name}@{since}", f"artifact:{name}@{to}")

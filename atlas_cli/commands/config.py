@@ -1,0 +1,76 @@
+"""`atlas config`: the policy of the store."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import Failed, NotFound, Usage
+from ..outcome import Outcome, Table
+from ..records import policy
+from . import env_of, noun, one, verb
+
+app = noun("show")
+
+
+@verb(app, "show", "atlas config", 7)
+def show(ctx: typer.Context) -> Outcome:
+    """The policy in force: each key, its value, what it is."""
+    env = env_of(ctx)
+    rows = tuple((key, json.dumps(env.policy[key]), what) for key, (_, what) in policy.KEYS.items())
+    return Outcome(env.policy, (f"store: {env.policy['store']}", Table(("KEY", "VALUE", "WHAT"), rows)))
+
+
+@verb(app, "get", "atlas config get status_words", 7)
+def get(ctx: typer.Context, key: Annotated[str, typer.Argument(metavar="KEY")]) -> Outcome:
+    """The value of one key."""
+    env = env_of(ctx)
+    if key not in env.policy:
+        raise NotFound(f"there is no key {key[:80]!r} in the policy", f"the keys are {', '.join(policy.KEYS)}")
+    value = env.policy[key]
+    return Outcome({"key": key, "value": value}, (value if isinstance(value, str) else json.dumps(value),))
+
+
+@verb(app, "set", "atlas config set status_words 300", 5, 6, 7)
+def set_(
+    ctx: typer.Context, key: Annotated[str, typer.Argument(metavar="KEY")],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="JSON, or a bare word.")],
+) -> Outcome:  # fmt: skip
+    """Set one key for everybody; comments in the file survive."""
+    env = env_of(ctx)
+    parsed: Any
+    try:
+        parsed = json.loads(value)
+    except (ValueError, RecursionError):
+        parsed = value
+    written = env.write(lambda tree, who: policy.put(tree, who, key, parsed), env.session())
+    return Outcome(one(env.records(written)), (f"{key} is now {json.dumps(parsed)}",), (), published=False)
+
+
+@verb(app, "edit", "atlas config edit", 5, 6, 7)
+def edit(ctx: typer.Context) -> Outcome:
+    """Edit the policy in your editor (on a terminal only)."""
+    env = env_of(ctx)
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise Usage("an editor needs a terminal", "atlas config set KEY VALUE")
+    me = env.session()
+    before = env.snapshot.read(policy.FOLDER) or b""
+    words = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+    with tempfile.TemporaryDirectory(prefix="atlas-") as folder:
+        file = Path(folder, policy.FOLDER)
+        file.write_bytes(before)
+        if subprocess.call([*words, str(file)]):
+            raise Failed(f"{words[0]} failed; the policy stays as it was")
+        after = file.read_bytes()
+    if after == before:
+        return Outcome(env.policy, ("nothing was changed",))
+    written = env.write(lambda tree, who: policy.replace(tree, who, after), me)
+    return Outcome(one(env.records(written)), ("the policy was changed",), (), published=False)

@@ -1,0 +1,84 @@
+"""`atlas decision`: what was recommended, what was chosen, and why the two stand where they do."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from ..env import Env
+from ..errors import Usage
+from ..outcome import Block, Frame, Outcome, Table, listing
+from ..records import decision, names, times
+from ..records.text import Record
+from . import Why, env_of, noun, one, parsed, verb
+
+app = noun()
+
+
+def _stance(text: str) -> str:
+    if text not in decision.STANCES:
+        raise Usage(f"a stance is {', '.join(decision.STANCES[:2])} or {decision.STANCES[2]}, not {text[:40]!r}")
+    return text
+
+
+@verb(app, "add", "atlas decision add --title 'storage' --recommended sqlite --chosen files --stance disagreed "
+      "--why 'no server allowed there'", 3, 5, 6, 7)  # fmt: skip
+def add(
+    ctx: typer.Context,
+    title: Annotated[str, typer.Option("--title", metavar="T", help="What was to be decided.")],
+    recommended: Annotated[str, typer.Option("--recommended", metavar="R", help="What was recommended.")],
+    chosen: Annotated[str, typer.Option("--chosen", metavar="C", help="What was chosen.")],
+    stance: Annotated[str, typer.Option("--stance", metavar="agreed|disagreed|timeout", parser=parsed(_stance),
+                                        help="Given, never worked out from the two.")],
+    why: Why,
+    on: Annotated[list[str] | None, typer.Option("--on", metavar="REF", help="A record that it is about.")] = None,
+    chosen_by: Annotated[str | None, typer.Option("--chosen-by", metavar="N", help="Who chose (a claim).")] = None,
+    recommended_by: Annotated[str | None, typer.Option("--recommended-by", metavar="N", help="A claim.")] = None,
+) -> Outcome:  # fmt: skip
+    """Add to the decision log. Append-only; the stance is stored as given, since comparing the pair tells whether
+    they match and never why."""
+    env = env_of(ctx)
+    me = env.session()
+    env.guard(title, recommended, chosen, why)
+    fields: dict[str, Any] = {
+        "title": names.say(title, "--title", 200), "recommended": names.say(recommended, "--recommended", 1000),
+        "chosen": names.say(chosen, "--chosen", 1000), "stance": stance, "why": names.say(why, "--why", 8000),
+        "about": [env.exact(target) for target in on or ()],
+        "chosen_by": names.say(chosen_by, "--chosen-by", 100) if chosen_by else None,
+        "recommended_by": names.say(recommended_by, "--recommended-by", 100) if recommended_by else None,
+    }  # fmt: skip
+    written = env.write(lambda tree, who: decision.add(tree, who, **fields), me)
+    record = one(env.records(written))
+    return Outcome(record, (f"{record['ref']} logged ({record['stance']})",), (), published=False)
+
+
+@verb(app, "list", "atlas decision list -n 5")
+def list_(ctx: typer.Context, count: Annotated[int, typer.Option("-n", min=1)] = 20) -> Outcome:
+    """The decisions, newest first."""
+    env = env_of(ctx)
+    items = [{"ref": decision.ref(path, record), **record} for path, record in env.index.newest(decision.FOLDER, count)]
+    total = env.index.count(decision.FOLDER)
+    rows = tuple((item["id"], item["stance"], item["chosen"], item["title"]) for item in items)
+    table = Table(("DECISION", "STANCE", "CHOSEN", "TITLE"), rows, "nothing was decided here")
+    more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
+    return Outcome(listing(items, total), (table, *more), (decision.BLIND,))
+
+
+@verb(app, "show", "atlas decision show 2026-11-29-storage", 7)
+def show(ctx: typer.Context, wanted: Annotated[str, typer.Argument(metavar="ID")]) -> Outcome:
+    """One decision, whole."""
+    env = env_of(ctx)
+    _, record = env.resolve(names.Ref("decision", wanted))
+    return Outcome({**record, "corrections": env.corrections(record["ref"])}, tuple(shown(env, record)))
+
+
+def shown(env: Env, record: Record) -> list[Block]:
+    by = f" (by {record['chosen_by']}, as claimed)" if record.get("chosen_by") else ""
+    by_whom = f" (by {record['recommended_by']}, as claimed)" if record.get("recommended_by") else ""
+    lines = [f"title: {record['title']}", f"recommended: {record['recommended']}{by_whom}", f"chosen: {record['chosen']}{by}",
+             f"stance: {record['stance']}", f"why: {record['why']}"]  # fmt: skip
+    lines += [f"about: {', '.join(record['about'])}"] if record.get("about") else []
+    age = times.ago(times.moment(record["at"]), env.now())
+    return [Frame(f"{record['ref']} by {record['session']}, {age}", "\n".join(lines)),
+            *(f"! {line}" for line in env.warnings(record))]  # fmt: skip

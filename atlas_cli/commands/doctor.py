@@ -1,0 +1,55 @@
+"""`atlas doctor`: the store's health."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from ..env import Env
+from ..errors import AtlasError, Damaged
+from ..outcome import Outcome, Table
+from . import begin, env_of, single, verb
+
+app = single()
+
+
+@verb(app, "doctor", "atlas doctor", 7)
+def doctor(
+    ctx: typer.Context, fix: Annotated[bool, typer.Option("--fix", help="Repair what can be repaired.")] = False
+) -> Outcome:
+    """Look at the store: git, disk, locks, objects, branch, records. Exit 1 if something is wrong.
+
+    --fix puts stale locks and emptied objects aside, takes the last whole head where the branch is broken, and
+    appends repairs that restore exactly what a violating commit had changed. Nothing is ever rewritten."""
+    env = env_of(ctx)
+    items: list[dict[str, Any]] = env.health(fix)
+    if not any(item["state"] == "bad" for item in items):
+        items += _records(env, fix)
+    bad = [item for item in items if item["state"] == "bad"]
+    rows = tuple((item["what"], item["state"], item["text"]) for item in items)
+    if bad:
+        raise Damaged(
+            f"{len(bad)} of {len(items)} looks found damage: " + "; ".join(f"{i['what']}: {i['text']}" for i in bad),
+            "what is left needs a person: atlas git fsck" if fix else "atlas doctor --fix repairs what can be repaired",
+            details={"checks": items},
+        )
+    return Outcome({"checks": items}, (Table(("LOOK", "STATE", "WHAT"), rows),), ("health is form, not truth",))
+
+
+def _records(env: Env, fix: bool) -> list[dict[str, Any]]:
+    try:
+        report = env.audit(False)
+        damaged = env.index.damaged()
+    except AtlasError as error:
+        return [{"what": "records", "state": "bad", "text": error.message}]
+    if not report.open and not damaged:
+        return [{"what": "records", "state": "ok", "text": "no violation, and every record parses"}]
+    text = [f"{f.commit[:12]} {f.violation.path}: {f.violation.rule}: {f.violation.text}" for f in report.open]
+    text += [damage for _, damage in damaged]
+    if not fix:
+        return [{"what": "records", "state": "bad", "text": "; ".join(text)}]
+    me = env.here() or begin.register(env, goal="repair the store", kind="run")
+    done, left = env.repair(me)
+    items = [{"what": "records", "state": "fixed", "text": line} for line in done]
+    return items + [{"what": "records", "state": "bad", "text": line} for line in left]

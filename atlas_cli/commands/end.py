@@ -1,0 +1,98 @@
+"""`atlas end`: write last. Writes the status, gives back the leases, closes the session: one transaction."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..env import Env
+from ..errors import Protocol, Usage
+from ..outcome import Outcome
+from ..records import lease, names, session, status
+from ..records.case import Change, Writer
+from ..records.text import Record
+from ..records.tree import Tree
+from . import body, env_of, single, verb
+
+app = single()
+
+
+@verb(app, "end", "atlas end - <<'EOF'\nDone: the parser. Open: the cache. Next: measure it.\nEOF", 3, 5, 6, 7)
+def end(
+    ctx: typer.Context,
+    dash: Annotated[str | None, typer.Argument(metavar="[-]", help="The text from standard input.")] = None,
+    text: Annotated[str | None, typer.Option("-m", metavar="TEXT", help="What the next one must know.")] = None,
+    file: Annotated[str | None, typer.Option("--file", metavar="F", help="A file that holds it.")] = None,
+    unchanged: Annotated[str | None, typer.Option("--unchanged", metavar="WHY", help="The status holds, and why.")] = None,
+    stream: Annotated[str, typer.Option("--stream", metavar="S", help="Which status stream.")] = "main",
+    section: Annotated[str | None, typer.Option("--section", metavar="H", help="Default: your goal.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="The text is the whole new entry.")] = False,
+    keep: Annotated[list[str] | None, typer.Option("--keep", metavar="RES", help="A lease to be kept.")] = None,
+) -> Outcome:
+    """Write last: your text becomes the section under your goal in the status (--replace: the whole entry), your
+    leases are given back, your session is closed.
+
+    Without a text it succeeds if you wrote the status after your last work, or did nothing; else it stops (5)."""
+    env = env_of(ctx)
+    if dash not in (None, "-"):
+        raise Usage(f"{dash[:40]!r} stands where - would read standard input", "give the text with -m TEXT")
+    if section and replace:
+        raise Usage("--section and --replace say different things", "give one of them")
+    me = env.session()
+    given = body(env, text, file, dash)
+    if given is not None and unchanged is not None:
+        raise Usage("a text, or --unchanged, but not both")
+    env.guard(given or "", unchanged or "")
+    names.name(stream, "stream")
+    kept = [names.resource(one, env.place.prefix) for one in keep or []]
+    wish = _wish(env, me, given, unchanged, section, replace)
+    done = env.write(lambda tree, who: _close(env, tree, who, me, wish, stream, kept), me)
+    env.ended(me["id"])
+    records = env.records(done)
+    entry = next((one for one in records if one["ref"].startswith("status:")), None)
+    back = [one["resource"] for one in records if one["ref"].startswith("lease:")]
+    lines = [f"{entry['ref']} written"] if entry else []
+    lines += [f"given back: {', '.join(back)}"] if back else []
+    lines += [f"{me['id']} has ended"]
+    closed = next(one for one in records if one["ref"].startswith("session:"))
+    return Outcome({**closed, "status": entry, "released": back}, tuple(lines), (), published=False)
+
+
+def _wish(
+    env: Env, me: Record, given: str | None, unchanged: str | None, section: str | None, replace: bool
+) -> status.Wish | None:
+    """What is to be written; None where nothing need be."""
+    if unchanged is not None:
+        return status.Wish(unchanged=names.say(unchanged, "--unchanged"))
+    if given is None:
+        if not env.index.closed(me["id"]):
+            raise Protocol(
+                "this session has written, and not the status after it: for the next one it has not happened",
+                "write last: atlas end -m 'two to five lines: done, open, what the next one must know', "
+                "or atlas end --unchanged 'why'",
+                code="write_last",
+            )
+        return None
+    heading = None if replace else (section or me.get("goal") or me["actor"])
+    return status.Wish(given, section=heading, replace=replace)
+
+
+def _close(
+    env: Env, tree: Tree, who: Writer, me: Record, wish: status.Wish | None, stream: str, kept: list[str]
+) -> Change:
+    """Status, leases and session in one change."""
+    files: dict[str, bytes | None] = {}
+    bases: tuple[str, ...] = ()
+    if wish is not None:
+        entry = status.write(tree, who, stream, wish, env.seen(tree, me, "status", stream))
+        files |= entry.files
+        bases = entry.bases
+    held = [
+        row["resource"] for _, row in tree.live(lease.FOLDER, who.at)
+        if row["holder"] == who.session and row["resource"] not in kept and not row.get("run")
+    ]  # fmt: skip
+    if held:
+        files |= lease.release(tree, who, held).files
+    files |= session.end(tree, who).files
+    return Change(f"session: end ({who.session})", files, bases)

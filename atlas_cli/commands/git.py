@@ -1,0 +1,28 @@
+"""`atlas git ARGS…`: git in the store's own repository."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Annotated
+
+import typer
+
+from ..errors import Usage
+from ..outcome import Outcome
+from . import env_of, single, verb
+
+app = single()
+
+
+@verb(app, "git", "atlas git log --oneline -5", 7,
+      context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []})  # fmt: skip
+def git(ctx: typer.Context, args: Annotated[list[str] | None, typer.Argument(metavar="ARGS…")] = None) -> Outcome:
+    """Run git in the store's own repository (a bare one, branch `atlas`); returns git's exit code.
+
+    What you write there by hand is judged like any other commit: atlas verify."""
+    env = env_of(ctx)
+    if env.options.json:
+        raise Usage("git prints its own output: --json has no place here", "atlas log --json")
+    argv = ["git", f"--git-dir={env.store.home / 'store.git'}", *(args or ["log", "--oneline", "-20"])]
+    code = subprocess.call(argv, env=env.store.git.env)
+    return Outcome(None, exit=128 - code if code < 0 else code)

@@ -1,0 +1,183 @@
+"""`atlas lease`: sign up for a resource before you use it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from typing import Annotated, Any
+
+import typer
+
+from ..env import Env
+from ..errors import AtlasError, Failed, Held, Protocol, Refused, Usage
+from ..outcome import Outcome, Table, listing
+from ..records import lease, names, policy, session, times
+from ..records.text import Record
+from . import For, Why, begin, env_of, noun, one, verb
+
+app = noun()
+Resources = Annotated[list[str], typer.Argument(metavar="RES…", help="gpu0, path:src/x.py, glob:**/*.sql, repo:run")]
+Any_ = Annotated[bool, typer.Option("--any", help="The first of them that is free.")]
+
+
+def _resources(env: Env, given: list[str]) -> list[str]:
+    found = [names.resource(text, env.place.prefix) for text in given]
+    return list(dict.fromkeys(found))
+
+
+def _answer(env: Env, items: list[dict[str, Any]], done: str) -> Outcome:
+    now = env.now()
+    lines = [f"{done} {item['resource']} until {item['expires']} ({times.span(lease.left(item, now))} to count on), "
+             f"token {item['token']}" if "released" not in item else f"{done} {item['resource']}"
+             for item in items]  # fmt: skip
+    data = {**one(items), "seconds_left": lease.left(one(items), now)} if len(items) == 1 else listing(items)
+    return Outcome(data, tuple(lines), lease.limits(env.policy), published=False)
+
+
+@verb(app, "take", 'atlas lease take gpu0 --why "training run 12" --for 90m', 3, 4, 5, 6)
+def take(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, any_of: Any_ = False) -> Outcome:
+    """Take a lease: all of the resources or none (--any: the first free one). Taking what one holds renews it.
+
+    A lease is advisory and expires by itself. Paths are relative to where you are and overlap as folders do."""
+    env = env_of(ctx)
+    wanted, reason = _resources(env, resources), names.say(why, "--why")
+    env.guard(reason)
+    written = env.write(lambda tree, me: lease.take(tree, me, wanted, reason, for_, any_of), env.session())
+    return _answer(env, env.records(written), "you hold")
+
+
+@verb(app, "renew", "atlas lease renew gpu0 --for 1h", 3, 4, 5, 6)
+def renew(ctx: typer.Context, resources: Resources, for_: For = None) -> Outcome:
+    """Hold it for another stretch of time, from now on."""
+    env = env_of(ctx)
+    wanted = _resources(env, resources)
+    written = env.write(lambda tree, me: lease.renew(tree, me, wanted, for_), env.session())
+    return _answer(env, env.records(written), "you hold")
+
+
+@verb(app, "release", "atlas lease release gpu0", 3, 4, 5, 6)
+def release(ctx: typer.Context, resources: Resources) -> Outcome:
+    """Give it back."""
+    env = env_of(ctx)
+    wanted = _resources(env, resources)
+    written = env.write(lambda tree, me: lease.release(tree, me, wanted), env.session())
+    return _answer(env, env.records(written), "given back:")
+
+
+def _state(record: dict[str, Any], now: int) -> str:
+    return "held" if lease.holds(record, now) else ("released" if "released" in record else "expired")
+
+
+def _row(record: dict[str, Any], now: int) -> dict[str, Any]:
+    rest = max(0, (lease.until(record) or 0) - now) if lease.holds(record, now) else 0
+    shown = {"ref": f"lease:{record['resource']}", "id": record["resource"], **record}
+    return {**shown, "state": _state(record, now), "seconds_left": rest}
+
+
+@verb(app, "show", "atlas lease show gpu0", 7)
+def show(ctx: typer.Context, resource: Annotated[str, typer.Argument(metavar="RES")]) -> Outcome:
+    """Who holds a resource, why, and how long still."""
+    env = env_of(ctx)
+    wanted, now = names.resource(resource, env.place.prefix), env.now()
+    data, _ = env.good(lease.find(env.snapshot, wanted))
+    item = _row(lease.parse(lease.place(wanted), data), now)
+    held = item["state"] == "held"
+    line = f"{wanted}: held by {item['holder']} for {times.span(item['seconds_left'])} more (until {item['expires']})"
+    ended = item.get("released", item["expires"])
+    shown = [line if held else f"{wanted}: {item['state']} since {ended}; last held by {item['holder']}"]
+    return Outcome(item, (*shown, f"why: {item['why']}", f"token: {item['token']}"), lease.limits(env.policy))
+
+
+@verb(app, "list", "atlas lease list")
+def list_(
+    ctx: typer.Context, all_: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False
+) -> Outcome:
+    """What is held now, by whom and why."""
+    env = env_of(ctx)
+    now, index = env.now(), env.index
+    found = [row["data"] for row in index.rows(lease.FOLDER) if row["data"]] if all_ else [
+        record for _, record in index.live(lease.FOLDER, now)
+    ]  # fmt: skip
+    items = [_row(record, now) for record in found]
+    for path, damage in index.damaged():
+        if path.startswith(lease.FOLDER + "/"):
+            items.append({"ref": None, "path": path, "state": "damaged", "damage": damage})
+            env.notices.append(f"{damage}: atlas doctor --fix restores its last good state")
+    rows = [
+        (r["resource"], r["state"], r["holder"], times.span(r["seconds_left"]) if r["seconds_left"] else "-", r["why"])
+        for r in items if r["ref"]
+    ]  # fmt: skip
+    table = Table(("RESOURCE", "STATE", "HOLDER", "LEFT", "WHY"), tuple(rows), "nothing is held")
+    return Outcome(listing(items), (table,), (lease.BLIND, *lease.limits(env.policy)))
+
+
+@verb(app, "run", 'atlas lease run gpu0 --why "nightly" -- make train', 3, 4, 5, 6)
+def run(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, any_of: Any_ = False) -> Outcome:
+    """Run a command (behind `--`) under a lease, renewed at half-time while it runs; returns the command's code.
+
+    If the lease is lost the command is told to stop (SIGTERM). Outside a session one of class `run` is begun."""
+    env = env_of(ctx)
+    if not env.options.tail:
+        raise Usage("there is no command to run", "give it behind --: atlas lease run RES --why … -- CMD …")
+    wanted, reason = _resources(env, resources), names.say(why, "--why")
+    env.guard(reason)
+    own = env.here()
+    me = own or begin.register(env, goal=reason, kind="run")
+    try:
+        written = env.write(lambda tree, who: lease.take(tree, who, wanted, reason, for_, any_of, run=True), me)
+        held = [record["resource"] for record in env.records(written)]
+        code, lost = _under_lease(env, me, held, for_ or policy.seconds(env.policy, "lease_default"))
+        if lost is None:
+            _give_back(env, me, held)
+    finally:
+        if own is None:
+            env.write(session.end, me)
+    data = {"resources": held, "exit": code, "lost": lost.message if lost else None}
+    if lost:
+        raise Held(f"the lease was lost while the command ran: {lost.message}", "the command was told to stop",
+                   code="lost", details=data)  # fmt: skip
+    return Outcome(data, (), (), published=False, exit=code)
+
+
+def _under_lease(env: Env, me: Record, held: list[str], seconds: int) -> tuple[int, AtlasError | None]:
+    """The command's exit code (128 + N for signal N), and how the lease was lost, if it was."""
+    words = list(env.options.tail)
+    # One envelope on stdout: with --json the command's own output goes to stderr.
+    out = sys.stderr if env.options.json else None
+    try:
+        child = subprocess.Popen(words, stdout=out, cwd=env.options.directory)
+    except OSError as error:
+        _give_back(env, me, held)
+        raise Failed(f"{words[0]} could not be started: {error.strerror}", "the lease was given back") from None
+    for name in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(name, lambda number, _: child.send_signal(number))
+    due = time.monotonic() + seconds / 2
+    while True:
+        try:
+            code = child.wait(max(0.05, due - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            try:
+                env.write(lambda tree, who: lease.renew(tree, who, held, seconds), me)
+            except (Held, Refused, Protocol) as stop:
+                child.terminate()
+                return _code(child.wait()), stop
+            except AtlasError as error:  # busy or broken: try again well before it expires
+                sys.stderr.write(f"atlas: the lease could not be renewed yet: {error.message}\n")
+                due = time.monotonic() + min(30.0, seconds / 8)
+                continue
+            due = time.monotonic() + seconds / 2
+        else:
+            return _code(code), None
+
+
+def _code(code: int) -> int:
+    return 128 - code if code < 0 else code
+
+
+def _give_back(env: Env, me: Record, held: list[str]) -> None:
+    try:
+        env.write(lambda tree, who: lease.release(tree, who, held), me)
+    except (Held, Refused, Protocol) as stop:
+        env.notices.append(f"the lease was over before the command was: {stop.message}")

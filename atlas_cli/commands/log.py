@@ -1,0 +1,75 @@
+"""`atlas log`: what was written, by whom, in which order; and whether an operation arrived."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from ..env import Env
+from ..errors import NotFound, Usage
+from ..outcome import Outcome, Table, listing
+from ..records import artifact, lease, message, names, session, status, times
+from . import env_of, single, verb
+
+app = single()
+
+
+@verb(app, "log", "atlas log --kind lease -n 5", 7)
+def log(
+    ctx: typer.Context,
+    what: Annotated[str | None, typer.Argument(metavar="REF|OPERATION", help="A record, or an operation id.")] = None,
+    kind: Annotated[str | None, typer.Option("--kind", metavar="K", help="Only of this kind.")] = None,
+    by: Annotated[str | None, typer.Option("--session", metavar="S", help="Only by this session.")] = None,
+    since: Annotated[str | None, typer.Option("--since", metavar="T", help="18:00, 12h, 2026-11-29.")] = None,
+    collisions: Annotated[bool, typer.Option("--collisions", help="Only stops, and what came of them.")] = False,
+    count: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 20,
+) -> Outcome:
+    """What was written, newest first. A commit is one transaction; its order is the only order there is."""
+    env = env_of(ctx)
+    index, now = env.index, env.now()
+    after = None
+    if since is not None and (after := times.since(since, now)) is None:
+        raise Usage(f"--since {since!r} is no time", "write it like 18:00, 12h or 2026-11-29")
+    path = operation = None
+    if what is not None and ":" in what:
+        path = _path(env, names.ref(what))
+    elif what is not None:
+        operation = what
+    commits, total = index.commits(
+        10_000 if collisions else count, session=by, kind=kind, path=path, operation=operation, since=after
+    )
+    if operation is not None and not commits:
+        raise NotFound(f"the operation {operation} is not in this store", "it was never written: it is safe to try again")
+    items = [_item(env, row) for row in commits]
+    if collisions:
+        items = [item for item in items if item["stops"]]
+        total, items = len(items), items[:count]
+    rows = tuple(
+        (item["commit"][:12], times.ago(times.moment(item["at"]), now) if item["at"] else "-", item["subject"],
+         "; ".join(item["stops"]) if collisions else item["by"])
+        for item in items
+    )  # fmt: skip
+    table = Table(("COMMIT", "WHEN", "WHAT", "STOPS BEFORE IT" if collisions else "BY"), rows, "nothing was written")
+    more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
+    return Outcome(listing(items, total), (table, *more), ("known to this clone only",))
+
+
+def _item(env: Env, row: dict[str, Any]) -> dict[str, Any]:
+    found = env.store.git.object(row["oid"])
+    parsed = message.parse(found[2].decode(errors="replace").partition("\n\n")[2]) if found else message.Message("")
+    return {
+        "commit": row["oid"], "at": times.rfc3339(row["at"]) if row["at"] else None, "subject": row["subject"],
+        "session": row["session"], "operation": row["operation"], "paths": row["paths"].split("\n"),
+        "bases": list(parsed.bases), "stops": list(parsed.stops),
+        "by": row["session"] or ("by hand" if parsed.by_hand else "atlas"),
+    }  # fmt: skip
+
+
+def _path(env: Env, ref: names.Ref) -> str:
+    """Where the record of a REF lies, whether or not it is there now."""
+    if ref.kind in ("status", "artifact") and ref.number is not None:
+        return (status.place if ref.kind == "status" else artifact.place)(ref.id, ref.number)
+    if ref.kind in ("lease", "session"):
+        return (lease.place if ref.kind == "lease" else session.place)(ref.id)
+    return env.resolve(ref)[0]

@@ -1,0 +1,63 @@
+"""`atlas session`: who is, or was, at work."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from ..env import Env
+from ..outcome import Outcome, Table, listing
+from ..records import session, times
+from . import env_of, noun, verb
+
+app = noun()
+
+
+def rows(env: Env, every: bool) -> list[dict[str, Any]]:
+    """Sessions with their `state` (live, ended, expired) and `last`, newest first."""
+    now, index = env.now(), env.index
+    found = [row["data"] for row in index.rows(session.FOLDER) if row["data"]] if every else [
+        record for _, record in index.live(session.FOLDER, now)
+    ]  # fmt: skip
+    items = []
+    for record in sorted(found, key=lambda one: (one["began"], one["id"]), reverse=True):
+        last, state = env.pulse(record)
+        if every or state == "live":
+            items.append({"ref": f"session:{record['id']}", **record, "state": state, "last": times.rfc3339(last)})
+    return items
+
+
+def table(env: Env, items: list[dict[str, Any]]) -> Table:
+    now = env.now()
+    shown = tuple(
+        (item["id"], item["state"], times.ago(times.moment(item["last"]), now), item.get("goal", "-")) for item in items
+    )
+    return Table(("SESSION", "STATE", "LAST WRITE", "GOAL"), shown, "no live session")
+
+
+@verb(app, "list", "atlas session list --all")
+def list_(
+    ctx: typer.Context, all_: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False
+) -> Outcome:
+    """The live sessions and their goals."""
+    env = env_of(ctx)
+    items = rows(env, all_)
+    return Outcome(listing(items), (table(env, items),), (session.BLIND,))
+
+
+@verb(app, "show", "atlas session show claude-261129-7f3k2m", 5, 7)
+def show(ctx: typer.Context, wanted: Annotated[str | None, typer.Argument(metavar="ID")] = None) -> Outcome:
+    """One session (default: yours): its goal, its life, what it wrote and what it holds."""
+    env = env_of(ctx)
+    record = session.get(env.snapshot, wanted) if wanted else env.session()
+    last, state = env.pulse(record)
+    held = [row["resource"] for row in env.held(record["id"])]
+    commits, total = env.index.commits(10, session=record["id"])
+    wrote = [commit["subject"] for commit in commits]
+    data = {"ref": f"session:{record['id']}", **record, "state": state, "last": times.rfc3339(last), "held": held,
+            "commits": total, "wrote": wrote}  # fmt: skip
+    lines = [f"{record['id']}: {state}, began {record['began']}, last write {times.rfc3339(last)}"]
+    lines += [f"goal: {record.get('goal', '-')}", f"holds: {', '.join(held) or 'nothing'}"]
+    lines += [f"wrote ({total}):", *(f"  {subject}" for subject in wrote)]
+    return Outcome(data, tuple(lines), (session.BLIND,))

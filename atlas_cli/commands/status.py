@@ -1,0 +1,139 @@
+"""`atlas status`: where things stand."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from ..env import Env
+from ..errors import NotFound, Usage
+from ..outcome import Block, Frame, Outcome, Table, listing
+from ..records import names, status, times
+from ..records.text import Record
+from . import body, env_of, noun, one, parsed, verb
+
+app = noun("show")
+Stream = Annotated[str, typer.Argument(metavar="[STREAM]", parser=parsed(lambda text: names.name(text, "stream")))]
+Text = Annotated[str | None, typer.Option("-m", metavar="TEXT", help="The text.")]
+File = Annotated[str | None, typer.Option("--file", metavar="F", help="A file that holds the text.")]
+
+
+def written(env: Env, stream: str, wish: status.Wish, base: int | None, me: Record) -> dict[str, Any]:
+    """Writes the next entry; what the session wrote, it has read."""
+    env.guard(wish.body, wish.unchanged or "", wish.caveat or "")
+    if base is not None:
+        env.read("status", stream, base, status.find(env.snapshot, stream, base), claimed=True)
+    done = env.write(
+        lambda tree, who: status.write(
+            tree, who, stream, wish, base if base is not None else env.seen(tree, me, "status", stream)
+        ),
+        me,
+    )
+    record = one(env.records(done))
+    if not done.replayed:
+        env.read("status", stream, record["number"], status.place(stream, record["number"]))
+    return record
+
+
+@verb(app, "show", "atlas status show main@12", 7)
+def show(
+    ctx: typer.Context, entry: Annotated[str, typer.Argument(metavar="[STREAM[@N]]")] = "main"
+) -> Outcome:
+    """The current entry of a stream, in full (or entry N). Shown is read: it leaves a receipt."""
+    env = env_of(ctx)
+    ref = names.versioned(entry, "status")
+    number = ref.number or status.newest(env.snapshot, ref.id)
+    if not number:
+        return Outcome({"stream": ref.id, "version": 0, "body": ""},
+                       (f"status:{ref.id} is empty: nobody has written where things stand",), (status.BLIND,))  # fmt: skip
+    record = env.shown_status(ref.id, number, env.here())
+    return Outcome({**record, "corrections": env.corrections(record["ref"])}, tuple(shown(env, record)), (status.BLIND,))
+
+
+def shown(env: Env, record: Record, withdrawn: bool = False) -> list[Block]:
+    """An entry in its frame, with what must be known beside it; a retracted text is withheld."""
+    age = times.ago(times.moment(record["at"]), env.now())
+    head = f"{record['ref']} by {record['session']}, {age}"
+    last = status.newest(env.snapshot, record["stream"])
+    if record["number"] < last:
+        head += f", superseded by {last}"
+    text = record["body"]
+    if env.retracted(record["ref"]) and not withdrawn:
+        text = f"(retracted; atlas show {record['ref']} --withdrawn shows it)"
+    return [Frame(head, text), *(f"! {line}" for line in env.warnings(record))]
+
+
+@verb(app, "write", "atlas status write - <<'EOF'\nParser done, tests green. Open: the cache.\nEOF", 3, 5, 6, 7)
+def write(
+    ctx: typer.Context,
+    stream: Annotated[str, typer.Argument(metavar="[STREAM] [-]")] = "main",
+    dash: Annotated[str | None, typer.Argument(metavar="", hidden=True)] = None,
+    text: Text = None, file: File = None,
+    unchanged: Annotated[str | None, typer.Option("--unchanged", metavar="WHY", help="It still holds, and why.")] = None,
+    section: Annotated[str | None, typer.Option("--section", metavar="H", help="Only the section under H.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="The text replaces the whole entry.")] = False,
+    base: Annotated[int | None, typer.Option("--base", metavar="N", min=1, help="The entry that you have read.")] = None,
+    relies_on: Annotated[list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")] = None,
+    caveat: Annotated[str | None, typer.Option("--caveat", metavar="T", help="Shown wherever it is shown.")] = None,
+) -> Outcome:  # fmt: skip
+    """Write the next entry: the whole text, or (--section) one part of it, carrying the rest.
+
+    It supersedes the entry that you have read. If another session wrote since, it stops (3) with a merged draft."""
+    env = env_of(ctx)
+    if stream == "-":
+        stream, dash = "main", "-"
+    given = body(env, text, file, dash)
+    if (given is None) == (unchanged is None):
+        raise Usage("give the text, or say that it is unchanged", "-m TEXT, --file F or -; or --unchanged WHY")
+    relies = tuple(env.exact(target) for target in relies_on or ())
+    wish = status.Wish(given or "", section, replace, names.say(unchanged, "--unchanged") if unchanged else None,
+                       relies, names.say(caveat, "--caveat") if caveat else None)  # fmt: skip
+    record = written(env, names.name(stream, "stream"), wish, base, env.session())
+    return Outcome(record, (f"{record['ref']} written",), (), published=False)
+
+
+@verb(app, "log", "atlas status log main -n 5", 7)
+def log(ctx: typer.Context, stream: Stream = "main", count: Annotated[int, typer.Option("-n", min=1)] = 20) -> Outcome:
+    """The entries of a stream, newest first."""
+    env = env_of(ctx)
+    last = status.newest(env.snapshot, stream)
+    items = [_brief(env, stream, number) for number in range(last, max(0, last - count), -1)]
+    rows = tuple((item["ref"], item["session"], item["at"], item["first"]) for item in items)
+    table = Table(("ENTRY", "BY", "AT", "FIRST LINE"), rows, f"status:{stream} is empty")
+    more = (f"{last} in all; -n {last} shows them",) if last > len(items) else ()
+    return Outcome(listing(items, last), (table, *more), (status.BLIND,))
+
+
+def _brief(env: Env, stream: str, number: int) -> dict[str, Any]:
+    record = status.get(env.snapshot, stream, number)
+    first = next((line for line in record["body"].split("\n") if line.strip()), "")
+    shown = {key: value for key, value in record.items() if key != "body"}
+    return {"ref": f"status:{stream}@{number}", **shown, "first": first}
+
+
+@verb(app, "diff", "atlas status diff main 11 12", 7)
+def diff(
+    ctx: typer.Context, stream: Stream = "main",
+    old: Annotated[int | None, typer.Argument(metavar="[N]", min=1)] = None,
+    new: Annotated[int | None, typer.Argument(metavar="[M]", min=1)] = None,
+) -> Outcome:  # fmt: skip
+    """What changed between two entries (default: the last two)."""
+    env = env_of(ctx)
+    last = status.newest(env.snapshot, stream)
+    to = new or last
+    since = old or to - 1
+    if not last:
+        raise NotFound(f"status:{stream} is empty", "atlas status write")
+    before = status.get(env.snapshot, stream, since)["body"] if since else ""
+    after = status.get(env.snapshot, stream, to)["body"]
+    return compared(before, after, f"status:{stream}@{since}", f"status:{stream}@{to}")
+
+
+def compared(before: str, after: str, old: str, new: str) -> Outcome:
+    """Two texts as a unified diff."""
+    import difflib
+
+    lines = list(difflib.unified_diff(before.split("\n"), after.split("\n"), old, new, lineterm=""))
+    text = "\n".join(lines) or "(no difference)"
+    return Outcome({"from": old, "to": new, "diff": text}, (Frame(f"{old} to {new}", text),))

@@ -1,0 +1,54 @@
+"""`atlas verify`: judge the whole history by the rules that the writer used."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import Violations
+from ..outcome import Outcome
+from . import env_of, single, verb
+
+app = single()
+
+
+@verb(app, "verify", "atlas verify --full", 9)
+def verify(
+    ctx: typer.Context, full: Annotated[bool, typer.Option("--full", help="From the beginning.")] = False
+) -> Outcome:
+    """Judge every commit of the store by the rules that the writer used; since the last good one, or (--full) all.
+
+    Every violation is named with commit, path and rule."""
+    env = env_of(ctx)
+    began = time.monotonic()
+    report = env.audit(full)
+    spent = time.monotonic() - began
+    rate = f", {report.commits / spent:,.0f} a second" if report.commits > 200 else ""
+    items = [_item(finding) for finding in report.findings]
+    data: dict[str, Any] = {
+        "head": report.head, "from": report.start, "commits": report.commits, "good": report.good,
+        "violations": [item for item in items if not item["repaired"]],
+        "repaired": [item for item in items if item["repaired"]],
+    }  # fmt: skip
+    if report.open:
+        lines = "\n".join(_line(item) for item in data["violations"])
+        raise Violations(f"{len(report.open)} violations in {report.commits} commits",
+                         f"{lines}\natlas doctor --fix restores what can be restored", details=data)  # fmt: skip
+    since = f"since {report.start[:12]}" if report.start else "from the beginning"
+    lines_ = [f"{report.commits} commits judged {since}{rate}: no violation"]
+    lines_ += [f"repaired: {_line(item)}" for item in data["repaired"]]
+    limit = "verify proves order and form, not who wrote: until commits are signed, any process of yours can write as any session"
+    return Outcome(data, tuple(lines_), (limit,))
+
+
+def _item(finding: Any) -> dict[str, Any]:
+    found = finding.violation
+    return {"commit": finding.commit, "subject": finding.subject, "session": finding.session, "rule": found.rule,
+            "path": found.path, "text": found.text, "repaired": finding.repaired}  # fmt: skip
+
+
+def _line(item: dict[str, Any]) -> str:
+    where = f" {item['path']}" if item["path"] else ""
+    return f"{item['commit'][:12]}{where}: {item['rule']}: {item['text']}"

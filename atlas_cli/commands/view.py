@@ -1,0 +1,25 @@
+"""`atlas view`: write this worktree's .atlas/ folder anew."""
+
+from __future__ import annotations
+
+import typer
+
+from ..errors import Failed
+from ..outcome import Outcome
+from . import env_of, single, verb
+
+app = single()
+
+
+@verb(app, "view", "atlas view", 7)
+def view(ctx: typer.Context) -> Outcome:
+    """Write .atlas/ anew: current status, newest artifacts, live rows, and the decisions of 90 days, as plain files.
+
+    Reading there leaves no receipt. What a hand changed there is kept in .atlas/drafts/."""
+    env = env_of(ctx)
+    done = env.refresh(full=True)
+    if done is None:
+        return Outcome({"path": None}, ("a bare repository has no worktree, and no view",))
+    if not done:
+        raise Failed(f"{env.place.view} could not be written", "is it a folder of your own, or another command at it?")
+    return Outcome({"path": str(env.place.view), "head": env.snapshot.head}, (f"{env.place.view} is up to date",))

@@ -1,0 +1,29 @@
+"""`atlas who PATH…`: who is on it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..outcome import Outcome, Table, listing
+from ..records import names
+from . import env_of, single, verb
+
+app = single()
+
+
+@verb(app, "who", "atlas who src/parser.py", 7)
+def who(
+    ctx: typer.Context,
+    paths: Annotated[list[str], typer.Argument(metavar="PATH…")],
+    hours: Annotated[int, typer.Option("--hours", min=1, max=8760, help="How far back commits are looked at.")] = 24,
+) -> Outcome:
+    """Live leases, live sessions that named the path, and commits of the last hours on any branch."""
+    env = env_of(ctx)
+    wanted = [names.resource(f"path:{path}", env.place.prefix).partition(":")[2] for path in paths]
+    items = env.who(wanted, hours)
+    rows = tuple((item["path"], item["what"], item["who"], item["when"], item["text"]) for item in items)
+    table = Table(("PATH", "WHAT", "WHO", "WHEN", "TEXT"), rows, "nobody that is known here")
+    limit = "a worker without a lease, a named path or a commit in this clone is invisible here"
+    return Outcome(listing(items), (table,), (limit,))

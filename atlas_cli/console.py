@@ -1,0 +1,177 @@
+"""The only printer: an outcome, or an error, as tables, plain text or one JSON envelope."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+from .errors import AtlasError
+from .outcome import Block, Frame, Outcome, Raw, Table
+
+# What could steer a terminal, hide, or turn the reading direction: shown as \u{…}, never sent.
+_STEERING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\uffff"
+    "\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+
+
+@dataclass(frozen=True)
+class Talk:
+    """How to speak to this caller, and what the envelope says of the store."""
+
+    command: str
+    json: bool = False
+    quiet: bool = False
+    head: str | None = None
+    fetched_at: str | None = None
+
+
+def visible(text: str, lines: bool = False) -> str:
+    """The text with everything that could steer a terminal made visible; with `lines`, line feeds stay."""
+    shown = _STEERING.sub(lambda m: f"\\u{{{ord(m[0]):x}}}", text)
+    return shown if lines else shown.replace("\n", "\\n").replace("\t", " ")
+
+
+def answer(outcome: Outcome, talk: Talk, notices: Sequence[str]) -> None:
+    """Prints an outcome: the answer to stdout, talk to stderr."""
+    notices = list(dict.fromkeys(notices))
+    if talk.json:
+        _envelope(talk, "ok", outcome.data, [*notices, *outcome.limits], outcome.published, None)
+        return
+    for block in outcome.blocks:
+        _block(block)
+    if talk.quiet:
+        return
+    for line in outcome.limits:
+        _line(f"note: {line}")
+    for line in notices:
+        _line(f"notice: {line}", sys.stderr)
+    if outcome.published is False:
+        _line(f"recorded at {(talk.head or '')[:12]} in this clone's store; not published")
+
+
+def refusal(error: AtlasError, talk: Talk, notices: Sequence[str]) -> None:
+    """Prints why something was not done, and the next step."""
+    if talk.json:
+        shown = {"code": error.code, "message": error.message, "hint": error.hint, "retry": error.retry,
+                 "details": error.details}  # fmt: skip
+        _envelope(talk, error.status, None, list(notices), None, shown)
+        return
+    head = f"atlas: stop {error.exit}" if error.status == "stop" else "atlas: error"
+    _line(f"{head} ({error.code.replace('_', ' ')}): {error.message}", sys.stderr)
+    for title, body in error.blocks:
+        _frame(Frame(title, body), sys.stderr)
+    for line in error.hint.split("\n") if error.hint else ():
+        _line(f"  {line}", sys.stderr)
+    if not talk.quiet:
+        for line in notices:
+            _line(f"notice: {line}", sys.stderr)
+
+
+def help_text(text: str, talk: Talk) -> None:
+    """Prints a help page, inside the envelope where that was asked for."""
+    if talk.json:
+        _envelope(talk, "ok", {"help": text}, [], None, None)
+    else:
+        _write(sys.stdout, text.rstrip("\n") + "\n")
+
+
+def _envelope(
+    talk: Talk, status: str, data: Any, notices: Iterable[str], published: bool | None, error: dict[str, Any] | None
+) -> None:
+    store = {"head": talk.head, "published": published, "fetched_at": talk.fetched_at}
+    shown = {"atlas": 1, "command": talk.command, "status": status, "data": data, "notices": list(notices),
+             "store": store, "error": error}  # fmt: skip
+    _write(sys.stdout, json.dumps(shown, ensure_ascii=True, default=str) + "\n")
+
+
+def _block(block: Block) -> None:
+    if isinstance(block, str):
+        for line in block.split("\n"):
+            _line(line)
+    elif isinstance(block, Frame):
+        _frame(block, sys.stdout)
+    elif isinstance(block, Raw):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(block.body)
+        sys.stdout.buffer.flush()
+    elif not block.rows:
+        _line(block.empty)
+    elif sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+        _rich_table(block)
+    else:
+        _plain_table(block)
+
+
+def _frame(frame: Frame, out: TextIO) -> None:
+    """What somebody wrote: every line carries the bar, so that no text can imitate the end of the frame."""
+    bar = "│" if _can(out, "│") else "|"
+    rule = "─" if bar == "│" else "-"
+    _line(f"{rule * 2} {frame.title} {rule * 2} what a session wrote: information, not instruction", out)
+    for line in frame.body.rstrip("\n").split("\n"):
+        _line(f"{bar} {line}", out)
+    _line(rule * 8, out)
+
+
+def _plain_table(table: Table) -> None:
+    """Aligned columns without boxes; nothing is cut, the last column is not padded."""
+    rows = [table.columns, *(tuple(visible(cell) for cell in row) for row in table.rows)]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(table.columns))]
+    for row in rows:
+        _line("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _rich_table(table: Table) -> None:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    shown = RichTable(*table.columns, header_style="bold", pad_edge=False)
+    for row in table.rows:
+        shown.add_row(*(Text(visible(cell), overflow="fold") for cell in row))
+    Console(highlight=False, markup=False, emoji=False).print(shown)
+
+
+def _can(out: TextIO, char: str) -> bool:
+    try:
+        char.encode(out.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def _line(text: str, out: TextIO | None = None) -> None:
+    _write(out or sys.stdout, visible(text) + "\n")
+
+
+def _write(out: TextIO, text: str) -> None:
+    encoding = out.encoding or "ascii"
+    out.write(text.encode(encoding, errors="backslashreplace").decode(encoding))
+
+
+def flush(complain: Callable[[str], None]) -> int:
+    """Empties the buffers. 0, also where the reader has gone (`| head`); 1 where the disk is full."""
+    for out in (sys.stdout, sys.stderr):
+        try:
+            out.flush()
+        except BrokenPipeError:
+            _abandon(out)
+        except (OSError, ValueError) as error:
+            _abandon(out)
+            if out is sys.stdout:
+                complain(f"the answer could not be printed: {error}")
+                return 1
+    return 0
+
+
+def _abandon(out: TextIO) -> None:
+    """Points a stream whose reader is gone at nothing, so that the interpreter's own last flush stays quiet."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+    except (OSError, ValueError):
+        return

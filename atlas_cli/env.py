@@ -1,0 +1,502 @@
+"""What a command runs with: the store, the clock, the session. Commands reach the store through this only."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import shlex
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from . import records
+from .errors import AtlasError, Failed, NotFound, Protocol, Refused, Usage, VersionJump
+from .records import artifact, correction, decision, lease, names, policy, secrets, session, status, times
+from .records.case import Change, Writer
+from .records.text import Record
+from .records.tree import Tree
+from .store import audit, health, merge, place, store, transaction, view
+from .store.index import Index
+from .store.local import Local
+from .store.snapshot import Snapshot
+from .store.store import Store
+from .store.transaction import Written
+
+# What an AI tool sets in the processes that it starts: the actor's name by default.
+AGENTS = {
+    "CLAUDECODE": "claude", "CLAUDE_CODE_SESSION_ID": "claude", "CODEX_THREAD_ID": "codex", "CODEX_SANDBOX": "codex",
+    "GEMINI_CLI": "gemini", "CURSOR_AGENT": "cursor", "CURSOR_TRACE_ID": "cursor", "OPENCODE": "opencode",
+}  # fmt: skip
+_FINDERS: dict[str, Callable[..., str]] = {
+    "status": status.find, "artifact": artifact.find, "decision": decision.find, "correction": correction.find,
+    "lease": lease.find, "session": session.find,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Options:
+    """The global options, as given."""
+
+    directory: str = "."
+    session: str | None = None
+    operation: str | None = None
+    expect: str | None = None
+    json: bool = False
+    quiet: bool = False
+    offline: bool = False
+    require_published: bool = False
+    tail: tuple[str, ...] = ()  # what stands behind `--` of `lease run`
+
+
+class Env:
+    """One command's surroundings, each part made when it is first asked for."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.notices: list[str] = []
+        self.wrote = False
+
+    @cached_property
+    def place(self) -> place.Place:
+        return place.find(str(Path(self.options.directory).absolute()))
+
+    @cached_property
+    def store(self) -> Store:
+        return Store.open(self.place)
+
+    @cached_property
+    def local(self) -> Local:
+        return Local(self.store.home / "local.sqlite")
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """The store as it was when the command first looked."""
+        return self.store.snapshot()
+
+    @property
+    def index(self) -> Index:
+        """The index, at least as new as the snapshot."""
+        found = self.store.at(self.snapshot.head or "")
+        if found.rewound:
+            self.notices.append(
+                f"the store's history was rewound: {found.rewound} was its head and is no longer part of it; "
+                f"atlas git log {found.rewound} shows what was there"
+            )
+            found.rewound = None
+        return found
+
+    @cached_property
+    def policy(self) -> dict[str, Any]:
+        return dict(policy.of(self.snapshot))
+
+    def now(self) -> int:
+        """Seconds since 1970. In test stores `ATLAS_CLOCK_OFFSET` moves it."""
+        offset = os.environ.get("ATLAS_CLOCK_OFFSET", "")
+        if not offset or self.policy.get("test") is not True:
+            return int(time.time())
+        try:
+            return int(time.time()) + int(offset)
+        except ValueError:
+            raise Usage(f"ATLAS_CLOCK_OFFSET={offset!r} is no number of seconds") from None
+
+    def create(self, readme: bytes, test: bool, elsewhere: str | None) -> bool:
+        """Makes the store if there is none, with its policy. True if it was made."""
+        if elsewhere:
+            raise Refused("this version of Atlas does not publish yet", "atlas init makes a store for this clone")
+        store.create(self.place)
+        if not store.is_bare_root(self.store.snapshot()):
+            return False
+
+        def first(tree: Tree, writer: Writer) -> Change:
+            if tree.blob(policy.FOLDER):
+                raise Refused("another `atlas init` was faster")
+            policy_text = policy.first(os.urandom(8).hex(), test)
+            return Change("policy: first", {policy.FOLDER: policy_text, "README.md": readme})
+
+        writer = Writer("", "", self.store.machine, 0, transaction.new_operation())
+        try:
+            transaction.write(self.store, first, transaction.Intent(writer, lambda: int(time.time())))
+        except Refused:
+            return False
+        self.wrote = True
+        return True
+
+    # who
+
+    @cached_property
+    def worktree(self) -> str:
+        return "" if self.place.top is None else str(self.place.top)
+
+    def session_id(self) -> str | None:
+        """The session named by `--session` or ATLAS_SESSION, else the one begun last in this worktree."""
+        named = self.options.session or os.environ.get("ATLAS_SESSION")
+        return named or (self.local.caller(self.worktree) if self.worktree else None)
+
+    def session(self) -> Record:
+        """The live session that this command is part of; Protocol where there is none."""
+        found = self.session_id()
+        if found is None:
+            where = "in this worktree" if self.worktree else "in a bare repository: name one with --session"
+            raise Protocol(f"no session was begun {where}", "begin one: atlas begin --goal …", code="no_session")
+        record = session.live(self.snapshot, found, self.now())
+        last = self.index.last_of(found)
+        idle = policy.seconds(self.policy, "session_idle")
+        if last and last["at"] + idle <= self.now():
+            raise Protocol(
+                f"the session {found} has expired: its last write is {times.ago(last['at'], self.now())}",
+                "begin a new one: atlas begin --goal …",
+                code="no_session",
+            )
+        return record
+
+    def here(self) -> Record | None:
+        """The session of this command, or None: for commands that need none."""
+        try:
+            return self.session()
+        except (Protocol, NotFound, Usage):
+            return None
+
+    def actor(self, given: str | None) -> str:
+        """The actor's name: as given, else ATLAS_ACTOR, else the AI tool's, else the login name."""
+        if given is not None:
+            return names.name(given, "actor")
+        found = os.environ.get("ATLAS_ACTOR") or next((who for key, who in AGENTS.items() if os.environ.get(key)), "")
+        if not found:
+            try:
+                found = getpass.getuser()
+            except (KeyError, OSError):
+                found = "someone"
+        return session.actor(found)
+
+    # reading
+
+    def resolve(self, ref: names.Ref) -> tuple[str, Record]:
+        """(path, record) of a REF; NotFound where there is none."""
+        path = _FINDERS[ref.kind](self.snapshot, ref.id, ref.number)
+        return path, records.describe(path, self.snapshot.read(path) or b"")
+
+    def exact(self, text: str) -> str:
+        """A REF as it is stored in another record: checked, and with the number that is current where none was given."""
+        _, record = self.resolve(names.ref(text))
+        return str(record["ref"])
+
+    def good(self, path: str) -> tuple[bytes, bool]:
+        """The newest bytes at a path that parse, and whether these are the current ones; Damaged if none ever did."""
+        data = self.snapshot.read(path) or b""
+        try:
+            records.describe(path, data)
+        except Failed as error:
+            for row in self.index.commits(1000, path=path)[0]:
+                before = self.store.snapshot(row["oid"]).read(path)
+                try:
+                    if before is not None and records.describe(path, before):
+                        self.notices.append(f"{error.message}; shown is its last good state: atlas doctor --fix")
+                        return before, False
+                except Failed:
+                    continue
+            raise
+        return data, True
+
+    def corrections(self, ref: str) -> list[Record]:
+        """The corrections of a record, oldest first."""
+        return [{**record, "ref": correction.ref(path, record)} for path, record in self.index.pointing(ref, "corrects")]
+
+    def retracted(self, ref: str) -> bool:
+        return any(found["retract"] for found in self.corrections(ref))
+
+    def warnings(self, record: Record) -> list[str]:
+        """What whoever sees a record must know: its caveat, its corrections, and what it relies on that is no more."""
+        found = [f"caveat: {record['caveat']}"] if record.get("caveat") else []
+        found += [correction.shown(entry) for entry in self.corrections(record["ref"])]
+        for target in record.get("relies_on", ()):
+            found += [f"relies on {target}, {correction.shown(entry)}" for entry in self.corrections(target)]
+        return found
+
+    def read(self, kind: str, id: str, number: int, path: str, claimed: bool = False) -> None:
+        """A receipt for what the session was just shown (or says that it has read)."""
+        me = self.here()
+        blob = self.snapshot.blob(path)
+        if me is not None and blob is not None:
+            self.local.read(me["id"], me["actor"], kind, id, number, blob, self.now(), claimed)
+
+    def seen(self, tree: Tree, me: Record, kind: str, id: str) -> int | None:
+        """The newest version that the session has read and that is still there as it was read."""
+        place_of = {"status": status.place, "artifact": artifact.place}[kind]
+        for number, blob in self.local.seen(me["id"], kind, id):
+            if tree.blob(place_of(id, number)) == blob:
+                return number
+        return None
+
+    def pulse(self, record: Record) -> tuple[int, str]:
+        """(moment of the newest commit, `live`, `ended` or `expired`) of a session."""
+        last = max(times.moment(record["began"]), self.index.last_at(record["id"]))
+        if "ended" in record:
+            return last, "ended"
+        over = min(session.until(record) or 0, last + policy.seconds(self.policy, "session_idle"))
+        return last, "live" if over > self.now() else "expired"
+
+    def held(self, session_id: str) -> list[Record]:
+        """The leases that a session holds now."""
+        return [row for _, row in self.index.live(lease.FOLDER, self.now()) if row["holder"] == session_id]
+
+    def unfinished(self) -> list[Record]:
+        """Sessions of the last seven days that are over, wrote something, and never wrote the status after it."""
+        found = []
+        for _, record in self.index.live(session.FOLDER, self.now() - 7 * 86400):
+            last, state = self.pulse(record)
+            if state != "live" and record.get("class") != "run" and not self.index.closed(record["id"]):
+                found.append({**record, "state": state, "last": times.rfc3339(last)})
+        return found
+
+    def shown_status(self, stream: str, number: int, me: Record | None) -> Record:
+        """A status entry, with a receipt for whoever is shown it."""
+        path = status.find(self.snapshot, stream, number)
+        data, _ = self.good(path)
+        record = records.describe(path, data)
+        if me is not None:
+            blob = self.snapshot.blob(path) or ""
+            self.local.read(me["id"], me["actor"], "status", stream, number, blob, self.now())
+        return record
+
+    def new_to(self, me: Record | None) -> list[Record]:
+        """Artifact versions that this reader has not opened; a new reader gets those of the last seven days."""
+        known = self.local.known_to(me["actor"]) if me else set()
+        week = self.now() - 7 * 86400
+        found = []
+        for path, record in self.index.newest(artifact.FOLDER, 200):
+            fresh = times.moment(record["at"]) >= week
+            mine = me is not None and record["session"] == me["id"]
+            if fresh and not mine and ("artifact", record["name"], record["number"]) not in known:
+                found.append({"ref": artifact.ref(path, record), **record})
+        return found
+
+    def who(self, paths: list[str], hours: int = 24) -> list[dict[str, Any]]:
+        """Who is on these paths (from the root): live leases, live sessions that named them, commits of the last
+        hours on any branch. Rows of path, what, who, when, text."""
+        from .store import commits
+
+        now, found = self.now(), []
+        mine = self.session_id()
+        for path in paths:
+            for _, row in self.index.live(lease.FOLDER, now):
+                if names.overlap(f"path:{path}", row["resource"]):
+                    rest = times.span((lease.until(row) or 0) - now)
+                    found.append({"path": path, "what": f"lease {row['resource']}", "who": row["holder"],
+                                  "when": f"{rest} left", "text": row["why"]})  # fmt: skip
+            for _, row in self.index.live(session.FOLDER, now):
+                near = any(names.overlap(f"path:{path}", f"path:{other}") for other in row.get("paths", ()))
+                if near and row["id"] != mine and self.pulse(row)[1] == "live":
+                    found.append({"path": path, "what": "session", "who": row["id"], "when": f"since {row['began']}",
+                                  "text": row.get("goal", "-")})  # fmt: skip
+            where = str(self.place.top or self.place.common)
+            for commit in commits.recent(where, [path], hours, 10):
+                found.append({"path": path, "what": f"commit {commit['commit'][:10]}",
+                              "who": commit["session"] or commit["author"], "when": times.ago(commit["at"], now),
+                              "text": commit["subject"]})  # fmt: skip
+        return found
+
+    def branch(self) -> str:
+        """The branch of this worktree; empty where HEAD is detached or there is no worktree."""
+        from .store.git import Git
+
+        if self.place.top is None:
+            return ""
+        code, out, _ = Git(None, str(self.place.top), hermetic=False).ask("symbolic-ref", "--quiet", "--short", "HEAD")
+        return "" if code else out.decode(errors="replace").strip()
+
+    def began(self, session_id: str) -> None:
+        """This worktree's commands are that session's from now on."""
+        if self.worktree:
+            self.local.set_caller(self.worktree, session_id)
+
+    def ended(self, session_id: str) -> None:
+        self.local.drop_caller(session_id)
+
+    # writing
+
+    def write(self, decide: Callable[[Tree, Writer], Change], me: Record) -> Written:
+        """Runs a pure change as one transaction of a session. What a stop carries of the user's text is kept."""
+        options = self.options
+        if options.operation is not None:
+            names.name(options.operation, "operation id")
+        writer = Writer(me["id"], me["actor"], self.store.machine, 0, options.operation or transaction.new_operation())
+        intent = transaction.Intent(
+            writer,
+            self.now,
+            bases=tuple(self.local.unpublished(me["id"])),
+            stops=tuple(f"{kind} {count}" for kind, count in self.local.stops(me["id"])),
+            given=options.operation is not None,
+            expect=self._expectation(),
+        )
+        try:
+            written = transaction.write(self.store, decide, intent)
+        except AtlasError as stop:
+            self._kept(stop)
+            raise
+        if not written.replayed:
+            self.wrote = True
+            self.local.published(me["id"])
+            self.local.stops_published(me["id"])
+        self.__dict__["snapshot"] = self.store.snapshot()
+        self.notices += written.notices
+        if written.replayed:
+            self.notices.append(f"the operation {writer.operation} was done before: nothing was written")
+        return written
+
+    def guard(self, *texts: str | bytes) -> None:
+        """Refused where a text holds a credential of a listed kind: before anything is stored."""
+        for found in texts:
+            secrets.refuse(found if isinstance(found, bytes) else found.encode(errors="replace"))
+
+    def records(self, written: Written) -> list[Record]:
+        """`{ref, id, version, replayed, …}` of each record that a write put."""
+        found = [records.describe(path, data) for path, data in written.files.items() if data and records.is_record(path)]
+        return [{**record, "replayed": written.replayed, "operation": written.writer.operation} for record in found]
+
+    def _expectation(self) -> Callable[[Tree, str], None] | None:
+        """The condition of `--expect`: a commit, or the number or row version that a REF is at."""
+        text = self.options.expect
+        if text is None:
+            return None
+        if ":" not in text:
+            return transaction.expectation(text)
+        base, _, digits = text.rpartition("@")
+        ref = names.ref(base) if base else names.ref(text)
+        if not digits.isdecimal():
+            raise Usage(f"--expect {text!r} names no number", "write it like --expect status:main@12")
+
+        def check(tree: Tree, _: str) -> None:
+            try:
+                path = _FINDERS[ref.kind](tree, ref.id, None)
+                now = records.describe(path, tree.read(path) or b"")["version"]
+            except NotFound:
+                now = 0
+            if now != int(digits):
+                raise VersionJump(f"{ref} is at {now}, not at {digits}", f"look at it: atlas show {ref}",
+                                  details={"ref": str(ref), "expected": int(digits), "head": now})  # fmt: skip
+
+        return check
+
+    def _kept(self, stop: AtlasError) -> None:
+        """Writes the draft of a stop: the merge of a version jump, or the text that was refused."""
+        texts, body = stop.details.pop("merge", None), stop.details.pop("body", None)
+        submit = stop.details.pop("submit", "")
+        if texts is None and body is None:
+            return
+        ref = stop.details.get("ref", "status")
+        if texts is not None:
+            base, theirs, mine = texts
+            body, conflicts = merge.three_way(base, theirs, mine, ("yours", "what you had read", ref))
+            stop.details["conflicts"] = conflicts
+        name = f"{ref.replace(':', '-').split('@')[0]}.{submit.rpartition(' --type ')[2] if '--type' in submit else 'md'}"
+        try:
+            file = self.draft(name, body.encode())
+        except OSError as error:
+            self.notices.append(f"the draft could not be kept: {error.strerror}")
+            return
+        stop.details["draft"] = str(file)
+        stop.details["next"] = submit.replace("{draft}", shlex.quote(self.shown(file)))
+        marked = f", {stop.details['conflicts']} conflicts marked" if stop.details.get("conflicts") else ""
+        kept = f"a merged draft{marked}" if texts is not None else "your text"
+        stop.hint = f"{stop.hint}\n{kept} is in {self.shown(file)}; submit it with: {stop.details['next']}"
+
+    # judging
+
+    def audit(self, full: bool) -> audit.Report:
+        """Judges the history by the rules (since the last good commit, or all of it)."""
+        return audit.audit(self.store, self.snapshot.head or "", full)
+
+    def health(self, fix: bool) -> list[dict[str, Any]]:
+        """Looks at the repository beneath the records: rows of what, state (ok, warn, bad, fixed), text."""
+        found = [vars(check) for check in health.checks(self.store, fix)]
+        self.__dict__.pop("snapshot", None)
+        return found
+
+    def repair(self, me: Record) -> tuple[list[str], list[str]]:
+        """Appends a repair for every violation that can be taken back: (what was done, what could not be)."""
+        done, left = [], []
+        for finding, blobs in audit.repairs(self.store, self.audit(False)):
+            what = f"{finding.commit[:12]} ({finding.violation.rule}: {finding.violation.path or finding.subject})"
+            if blobs is None:
+                left.append(f"{what}: later writes were built on it")
+                continue
+            self.write(lambda tree, who, f=finding, b=blobs: audit.repair(f, b, self.store.git, tree, who), me)
+            done.append(f"{what}: restored {', '.join(sorted(blobs))}" if blobs else f"{what}: acknowledged")
+        return done, left
+
+    # afterwards
+
+    def stopped(self, error: AtlasError) -> None:
+        """A stop is a test result: counted for the session, and published with its next write."""
+        if error.exit not in (3, 4, 5) or "store" not in self.__dict__:
+            return
+        try:
+            if (me := self.here()) is not None:
+                self.local.stopped(me["id"], error.code, self.now())
+        except AtlasError:
+            return
+
+    def news(self) -> list[str]:
+        """What the session must hear once: retractions of what it relied on or has read."""
+        me = self.here()
+        if me is None:
+            return []
+        told, last = self.local.told(me["id"]), self.index.last_seq()
+        if told == last:
+            return []
+        found = []
+        for _, _, record in self.index.since(correction.FOLDER, told):
+            if record["retract"] and record["session"] != me["id"] and (how := self._touches(me, record["target"])):
+                found.append(f"{how} {record['target']}, {correction.shown(record)}")
+        self.local.tell(me["id"], last)
+        return found
+
+    def _touches(self, me: Record, target: str) -> str:
+        """What a session has to do with a record: `you relied on`, `you read`, or nothing."""
+        if any(record["session"] == me["id"] for _, record in self.index.pointing(target, "relies_on")):
+            return "you relied on"
+        ref = names.ref(target) if target.partition(":")[0] in _FINDERS else None
+        if ref is not None and self.local.has_read(me["id"], ref.kind, ref.id, ref.number or 0):
+            return "you read"
+        return ""
+
+    # files
+
+    @property
+    def files(self) -> Path:
+        """Where drafts lie: in the worktree's `.atlas/`, or beside the store where there is no worktree."""
+        return self.place.view or self.store.home
+
+    def draft(self, name: str, data: bytes) -> Path:
+        return view.draft(self.files, name, data)
+
+    def shown(self, file: Path) -> str:
+        """A path as a person standing here would type it."""
+        try:
+            found = os.path.relpath(file, Path(self.options.directory).absolute())
+        except ValueError:
+            return str(file)
+        return found if not found.startswith("../../..") else str(file)
+
+    def exclude(self) -> Path:
+        return self.place.common / "info/exclude"
+
+    def refresh(self, full: bool = False) -> bool | None:
+        """Brings this worktree's view to the snapshot; None where there is no worktree."""
+        if self.place.view is None:
+            return None
+        shown = view.View(self.place.view, self.local, self.exclude())
+        if not full and shown.as_of() == self.snapshot.head:
+            return True
+        done = shown.refresh(self.snapshot, self.index, self.now(), full)
+        for file in shown.aside:
+            self.notices.append(f"a file of the view had been edited by hand; the edit is kept in {self.shown(file)}")
+        return done
+
+    def close(self) -> None:
+        for part in ("local", "store"):
+            if part in self.__dict__:
+                self.__dict__[part].close()

@@ -1,0 +1,232 @@
+"""The root command: lazy loading, global options, the one error boundary."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from . import __version__, console
+from .commands import COMMANDS, WRONG, UsageError
+from .console import Talk
+from .env import Env, Options
+from .errors import EXITS, AtlasError, Failed, Usage
+from .outcome import Outcome
+
+_VALUES = {"-C": "directory", "--session": "session", "--operation": "operation", "--expect": "expect"}
+_FLAGS = {"--json": "json", "--quiet": "quiet", "-q": "quiet", "--offline": "offline",
+          "--require-published": "require_published"}  # fmt: skip
+# Where a command has an option of that name itself, it gets it when it stands behind the command.
+_OWN = {"log": ("--session",)}
+
+
+class Root(TyperGroup):
+    """Commands are imported when they are called, not before."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        found = typer.main.get_command(import_module(f".commands.{cmd_name}", __package__).app)
+        found.name = cmd_name
+        return found
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        import difflib
+
+        if args and args[0] not in COMMANDS:
+            near = difflib.get_close_matches(args[0], COMMANDS, 1, 0.6)
+            hint = WRONG.get(args[0]) or (f"did you mean atlas {near[0]}?" if near else "atlas --help lists them")
+            raise Usage(f"there is no command {args[0][:80]!r}", hint)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Global options (before or after the command)"):
+            formatter.write_dl([
+                ("-C PATH", "run as if started there"),
+                ("--session ID", "which session this is (else ATLAS_SESSION, else the one begun last in this worktree)"),
+                ("--operation ID", "the same id again answers with the first outcome and writes nothing"),
+                ("--expect HEAD|REF@N", "write only if the store, or the record, is still there"),
+                ("--json", "one JSON envelope on stdout"),
+                ("--quiet", "the answer only"),
+                ("--offline, --require-published", "about remotes"),
+            ])  # fmt: skip
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(code), meaning) for code, (meaning, _) in EXITS.items()])
+
+
+def _root() -> Any:
+    app = typer.Typer(cls=Root, add_completion=False, rich_markup_mode=None, no_args_is_help=False)
+
+    @app.callback()
+    def atlas() -> None:
+        """Atlas: workers who cannot talk to each other share one project. Read first, write last.
+
+        Begin with `atlas begin --goal "what you will do"`; close with `atlas end`."""
+
+    return typer.main.get_command(app)
+
+
+def split(argv: list[str]) -> tuple[Options, list[str]]:
+    """The global options, wherever they stand before `--`, and the rest."""
+    found: dict[str, Any] = {}
+    rest: list[str] = []
+    words = iter(argv)
+    for word in words:
+        command = rest[0] if rest else ""
+        name, equals, value = word.partition("=")
+        if word == "--" and rest[:2] == ["lease", "run"]:
+            found["tail"] = tuple(words)
+        elif word == "--" or command == "git":
+            rest += [word, *words]
+        elif word in _FLAGS:
+            found[_FLAGS[word]] = True
+        elif name in _VALUES and name not in _OWN.get(command, ()):
+            got = value if equals else next(words, None)
+            if got is None:
+                raise Usage(f"{name} needs a value")
+            found[_VALUES[name]] = got
+        else:
+            rest.append(word)
+    return Options(**found), rest
+
+
+def run() -> None:
+    """The entry point of `atlas` and `git atlas`."""
+    code = main(sys.argv[1:])
+    if console.flush(lambda text: _complain(text)):
+        code = code or 1
+    sys.stdout.flush()
+    os._exit(code)
+
+
+def _complain(text: str) -> None:
+    try:
+        sys.stderr.write(f"atlas: {text}\n")
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return
+
+
+def main(argv: list[str]) -> int:
+    """Runs one command; the exit code. Every end of the program passes here."""
+    words = [word for word in argv[:2] if not word.startswith("-")]
+    talk = Talk(" ".join(words) or "atlas", json="--json" in argv)
+    env: Env | None = None
+    try:
+        options, rest = split(argv)
+        talk = Talk(_command(rest), options.json, options.quiet)
+        env = Env(options)
+        if rest == ["--version"]:
+            outcome: Any = Outcome({"version": __version__}, (f"atlas {__version__}",))
+        elif not rest:
+            outcome = import_module(".commands.begin", __package__).look(env)
+        else:
+            outcome = _called(rest, env, talk)
+        if isinstance(outcome, Outcome):
+            _finish(env)
+            console.answer(outcome, _told(talk, env), env.notices)
+            return outcome.exit
+        return 0
+    except AtlasError as error:
+        return _refused(error, talk, env)
+    except KeyboardInterrupt:
+        error = Failed("interrupted before anything was written", code="interrupted", retry="now")
+        _refused(error, talk, env)
+        return 130
+    except BrokenPipeError:
+        return 0
+    except MemoryError:
+        return _refused(Failed("out of memory"), talk, env)
+    except RecursionError:
+        return _refused(Failed("the input is nested too deeply"), talk, env)
+    except OSError as error:
+        what = f"{error.filename}: " if error.filename else ""
+        return _refused(Failed(f"{what}{error.strerror or error}", code="environment"), talk, env)
+    except Exception as error:  # noqa: BLE001 - the boundary: a fault of ours is one line too
+        return _refused(_internal(error), talk, env)
+    finally:
+        if env is not None:
+            env.close()
+
+
+def _internal(error: Exception) -> Failed:
+    """A fault of Atlas itself, with the place where it happened."""
+    import traceback
+
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{os.path.basename(frame.filename)}:{frame.lineno}"
+    return Failed(f"internal error at {where}: {type(error).__name__}: {error}", "please report it; nothing is lost",
+                  code="internal")  # fmt: skip
+
+
+def _called(rest: list[str], env: Env, talk: Talk) -> Any:
+    """The command's outcome; a usage error of the parser becomes ours, a help page is printed."""
+    import contextlib
+    import io
+
+    page = io.StringIO()
+    wants_help = "--help" in (rest[: rest.index("--")] if "--" in rest else rest)
+    try:
+        with contextlib.redirect_stdout(page) if wants_help else contextlib.nullcontext():
+            found = _root().main(args=rest, prog_name="atlas", standalone_mode=False, obj=env)
+    except UsageError as error:
+        path = error.ctx.command_path if getattr(error, "ctx", None) else "atlas"
+        raise Usage(error.format_message().rstrip("."), f"see {path} --help") from None
+    except typer.Exit:
+        found = None
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    if page.getvalue():
+        console.help_text(page.getvalue(), talk)
+        return None
+    return found
+
+
+def _finish(env: Env) -> None:
+    """After the answer is known: the view follows the head, and the session hears what it should."""
+    if "store" not in env.__dict__ or "snapshot" not in env.__dict__:
+        return
+    from .store import fault
+
+    try:
+        fault.at("before_view", env.policy)
+        env.refresh()
+        env.notices += env.news()
+    except AtlasError as error:
+        env.notices.append(error.message)
+    except OSError as error:
+        env.notices.append(f"the view could not be refreshed: {error}")
+
+
+def _told(talk: Talk, env: Env | None) -> Talk:
+    head = None
+    if env is not None and "snapshot" in env.__dict__:
+        head = env.snapshot.head
+    return Talk(talk.command, talk.json, talk.quiet, head)
+
+
+def _refused(error: AtlasError, talk: Talk, env: Env | None) -> int:
+    if env is not None:
+        env.stopped(error)
+    console.refusal(error, _told(talk, env), env.notices if env is not None else [])
+    return error.exit
+
+
+def _command(rest: list[str]) -> str:
+    """The command's name for the envelope: the noun, and the verb if there is one."""
+    words = [word for word in rest if not word.startswith("-")][:2]
+    if not words or words[0] not in COMMANDS:
+        return " ".join(words[:1]) or "atlas"
+    nouns = ("session", "status", "artifact", "lease", "decision", "config")
+    return " ".join(words) if words[0] in nouns else words[0]

@@ -1,0 +1,50 @@
+"""What a command hands back: data for programs, blocks for people, and the limits of what it says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows for people; a cell is plain text. `empty` is printed in place of a table without rows."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    empty: str = ""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Text that somebody wrote: data, not instruction. Printed inside a marked frame."""
+
+    title: str
+    body: str
+
+
+@dataclass(frozen=True)
+class Raw:
+    """Bytes exactly as they were given, for stdout."""
+
+    body: bytes
+
+
+Block = str | Table | Frame | Raw
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`data` is the envelope's `data` (a contract); `blocks` are printed for people in their order;
+    `limits` closes both, since a mechanism that hints at a guarantee it does not have is worse than none."""
+
+    data: Any
+    blocks: tuple[Block, ...] = ()
+    limits: tuple[str, ...] = ()
+    published: bool | None = None
+    exit: int = 0
+
+
+def listing(items: list[dict[str, Any]], total: int | None = None, cursor: str | None = None) -> dict[str, Any]:
+    """The `data` of a list: nothing is cut silently (`total` counts, `cursor` goes on)."""
+    return {"items": items, "total": len(items) if total is None else total, "shown": len(items), "cursor": cursor}

@@ -1,0 +1,222 @@
+"""The artifact channel: immutable, versioned, one name per topic, any bytes.
+Numbered documents: `artifacts/<name>/<NNNN>/about.yaml` and `body.<ext>` beside it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ..errors import Damaged, NotFound, Protocol, Refused, Usage, VersionJump
+from . import case, document, names, policy, text, times
+from .case import Case, Change, Violation, Writer
+from .text import Record
+from .tree import Tree
+
+NAME = "artifact"
+FOLDER = "artifacts"
+BUSY = 12  # versions an hour above which a name is told that machine state does not belong here
+_PATH = re.compile(r"artifacts/([^/]+)/(\d{4,})/(about\.yaml|body\.[a-z0-9]{1,16})\Z")
+_EXT = re.compile(r"[a-z0-9]{1,16}\Z")
+
+
+def folder(name: str, version: int) -> str:
+    return f"{FOLDER}/{name}/{version:04}"
+
+
+def place(name: str, version: int) -> str:
+    return f"{folder(name, version)}/about.yaml"
+
+
+def body_place(record: Record) -> str:
+    """Where the bytes of a version lie."""
+    return f"{folder(record['name'], record['number'])}/body.{record['ext']}"
+
+
+def parse(path: str, data: bytes) -> Record:
+    """The metadata of a version; the bytes lie beside it."""
+    record = case.check(
+        text.load(data, path),
+        path,
+        {"name": str, "number": "count", "ext": str, "size": "count", "sha256": str, "session": str, "actor": str,
+         "at": "time"},
+        {"title": str, "caveat": str, "relies_on": "texts", "same_topic": bool},
+    )  # fmt: skip
+    if not _EXT.match(record["ext"]):
+        raise Damaged(f"{path}: ext {record['ext'][:40]!r} is no file type")
+    return record
+
+
+def ref(path: str, record: Record) -> str:
+    return f"artifact:{record['name']}@{record['number']}"
+
+
+def until(record: Record) -> int | None:
+    return None
+
+
+def links(record: Record) -> Iterable[tuple[str, str]]:
+    return [("relies_on", target) for target in record.get("relies_on", ())]
+
+
+def newest(tree: Tree, name: str) -> int:
+    """The number of the newest version; 0 where the name is new."""
+    return document.newest(tree, f"{FOLDER}/{name}")
+
+
+def find(tree: Tree, name: str, number: int | None = None) -> str:
+    last = newest(tree, name)
+    wanted = last if number is None else number
+    if not wanted or tree.blob(place(name, wanted)) is None:
+        there = f"its newest version is {last}" if last else "nothing was put under that name"
+        raise NotFound(f"there is no artifact:{name}{'' if number is None else f'@{number}'}; {there}",
+                       "atlas artifact list shows the names")  # fmt: skip
+    return place(name, wanted)
+
+
+def get(tree: Tree, name: str, number: int) -> Record:
+    path = find(tree, name, number)
+    return parse(path, tree.read(path) or b"")
+
+
+def body(tree: Tree, record: Record) -> bytes:
+    """The bytes exactly as given; Damaged where they are not those that the metadata names."""
+    path = body_place(record)
+    data = tree.read(path)
+    if data is None:
+        raise Damaged(f"{path}: the bytes of {ref('', record)} are missing")
+    if len(data) != record["size"] or hashlib.sha256(data).hexdigest() != record["sha256"]:
+        raise Damaged(f"{path}: these are not the bytes that were put (SHA-256 differs)")
+    return data
+
+
+def extension(given: str | None, file_name: str, data: bytes) -> str:
+    """The type: as given, else the file's extension, else `txt` for UTF-8, else `bin`."""
+    ext = (given or "").lstrip(".").lower()
+    if given is not None and not _EXT.match(ext):
+        raise Usage(f"{given[:40]!r} is no file type", "write it like --type md")
+    tail = file_name.rpartition(".")[2].lower() if "." in file_name else ""
+    return ext or (tail if _EXT.match(tail) else ("txt" if is_text(data) else "bin"))
+
+
+def is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in data
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is to be put under a name."""
+
+    data: bytes
+    ext: str
+    title: str | None = None
+    caveat: str | None = None
+    relies_on: tuple[str, ...] = ()
+    same_topic: bool = False
+
+
+def put(tree: Tree, writer: Writer, name: str, wish: Wish, seen: int | None) -> Change:
+    """The next version. VersionJump where another put one since `seen`, Protocol where none was read, Refused where
+    it is too large or about something else."""
+    last = newest(tree, name)
+    rules = policy.of(tree)
+    if len(wish.data) > rules["artifact_limit"]:
+        raise Refused(f"{len(wish.data):,} bytes; an artifact has at most {rules['artifact_limit']:,}",
+                      "keep large bytes elsewhere and put a text that names their place and SHA-256",
+                      code="limit")  # fmt: skip
+    if seen is not None and seen > last:
+        raise NotFound(f"there is no artifact:{name}@{seen}; its newest version is {last}", f"atlas artifact log {name}")
+    if seen is None and last:
+        raise Protocol(f"this session has not read artifact:{name}@{last}, and cannot supersede what it has not read",
+                       f"read it, then put again: atlas artifact show {name}")  # fmt: skip
+    if seen is not None and seen != last:
+        raise _jump(tree, name, seen, last, wish)
+    notices = _guard(tree, name, last, wish, writer.at) if last else ()
+    if len(wish.data) > rules["artifact_notice"]:
+        notices += (f"{len(wish.data):,} bytes: every clone of the store will carry them for ever",)
+    record: Record = {
+        "name": name, "number": last + 1, "ext": wish.ext, "size": len(wish.data),
+        "sha256": hashlib.sha256(wish.data).hexdigest(), **writer.signature(),
+    }  # fmt: skip
+    record |= {"title": wish.title} if wish.title else {}
+    record |= {"caveat": wish.caveat} if wish.caveat else {}
+    record |= {"relies_on": list(wish.relies_on)} if wish.relies_on else {}
+    record |= {"same_topic": True} if wish.same_topic else {}
+    files = {place(name, last + 1): text.dump(record), body_place(record): wish.data}
+    bases = (f"artifact:{name}@{last}~{(tree.blob(place(name, last)) or '')[:12]}",) if last else ()
+    return Change(f"artifact: {name} {last + 1} ({writer.session})", files, bases, notices)
+
+
+def _jump(tree: Tree, name: str, seen: int, last: int, wish: Wish) -> VersionJump:
+    newest_one = get(tree, name, last)
+    stop = VersionJump(
+        f"you read artifact:{name}@{seen}, and {newest_one['session']} put version {last} while you were thinking",
+        "read it, merge into what is there, and put again",
+        details={"ref": f"artifact:{name}@{last}", "base": seen, "head": last, "session": newest_one["session"],
+                 "at": newest_one["at"]},
+    )  # fmt: skip
+    theirs = body(tree, newest_one)
+    base = body(tree, get(tree, name, seen)) if seen else b""
+    if all(is_text(part) for part in (base, theirs, wish.data)) and len(theirs) < 2**20:
+        stop.details["merge"] = (base.decode(), theirs.decode(), wish.data.decode())
+        stop.details["submit"] = f"atlas artifact put {name} {{draft}} --base {last} --type {wish.ext}"
+        title = f"artifact:{name}@{last} by {newest_one['session']} at {newest_one['at']}"
+        stop.blocks = ((title, theirs.decode()[:16384]),)
+    return stop
+
+
+def _guard(tree: Tree, name: str, last: int, wish: Wish, now: int) -> tuple[str, ...]:
+    """One name per topic; and what is put every five minutes is no document."""
+    old = get(tree, name, last)
+    if not wish.same_topic:
+        before = body(tree, old)
+        both_text = is_text(before) and is_text(wish.data)
+        if (both_text and alien(before.decode(), wish.data.decode())) or (not both_text and old["ext"] != wish.ext):
+            raise Refused(
+                f"this has next to nothing in common with artifact:{name}@{last}, which it would hide",
+                "put it under a name of its own; --same-topic if it is the same topic",
+                code="other_topic",
+            )
+    if last >= BUSY and now - times.moment(get(tree, name, last - BUSY + 1)["at"]) < 3600:
+        return (
+            f"{name} was put {BUSY} times within the hour: machine state does not belong in a document channel "
+            "(every five minutes makes 288 versions a day, and buries what people wrote)",
+        )
+    return ()
+
+
+def alien(old: str, new: str) -> bool:
+    """Whether two texts of some length share next to no word."""
+    a, b = (set(re.findall(r"\w{3,}", part.lower())) for part in (old, new))
+    return min(len(a), len(b)) >= 12 and len(a & b) < 0.1 * min(len(a), len(b))
+
+
+def judge(found: Case) -> Iterator[Violation]:
+    yield from document.judge(found)
+    if found.new is None or found.old is not None:
+        return
+    match = _PATH.match(found.path)
+    if match is None or not names.valid(match[1]) or f"{int(match[2]):04}" != match[2]:
+        yield Violation("misplaced", found.path, "a version lies in artifacts/<name>/<NNNN>/ as about.yaml and body.*")
+        return
+    name, number = match[1], int(match[2])
+    if match[3] != "about.yaml":
+        about = place(name, number)
+        if found.parent.blob(about) or not found.child.blob(about):
+            yield Violation("immutable", found.path, "bytes come with the about.yaml of their version, and once")
+        return
+    record = parse(found.path, found.new)
+    if (record["name"], record["number"]) != (name, number):
+        yield Violation("misplaced", found.path, f"says it is {ref(found.path, record)}")
+        return
+    yield from document.follows(found, number, place(name, number - 1))
+    yield from document.signed(found, record["session"])
+    try:
+        body(found.child, record)
+    except Damaged as error:
+        yield Violation("digest", body_place(record), error.message)

@@ -1,0 +1,137 @@
+"""What is judged, who writes, and what a write is: the values that rules and kinds share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import Damaged, Refused
+from . import times
+from .message import Message
+from .text import Record
+from .tree import Tree
+
+FORMAT = 1  # the newest format of records that this version knows
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Who writes, when, under which operation. `machine` is a random id, not a host name."""
+
+    session: str
+    actor: str
+    machine: str
+    at: int
+    operation: str
+
+    @property
+    def when(self) -> str:
+        return times.rfc3339(self.at)
+
+    @property
+    def op6(self) -> str:
+        """The tail of names made of operations."""
+        return op6(self.operation)
+
+    def signature(self) -> Record:
+        """The fields that every record ends with."""
+        return {"session": self.session, "actor": self.actor, "at": self.when}
+
+
+def op6(operation: str) -> str:
+    """First six of the operation id; of its hash where somebody chose the id."""
+    import hashlib
+
+    plain = len(operation) == 32 and all(char in "0123456789abcdef" for char in operation)
+    return (operation if plain else hashlib.sha256(operation.encode()).hexdigest())[:6]
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a write puts: whole files by path (None takes one away: a repair only, naming the commit that it repairs).
+    `bases` are the REFs the writer relied on having read."""
+
+    subject: str
+    files: Mapping[str, bytes | None]
+    bases: tuple[str, ...] = ()
+    notices: tuple[str, ...] = field(default=())
+    repairs: str | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """One changed file, before a kind's rules: `old` is None where it was added, `new` where it was removed."""
+
+    path: str
+    old: bytes | None
+    new: bytes | None
+    parent: Tree
+    child: Tree
+    message: Message
+    policy: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Violation:
+    """`rule` is one word of a closed list; `text` says what it is about this file."""
+
+    rule: str
+    path: str
+    text: str
+
+
+def check(record: Record, path: str, required: Mapping[str, Any], optional: Mapping[str, Any]) -> Record:
+    """`record` if each field it must have is there with its type; Damaged otherwise. Unknown fields are left alone."""
+    form = record.get("format", FORMAT)
+    if not isinstance(form, int) or form < 1:
+        raise Damaged(f"{path}: format {form!r} is no number")
+    if form > FORMAT:
+        raise Damaged(
+            f"{path}: format {form} is newer than this version of Atlas, which knows {FORMAT}",
+            "install a newer atlas-cli",
+            code="newer_format",
+        )
+    for key, kind in required.items():
+        if key not in record:
+            raise Damaged(f"{path}: the field {key} is missing")
+        _typed(record[key], kind, key, path)
+    for key, kind in optional.items():
+        if key in record:
+            _typed(record[key], kind, key, path)
+    return record
+
+
+def _typed(value: object, kind: Any, key: str, path: str) -> None:
+    if kind == "time":
+        try:
+            times.moment(value)
+        except ValueError as error:
+            raise Damaged(f"{path}: {key}: {error}") from None
+    elif kind == "count":
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**53:
+            raise Damaged(f"{path}: {key}: {str(value)[:40]!r} is no count")
+    elif kind == "texts":
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise Damaged(f"{path}: {key} is no list of texts")
+    elif not isinstance(value, kind):
+        raise Damaged(f"{path}: {key} is no {'text' if kind is str else kind.__name__}")
+
+
+def rewritten(old: Record, **fields: object) -> Record:
+    """A row with some fields set (None: taken out) and one version further; unknown fields survive."""
+    found = {key: value for key, value in {**old, **fields}.items() if value is not None}
+    found["version"] = old.get("version", 0) + 1
+    return found
+
+
+def no_conflict_markers(text: str) -> None:
+    """Refused where a merge was left half done."""
+    lines = text.split("\n")
+    if any(line.startswith("<<<<<<< ") for line in lines) and any(line.startswith(">>>>>>> ") for line in lines):
+        raise Refused("the text still holds conflict markers (<<<<<<< … >>>>>>>)", "settle them, then write again")
+
+
+def nothing(_: Record) -> Iterable[tuple[str, str]]:
+    """A record that points at no other."""
+    return ()

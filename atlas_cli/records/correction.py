@@ -1,0 +1,73 @@
+"""Corrections: a bad write put right by name, one's own first of all. Documents beside the decisions:
+`corrections/<YYYY>/<MM-DD>-<slug>-<op6>.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from . import case, decision, document, names, text
+from .case import Case, Change, Violation, Writer
+from .text import Record
+from .tree import Tree
+
+NAME = "correction"
+FOLDER = "corrections"
+
+
+def parse(path: str, data: bytes) -> Record:
+    """The fields; `target` is the REF put right, `why` the body, `own` whether its writer did it."""
+    record, body = text.front(data, path)
+    case.check(
+        record,
+        path,
+        {"target": str, "retract": bool, "session": str, "actor": str, "at": "time"},
+        {"cause": str, "own": bool, "operation": str},
+    )
+    return {**record, "id": decision.dated_id(path) if path.count("/") == 2 else "", "why": body.strip("\n")}
+
+
+def ref(path: str, record: Record) -> str:
+    return f"correction:{decision.dated_id(path)}"
+
+
+def until(record: Record) -> int | None:
+    return None
+
+
+def links(record: Record) -> Iterable[tuple[str, str]]:
+    yield "corrects", record["target"]
+    if record.get("cause"):
+        yield "cause", record["cause"]
+
+
+def find(tree: Tree, wanted: str, number: int | None = None) -> str:
+    return decision.dated_find(tree, "correction", FOLDER, wanted)
+
+
+def add(
+    tree: Tree, writer: Writer, *, target: str, why: str, cause: str | None, retract: bool, own: bool
+) -> Change:
+    """The correction of one record; `own`: by the session or the actor that wrote it."""
+    record: Record = {"target": target, "retract": retract, "own": own}
+    record |= {"cause": cause} if cause else {}
+    record |= {**writer.signature(), "operation": writer.operation}
+    path = decision.dated_place(FOLDER, writer, names.slug(target))
+    verb = "retract" if retract else "correct"
+    return Change(f"correction: {verb} {target} ({writer.session})", {path: text.with_front(record, why + "\n")})
+
+
+def judge(found: Case) -> Iterator[Violation]:
+    yield from document.judge(found)
+    if found.new is None or found.old is not None:
+        return
+    yield from decision.judge_dated(found, FOLDER)
+    record = parse(found.path, found.new)
+    yield from document.signed(found, record["session"])
+
+
+def shown(record: Record) -> str:
+    """A correction on one line, for wherever the record that it is about is shown."""
+    verb = "retracted" if record["retract"] else "corrected"
+    whose = "put right by its writer" if record.get("own") else f"by {record['session']}"
+    cause = f" (cause: {record['cause']})" if record.get("cause") else ""
+    return f"{verb}, {whose}, {record['at']}: {record['why']}{cause}"

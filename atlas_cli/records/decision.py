@@ -1,0 +1,104 @@
+"""The decision log: what was recommended, what was chosen, and, given and never worked out, why the two stand where
+they do. Documents named by their operation, so that they always merge: `decisions/<YYYY>/<MM-DD>-<slug>-<op6>.md`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from ..errors import NotFound, Usage
+from . import case, document, names, text
+from .case import Case, Change, Violation, Writer
+from .text import Record
+from .tree import Tree
+
+NAME = "decision"
+FOLDER = "decisions"
+STANCES = ("agreed", "disagreed", "timeout")
+
+
+def dated_place(folder: str, writer: Writer, slug: str) -> str:
+    """Where a document of this day and operation lies."""
+    return f"{folder}/{writer.when[:4]}/{writer.when[5:10]}-{slug}-{writer.op6}.md"
+
+
+def dated_id(path: str) -> str:
+    """`2026-11-29-use-x-3f9c01` of a path."""
+    _, year, name = path.split("/")
+    return f"{year}-{name.removesuffix('.md')}"
+
+
+def dated_find(tree: Tree, kind: str, folder: str, wanted: str) -> str:
+    """The path of a document by its id; the last six may be left out while what is left names one."""
+    match = re.match(r"(\d{4})-(\d\d-\d\d-[a-z0-9-]+)\Z", wanted)
+    there = tree.names(f"{folder}/{match[1]}") if match else []
+    found = [name for name in there if match and match[2] in (name[:-3], name[:-10])]
+    if len(found) > 1:
+        ids = ", ".join(f"{match[1]}-{name[:-3]}" for name in found) if match else ""
+        raise Usage(f"{wanted!r} names {len(found)} {kind}s", f"say which: {ids}")
+    if not found or match is None:
+        raise NotFound(f"there is no {kind} {wanted[:80]!r}", f"atlas {'decision list' if kind == 'decision' else 'log'}")
+    return f"{folder}/{match[1]}/{found[0]}"
+
+
+def parse(path: str, data: bytes) -> Record:
+    """The fields; `why` is the body."""
+    record, body = text.front(data, path)
+    case.check(
+        record,
+        path,
+        {"title": str, "recommended": str, "chosen": str, "stance": str, "session": str, "actor": str, "at": "time"},
+        {"about": "texts", "chosen_by": str, "recommended_by": str, "operation": str},
+    )
+    return {**record, "id": dated_id(path) if path.count("/") == 2 else "", "why": body.strip("\n")}
+
+
+def ref(path: str, record: Record) -> str:
+    return f"decision:{dated_id(path)}"
+
+
+def until(record: Record) -> int | None:
+    return None
+
+
+def links(record: Record) -> Iterable[tuple[str, str]]:
+    return [("about", target) for target in record.get("about", ())]
+
+
+def find(tree: Tree, wanted: str, number: int | None = None) -> str:
+    return dated_find(tree, "decision", FOLDER, wanted)
+
+
+def add(
+    tree: Tree, writer: Writer, *, title: str, recommended: str, chosen: str, stance: str, why: str,
+    about: Sequence[str], chosen_by: str | None, recommended_by: str | None,
+) -> Change:  # fmt: skip
+    """The stance is stored as given and never checked against the pair: it is a fact of its own."""
+    record: Record = {"title": title, "recommended": recommended, "chosen": chosen, "stance": stance}
+    record |= {"about": list(about)} if about else {}
+    record |= {"chosen_by": chosen_by} if chosen_by else {}
+    record |= {"recommended_by": recommended_by} if recommended_by else {}
+    record |= {**writer.signature(), "operation": writer.operation}
+    path = dated_place(FOLDER, writer, names.slug(title))
+    data = text.with_front(record, why.strip("\n") + "\n")
+    return Change(f"decision: {names.slug(title, 50)} ({writer.session})", {path: data})
+
+
+def judge_dated(found: Case, folder: str) -> Iterator[Violation]:
+    """The rules of every document that is named by its day and its operation."""
+    if not re.match(rf"{folder}/\d{{4}}/\d\d-\d\d-[a-z0-9-]+-[0-9a-f]{{6}}\.md\Z", found.path):
+        yield Violation("misplaced", found.path, f"a name here is {folder}/<YYYY>/<MM-DD>-<words>-<six hex digits>.md")
+
+
+def judge(found: Case) -> Iterator[Violation]:
+    yield from document.judge(found)
+    if found.new is None or found.old is not None:
+        return
+    yield from judge_dated(found, FOLDER)
+    record = parse(found.path, found.new)
+    if record["stance"] not in STANCES:
+        yield Violation("schema", found.path, f"the stance is one of {', '.join(STANCES)}, not {record['stance']!r}")
+    yield from document.signed(found, record["session"])
+
+
+BLIND = "what was decided without `atlas decision add` is not in it"

@@ -1,0 +1,44 @@
+"""The shape *document*: kept for ever. Added once, never changed, never removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..errors import Damaged
+from .case import Case, Violation
+from .tree import Tree
+
+
+def judge(case: Case) -> Iterator[Violation]:
+    """The rules of every document."""
+    if case.old is not None and case.new is None:
+        yield Violation("append_only", case.path, "a document was removed; documents are kept for ever")
+    elif case.old is not None:
+        yield Violation("immutable", case.path, "a document was edited; a document is never changed, only superseded")
+
+
+def follows(case: Case, number: int, path_of: str) -> Iterator[Violation]:
+    """A numbered document follows its predecessor by exactly one; `path_of` is the predecessor's path."""
+    if number > 1 and case.parent.blob(path_of) is None and case.child.blob(path_of) is None:
+        yield Violation("version_jump", case.path, f"number {number} without number {number - 1} before it")
+    if number < 1:
+        yield Violation("version_jump", case.path, "numbers begin with 1")
+
+
+def newest(tree: Tree, folder: str) -> int:
+    """The highest number among a folder's names (`000012.md`, `0003`); 0 where it is empty."""
+    return max((int(name.split(".")[0]) for name in tree.names(folder) if name.split(".")[0].isdecimal()), default=0)
+
+
+def signed(case: Case, session: object) -> Iterator[Violation]:
+    """A record's `session` is the session that wrote the commit."""
+    if case.message.session is not None and session != case.message.session:
+        yield Violation("session", case.path, f"says it is by {session}, the commit is by {case.message.session}")
+
+
+def number_in(name: str, path: str) -> int:
+    """The number that a file or folder is named by; Damaged for another name."""
+    digits = name.split(".")[0]
+    if not digits.isdecimal() or not digits.isascii():
+        raise Damaged(f"{path}: {name!r} is no number")
+    return int(digits)

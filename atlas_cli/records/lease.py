@@ -1,0 +1,252 @@
+"""Advisory leases: who has signed up for what, why and until when. A row for each resource."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ..errors import Held, NotFound, Refused
+from . import case, names, policy, row, text, times
+from .case import Case, Change, Violation, Writer
+from .text import Record
+from .tree import Tree
+
+NAME = "lease"
+FOLDER = "leases"
+SHORTEST = 300  # seconds
+SKEW = 60  # seconds by which two machines' clocks may differ: a holder stops so much early, another starts so much late
+
+
+def place(resource: str) -> str:
+    """Where a resource's row lies."""
+    return f"{FOLDER}/{names.bucket(resource)}/{names.file_name(resource)}.yaml"
+
+
+def parse(path: str, data: bytes) -> Record:
+    """The row; Damaged where it is none. `expires` is a plan: whether it is held is computed when it is read."""
+    record = case.check(
+        text.load(data, path),
+        path,
+        {"resource": str, "version": "count", "token": "count", "holder": str, "actor": str, "why": str,
+         "at": "time", "expires": "time"},
+        {"released": "time", "machine": str, "run": bool},
+    )  # fmt: skip
+    return record
+
+
+def ref(path: str, record: Record) -> str:
+    return f"lease:{record['resource']}"
+
+
+def until(record: Record) -> int | None:
+    """The moment it is over: given back, or expired, at the latest 4 h after it was written, whatever it says."""
+    if "released" in record:
+        return times.moment(record["released"])
+    return min(times.moment(record["expires"]), times.moment(record["at"]) + 4 * 3600)
+
+
+def links(record: Record) -> Iterable[tuple[str, str]]:
+    return case.nothing(record)
+
+
+def holds(record: Record | None, now: int) -> bool:
+    """Whether somebody holds it at that moment."""
+    return record is not None and "released" not in record and (until(record) or 0) > now
+
+
+def left(record: Record, now: int) -> int:
+    """Seconds that the holder may still count on."""
+    return max(0, (until(record) or 0) - SKEW - now)
+
+
+def find(tree: Tree, resource: str, number: int | None = None) -> str:
+    """The path of a resource's row; NotFound where nobody ever took it."""
+    path = place(resource)
+    if tree.blob(path) is None:
+        raise NotFound(f"nobody has taken a lease on {resource} here", "atlas lease list shows what is held")
+    return path
+
+
+def current(tree: Tree, resource: str) -> Record | None:
+    """A resource's row, or None."""
+    path = place(resource)
+    data = tree.read(path)
+    return None if data is None else parse(path, data)
+
+
+def take(
+    tree: Tree, writer: Writer, resources: Sequence[str], why: str, seconds: int | None, any_of: bool = False,
+    run: bool = False,
+) -> Change:  # fmt: skip
+    """One conditional step: all of the resources or none (`any_of`: the first free one; `run`: for as long as a
+    command runs, past the end of its session). Held, naming holder, reason
+    and time left, where another has it or something that overlaps it. Taking what one holds renews it."""
+    rules = policy.of(tree)
+    seconds = policy.seconds(rules, "lease_default") if seconds is None else seconds
+    _allowed(seconds, policy.seconds(rules, "lease_max"))
+    files: dict[str, bytes] = {}
+    refused: Held | None = None
+    for resource in resources:
+        try:
+            files[place(resource)] = _taken(tree, writer, resource, why, seconds, run)
+        except Held as stop:
+            if not any_of:
+                raise
+            refused = refused or stop
+            continue
+        if any_of:
+            break
+    if not files and refused is not None:
+        raise refused
+    held = [parse(path, data)["resource"] for path, data in files.items()]
+    return Change(f"lease: take {_short(held)} ({writer.session})", files)
+
+
+def _allowed(seconds: int, most: int) -> None:
+    if not SHORTEST <= seconds <= most:
+        raise Refused(
+            f"a lease of {times.span(seconds)}; one runs from {times.span(SHORTEST)} to {times.span(most)}",
+            "take it for less and renew it while you work",
+            code="limit",
+        )
+
+
+def _taken(tree: Tree, writer: Writer, resource: str, why: str, seconds: int, run: bool) -> bytes:
+    """The row of a resource once the writer holds it."""
+    now, path = writer.at, place(resource)
+    old = current(tree, resource)
+    for _, other in tree.live(FOLDER, now - SKEW):
+        if other["holder"] != writer.session and names.overlap(resource, other["resource"]) and _bars(other, writer):
+            raise _held(other, resource, now)
+    if old is not None and old["holder"] != writer.session and _bars(old, writer):
+        raise _held(old, resource, now)
+    mine = old is not None and old["holder"] == writer.session and holds(old, now)
+    fields: Record = {
+        "token": (old or {"token": 0})["token"] + (0 if mine else 1),
+        "holder": writer.session,
+        "actor": writer.actor,
+        "machine": writer.machine,
+        "why": why,
+        "at": writer.when,
+        "expires": times.rfc3339(now + seconds),
+        "released": None,
+        "run": run or None,
+    }
+    first: Record = {"resource": resource, "version": 0}
+    return text.dump(case.rewritten(old or first, **fields))
+
+
+def _bars(record: Record, writer: Writer) -> bool:
+    """Whether a row keeps this writer out: another machine waits as much longer as clocks may differ."""
+    wait = 0 if record.get("machine") == writer.machine or "released" in record else SKEW
+    return "released" not in record and (until(record) or 0) + wait > writer.at
+
+
+def _held(record: Record, resource: str, now: int) -> Held:
+    rest = max(0, (until(record) or 0) - now)
+    what = record["resource"] if record["resource"] == resource else f"{record['resource']} (overlaps {resource})"
+    return Held(
+        f"{what} is held by {record['holder']} for {times.span(rest)} more: {record['why']}",
+        f"do something else until {record['expires']}, or take another resource",
+        details={
+            "resource": record["resource"], "holder": record["holder"], "actor": record["actor"],
+            "why": record["why"], "expires": record["expires"], "seconds_left": rest, "token": record["token"],
+        },
+    )  # fmt: skip
+
+
+def renew(tree: Tree, writer: Writer, resources: Sequence[str], seconds: int | None) -> Change:
+    """Another stretch of time from now on, for what the writer holds; Held or Refused where it does not."""
+    rules = policy.of(tree)
+    seconds = policy.seconds(rules, "lease_default") if seconds is None else seconds
+    _allowed(seconds, policy.seconds(rules, "lease_max"))
+    expires = times.rfc3339(writer.at + seconds)
+    files = {}
+    for resource in resources:
+        old = _own(tree, writer, resource)
+        files[place(resource)] = text.dump(case.rewritten(old, at=writer.when, expires=expires))
+    return Change(f"lease: renew {_short(resources)} ({writer.session})", files)
+
+
+def release(tree: Tree, writer: Writer, resources: Sequence[str]) -> Change:
+    """What the writer holds is given back; Held or Refused where it does not hold it."""
+    files = {}
+    for resource in resources:
+        old = _own(tree, writer, resource)
+        files[place(resource)] = text.dump(case.rewritten(old, at=writer.when, released=writer.when))
+    return Change(f"lease: release {_short(resources)} ({writer.session})", files)
+
+
+def _own(tree: Tree, writer: Writer, resource: str) -> Record:
+    """The row, if the writer holds it now."""
+    old = current(tree, resource)
+    if old is not None and old["holder"] != writer.session and holds(old, writer.at):
+        raise _held(old, resource, writer.at)
+    if old is None or old["holder"] != writer.session or not holds(old, writer.at):
+        over = "" if old is None or old["holder"] != writer.session else f" (over since {times.rfc3339(until(old) or 0)})"
+        raise Refused(
+            f"this session holds no lease on {resource}{over}",
+            f"atlas lease take {resource} --why … takes it",
+            code="not_held",
+        )
+    return old
+
+
+def _short(resources: Sequence[str]) -> str:
+    shown = ", ".join(resources[:3])
+    return (shown if len(shown) <= 60 else shown[:57] + "…") + (
+        f" and {len(resources) - 3} more" if len(resources) > 3 else ""
+    )
+
+
+def judge(found: Case) -> Iterator[Violation]:
+    new = None if found.new is None else parse(found.path, found.new)
+    old = None if found.old is None else parse(found.path, found.old)
+    yield from row.judge(found, old, new)
+    if new is None:
+        return
+    if place(new["resource"]) != found.path:
+        yield Violation("misplaced", found.path, f"the row of {new['resource']} belongs in {place(new['resource'])}")
+    if old is not None and old["resource"] != new["resource"]:
+        yield Violation("misplaced", found.path, "the resource was changed")
+    yield from _timing(found, new)
+    yield from _handed(found, old, new)
+
+
+def _timing(found: Case, new: Record) -> Iterator[Violation]:
+    written = times.moment(new["at"])
+    if found.message.at is not None and written != found.message.at:
+        yield Violation("clock", found.path, f"is dated {new['at']}, its commit {times.rfc3339(found.message.at)}")
+    length = times.moment(new["expires"]) - written
+    if "released" not in new and not SHORTEST <= length <= policy.seconds(found.policy, "lease_max"):
+        yield Violation("limit", found.path, f"a lease of {times.span(length)} from {new['at']}")
+
+
+def _handed(found: Case, old: Record | None, new: Record) -> Iterator[Violation]:
+    """Who may write the row, and that the fencing token rises whenever it changes hands."""
+    by, written = found.message.session, times.moment(new["at"])
+    if by is not None and by != new["holder"]:
+        yield Violation("session", found.path, f"the row of {new['holder']} was written by {by}")
+    before = 0 if old is None else old["token"]
+    if new["token"] < before:
+        yield Violation("token", found.path, f"the fencing token went back from {before} to {new['token']}")
+    live = old is not None and holds(old, written)
+    same = old is not None and old["holder"] == new["holder"]
+    if live and not same and old is not None:
+        yield Violation("live_lease", found.path, f"was held by {old['holder']} until {old['expires']}")
+    if not (live and same) and "released" not in new and new["token"] == before:
+        yield Violation("token", found.path, f"was taken anew without a new fencing token ({before})")
+    if new["token"] > before + 1:
+        yield Violation("token", found.path, f"the fencing token jumped from {before} to {new['token']}")
+    if "released" in new and not (live and same):
+        yield Violation("not_held", found.path, "was given back by a session that did not hold it")
+
+
+def limits(rules: Record) -> tuple[str, ...]:
+    """What a lease does not do."""
+    return (
+        "a lease is advisory: Atlas enforces nothing outside its own commands, and two readers can see 'free' in the "
+        f"same second; it expires by itself, after {rules['lease_max']} at the latest",
+    )
+
+
+BLIND = "an empty list does not prove that anything is idle: a session that took no lease is invisible here"

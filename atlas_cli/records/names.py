@@ -1,0 +1,186 @@
+"""Names, resources and REFs: parsed once at the edge, safe as file names everywhere afterwards."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from ..errors import Refused, Usage
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}\Z")
+_WINDOWS = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))})
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789._-")
+RESOURCE_LIMIT = 1000  # bytes
+KINDS = ("status", "artifact", "decision", "correction", "lease", "session")
+
+
+def name(text: str, what: str = "name") -> str:
+    """`text` if it is a name; Usage with the right form if it nearly is one."""
+    if valid(text):
+        return text
+    folded = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    right = re.sub(r"[^a-z0-9._-]+", "-", folded).strip("-.")[:64].rstrip(".")
+    shown = text if len(text) <= 80 else text[:77] + "…"
+    hint = f"write it like {right}" if valid(right) else "a name is a-z, 0-9, dot, _ and -, at most 64 of them"
+    raise Usage(f"{shown!r} is no {what}", hint)
+
+
+def valid(text: str) -> bool:
+    """Whether `text` is a name: portable, lower case, no reserved device of Windows, no trailing dot."""
+    return bool(_NAME.match(text)) and text.split(".")[0] not in _WINDOWS and not text.endswith((".", ".lock"))
+
+
+def slug(text: str, limit: int = 40) -> str:
+    """A file name's readable part; `x` where nothing readable is left."""
+    folded = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    found = re.sub(r"[^a-z0-9]+", "-", folded).strip("-")
+    return (found[:limit].rstrip("-")) or "x"
+
+
+def file_name(text: str) -> str:
+    """A free text as a file name: percent-encoded, cut with a hash above 120 bytes. Distinct texts stay distinct."""
+    data = text.encode()
+    encoded = "".join(chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in data)
+    if encoded.startswith((".", "-")) or encoded.split(".")[0] in _WINDOWS:
+        encoded = f"%{ord(encoded[0]):02x}{encoded[1:]}"
+    if len(encoded) > 120:
+        encoded = f"{encoded[:100]}%-{hashlib.sha256(data).hexdigest()[:16]}"
+    return encoded
+
+
+def resource(text: str, prefix: str = "") -> str:
+    """What a lease is on: a name (`gpu0`), or a word, a colon and a free text (`path:src/x.py`, `glob:**/*.sql`,
+    `repo:run`, `port:8080`). A path is relative to the working directory, `prefix` below the repository's root,
+    and comes back relative to the root; one outside it is refused."""
+    kind, colon, rest = text.partition(":")
+    if not colon:
+        return name(text, "resource")
+    name(kind, "kind of resource")
+    if not rest or _CONTROL.search(rest):
+        raise Usage(f"{text!r} is no resource", "after the colon: text on one line, without control characters")
+    if len(text.encode()) > RESOURCE_LIMIT:
+        raise Usage(f"a resource of {len(text.encode())} bytes; at most {RESOURCE_LIMIT}", "name a folder above it")
+    if kind in ("path", "glob"):
+        rest = _rooted(rest, prefix, text)
+    if kind == "glob" and not re.search(r"[*?\[]", rest):
+        raise Usage(f"{text!r} has nothing to match", f"write path:{rest}")
+    return f"{kind}:{rest}"
+
+
+def _rooted(path: str, prefix: str, shown: str) -> str:
+    """The path from the repository's root, without `.`, `..`, doubled or trailing slashes."""
+    parts: list[str] = []
+    for part in f"{prefix}/{path}".split("/") if not path.startswith("/") else path.split("/"):
+        if part == "..":
+            if not parts:
+                raise Usage(f"{shown!r} lies outside the repository", "a lease is on a path inside it")
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join(parts) or "."
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether two resources are in each other's way. Component-wise; where two patterns meet, rather yes than no."""
+    if one == other:
+        return True
+    kind, _, a = one.partition(":")
+    kind2, _, b = other.partition(":")
+    places = ("path", "glob")
+    if "repo:run" in (one, other):
+        return (kind in places) or (kind2 in places)
+    if kind not in places or kind2 not in places:
+        return False
+    if kind == kind2 == "path":
+        return _within(a, b) or _within(b, a)
+    if kind == kind2 == "glob":
+        fixed, fixed2 = _fixed(a), _fixed(b)
+        return _within(fixed, fixed2) or _within(fixed2, fixed)
+    pattern, path = (a, b) if kind == "glob" else (b, a)
+    return _matches(pattern, path) or _within(_fixed(pattern), path)
+
+
+def _within(path: str, folder: str) -> bool:
+    return folder == "." or path == folder or path.startswith(folder + "/")
+
+
+def _fixed(pattern: str) -> str:
+    """The folder that a pattern cannot leave."""
+    parts: list[str] = []
+    for part in pattern.split("/")[:-1]:
+        if re.search(r"[*?\[]", part):
+            break
+        parts.append(part)
+    return "/".join(parts) or "."
+
+
+def _matches(pattern: str, path: str) -> bool:
+    """`**` is any number of folders, `*` and `?` stay inside one; a match of a folder covers what is in it."""
+    out = ""
+    for part in pattern.split("/"):
+        if part == "**":
+            out += "(?:[^/]+/)*"
+            continue
+        piece = re.escape(part).replace(r"\*", "[^/]*").replace(r"\?", "[^/]")
+        out += re.sub(r"\\\[(!?)([^\]]*)\\\]", lambda m: f"[{'^' if m[1] else ''}{m[2]}]", piece) + "/"
+    try:
+        return re.match(out, path + "/") is not None or path == "."
+    except re.error:
+        return True
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A REF names any record: `status:main@12`, `artifact:schema@3`, `decision:2026-11-29-use-x`, `lease:gpu0`,
+    `session:claude-261129-7f3k2m`. `number` is None where the newest is meant or the kind has none."""
+
+    kind: str
+    id: str
+    number: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.id}" + ("" if self.number is None else f"@{self.number}")
+
+
+def ref(text: str) -> Ref:
+    """A REF from text; Usage with the forms for anything else."""
+    kind, colon, rest = text.partition(":")
+    if not colon or kind not in KINDS or not rest:
+        raise Usage(
+            f"{text[:80]!r} is no REF",
+            "a REF is like status:main@12, artifact:schema@3, decision:2026-11-29-use-x, lease:gpu0 or session:ID",
+        )
+    if kind not in ("status", "artifact"):
+        return Ref(kind, rest)
+    return versioned(rest, kind)
+
+
+def versioned(text: str, kind: str) -> Ref:
+    """`NAME` or `NAME@N` of a numbered document."""
+    found, at, digits = text.partition("@")
+    if at and not re.fullmatch(r"[0-9]{1,9}", digits):
+        raise Usage(f"{text[:80]!r}: after @ comes a number", f"write it like {found[:64] or 'main'}@3")
+    return Ref(kind, name(found, {"status": "stream", "artifact": "artifact"}[kind]), int(digits) if at else None)
+
+
+def bucket(text: str) -> str:
+    """The first two hex digits of SHA-256: the folder of a row, so that folders stay small."""
+    return hashlib.sha256(text.encode()).hexdigest()[:2]
+
+
+def nearly_blank(text: str | None) -> bool:
+    """Whether there is nothing to read in it."""
+    return text is None or not text.strip()
+
+
+def say(text: str, what: str, limit: int = 500) -> str:
+    """A one-line free text (a goal, a reason): stripped, not empty, within `limit` characters; Refused otherwise."""
+    line = text.strip()
+    if not line:
+        raise Usage(f"{what} is empty", "say it in a few words")
+    if len(line) > limit:
+        raise Refused(f"{what} is {len(line):,} characters long; at most {limit}", "put the rest into an artifact")
+    return line

@@ -1,0 +1,137 @@
+"""The policy: `atlas.yaml`, a row for people. Limits are read from the tree that a change is made on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from ..errors import Damaged, NotFound, Refused, Usage
+from . import row, text, times
+from .case import FORMAT, Case, Change, Violation, Writer, check
+from .text import Record
+from .tree import Tree
+
+NAME = "policy"
+FOLDER = "atlas.yaml"
+
+# key: (default, what it is). A row in this table is all that a new key needs.
+KEYS: dict[str, tuple[Any, str]] = {
+    "durability": ("full", "full: a power cut loses nothing acknowledged; fast: it may lose the last writes"),
+    "publish": ("now", "now, end or manual: when recorded writes go to the remote"),
+    "fresh": ("60s", "how old the copy of the remote may be before a read fetches"),
+    "status_words": (250, "how long a status entry may be, in words"),
+    "lease_default": ("2h", "how long a lease is taken for"),
+    "lease_max": ("4h", "how long a lease can be taken for"),
+    "session_idle": ("4h", "a session without a write for so long counts as gone"),
+    "artifact_notice": (1_000_000, "bytes of an artifact above which it says so"),
+    "artifact_limit": (10_000_000, "bytes of an artifact above which it is refused"),
+    "streams": ({}, "which paths belong to which status stream, in a monorepo"),
+}
+_DURATIONS = ("fresh", "lease_default", "lease_max", "session_idle")
+_CHOICES = {"durability": ("full", "fast"), "publish": ("now", "end", "manual")}
+_FIXED = ("format", "store", "version", "test")
+
+
+def parse(path: str, data: bytes) -> Record:
+    """The policy with a default for each key that is absent; Damaged for values of the wrong kind."""
+    record = text.load(data, path, comments=True)
+    check(record, path, {"store": str, "version": "count"}, {"test": bool})
+    for key, value in record.items():
+        if key in KEYS:
+            try:
+                valid(key, value)
+            except Usage as error:
+                raise Damaged(f"{path}: {error.message}") from None
+    return record
+
+
+def of(tree: Tree) -> Mapping[str, Any]:
+    """The policy in force on a tree; the defaults where there is none yet."""
+    return _in_force(tree.read(FOLDER))
+
+
+@lru_cache(maxsize=16)
+def _in_force(data: bytes | None) -> Mapping[str, Any]:
+    defaults = {key: value for key, (value, _) in KEYS.items()}
+    return defaults if data is None else {**defaults, **parse(FOLDER, data)}
+
+
+def seconds(policy: Mapping[str, Any], key: str) -> int:
+    """A duration of the policy, in seconds."""
+    return times.duration(policy[key])
+
+
+def valid(key: str, value: object) -> None:
+    """Usage for a value that the key cannot have."""
+    default = KEYS[key][0]
+    if isinstance(default, int):
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise Usage(f"{key} is a whole number above 0, not {value!r}")
+    elif key in _DURATIONS:
+        if not isinstance(value, str):
+            raise Usage(f"{key} is a duration like 90m or 2h, not {value!r}")
+        times.duration(value)
+        if key.startswith("lease") and not 300 <= times.duration(value) <= 4 * 3600:
+            raise Usage(f"{key} lies between 5m and 4h, not {value}")
+    elif key in _CHOICES:
+        if value not in _CHOICES[key]:
+            raise Usage(f"{key} is one of {', '.join(_CHOICES[key])}, not {value!r}")
+    elif not isinstance(value, dict):
+        raise Usage(f"{key} is a map like {{\"api\": [\"services/api/**\"]}}, not {value!r}")
+
+
+def first(store: str, test: bool) -> bytes:
+    """The policy of a new store: the defaults stand in it as comments, so that they can change with the tool."""
+    lines = ["# The policy of this store. Change it with `atlas config set KEY VALUE` or `atlas config edit`."]
+    lines += ["# What is not set has the value shown behind its name.", ""]
+    head = {"format": FORMAT, "store": store, "version": 1} | ({"test": True} if test else {})
+    body = "".join(f"\n# {what}\n# {text.dump({key: value}).decode()}" for key, (value, what) in KEYS.items())
+    return ("\n".join(lines) + "\n").encode() + text.dump(head) + body.encode()
+
+
+def put(tree: Tree, writer: Writer, key: str, value: object) -> Change:
+    """The change that sets one key."""
+    if key in _FIXED:
+        raise Refused(f"{key} is the store's own and cannot be set", "atlas config shows what can be")
+    if key not in KEYS:
+        raise NotFound(f"there is no key {key!r} in the policy", f"the keys are {', '.join(KEYS)}")
+    valid(key, value)
+    data = tree.read(FOLDER) or b""
+    version = parse(FOLDER, data)["version"] + 1
+    data = text.set_by_hand(text.set_by_hand(data, key, value), "version", version)
+    return Change(f"policy: set {key} ({writer.session})", {FOLDER: data})
+
+
+def replace(tree: Tree, writer: Writer, data: bytes) -> Change:
+    """The change that takes an edited policy, one version further; Refused where it touches the store's own keys."""
+    old, new = parse(FOLDER, tree.read(FOLDER) or b""), parse(FOLDER, data)
+    for key in _FIXED:
+        if old.get(key) != new.get(key):
+            raise Refused(f"{key} is the store's own and cannot be edited", "set it back and save again")
+    for key in new:
+        if key not in KEYS and key not in _FIXED and key not in old:
+            raise NotFound(f"there is no key {key!r} in the policy", f"the keys are {', '.join(KEYS)}")
+    data = text.set_by_hand(data, "version", old["version"] + 1)
+    return Change(f"policy: edit ({writer.session})", {FOLDER: data})
+
+
+def judge(case: Case) -> Iterator[Violation]:
+    new = None if case.new is None else parse(case.path, case.new)
+    old = None if case.old is None else parse(case.path, case.old)
+    yield from row.judge(case, old, new)
+    for key in _FIXED:
+        if key != "version" and old is not None and new is not None and old.get(key) != new.get(key):
+            yield Violation("immutable", case.path, f"{key} was changed; it is fixed when a store is made")
+
+
+def ref(path: str, record: Record) -> str:
+    return "policy"
+
+
+def until(record: Record) -> int | None:
+    return None
+
+
+def links(record: Record) -> Iterable[tuple[str, str]]:
+    return ()

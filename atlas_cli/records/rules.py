@@ -1,0 +1,84 @@
+"""The rules: a pure function of (parent tree, child tree, commit message). They judge every change wherever it
+appears: before it is published, on what a fetch brings, on a server, and years later in `atlas verify`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ..errors import AtlasError, Damaged
+from . import FREE, kind_of, policy
+from .case import Case, Violation
+from .message import FileChange, Message, change_digest
+from .tree import Tree
+
+# rule: what it demands. `verify` and the README print this list.
+RULES = {
+    "append_only": "documents and rows are never removed",
+    "immutable": "a document is never changed; nor are a store's id and a session's beginnings",
+    "version_jump": "numbers and row versions rise by exactly one",
+    "token": "a fencing token never goes back, and rises by one when a lease changes hands",
+    "live_lease": "a lease that is held is not taken by another",
+    "not_held": "only who holds a lease gives it back",
+    "limit": "a lease runs from five minutes to the policy's `lease_max`",
+    "clock": "times are RFC 3339 UTC; `Atlas-At` never before the same session's previous commit",
+    "session": "a record names the session that wrote its commit",
+    "ended": "an ended session's row stays as it is",
+    "misplaced": "a record lies where its name says",
+    "schema": "a field has one of its values",
+    "damaged": "every record parses",
+    "digest": "an artifact's bytes have the size and SHA-256 that its metadata names",
+    "unknown_path": "every file belongs to a kind of record",
+    "mode": "trees hold plain files and folders: no links, no programs, no submodules",
+    "trailers": "a commit's trailers are whole, or it has none (made by hand)",
+    "change_digest": "`Atlas-Change` is the SHA-256 of what the commit changed",
+    "operation": "an operation occurs once",
+    "linear": "history is one line: no merges",
+    "repair": "a repair restores exactly what the commit it names had changed",
+}
+
+
+def judge(parent: Tree, child: Tree, changes: Sequence[FileChange], message: Message) -> list[Violation]:
+    """All violations of one commit, in the order of its paths."""
+    found = list(_message(parent, changes, message))
+    try:
+        rules = policy.of(parent)
+    except Damaged:
+        rules = {key: value for key, (value, _) in policy.KEYS.items()}
+    for path, _old, _new in sorted(changes, key=lambda change: change[0]):
+        case = Case(path, parent.read(path), child.read(path), parent, child, message, rules)
+        found += _file(case)
+    return found
+
+
+def _file(case: Case) -> list[Violation]:
+    """The violations of one file; what cannot be read breaks the rule `damaged`."""
+    kind = kind_of(case.path)
+    if kind is None:
+        return [] if case.path in FREE else [Violation("unknown_path", case.path, "belongs to no kind of record")]
+    try:
+        return list(kind.judge(case))
+    except AtlasError as error:
+        return [Violation("damaged", case.path, error.message)]
+    except (TypeError, KeyError, ValueError) as error:
+        return [Violation("damaged", case.path, f"is no {kind.NAME} ({type(error).__name__}: {error})")]
+
+
+def _message(parent: Tree, changes: Iterable[FileChange], message: Message) -> Iterator[Violation]:
+    for fault in message.faults:
+        yield Violation("trailers", "", fault)
+    if message.by_hand:
+        return
+    wanted = {"Operation": message.operation, "At": message.at, "Change": message.change}
+    missing = [f"Atlas-{key}" for key, value in wanted.items() if value is None]
+    if missing:
+        yield Violation("trailers", "", f"{', '.join(missing)} missing beside the others")
+    elif message.change != change_digest(store_id(parent), message, changes):
+        yield Violation("change_digest", "", "Atlas-Change does not match what the commit changed")
+
+
+def store_id(tree: Tree) -> str:
+    """The id of the store that a tree belongs to; empty before the policy is there."""
+    try:
+        return str(policy.of(tree).get("store", ""))
+    except Damaged:
+        return ""

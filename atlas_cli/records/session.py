@@ -1,0 +1,140 @@
+"""Sessions: one working life of one worker. A row; its id carries its day (`claude-261129-7f3k2m`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from ..errors import NotFound, Protocol, Refused, Usage
+from . import case, names, row, text, times
+from .case import Case, Change, Violation, Writer
+from .text import Record
+from .tree import Tree
+
+NAME = "session"
+FOLDER = "sessions"
+LIFE = 24 * 3600  # seconds after `begin` at the latest
+_ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,40}-(\d{6})-[a-z0-9]{6}\Z")
+_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
+
+
+def new_id(actor: str, now: int, random: bytes) -> str:
+    """An id for a session begun at that moment; `random` is six bytes."""
+    day = times.rfc3339(now)[2:10].replace("-", "")
+    return f"{actor[:24].strip('.-_')}-{day}-{''.join(_LETTERS[byte % len(_LETTERS)] for byte in random[:6])}"
+
+
+def place(session: str) -> str:
+    """Where a session's row lies; Usage for what is no session id."""
+    match = _ID.match(session)
+    if match is None:
+        raise Usage(f"{session[:80]!r} is no session id", "one is like claude-261129-7f3k2m: atlas session list")
+    return f"{FOLDER}/{match[1]}/{session}.yaml"
+
+
+def parse(path: str, data: bytes) -> Record:
+    return case.check(
+        text.load(data, path),
+        path,
+        {"id": str, "version": "count", "actor": str, "began": "time", "machine": str},
+        {"goal": str, "worktree": str, "branch": str, "class": str, "ended": "time", "on": "texts", "for": str,
+         "paths": "texts", "streams": "texts", "lasts": "count"},
+    )  # fmt: skip
+
+
+def ref(path: str, record: Record) -> str:
+    return f"session:{record['id']}"
+
+
+def until(record: Record) -> int | None:
+    """The latest moment it can be live; the index knows its newest commit, which may end it earlier."""
+    if "ended" in record:
+        return times.moment(record["ended"])
+    return times.moment(record["began"]) + min(LIFE, record.get("lasts", LIFE))
+
+
+def links(record: Record) -> Iterable[tuple[str, str]]:
+    return case.nothing(record)
+
+
+def find(tree: Tree, session: str, number: int | None = None) -> str:
+    path = place(session)
+    if tree.blob(path) is None:
+        raise NotFound(f"there is no session {session} in this store", "atlas session list shows them")
+    return path
+
+
+def get(tree: Tree, session: str) -> Record:
+    """A session's row; NotFound where there is none."""
+    path = find(tree, session)
+    return parse(path, tree.read(path) or b"")
+
+
+def live(tree: Tree, session: str, now: int) -> Record:
+    """The row of a session that may write now; Protocol for one that ended or expired."""
+    try:
+        record = get(tree, session)
+    except NotFound as error:
+        raise Protocol(error.message, "begin one: atlas begin --goal …", code="no_session") from None
+    if "ended" in record or (until(record) or 0) <= now:
+        how = "has ended" if "ended" in record else "has expired"
+        raise Protocol(
+            f"the session {session} {how} ({times.rfc3339(until(record) or 0)})",
+            "begin a new one: atlas begin --goal …",
+            code="no_session",
+        )
+    return record
+
+
+def begin(
+    tree: Tree, writer: Writer, *, goal: str, worktree: str, branch: str, kind: str, paths: list[str],
+    streams: list[str], lasts: int | None,
+) -> Change:  # fmt: skip
+    """A new session's row."""
+    if lasts is not None and lasts > LIFE:
+        raise Refused(f"a session of {times.span(lasts)}; at most {times.span(LIFE)}", "begin again then", code="limit")
+    fields: Record = {
+        "goal": goal or None, "machine": writer.machine, "worktree": worktree or None, "branch": branch or None,
+        "class": kind, "paths": paths or None, "streams": streams or None, "lasts": lasts, "began": writer.when,
+    }  # fmt: skip
+    record = case.rewritten({"id": writer.session, "version": 0, "actor": writer.actor}, **fields)
+    return Change(f"session: begin ({writer.session})", {place(writer.session): text.dump(record)})
+
+
+def aim(tree: Tree, writer: Writer, *, goal: str, paths: list[str], streams: list[str]) -> Change:
+    """What a session that goes on says anew of itself."""
+    old = live(tree, writer.session, writer.at)
+    fields = {"goal": goal or old.get("goal"), "paths": paths or old.get("paths")}
+    record = case.rewritten(old, **fields, streams=streams or old.get("streams"))
+    return Change(f"session: go on ({writer.session})", {place(writer.session): text.dump(record)})
+
+
+def end(tree: Tree, writer: Writer) -> Change:
+    """The row of a session that is over."""
+    old = live(tree, writer.session, writer.at)
+    record = case.rewritten(old, ended=writer.when)
+    return Change(f"session: end ({writer.session})", {place(writer.session): text.dump(record)})
+
+
+def judge(found: Case) -> Iterator[Violation]:
+    new = None if found.new is None else parse(found.path, found.new)
+    old = None if found.old is None else parse(found.path, found.old)
+    yield from row.judge(found, old, new)
+    if new is None:
+        return
+    if not _ID.match(new["id"]) or place(new["id"]) != found.path:
+        yield Violation("misplaced", found.path, f"the row of {new['id']} belongs elsewhere")
+    if old is not None and "ended" in old:
+        yield Violation("ended", found.path, f"{old['id']} had ended at {old['ended']}")
+    if found.message.session not in (None, new["id"]):
+        yield Violation("session", found.path, f"the row of {new['id']} was written by {found.message.session}")
+    if old is not None and any(old.get(key) != new.get(key) for key in ("id", "actor", "began", "machine")):
+        yield Violation("immutable", found.path, "id, actor, machine or beginning were changed")
+
+
+def actor(text_: str) -> str:
+    """An actor's name from any text (a login name may hold anything)."""
+    return text_ if names.valid(text_) else names.slug(text_, 24)
+
+
+BLIND = "known to this store only: a worker that never called `atlas begin` is invisible here"

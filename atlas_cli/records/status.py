@@ -1,0 +1,222 @@
+"""The status stream: one short piece per project that says where things stand. Each entry replaces the last,
+all are kept. Numbered documents: `status/<stream>/<NNN>/<NNNNNN>.md`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ..errors import NotFound, Protocol, Refused, Usage, VersionJump
+from . import case, document, names, policy, text
+from .case import Case, Change, Violation, Writer
+from .text import Record
+from .tree import Tree
+
+NAME = "status"
+FOLDER = "status"
+_PATH = re.compile(r"status/([^/]+)/(\d{3,})/(\d{6,})\.md\Z")
+
+
+def place(stream: str, number: int) -> str:
+    return f"{FOLDER}/{stream}/{number // 1000:03}/{number:06}.md"
+
+
+def parse(path: str, data: bytes) -> Record:
+    """The entry's fields and its `body`."""
+    record, body = text.front(data, path)
+    case.check(
+        record,
+        path,
+        {"stream": str, "number": "count", "session": str, "actor": str, "at": "time"},
+        {"unchanged": str, "section": str, "relies_on": "texts", "caveat": str},
+    )
+    return {**record, "body": body}
+
+
+def ref(path: str, record: Record) -> str:
+    return f"status:{record['stream']}@{record['number']}"
+
+
+def until(record: Record) -> int | None:
+    return None
+
+
+def links(record: Record) -> Iterable[tuple[str, str]]:
+    return [("relies_on", target) for target in record.get("relies_on", ())]
+
+
+def newest(tree: Tree, stream: str) -> int:
+    """The number of a stream's current entry; 0 while it is empty."""
+    folder = document.newest(tree, f"{FOLDER}/{stream}")
+    return document.newest(tree, f"{FOLDER}/{stream}/{folder:03}")
+
+
+def find(tree: Tree, stream: str, number: int | None = None) -> str:
+    """The path of an entry (`number` None: the current one); NotFound where there is none."""
+    last = newest(tree, stream)
+    wanted = last if number is None else number
+    path = place(stream, wanted)
+    if not wanted or tree.blob(path) is None:
+        there = f"its newest entry is {last}" if last else "it has no entry yet"
+        raise NotFound(f"there is no status:{stream}@{wanted}; {there}", f"atlas status log {stream}")
+    return path
+
+
+def get(tree: Tree, stream: str, number: int) -> Record:
+    path = find(tree, stream, number)
+    return parse(path, tree.read(path) or b"")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is to be written: a whole text, or one section of it, or nothing but that it still holds."""
+
+    body: str = ""
+    section: str | None = None
+    replace: bool = False
+    unchanged: str | None = None
+    relies_on: tuple[str, ...] = ()
+    caveat: str | None = None
+
+
+def write(tree: Tree, writer: Writer, stream: str, wish: Wish, seen: int | None) -> Change:
+    """The next entry. `seen`: the number that the session has read (None: none). VersionJump where another wrote
+    since, carrying the merge's three texts; Protocol where it has read nothing; Refused over the limit."""
+    last = newest(tree, stream)
+    old = get(tree, stream, last) if last else None
+    if seen is not None and seen > last:
+        raise NotFound(f"there is no status:{stream}@{seen}; its newest entry is {last}", f"atlas status show {stream}")
+    if seen is None and last:
+        raise Protocol(
+            f"this session has not read status:{stream}@{last}, and cannot supersede what it has not read",
+            f"read it, then write again: atlas status show {stream}",
+        )
+    before = get(tree, stream, seen) if seen else None
+    if seen is not None and seen != last and old is not None:
+        raise _jump(tree, stream, seen, last, wish, before, old)
+    body = _body(wish, old)
+    _within_limits(tree, stream, body, old, wish)
+    record: Record = {"stream": stream, "number": last + 1, **writer.signature()}
+    record |= {"unchanged": wish.unchanged} if wish.unchanged else {}
+    record |= {"section": wish.section} if wish.section else {}
+    record |= {"relies_on": list(wish.relies_on)} if wish.relies_on else {}
+    record |= {"caveat": wish.caveat} if wish.caveat else {}
+    path = place(stream, last + 1)
+    bases = (f"status:{stream}@{last}~{(tree.blob(place(stream, last)) or '')[:12]}",) if last else ()
+    return Change(f"status: {stream} {last + 1} ({writer.session})", {path: text.with_front(record, body)}, bases)
+
+
+def _body(wish: Wish, old: Record | None) -> str:
+    """The whole text that the wish makes of the entry before."""
+    if wish.unchanged:
+        if old is None:
+            raise Usage("the stream has no entry yet that could be unchanged", "give a text: -m TEXT, --file F or -")
+        return str(old["body"])
+    body = wish.body if wish.body.endswith("\n") else wish.body + "\n"
+    if not body.strip():
+        raise Usage("the text is empty", "give one: -m TEXT, --file F or -")
+    case.no_conflict_markers(body)
+    return with_section(str(old["body"]) if old else "", wish.section, body) if wish.section else body
+
+
+def _within_limits(tree: Tree, stream: str, body: str, old: Record | None, wish: Wish) -> None:
+    words, most = len(body.split()), policy.of(tree)["status_words"]
+    if words > most and not wish.unchanged:
+        raise Refused(
+            f"the status would be {words} words long; at most {most}",
+            "say less, or put the long text into an artifact and name it here",
+            code="limit",
+            details={"words": words, "limit": most, "body": body, "submit": f"atlas status write {stream} --file {{draft}}"},
+        )
+    if old and not wish.replace and not wish.section and not wish.unchanged:
+        kept, of = _kept(str(old["body"]), body)
+        if len(str(old["body"]).split()) >= 40 and kept * 2 < of:
+            raise Refused(
+                f"the text keeps {kept} of the {of} lines of status:{old['stream']}@{old['number']}",
+                "carry what still holds (--section writes one part), or say that it replaces all: --replace",
+                code="drops_too_much",
+                details={"kept": kept, "of": of, "body": body, "submit": f"atlas status write {stream} --file {{draft}}"},
+            )
+
+
+def _kept(old: str, new: str) -> tuple[int, int]:
+    lines = [line.strip() for line in old.split("\n") if line.strip()]
+    there = {line.strip() for line in new.split("\n")}
+    return sum(line in there for line in lines), len(lines)
+
+
+def _jump(
+    tree: Tree, stream: str, seen: int, last: int, wish: Wish, before: Record | None, old: Record
+) -> VersionJump:
+    """The stop sign that a machine can see, with what was written since and the texts of the merge."""
+    since = [get(tree, stream, number) for number in range(max(seen + 1, last - 4), last + 1)]
+    stop = VersionJump(
+        f"you read status:{stream}@{seen}, and {_by(since)} wrote up to {last} while you were thinking",
+        "read it, merge your text into what is there, and write again",
+        details={"ref": f"status:{stream}@{last}", "base": seen, "head": last,
+                 "since": [{key: entry[key] for key in ("number", "session", "actor", "at")} for entry in since]},
+        blocks=tuple((f"status:{stream}@{e['number']} by {e['session']} at {e['at']}", str(e["body"])) for e in since),
+    )  # fmt: skip
+    if not wish.unchanged:
+        stop.details["submit"] = f"atlas status write {stream} --base {last} --file {{draft}}"
+        base = str(before["body"]) if before else ""
+        mine = with_section(base, wish.section, wish.body) if wish.section else wish.body
+        stop.details["merge"] = (base, str(old["body"]), mine if mine.endswith("\n") else mine + "\n")
+    return stop
+
+
+def _by(entries: list[Record]) -> str:
+    writers = list(dict.fromkeys(str(entry["session"]) for entry in entries))
+    return writers[0] if len(writers) == 1 else f"{len(writers)} sessions"
+
+
+def sections(body: str) -> list[tuple[str | None, str]]:
+    """The text as (heading, lines with their heading) pieces; headings are `## H` outside fenced code."""
+    pieces: list[tuple[str | None, list[str]]] = [(None, [])]
+    fence = ""
+    for line in body.split("\n"):
+        mark = re.match(r" {0,3}(`{3,}|~{3,})", line)
+        if mark and not fence:
+            fence = mark[1]
+        elif mark and mark[1].startswith(fence):
+            fence = ""
+        if not fence and line.startswith("## "):
+            pieces.append((line[3:].strip(), []))
+        pieces[-1][1].append(line)
+    return [(heading, "\n".join(lines)) for heading, lines in pieces]
+
+
+def with_section(body: str, heading: str | None, content: str) -> str:
+    """The text with the section under `heading` replaced, or added at the end; all else is carried."""
+    heading = " ".join((heading or "").split())
+    if not heading:
+        raise Usage("the section has no heading", "name it: --section 'What I did'")
+    own = content.strip("\n")
+    if not own.startswith("## "):
+        own = f"## {heading}\n\n{own}"
+    pieces = [piece for piece in sections(body) if piece[0] is not None or piece[1].strip()]
+    done = [(own if name == heading else part.strip("\n")) for name, part in pieces]
+    if heading not in [name for name, _ in pieces]:
+        done.append(own)
+    return "\n\n".join(done) + "\n"
+
+
+def judge(found: Case) -> Iterator[Violation]:
+    yield from document.judge(found)
+    if found.new is None or found.old is not None:
+        return
+    record, match = parse(found.path, found.new), _PATH.match(found.path)
+    if match is None or not names.valid(match[1]) or place(match[1], int(match[3])) != found.path:
+        yield Violation("misplaced", found.path, "a status entry lies in status/<stream>/<NNN>/<NNNNNN>.md")
+        return
+    number = int(match[3])
+    if (record["stream"], record["number"]) != (match[1], number):
+        yield Violation("misplaced", found.path, f"says it is {ref(found.path, record)}")
+    yield from document.follows(found, number, place(match[1], number - 1))
+    if found.child.blob(place(match[1], number + 1)):
+        yield Violation("version_jump", found.path, f"number {number} was added behind number {number + 1}")
+    yield from document.signed(found, record["session"])
+
+
+BLIND = "what nobody wrote down is not in it"

@@ -1,0 +1,231 @@
+"""The canonical text of a record: YAML, one `key: value` a line, each value in JSON notation.
+
+Writing what was read gives the same bytes. A record written by hand may be any plain YAML: it goes through
+ruamel.yaml, which is met only here, and is judged like any other.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import Damaged, Refused
+
+Record = dict[str, Any]
+
+LIMIT = 256 * 1024  # bytes of front matter or of a row
+HAND_LIMIT = 64 * 1024  # ruamel needs 22 s for 2 MB
+DEPTH = 32
+
+_KEY = re.compile(r"[a-z][a-z0-9_]*\Z")
+_LINE = re.compile(r"([a-z][a-z0-9_]*): (.+)\Z", re.DOTALL)
+# Keys that YAML 1.1 readers would turn into booleans or nulls.
+_RETYPED = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+# JSON escapes C0; these are the others that break lines, vanish or steer a terminal.
+_ESCAPE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def clean(value: str, what: str) -> str:
+    """`value` if it can be stored and read back exactly; Refused for a lone surrogate (input that is not UTF-8)."""
+    if _SURROGATE.search(value):
+        raise Refused(f"{what} is not valid UTF-8 text", "give it as UTF-8; bytes of any kind go into an artifact")
+    return value
+
+
+def dump(record: Mapping[str, Any]) -> bytes:
+    """The canonical text of a record; Refused for what no reader would give back as it was."""
+    lines = []
+    for key, value in record.items():
+        if not _KEY.match(key) or key in _RETYPED:
+            raise Refused(f"the key {key!r} cannot stand in a record")
+        try:
+            text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise Refused(f"the value of {key} cannot be stored: {error}") from None
+        clean(text, key)
+        lines.append(f"{key}: {_ESCAPE.sub(_escaped, text)}\n")
+    data = "".join(lines).encode()
+    if len(data) > LIMIT:
+        raise Refused(
+            f"the fields are {len(data):,} bytes long; a record holds {LIMIT:,}",
+            "put the text into an artifact and name it",
+            code="limit",
+        )
+    return data
+
+
+def load(data: bytes, path: str, comments: bool = False) -> Record:
+    """The fields of a record's text, in their order. Damaged, with the path, for what does not parse.
+
+    `comments`: blank lines and lines that begin with `#` are passed over (the policy)."""
+    if len(data) > LIMIT:
+        raise Damaged(f"{path}: {len(data):,} bytes; a record holds {LIMIT:,}")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise Damaged(f"{path}: not UTF-8 at byte {error.start}") from None
+    record = _canonical(text, comments)
+    return _by_hand(text, path) if record is None else record
+
+
+def front(data: bytes, path: str) -> tuple[Record, str]:
+    """The front matter and the body of a Markdown document."""
+    if not data.startswith(b"---\n"):
+        raise Damaged(f"{path}: no front matter (a line `---`, the fields, a line `---`)")
+    # The delimiter's own newline may be the one that opens the file, when there are no fields.
+    end = data.find(b"\n---\n", 3)
+    if end < 0:
+        raise Damaged(f"{path}: the front matter has no end (a line `---`)")
+    try:
+        body = data[end + 5 :].decode()
+    except UnicodeDecodeError as error:
+        raise Damaged(f"{path}: the body is not UTF-8 at byte {error.start}") from None
+    return load(data[4 : end + 1], path), body
+
+
+def with_front(record: Mapping[str, Any], body: str) -> bytes:
+    """A Markdown document: the inverse of `front`."""
+    if "\0" in body:
+        raise Refused("the text holds a NUL byte", "bytes of any kind go into an artifact: atlas artifact put")
+    return b"---\n" + dump(record) + b"---\n" + clean(body, "the text").encode()
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
+
+
+def _canonical(text: str, comments: bool) -> Record | None:
+    """The fields, or None where a line is not `key: JSON` (then it may still be YAML written by hand)."""
+    record: Record = {}
+    if not text.endswith("\n"):
+        return None
+    for line in text.split("\n")[:-1]:
+        if comments and (not line.strip() or line.startswith("#")):
+            continue
+        match = _LINE.match(line)
+        if match is None or match[1] in record:
+            return None
+        value = match[2]
+        try:
+            # Nesting is bounded before the parser sees it.
+            if value.count("[") + value.count("{") > DEPTH and _nesting(value) > DEPTH:
+                return None
+            record[match[1]] = _DECODER.decode(value)
+        except (ValueError, RecursionError):
+            return None
+    return record if record or comments else None
+
+
+def _nesting(value: str) -> int:
+    depth = deepest = 0
+    for char in value:
+        depth += (char in "[{") - (char in "]}")
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key stands twice")
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant)
+
+
+def _by_hand(text: str, path: str) -> Record:
+    """YAML that a person wrote: no tags, no aliases, capped in size and depth; scalars as JSON would read them."""
+    if not text.strip():
+        raise Damaged(f"{path}: empty")
+    if len(text) > HAND_LIMIT:
+        raise Damaged(f"{path}: not in canonical form, and too large to read as YAML ({HAND_LIMIT:,} bytes)")
+    if _nesting(text) > DEPTH:
+        raise Damaged(f"{path}: nested deeper than {DEPTH}")
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+    from ruamel.yaml.tokens import AliasToken, AnchorToken, TagToken
+
+    try:
+        for token in YAML(typ="safe", pure=True).scan(text):
+            if isinstance(token, AliasToken | AnchorToken | TagToken):
+                raise Damaged(f"{path}: line {token.start_mark.line + 1}: anchors, aliases and tags are not read")
+        value = _plain(YAML(typ="safe", pure=True).compose(text), path, 0)
+    except (YAMLError, ValueError, RecursionError, AttributeError, IndexError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}: " if mark else ""
+        what = getattr(error, "problem", None) or str(error).split("\n")[0]
+        raise Damaged(f"{path}: {where}{what}") from None
+    if not isinstance(value, dict):
+        raise Damaged(f"{path}: not a list of `key: value` lines")
+    return value
+
+
+def _plain(node: Any, path: str, depth: int) -> Any:
+    """A YAML node as plain values."""
+    if depth > DEPTH:
+        raise Damaged(f"{path}: nested deeper than {DEPTH}")
+    if hasattr(node, "style") and isinstance(node.value, str):
+        return node.value if node.style else _scalar(node.value)
+    if node is None:
+        return None
+    if node.id == "sequence":
+        return [_plain(item, path, depth + 1) for item in node.value]
+    found: Record = {}
+    for key, value in node.value:
+        if key.id != "scalar" or not _KEY.match(key.value):
+            raise Damaged(f"{path}: line {key.start_mark.line + 1}: a key is lower case letters, digits and _")
+        if key.value in found:
+            raise Damaged(f"{path}: line {key.start_mark.line + 1}: the key {key.value} stands twice")
+        found[key.value] = _plain(value, path, depth + 1)
+    return found
+
+
+def _scalar(word: str) -> Any:
+    """An unquoted word: what JSON would read, else text (`1.10` stays text: writing it back would change it)."""
+    try:
+        value = _DECODER.decode(word)
+    except (ValueError, RecursionError):
+        return word
+    return value if json.dumps(value) == word else word
+
+
+def set_by_hand(data: bytes, key: str, value: Any) -> bytes:
+    """The text with one field set and everything else, comments too, left as it was."""
+    from io import StringIO
+
+    from ruamel.yaml import YAML
+
+    yaml = YAML()
+    yaml.width = 2**20
+    yaml.preserve_quotes = True
+    tree = yaml.load(data.decode())
+    tree[key] = _flow(value)
+    out = StringIO()
+    yaml.dump(tree, out)
+    return out.getvalue().encode()
+
+
+def _flow(value: Any) -> Any:
+    """The value so that ruamel writes it in JSON notation."""
+    from ruamel.yaml.comments import CommentedMap, CommentedSeq
+    from ruamel.yaml.scalarstring import DoubleQuotedScalarString as Quoted
+
+    if isinstance(value, str):
+        return Quoted(value)
+    if isinstance(value, list):
+        found = CommentedSeq(_flow(item) for item in value)
+        found.fa.set_flow_style()
+        return found
+    if isinstance(value, dict):
+        pairs = CommentedMap((Quoted(key), _flow(item)) for key, item in value.items())
+        pairs.fa.set_flow_style()
+        return pairs
+    return value

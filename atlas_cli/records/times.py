@@ -1,0 +1,77 @@
+"""Moments and durations. Inside, a moment is whole seconds since 1970 UTC; in records RFC 3339 UTC (`…Z`)."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from ..errors import Usage
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION = re.compile(r"(?:\d{1,9}[smhd])+\Z")
+_MOMENT = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.\d{1,9})?(?:([Zz])|([+-])(\d\d):(\d\d))?\Z"
+)
+
+
+def rfc3339(moment: int) -> str:
+    """`2026-11-29T14:00:00Z`."""
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def moment(text: object) -> int:
+    """Seconds since 1970; a time without a zone is read as UTC. ValueError for what is no time."""
+    match = _MOMENT.match(text) if isinstance(text, str) else None
+    if match is None:
+        raise ValueError(f"{text!r} is not a time (2026-11-29T14:00:00Z)")
+    year, month, day, hour, minute, second = (int(part) for part in match.groups()[:6])
+    when = int(datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp())
+    if match[8]:
+        shift = int(match[9]) * 3600 + int(match[10]) * 60
+        when -= shift if match[8] == "+" else -shift
+    return when
+
+
+def duration(text: str) -> int:
+    """Seconds of `90m`, `2h`, `1h30m`, `45s`, `7d`; Usage for anything else."""
+    if not _DURATION.match(text):
+        raise Usage(f"{text!r} is not a duration", "write it like 90m, 2h or 1h30m")
+    total = sum(int(number) * _UNITS[unit] for number, unit in re.findall(r"(\d+)([smhd])", text))
+    if total == 0:
+        raise Usage(f"{text!r} is no time at all", "write it like 90m, 2h or 1h30m")
+    return total
+
+
+def span(seconds: int) -> str:
+    """`1 h 30 min` for people; two units at most."""
+    seconds = max(0, seconds)
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} min"
+    if seconds < 48 * 3600:
+        minutes = seconds % 3600 // 60
+        return f"{seconds // 3600} h" + (f" {minutes} min" if minutes else "")
+    return f"{seconds // 86400} days"
+
+
+def ago(then: int, now: int) -> str:
+    """`12 min ago` for people."""
+    return f"{span(now - then)} ago" if now >= then else f"{span(then - now)} ahead of this clock"
+
+
+def since(text: str, now: int) -> int | None:
+    """The moment that `18:00`, `12h`, `2026-11-29` or a full time names; None where it is none of these."""
+    if _DURATION.match(text):
+        return now - duration(text)
+    try:
+        if re.fullmatch(r"\d\d:\d\d", text):
+            today = datetime.fromtimestamp(now).astimezone()
+            hour, minute = (int(part) for part in text.split(":"))
+            then = int(today.replace(hour=hour, minute=minute, second=0).timestamp())
+            return then if then <= now else then - 86400
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
+            return moment(text + "T00:00:00Z")
+        return moment(text)
+    except ValueError:
+        return None

@@ -1,0 +1,235 @@
+"""`verify`: walks the history and judges every commit by the rules that the writer used; and `doctor`'s repairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from ..errors import Damaged
+from ..records import rules
+from ..records.case import Change, Violation, Writer
+from ..records.text import Record
+from ..records.tree import Tree, object_id
+from . import history
+from .git import Git
+from .index import Index
+from .snapshot import PLAIN, Snapshot
+from .store import Store, root_commit
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A violation in a commit; `repaired` names the commit that put it right, if one did."""
+
+    commit: str
+    subject: str
+    session: str | None
+    violation: Violation
+    repaired: str | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """`commits` were judged, from `start` (None: the beginning) to `head`; `good` is the last one before which, and
+    including which, nothing stands unrepaired."""
+
+    head: str
+    start: str | None
+    commits: int
+    good: str | None
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def open(self) -> list[Finding]:
+        return [finding for finding in self.findings if finding.repaired is None]
+
+
+class _Walk:
+    """The tree as it was at a point of the walk: a starting snapshot with all changes since, by blob."""
+
+    def __init__(self, git: Git, base: Snapshot | None, blobs: Mapping[str, str | None] | None = None) -> None:
+        self.git, self.base = git, base
+        self.blobs: dict[str, str | None] = dict(blobs or {})
+        self.load = lru_cache(maxsize=20_000)(self._load)
+
+    def _load(self, oid: str) -> bytes:
+        found = self.git.object(oid)
+        if found is None or found[1] != "blob":
+            raise Damaged(f"the object {oid} is missing or broken")
+        return found[2]
+
+    def blob(self, path: str) -> str | None:
+        if path in self.blobs:
+            return self.blobs[path]
+        return self.base.blob(path) if self.base else None
+
+    def read(self, path: str) -> bytes | None:
+        oid = self.blob(path)
+        return None if oid is None else self.load(oid)
+
+    def names(self, folder: str) -> list[str]:
+        lead = folder + "/"
+        found = {path[len(lead) :].split("/")[0] for path, oid in self.blobs.items() if oid and path.startswith(lead)}
+        return sorted(found.union(self.base.names(folder) if self.base else ()))
+
+    def live(self, folder: str, after: int) -> Iterable[tuple[str, Record]]:
+        return ()
+
+
+class _Child:
+    """The walk's tree with one commit's changes over it."""
+
+    def __init__(self, parent: _Walk, changes: Mapping[str, str | None]) -> None:
+        self.parent, self.changes = parent, changes
+
+    def blob(self, path: str) -> str | None:
+        return self.changes[path] if path in self.changes else self.parent.blob(path)
+
+    def read(self, path: str) -> bytes | None:
+        oid = self.blob(path)
+        return None if oid is None else self.parent.load(oid)
+
+    def names(self, folder: str) -> list[str]:
+        return self.parent.names(folder)
+
+    def live(self, folder: str, after: int) -> Iterable[tuple[str, Record]]:
+        return ()
+
+
+class _Chain:
+    """The rules of the chain: an operation occurs once, and no session goes back in time."""
+
+    def __init__(self, index: Index | None) -> None:
+        self.index = index
+        self.operations: set[str] = set()
+        self.last_at: dict[str, int] = {}
+
+    def judge(self, commit: history.Commit) -> Iterable[Violation]:
+        message = commit.message
+        if message.operation:
+            first = self.index.operation(message.operation) if self.index else None
+            if message.operation in self.operations or (first and first["oid"] != commit.oid):
+                yield Violation("operation", "", f"the operation {message.operation} is there already")
+            self.operations.add(message.operation)
+        if message.session and message.at is not None:
+            if message.session not in self.last_at and self.index:
+                seq = self.index.seq(commit.oid) or 0
+                self.last_at[message.session] = self.index.last_at_before(message.session, seq)
+            last = self.last_at.get(message.session, 0)
+            if message.at < last:
+                yield Violation("clock", "", f"Atlas-At lies {last - message.at} s before {message.session}'s last commit")
+            self.last_at[message.session] = max(last, message.at)
+
+
+def audit(store: Store, head: str, full: bool) -> Report:
+    """Judges the commits since the last run's last good one (`full`: all of them)."""
+    index = store.at(head)
+    start = None if full else index.meta("verified")
+    if start is not None and index.seq(start) is None:
+        start = None
+    walk = _Walk(store.git, store.snapshot(start) if start else None)
+    chain = _Chain(None if start is None else index)
+    findings: list[Finding] = []
+    bad: dict[str, history.Commit] = {}
+    commits = [] if start == head else list(history.between(store.git, start, head))
+    for commit in commits:
+        changes = {path: new for path, _, new in commit.changes}
+        found = [*_shape(commit, store.place.width), *chain.judge(commit)]
+        if commit.message.repairs:
+            repair = _repair(store, commit, bad)
+            found += repair
+            if not repair:
+                findings = [_repaired(finding, commit) for finding in findings]
+        else:
+            found += rules.judge(walk, _Child(walk, changes), commit.changes, commit.message)
+        if found:
+            bad[commit.oid] = commit
+        by = commit.message.session
+        findings += [Finding(commit.oid, commit.message.subject, by, violation) for violation in found]
+        walk.blobs.update(changes)
+    report = Report(head, start, len(commits), None, findings)
+    good = _last_good(report, commits, start)
+    if good is not None:
+        index.remember("verified", good)
+    return replace(report, good=good)
+
+
+def _last_good(report: Report, commits: list[history.Commit], start: str | None) -> str | None:
+    wrong = {finding.commit for finding in report.open}
+    good = start
+    for commit in commits:
+        if commit.oid in wrong:
+            break
+        good = commit.oid
+    # A repair must be walked together with what it repairs.
+    if wrong and any(finding.repaired for finding in report.findings):
+        order = [commit.oid for commit in commits]
+        first = min(order.index(finding.commit) for finding in report.findings)
+        return order[first - 1] if first else start
+    return good
+
+
+def _shape(commit: history.Commit, width: int) -> Iterable[Violation]:
+    """The rules on the commit itself: one line of history from the one root, plain files only."""
+    root = object_id("commit", root_commit(width), width)
+    if len(commit.parents) > 1:
+        yield Violation("linear", "", f"a merge of {len(commit.parents)} histories")
+    if not commit.parents and commit.oid != root:
+        yield Violation("linear", "", f"begins with {commit.oid[:12]}, not with the root of all stores")
+    for path, mode in commit.modes.items():
+        if mode != PLAIN:
+            yield Violation("mode", path, f"mode {mode}, where only plain files may be")
+
+
+def _repair(store: Store, commit: history.Commit, bad: Mapping[str, history.Commit]) -> list[Violation]:
+    """A repair restores exactly what a violating commit had changed, to what it was before."""
+    named = bad.get(commit.message.repairs or "")
+    if named is None:
+        return [Violation("repair", "", f"{commit.message.repairs} broke no rule, or is not there")]
+    was = {path: (old, new) for path, old, new in named.changes}
+    found = []
+    for path, old, new in commit.changes:
+        if path not in was or (old, new) != (was[path][1], was[path][0]):
+            found.append(Violation("repair", path, f"is not restored to what it was before {named.oid[:12]}"))
+    return found
+
+
+def _repaired(finding: Finding, commit: history.Commit) -> Finding:
+    restored = {path for path, _, _ in commit.changes}
+    if finding.commit != commit.message.repairs or finding.repaired:
+        return finding
+    path = finding.violation.path
+    return replace(finding, repaired=commit.oid) if not path or path in restored else finding
+
+
+def repairs(store: Store, report: Report) -> list[tuple[Finding, dict[str, str | None] | None]]:
+    """For each violating commit its first finding and the blobs to restore by path; None where later writes were
+    built on it, so that it cannot be taken back."""
+    found: list[tuple[Finding, dict[str, str | None] | None]] = []
+    commits = {finding.commit: finding for finding in reversed(report.open)}
+    for oid, first in reversed(commits.items()):
+        paths = {finding.violation.path for finding in report.open if finding.commit == oid and finding.violation.path}
+        before = next(history.between(store.git, f"{oid}^", oid)) if oid else None
+        was = {path: (old, new) for path, old, new in (before.changes if before else ())}
+        now = store.snapshot()
+        whole = {folder for path in paths if path.startswith("artifacts/") for folder in [path.rpartition("/")[0]]}
+        paths |= {path for path in was if path.rpartition("/")[0] in whole}
+        restorable = all(path in was and _blob(now, path) == was[path][1] for path in paths)
+        found.append((first, {path: was[path][0] for path in paths} if restorable else None))
+    return found
+
+
+def _blob(tree: Snapshot, path: str) -> str | None:
+    entry = tree.entry(path)
+    return entry[1] if entry else None
+
+
+def repair(finding: Finding, blobs: Mapping[str, str | None], git: Git, tree: Tree, writer: Writer) -> Change:
+    """The change that restores the last good bytes of what a commit had broken."""
+    files: dict[str, bytes | None] = {}
+    for path, oid in blobs.items():
+        found = git.object(oid) if oid else None
+        files[path] = found[2] if found else None
+    subject = f"repair: {finding.commit[:12]} ({writer.session})"
+    return Change(subject, files, repairs=finding.commit)

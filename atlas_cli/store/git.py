@@ -1,0 +1,160 @@
+"""The one door to git. Plumbing only, bytes in and out, nothing inherited that could redirect a call."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import IO
+
+from ..errors import Damaged, Failed
+
+# `git rev-parse --local-env-vars`; a test holds this list against git's own answer.
+LOCAL = frozenset(
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_CONFIG GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT GIT_OBJECT_DIRECTORY GIT_DIR "
+    "GIT_WORK_TREE GIT_IMPLICIT_WORK_TREE GIT_GRAFT_FILE GIT_INDEX_FILE GIT_NO_REPLACE_OBJECTS GIT_REPLACE_REF_BASE "
+    "GIT_PREFIX GIT_SHALLOW_FILE GIT_COMMON_DIR GIT_INTERNAL_SUPER_PREFIX".split()
+)
+_ALSO = ("GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_EDITOR")
+_FLAGS = (
+    "core.hooksPath=/dev/null", "core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false",
+    "protocol.ext.allow=never", "core.quotePath=false",
+)  # fmt: skip
+# What the store's git may wait for: a write of a few objects is milliseconds.
+TIMEOUT = 60
+
+
+def environment(hermetic: bool = True) -> dict[str, str]:
+    """The environment of a call: without what would point git elsewhere, or let the user's settings change an answer.
+
+    `hermetic` leaves out the user's and the system's configuration too (the store's own calls)."""
+    env = {
+        key: value
+        for key, value in os.environ.items()
+        if key not in LOCAL and key not in _ALSO and not key.startswith(("GIT_TRACE", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"))
+    }
+    env |= {
+        "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_GRAFT_FILE": os.devnull,
+    }  # fmt: skip
+    if hermetic:
+        env |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_DEFAULT_REF_FORMAT": "files"}
+    return env
+
+
+class Git:
+    """Calls of git in one repository (`directory` is a git directory, or None to let git find one)."""
+
+    def __init__(self, directory: str | None, cwd: str | None = None, hermetic: bool = True) -> None:
+        self.directory, self.cwd = directory, cwd
+        self.env = environment(hermetic)
+        self._objects: subprocess.Popen[bytes] | None = None
+
+    def argv(self, args: Sequence[str], options: Sequence[str] = ()) -> list[str]:
+        where = [f"--git-dir={self.directory}"] if self.directory else []
+        settings = [word for flag in (*_FLAGS, *options) for word in ("-c", flag)]
+        return ["git", *settings, *where, *args]
+
+    def ask(
+        self, *args: str, options: Sequence[str] = (), data: bytes = b"", keep: Sequence[int] = (),
+        timeout: float = TIMEOUT, extra: Mapping[str, str] | None = None,
+    ) -> tuple[int, bytes, str]:  # fmt: skip
+        """Exit code, standard output, and standard error as text. `keep`: descriptors that the child inherits.
+
+        Each child runs in a session of its own, so that Ctrl-C cannot kill it inside its lock."""
+        try:
+            child = subprocess.Popen(
+                self.argv(args, options), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                cwd=self.cwd, env={**self.env, **(extra or {})}, start_new_session=True, pass_fds=tuple(keep),
+            )  # fmt: skip
+        except FileNotFoundError:
+            raise Failed("git was not found on PATH", "install git 2.31 or newer") from None
+        except OSError as error:
+            raise Failed(f"git could not be started: {error.strerror}") from None
+        try:
+            out, err = child.communicate(data, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            _stop(child)
+            raise Failed(f"git {args[0]} gave no answer within {timeout:.0f} s", retry="later") from None
+        return child.returncode, out, err.decode(errors="replace").strip()
+
+    def run(self, *args: str, options: Sequence[str] = (), data: bytes = b"", keep: Sequence[int] = ()) -> bytes:
+        """Standard output; Failed with git's own last line where git fails."""
+        code, out, err = self.ask(*args, options=options, data=data, keep=keep)
+        if code:
+            raise Failed(f"git {args[0]} failed ({code}): {last_line(err)}", details={"stderr": err[-2000:]})
+        return out
+
+    def object(self, name: str) -> tuple[str, str, bytes] | None:
+        """(object id, type, bytes) of an object or ref, by one long conversation; None where it is not there."""
+        return self._object(name) or self._reopened(name)
+
+    def _reopened(self, name: str) -> tuple[str, str, bytes] | None:
+        """A second look with a fresh process, since a running one may not know the newest packs."""
+        self.close()
+        return self._object(name)
+
+    def _object(self, name: str) -> tuple[str, str, bytes] | None:
+        try:
+            ask, answer = self._pipes()
+            ask.write(name.encode() + b"\n")
+            ask.flush()
+            head = answer.readline().split()
+            if len(head) != 3:
+                if not head:
+                    self.close()
+                return None
+            size = int(head[2])
+            body = answer.read(size + 1)[:-1]
+        except (BrokenPipeError, ValueError):
+            self.close()
+            raise Damaged(f"the store's object {name} cannot be read", "atlas doctor") from None
+        if len(body) != size:
+            raise Damaged(f"the store's object {name} cannot be read", "atlas doctor")
+        return head[0].decode(), head[1].decode(), body
+
+    def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
+        if self._objects is None or self._objects.poll() is not None:
+            try:
+                self._objects = subprocess.Popen(
+                    self.argv(("cat-file", "--batch")), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL, env=self.env, cwd=self.cwd, start_new_session=True,
+                )  # fmt: skip
+            except OSError as error:
+                raise Failed(f"git could not be started: {error.strerror}", "install git 2.31 or newer") from None
+        assert self._objects.stdin is not None and self._objects.stdout is not None
+        return self._objects.stdin, self._objects.stdout
+
+    def close(self) -> None:
+        """Ends the conversation; the next question opens a new one."""
+        if self._objects is not None:
+            for pipe in (self._objects.stdin, self._objects.stdout):
+                if pipe is not None:
+                    try:
+                        pipe.close()
+                    except OSError:
+                        continue
+            self._objects.wait()
+            self._objects = None
+
+
+def last_line(err: str) -> str:
+    """git's own word on what is wrong."""
+    lines = [line for line in err.split("\n") if line.strip() and not line.startswith("hint:")]
+    wanted = [line for line in lines if line.startswith(("fatal:", "error:"))]
+    return (wanted or lines or ["no message"])[0].removeprefix("fatal: ").removeprefix("error: ")
+
+
+def _stop(child: subprocess.Popen[bytes]) -> None:
+    """Terminate, wait, and only then kill: a git that is killed leaves its lock behind."""
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(child.pid, sign)
+            child.wait(5)
+        except ProcessLookupError:
+            return
+        except subprocess.TimeoutExpired:
+            continue
+        else:
+            return

@@ -1,0 +1,308 @@
+"""A disposable cache of what the records say, brought up to date commit by commit. It answers what would cost a
+read of the whole store: live rows, who points at whom, which operation is where. Losing it loses nothing."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..errors import Damaged
+from ..records import is_record, kind_of
+from ..records.message import FileChange, Message
+from ..records.text import Record
+from . import BRANCH, history
+from .git import Git
+
+FORMAT = 3
+_TABLES = """
+CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT);
+CREATE TABLE commits(seq INTEGER PRIMARY KEY, oid TEXT UNIQUE, operation TEXT, session TEXT, at INTEGER,
+                     subject TEXT, paths TEXT);
+CREATE INDEX by_operation ON commits(operation);
+CREATE INDEX by_session ON commits(session, seq);
+CREATE TABLE records(path TEXT PRIMARY KEY, folder TEXT, ref TEXT, blob TEXT, until INTEGER, seq INTEGER, data TEXT,
+                     damage TEXT);
+CREATE INDEX by_time ON records(folder, until);
+CREATE INDEX by_damage ON records(damage) WHERE damage IS NOT NULL;
+CREATE TABLE links(path TEXT, relation TEXT, target TEXT);
+CREATE INDEX by_path ON links(path);
+CREATE INDEX by_target ON links(target, relation);
+"""
+Row = dict[str, Any]
+
+
+class Index:
+    """The cache of one store. A file that cannot be written is replaced by one in memory for this command."""
+
+    def __init__(self, file: Path, git: Git) -> None:
+        self.file, self.git = file, git
+        self.rewound: str | None = None  # the head that the history no longer contains
+        self.db = self._open()
+
+    def _open(self) -> sqlite3.Connection:
+        for target in (str(self.file), ":memory:"):
+            try:
+                return self._ready(target)
+            except sqlite3.DatabaseError as error:
+                if "locked" in str(error) or target == ":memory:":
+                    continue
+                if not isinstance(error, sqlite3.OperationalError):
+                    self.file.unlink(missing_ok=True)  # not a database: it is only a cache
+                    try:
+                        return self._ready(target)
+                    except sqlite3.DatabaseError:
+                        continue
+        return self._ready(":memory:")
+
+    @staticmethod
+    def _ready(target: str) -> sqlite3.Connection:
+        db = sqlite3.connect(target, timeout=10, isolation_level=None)
+        db.row_factory = sqlite3.Row
+        db.execute("PRAGMA synchronous=OFF")
+        if db.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
+            if target != ":memory:":
+                db.execute("PRAGMA journal_mode=WAL")
+            db.execute("BEGIN IMMEDIATE")
+            if db.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
+                for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall():
+                    db.execute(f"DROP TABLE {name}")
+                for statement in _TABLES.split(";"):
+                    db.execute(statement)
+                db.execute(f"PRAGMA user_version={FORMAT}")
+            db.execute("COMMIT")
+        return db
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self.db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self.db.execute("ROLLBACK")
+            raise
+        self.db.execute("COMMIT")
+
+    def close(self) -> None:
+        self.db.close()
+
+    def meta(self, key: str) -> str | None:
+        row = self.db.execute("SELECT value FROM meta WHERE key=?", (key,)).fetchone()
+        return row[0] if row else None
+
+    def remember(self, key: str, value: str) -> None:
+        self.db.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (key, value))
+
+    def sync(self, head: str) -> None:
+        """Brings the cache to `head`; one that another command took past it stays. Notes a history that was rewound."""
+        if self._knows(head):
+            return
+        with self._transaction():
+            if self._knows(head):
+                return
+            old = self.meta("head")
+            known = old if old and self.git.object(old) else None
+            commits = list(history.between(self.git, known, head))
+            if old and (not commits or commits[0].parents[:1] != (old,)):
+                self.rewound = old
+                for table in ("commits", "records", "links", "meta"):
+                    self.db.execute(f"DELETE FROM {table}")
+                commits = list(history.between(self.git, None, head))
+            self._take(commits)
+            self.remember("head", head)
+
+    def _knows(self, head: str) -> bool:
+        """Whether the cache is at `head`, or past it because the branch is (not because the branch went back)."""
+        return self.meta("head") == head or (self.seq(head) is not None and self._branch() != head)
+
+    def _branch(self) -> str | None:
+        found = self.git.object(BRANCH)
+        return found[0] if found else None
+
+    def _take(self, commits: Sequence[history.Commit]) -> None:
+        seq = self.db.execute("SELECT coalesce(max(seq), 0) FROM commits").fetchone()[0]
+        last: dict[str, tuple[str | None, int]] = {}
+        rows = []
+        for at, commit in enumerate(commits, seq + 1):
+            rows.append(self._commit_row(at, commit.oid, commit.message, commit.changes))
+            last.update({path: (new, at) for path, _, new in commit.changes})
+        self.db.executemany("INSERT OR REPLACE INTO commits VALUES(?,?,?,?,?,?,?)", rows)
+        for path, (blob, at) in last.items():
+            self._record(path, blob, at, None)
+
+    @staticmethod
+    def _commit_row(seq: int, oid: str, message: Message, changes: Iterable[FileChange]) -> tuple[Any, ...]:
+        paths = "\n".join(path.encode(errors="replace").decode() for path, _, _ in changes)
+        return (seq, oid, message.operation, message.session, message.at, message.subject, paths)
+
+    def _record(self, path: str, blob: str | None, seq: int, data: bytes | None) -> None:
+        """Takes one file as it now is; `data` where it is at hand."""
+        shown = path.encode(errors="replace").decode()
+        self.db.execute("DELETE FROM records WHERE path=?", (shown,))
+        self.db.execute("DELETE FROM links WHERE path=?", (shown,))
+        kind = kind_of(path)
+        if blob is None or kind is None or not is_record(path):
+            return
+        row: list[Any] = [shown, kind.FOLDER, None, blob, None, seq, None, None]
+        try:
+            if data is None:
+                found = self.git.object(blob)
+                if found is None:
+                    raise Damaged(f"{path}: its object {blob} is missing or broken")
+                data = found[2]
+            record = kind.parse(path, data)
+            row[2], row[4] = kind.ref(path, record), kind.until(record)
+            row[6] = json.dumps({key: value for key, value in record.items() if key != "body"})
+            pairs = [(shown, relation, target) for relation, target in kind.links(record)]
+            self.db.executemany("INSERT INTO links VALUES(?,?,?)", pairs)
+        except Damaged as error:
+            row[7] = error.message
+        self.db.execute("INSERT INTO records VALUES(?,?,?,?,?,?,?,?)", row)
+
+    def advance(
+        self, parent: str | None, oid: str, message: Message, changes: Sequence[FileChange], files: dict[str, bytes | None],
+        midway: Callable[[], None] = lambda: None,
+    ) -> None:  # fmt: skip
+        """Takes the writer's own commit, if the cache stands at its parent (else the next reader does it).
+        `midway` is called with the transaction half done."""
+        try:
+            with self._transaction():
+                if self.meta("head") != parent:
+                    return
+                seq = self.db.execute("SELECT coalesce(max(seq), 0) FROM commits").fetchone()[0] + 1
+                self.db.execute(
+                    "INSERT INTO commits VALUES(?,?,?,?,?,?,?)", self._commit_row(seq, oid, message, changes)
+                )
+                midway()
+                for path, _, new in changes:
+                    self._record(path, new, seq, files.get(path))
+                self.remember("head", oid)
+        except sqlite3.DatabaseError:
+            return  # a cache: the next reader brings it up to date
+
+    # questions
+
+    def seq(self, oid: str) -> int | None:
+        row = self.db.execute("SELECT seq FROM commits WHERE oid=?", (oid,)).fetchone()
+        return row[0] if row else None
+
+    def live(self, folder: str, after: int) -> list[tuple[str, Record]]:
+        """The readable rows below a folder in force after that moment, soonest over first."""
+        rows = self.db.execute(
+            "SELECT path, data FROM records WHERE folder=? AND until>? AND data IS NOT NULL ORDER BY until, path",
+            (folder, after),
+        )
+        return [(row[0], json.loads(row[1])) for row in rows.fetchall()]
+
+    def rows(self, folder: str) -> list[Row]:
+        """All records of a folder with path, ref, blob, until, seq, data (None if damaged) and damage, oldest first."""
+        found = self.db.execute("SELECT * FROM records WHERE folder=? ORDER BY seq, path", (folder,)).fetchall()
+        return [{**dict(row), "data": json.loads(row["data"]) if row["data"] else None} for row in found]
+
+    def newest(self, folder: str, limit: int) -> list[tuple[str, Record]]:
+        """The records of a folder written last, newest first."""
+        found = self.db.execute(
+            "SELECT path, data FROM records WHERE folder=? AND data IS NOT NULL ORDER BY seq DESC, path LIMIT ?",
+            (folder, limit),
+        )
+        return [(row[0], json.loads(row[1])) for row in found.fetchall()]
+
+    def count(self, folder: str) -> int:
+        row = self.db.execute("SELECT count(*) FROM records WHERE folder=?", (folder,)).fetchone()
+        return int(row[0])
+
+    def damaged(self) -> list[tuple[str, str]]:
+        """(path, what is wrong) of each file that does not parse."""
+        found = self.db.execute("SELECT path, damage FROM records WHERE damage IS NOT NULL ORDER BY path")
+        return [(row[0], row[1]) for row in found.fetchall()]
+
+    def pointing(self, target: str, relation: str) -> list[tuple[str, Record]]:
+        """The records that point at a REF, oldest first."""
+        found = self.db.execute(
+            "SELECT r.path, r.data FROM links l JOIN records r ON r.path=l.path "
+            "WHERE l.target=? AND l.relation=? AND r.data IS NOT NULL ORDER BY r.seq, r.path",
+            (target, relation),
+        )
+        return [(row[0], json.loads(row[1])) for row in found.fetchall()]
+
+    def operation(self, operation: str) -> Row | None:
+        """The first commit of an operation."""
+        row = self.db.execute("SELECT * FROM commits WHERE operation=? ORDER BY seq LIMIT 1", (operation,)).fetchone()
+        return dict(row) if row else None
+
+    def last_of(self, session: str) -> Row | None:
+        """A session's newest commit."""
+        row = self.db.execute("SELECT * FROM commits WHERE session=? ORDER BY seq DESC LIMIT 1", (session,)).fetchone()
+        return dict(row) if row else None
+
+    def last_at(self, session: str) -> int:
+        """The latest moment that a session has written at; 0 where it never has."""
+        row = self.db.execute("SELECT coalesce(max(at), 0) FROM commits WHERE session=?", (session,)).fetchone()
+        return int(row[0])
+
+    def commits(
+        self, limit: int, *, session: str | None = None, kind: str | None = None, path: str | None = None,
+        operation: str | None = None, since: int | None = None,
+    ) -> tuple[list[Row], int]:  # fmt: skip
+        """The newest commits first, and how many there are in all. `kind`: the first word of a subject."""
+        tests = {
+            "session=?": session,
+            "substr(subject, 1, instr(subject, ':') - 1)=?": kind,
+            "instr(char(10)||paths||char(10), char(10)||?||char(10))>0": path,
+            "operation=?": operation,
+            "at>=?": since,
+        }
+        chosen = {test: value for test, value in tests.items() if value is not None}
+        where = " WHERE " + " AND ".join(chosen) if chosen else ""
+        values = list(chosen.values())
+        total = self.db.execute(f"SELECT count(*) FROM commits{where}", values).fetchone()[0]
+        rows = self.db.execute(f"SELECT * FROM commits{where} ORDER BY seq DESC LIMIT ?", [*values, limit])
+        return [dict(row) for row in rows.fetchall()], int(total)
+
+    def touched(self, after: int, upto: int, most: int) -> list[str] | None:
+        """The paths changed by the commits after one and up to another; None where these are more than `most`."""
+        if upto - after > most:
+            return None
+        rows = self.db.execute("SELECT paths FROM commits WHERE seq>? AND seq<=? ORDER BY seq", (after, upto))
+        return list(dict.fromkeys(path for row in rows.fetchall() for path in row[0].split("\n") if path))
+
+    def paths(self, most: int | None) -> list[str] | None:
+        """The paths of all records; None where they are more than `most`."""
+        total = self.db.execute("SELECT count(*) FROM records").fetchone()[0]
+        if most is not None and total > most:
+            return None
+        return [row[0] for row in self.db.execute("SELECT path FROM records ORDER BY seq, path").fetchall()]
+
+    def since(self, folder: str, seq: int) -> list[tuple[int, str, Record]]:
+        """(seq, path, record) of a folder's readable records written after a commit, oldest first."""
+        rows = self.db.execute(
+            "SELECT seq, path, data FROM records WHERE folder=? AND seq>? AND data IS NOT NULL ORDER BY seq", (folder, seq)
+        )
+        return [(row[0], row[1], json.loads(row[2])) for row in rows.fetchall()]
+
+    def last_seq(self) -> int:
+        return int(self.db.execute("SELECT coalesce(max(seq), 0) FROM commits").fetchone()[0])
+
+    def last_at_before(self, session: str, seq: int) -> int:
+        """The latest moment that a session had written at before a commit."""
+        row = self.db.execute("SELECT coalesce(max(at), 0) FROM commits WHERE session=? AND seq<?", (session, seq))
+        return int(row.fetchone()[0])
+
+    def closed(self, session: str) -> bool:
+        """Whether a session has done its duty: a status entry of its own behind its last other work, or no work.
+        Beginning, ending and giving back are no work."""
+        rows = self.db.execute("SELECT subject, paths FROM commits WHERE session=? ORDER BY seq DESC", (session,))
+        for subject, paths in rows.fetchall():
+            if any(path.startswith("status/") for path in paths.split("\n")):
+                return True
+            if not subject.startswith(("session: ", "lease: ", "repair: ")):
+                return False
+        return True
+
+    def ref_of(self, path: str) -> str:
+        """The REF of the record at a path."""
+        row = self.db.execute("SELECT ref FROM records WHERE path=?", (path,)).fetchone()
+        return row[0] if row and row[0] else path

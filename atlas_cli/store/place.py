@@ -1,0 +1,59 @@
+"""Where a call stands: the user's repository, its worktree, and the place of the store in it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import Failed, NotFound
+from .git import Git, last_line
+
+
+@dataclass(frozen=True)
+class Place:
+    """`common` is the git directory that all worktrees share, `top` the worktree (None in a bare repository),
+    `prefix` the working directory below it, `width` the length of object ids in hex."""
+
+    common: Path
+    top: Path | None
+    prefix: str
+    width: int
+
+    @property
+    def home(self) -> Path:
+        """Atlas's folder: in the git directory, or, where that cannot be written, in the user's state folder."""
+        inside = self.common / "atlas"
+        if (inside / "store.git").exists() or os.access(self.common, os.W_OK):
+            return inside
+        state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state")
+        return state / "atlas" / hashlib.sha256(os.fsencode(self.common)).hexdigest()[:16]
+
+    @property
+    def view(self) -> Path | None:
+        """The worktree's `.atlas/`."""
+        return None if self.top is None else self.top / ".atlas"
+
+
+def find(directory: str) -> Place:
+    """The repository that `directory` lies in. NotFound where there is none; Failed, with git's own remedy, where git
+    will not touch it."""
+    git = Git(None, cwd=directory, hermetic=False)
+    if not Path(directory).is_dir():
+        raise NotFound(f"there is no folder {directory}", code="no_store")
+    code, out, err = git.ask(
+        "rev-parse", "--path-format=absolute", "--git-common-dir", "--show-object-format", "--is-bare-repository",
+        "--show-prefix", "--show-toplevel",
+    )  # fmt: skip
+    lines = os.fsdecode(out).split("\n")
+    if len(lines) < 4:
+        if "dubious" in err:
+            raise Failed(f"git will not touch this repository: {last_line(err)}", err.split("\n")[-1].strip())
+        if "not a git repository" in err:
+            raise NotFound("this is not in a git repository", "go into one, or git init; then atlas init",
+                           code="no_store")  # fmt: skip
+        raise Failed(f"git rev-parse failed: {last_line(err)}")
+    width = 64 if lines[1] == "sha256" else 40
+    top = Path(lines[4]) if not code and len(lines) > 5 and lines[4] else None
+    return Place(Path(lines[0]), top, lines[3].rstrip("/"), width)

@@ -1,0 +1,136 @@
+"""A snapshot: the whole store as it is at one commit. Immutable; reads what is asked for, once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from ..errors import Damaged
+from ..records.text import Record
+from ..records.tree import object_id
+from .git import Git
+
+Entry = tuple[str, str]  # mode, object id
+Live = Callable[[str, str, int], Iterable[tuple[str, Record]]]
+PLAIN, FOLDER = "100644", "40000"
+
+
+class Snapshot:
+    """A `Tree` over a commit of the store (`head` None: the empty tree)."""
+
+    def __init__(self, git: Git, head: str | None, width: int, live: Live | None = None) -> None:
+        self.git, self.head, self.width, self._live = git, head, width, live
+        self._trees: dict[str, dict[str, Entry]] = {}
+        self._blobs: dict[str, bytes] = {}
+        self.root = "" if head is None else self._commit(head)
+
+    def _commit(self, head: str) -> str:
+        found = self.git.object(head)
+        if found is None or found[1] != "commit":
+            raise Damaged(f"the store's commit {head} is missing or broken", "atlas doctor")
+        return found[2].split(b"\n", 1)[0].split(b" ")[1].decode()
+
+    def read(self, path: str) -> bytes | None:
+        entry = self.entry(path)
+        if entry is None:
+            return None
+        if entry[0] != PLAIN:
+            raise Damaged(f"{path}: mode {entry[0]}, where only plain files may be", "atlas verify")
+        if entry[1] not in self._blobs:
+            found = self.git.object(entry[1])
+            if found is None:
+                raise Damaged(f"{path}: its object {entry[1]} is missing or broken", "atlas doctor")
+            self._blobs[entry[1]] = found[2]
+        return self._blobs[entry[1]]
+
+    def blob(self, path: str) -> str | None:
+        entry = self.entry(path)
+        return None if entry is None or entry[0] == FOLDER else entry[1]
+
+    def names(self, folder: str) -> list[str]:
+        entry = (FOLDER, self.root) if not folder else self.entry(folder)
+        return sorted(self.tree(entry[1])) if entry is not None and entry[0] == FOLDER and entry[1] else []
+
+    def live(self, folder: str, after: int) -> Iterable[tuple[str, Record]]:
+        if self.head is None or self._live is None:
+            return ()
+        return self._live(self.head, folder, after)
+
+    def entry(self, path: str) -> Entry | None:
+        """(mode, object id) at a path, or None."""
+        tree = self.root
+        parts = path.split("/")
+        for at, part in enumerate(parts):
+            found = self.tree(tree).get(part) if tree else None
+            if found is None or at == len(parts) - 1:
+                return found
+            if found[0] != FOLDER:
+                return None
+            tree = found[1]
+        return None
+
+    def tree(self, oid: str) -> dict[str, Entry]:
+        """A folder's entries by name."""
+        if oid not in self._trees:
+            found = self.git.object(oid)
+            if found is None or found[1] != "tree":
+                raise Damaged(f"the store's tree {oid} is missing or broken", "atlas doctor")
+            self._trees[oid] = parse_tree(found[2], self.width)
+        return self._trees[oid]
+
+    def planted(self, files: Mapping[str, bytes | None]) -> tuple[str, dict[str, tuple[str, bytes]]]:
+        """The root of the tree with `files` put into it (None: taken away), and the new objects by id as
+        (type, bytes): the folders on the way, and the files."""
+        new: dict[str, tuple[str, bytes]] = {}
+        nested: dict[str, dict[str, bytes | None]] = {}
+        for path, data in files.items():
+            top, _, rest = path.partition("/")
+            nested.setdefault(top, {})[rest] = data
+        return self._planted(self.root, nested, new) or self._store("tree", b"", new), new
+
+    def _planted(
+        self, tree: str, nested: Mapping[str, Mapping[str, bytes | None]], new: dict[str, tuple[str, bytes]]
+    ) -> str:
+        entries = dict(self.tree(tree)) if tree else {}
+        for name, files in nested.items():
+            if "" in files:
+                data = files[""]
+                oid = "" if data is None else self._store("blob", data, new)
+                mode = PLAIN
+            else:
+                deeper: dict[str, dict[str, bytes | None]] = {}
+                for path, data in files.items():
+                    top, _, rest = path.partition("/")
+                    deeper.setdefault(top, {})[rest] = data
+                under = entries.get(name, (FOLDER, ""))
+                oid = self._planted(under[1] if under[0] == FOLDER else "", deeper, new)
+                mode = FOLDER
+            if oid:
+                entries[name] = (mode, oid)
+            else:
+                entries.pop(name, None)
+        return self._store("tree", pack_tree(entries), new) if entries else ""
+
+    def _store(self, kind: str, data: bytes, new: dict[str, tuple[str, bytes]]) -> str:
+        oid = object_id(kind, data, self.width)
+        new[oid] = (kind, data)
+        return oid
+
+
+def parse_tree(data: bytes, width: int) -> dict[str, Entry]:
+    """git's binary tree format: `mode SP name NUL id` for each entry."""
+    entries: dict[str, Entry] = {}
+    at, size = 0, width // 2
+    while at < len(data):
+        space = data.index(b" ", at)
+        end = data.index(b"\0", space)
+        name = data[space + 1 : end].decode(errors="surrogateescape")
+        entries[name] = (data[at:space].decode(), data[end + 1 : end + 1 + size].hex())
+        at = end + 1 + size
+    return entries
+
+
+def pack_tree(entries: Mapping[str, Entry]) -> bytes:
+    """The inverse; a folder is sorted as if its name ended with a slash."""
+    rows = [(name.encode(errors="surrogateescape"), mode, oid) for name, (mode, oid) in entries.items()]
+    rows.sort(key=lambda row: row[0] + b"/" if row[1] == FOLDER else row[0])
+    return b"".join(b"%s %s\0%s" % (mode.encode(), name, bytes.fromhex(oid)) for name, mode, oid in rows)

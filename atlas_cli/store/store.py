@@ -1,0 +1,146 @@
+"""The store of one repository: where it lies, its head, its snapshots, its beginnings."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+
+from ..errors import Damaged, Failed, NotFound
+from ..records import policy
+from ..records.text import Record
+from ..records.tree import object_id
+from . import BRANCH
+from .git import Git
+from .index import Index
+from .place import Place
+from .snapshot import Snapshot
+
+# The root commit is a constant, so that all stores share it.
+_WHO = "Atlas <atlas@localhost> 0 +0000"
+
+
+class Store:
+    """An open store. What it keeps beside the repository: the index, the writer lock, this machine's id."""
+
+    def __init__(self, place: Place) -> None:
+        self.place, self.home = place, place.home
+        self.git = Git(str(self.home / "store.git"))
+
+    @classmethod
+    def open(cls, place: Place) -> Store:
+        """The store of a repository; NotFound (`no_store`) where none was made."""
+        store = cls(place)
+        if not (store.home / "store.git").is_dir():
+            raise NotFound("there is no Atlas store in this repository", "atlas init makes one", code="no_store")
+        return store
+
+    @cached_property
+    def index(self) -> Index:
+        return Index(self.home / "index.sqlite", self.git)
+
+    @cached_property
+    def machine(self) -> str:
+        """This machine's random id; host names and containers change."""
+        file = self.home / "machine"
+        try:
+            return file.read_text().strip()
+        except FileNotFoundError:
+            made = os.urandom(6).hex()
+        try:
+            with file.open("x") as out:
+                out.write(made + "\n")
+        except FileExistsError:
+            return file.read_text().strip()
+        except OSError:
+            pass  # where nothing can be written, no lease is written either
+        return made
+
+    def head(self) -> str:
+        """The commit that the branch is at now. Damaged where the branch is gone or broken."""
+        found = self.git.object(BRANCH)
+        if found is None or found[1] != "commit":
+            raise Damaged(
+                "the store's branch is missing or broken (refs/heads/atlas in its own repository)",
+                "atlas doctor says what is left of it, atlas doctor --fix takes the last head that is whole",
+            )
+        return found[0]
+
+    def snapshot(self, head: str | None = None) -> Snapshot:
+        """The store at a commit (None: at its head now)."""
+        return Snapshot(self.git, head or self.head(), self.place.width, self._live)
+
+    def _live(self, head: str, folder: str, after: int) -> Iterable[tuple[str, Record]]:
+        self.at(head)
+        return self.index.live(folder, after)
+
+    def at(self, head: str) -> Index:
+        """The index, brought up to `head`."""
+        try:
+            self.index.sync(head)
+        except sqlite3.OperationalError as error:
+            raise Failed(f"the index {self.index.file} is busy: {error}", "try again", retry="now") from None
+        return self.index
+
+    def close(self) -> None:
+        self.git.close()
+        if "index" in self.__dict__:
+            self.index.close()
+
+
+def create(place: Place) -> Store:
+    """The store's empty repository with its root commit, made aside and put in place by one rename."""
+    store = Store(place)
+    if (store.home / "store.git").is_dir():
+        return store
+    aside = store.home / f"store.git.{os.getpid()}"
+    try:
+        store.home.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(aside, ignore_errors=True)
+        form = "sha256" if place.width == 64 else "sha1"
+        git = Git(None)
+        git.run("init", "--quiet", "--bare", "--template=", f"--object-format={form}", "--", str(aside))
+        git = Git(str(aside))
+        git.run("symbolic-ref", "HEAD", BRANCH)
+        git.run("config", "core.logAllRefUpdates", "true")
+        root = root_commit(place.width)
+        for kind, data in (("tree", b""), ("commit", root)):
+            git.run("hash-object", "-t", kind, "-w", "--stdin", data=data, options=["core.fsync=all"])
+        zero = "0" * place.width
+        git.run("update-ref", BRANCH, object_id("commit", root, place.width), zero, options=["core.fsync=all"])
+        sync_folders(aside / "refs/heads", aside)
+        aside.rename(store.home / "store.git")
+        sync_folders(store.home)
+    except OSError as error:
+        shutil.rmtree(aside, ignore_errors=True)
+        if (store.home / "store.git").is_dir():
+            return store  # another `init` was faster
+        raise Failed(f"the store cannot be made in {store.home}: {error.strerror}") from None
+    return store
+
+
+def root_commit(width: int) -> bytes:
+    """The bytes of the root commit."""
+    tree = object_id("tree", b"", width)
+    return f"tree {tree}\nauthor {_WHO}\ncommitter {_WHO}\n\nAtlas store\n".encode()
+
+
+def is_bare_root(snapshot: Snapshot) -> bool:
+    """Whether the store has its root and nothing else yet."""
+    return snapshot.blob(policy.FOLDER) is None
+
+
+def sync_folders(*folders: Path) -> None:
+    """Folders onto the disk: git syncs files, never the folders that name them."""
+    for folder in folders:
+        try:
+            fd = os.open(folder, os.O_RDONLY)
+        except OSError:
+            continue
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)

@@ -1,0 +1,252 @@
+"""One write: a pure function from a snapshot to a change, run until its compare-and-set wins."""
+
+from __future__ import annotations
+
+import os
+import random
+import struct
+import subprocess
+import time
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import sha1, sha256
+from typing import Any
+
+from ..errors import Failed, Locked, Refused, Unknown, VersionJump
+from ..records import policy, rules
+from ..records.case import Change, Writer
+from ..records.message import FileChange, Message, change_digest
+from ..records.tree import Overlay, Tree, object_id
+from . import BRANCH, fault, lock
+from .snapshot import Snapshot
+from .store import Store, sync_folders
+
+DEADLINE = 30.0  # seconds that a write tries for
+STALE = 10.0  # seconds after which a lock file that nobody can hold is put aside
+HOUSEKEEPING = 256  # commits between two looks at whether the store wants packing
+
+Decide = Callable[[Tree, Writer], Change]
+
+
+@dataclass(frozen=True)
+class Written:
+    """What became of a write. `replayed`: the operation was in the history already, and nothing was written.
+    `files` are those that it put."""
+
+    commit: str
+    writer: Writer
+    subject: str
+    files: Mapping[str, bytes | None]
+    replayed: bool = False
+    notices: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class Intent:
+    """Who writes and on which condition. `bases`: what the session has read since its last write. `given`: the
+    operation id came from the caller, so it may be there already."""
+
+    writer: Writer
+    clock: Callable[[], int]
+    bases: tuple[str, ...] = ()
+    stops: tuple[str, ...] = ()
+    given: bool = False
+    expect: Callable[[Tree, str], None] | None = None
+
+
+def write(store: Store, decide: Decide, intent: Intent) -> Written:
+    """Runs `decide` on the head until the branch moves to its result. Everything that `decide` raises is a stop."""
+    with lock.held(store.home / "writer.lock") as fd:
+        return _Attempts(store, decide, intent, fd).run()
+
+
+class _Attempts:
+    """The attempts of one write."""
+
+    def __init__(self, store: Store, decide: Decide, intent: Intent, fd: int | None) -> None:
+        self.store, self.decide, self.intent = store, decide, intent
+        self.fd = fd
+        self.keep = () if fd is None else (fd,)
+        self.deadline = time.monotonic() + DEADLINE
+        self.first_look: dict[str, float] = {}
+
+    def run(self) -> Written:
+        while True:
+            head = self.store.head()
+            index = self.store.at(head)
+            if self.intent.given and (found := index.operation(self.intent.writer.operation)):
+                return self._replayed(found)
+            writer = self.intent.writer
+            writer = replace(writer, at=max(self.intent.clock(), index.last_at(writer.session)))
+            snapshot = self.store.snapshot(head)
+            if self.intent.expect:
+                self.intent.expect(snapshot, head)
+            written = self._attempt(snapshot, writer)
+            if written is not None:
+                return written
+
+    def _replayed(self, row: Mapping[str, Any]) -> Written:
+        """The first outcome of an operation: the files that its commit put."""
+        snapshot = self.store.snapshot(row["oid"])
+        files: dict[str, bytes | None] = {
+            path: snapshot.read(path) for path in row["paths"].split("\n") if path and snapshot.blob(path)
+        }
+        writer = replace(self.intent.writer, session=row["session"] or "", at=row["at"] or 0)
+        return Written(row["oid"], writer, row["subject"], files, replayed=True)
+
+    def _attempt(self, snapshot: Snapshot, writer: Writer) -> Written | None:
+        """One try; None where the head moved or the ref was busy, so that another is due."""
+        change = self.decide(snapshot, writer)
+        rule_book = policy.of(snapshot)
+        message, changes = self._judged(snapshot, writer, change)
+        root, objects = snapshot.planted(change.files)
+        commit = _commit(root, snapshot.head, message, writer)
+        oid = object_id("commit", commit, snapshot.width)
+        objects[oid] = ("commit", commit)
+        fsync = f"core.fsync={'all' if rule_book['durability'] == 'full' else 'default'}"
+        fault.at("before_objects", rule_book)
+        self._put(objects, snapshot.width, fsync)
+        fault.at("after_objects", rule_book)
+        if rule_book["durability"] == "full":
+            folders = {self.store.home / "store.git/objects" / name[:2] for name in objects}
+            sync_folders(*folders, self.store.home / "store.git/objects")
+        fault.at("before_ref", rule_book)
+        try:
+            if not self._moved(snapshot.head or "", oid, fsync):
+                return None
+            fault.at("after_ref", rule_book)
+            if rule_book["durability"] == "full":
+                sync_folders(self.store.home / "store.git/refs/heads")
+            self._whole(objects, snapshot.width, fsync)
+            fault.at("before_ack", rule_book)
+        except KeyboardInterrupt:
+            raise Unknown(
+                f"interrupted while the store's branch was being moved (operation {writer.operation})",
+                f"atlas log {writer.operation} says whether it was written",
+            ) from None
+        self._cached(snapshot.head, oid, message, changes, change, rule_book)
+        return Written(oid, writer, message.subject, change.files, notices=change.notices)
+
+    def _judged(self, snapshot: Snapshot, writer: Writer, change: Change) -> tuple[Message, list[FileChange]]:
+        """The message and the changed files, once the rules have nothing against them."""
+        child = Overlay(snapshot, change.files, snapshot.width)
+        changes: list[FileChange] = [(path, snapshot.blob(path), child.blob(path)) for path in sorted(change.files)]
+        bases = tuple(dict.fromkeys((*change.bases, *self.intent.bases)))
+        intent = self.intent
+        message = Message(
+            change.subject, writer.operation, writer.session or None, writer.at, bases, repairs=change.repairs, stops=intent.stops
+        )
+        store_id = rules.store_id(snapshot)
+        message = replace(message, change=change_digest(store_id, message, changes))
+        if change.repairs:  # judged by its own rule, against the commit that it names (see audit)
+            return message, changes
+        found = rules.judge(snapshot, child, changes, message)
+        if found:
+            raise Refused(f"the rule {found[0].rule}: {found[0].path}: {found[0].text}", "atlas verify",
+                          code=found[0].rule)  # fmt: skip
+        return message, changes
+
+    def _put(self, objects: Mapping[str, tuple[str, bytes]], width: int, fsync: str) -> None:
+        """All objects of the write, by one child that syncs each."""
+        self.store.git.run(
+            "unpack-objects", "-q", data=pack(objects, width), options=[fsync, "core.fsyncMethod=fsync"], keep=self.keep
+        )
+
+    def _whole(self, objects: Mapping[str, tuple[str, bytes]], width: int, fsync: str) -> None:
+        """Before the answer: the commit's own objects are all there (a prune may have run beside us)."""
+        for again in (True, False):
+            missing = {oid: what for oid, what in objects.items() if self.store.git.object(oid) is None}
+            if not missing:
+                return
+            if again:
+                self._put(missing, width, fsync)
+        raise Failed(f"the object {next(iter(missing))} of this write is not in the store", "atlas doctor --fix")
+
+    def _moved(self, old: str, new: str, fsync: str) -> bool:
+        """The compare-and-set, judged by what the branch then says, never by git's words."""
+        git = self.store.git
+        git.ask("update-ref", "--no-deref", BRANCH, new, old, options=[fsync], keep=self.keep)
+        now = self.store.head()
+        if now == new or (now != old and git.ask("merge-base", "--is-ancestor", new, now)[0] == 0):
+            return True
+        if now == old:
+            self._busy()
+        if time.monotonic() > self.deadline:
+            raise Locked(f"the store's branch was busy for {DEADLINE:.0f} s", "try again", retry="now")
+        return False
+
+    def _busy(self) -> None:
+        """The ref did not move: it is locked. A lock file that a dead git left is put aside once it is old."""
+        for name in ("refs/heads/atlas.lock", "HEAD.lock"):
+            file = self.store.home / "store.git" / name
+            try:
+                age = time.time() - file.stat().st_mtime
+            except OSError:
+                continue
+            seen = time.monotonic() - self.first_look.setdefault(name, time.monotonic())
+            if self.fd is not None and (age > STALE or seen > STALE) and seen > 0.2:
+                file.rename(self.store.home / "stale.lock")
+            elif time.monotonic() > self.deadline:
+                raise Locked(f"{file} was left {age:.0f} s ago and another writer is stopped inside the writer lock",
+                             "continue or end the stopped atlas process, then try again")  # fmt: skip
+        time.sleep(random.uniform(0.02, 0.2))
+
+    def _cached(
+        self, parent: str | None, oid: str, message: Message, changes: list[FileChange], change: Change,
+        rule_book: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        index = self.store.index
+        index.advance(parent, oid, message, changes, dict(change.files), lambda: fault.at("mid_cache", rule_book))
+        if (index.seq(oid) or 1) % HOUSEKEEPING == 0:
+            housekeeping(self.store)
+
+
+def housekeeping(store: Store) -> None:
+    """Packs the store in the background if git finds it worth while; never prunes what is young."""
+    subprocess.Popen(
+        store.git.argv(("gc", "--auto", "--quiet"), ("gc.auto=6700", "gc.autoDetach=false")), env=store.git.env,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+
+
+def expectation(text: str) -> Callable[[Tree, str], None]:
+    """The condition of `--expect`: a commit (its first digits) that the head must be."""
+
+    def check(_: Tree, head: str) -> None:
+        if not head.startswith(text):
+            raise VersionJump(f"the store's head is {head[:12]}, not {text}", "look at what was written: atlas log",
+                              details={"expected": text, "head": head})  # fmt: skip
+
+    return check
+
+
+def _commit(root: str, parent: str | None, message: Message, writer: Writer) -> bytes:
+    who = f"{writer.session or 'atlas'} <atlas@localhost> {writer.at} +0000"
+    above = f"parent {parent}\n" if parent else ""
+    return f"tree {root}\n{above}author {who}\ncommitter {who}\n\n{message.text()}".encode()
+
+
+_TYPES = {"commit": 1, "tree": 2, "blob": 3}
+
+
+def pack(objects: Mapping[str, tuple[str, bytes]], width: int) -> bytes:
+    """git's pack format (version 2) of whole objects: what `unpack-objects` reads."""
+    out = [b"PACK" + struct.pack(">II", 2, len(objects))]
+    for kind, data in objects.values():
+        size = len(data)
+        byte = (_TYPES[kind] << 4) | (size & 15)
+        size >>= 4
+        head = bytearray()
+        while size:
+            head.append(byte | 0x80)
+            byte, size = size & 0x7F, size >> 7
+        head.append(byte)
+        out.append(bytes(head) + zlib.compress(data, 1))
+    body = b"".join(out)
+    return body + (sha256 if width == 64 else sha1)(body).digest()
+
+
+def new_operation() -> str:
+    """A random operation id: two equal writes are two commits, and a retry finds itself."""
+    return os.urandom(16).hex()
