@@ -7,8 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from .errors import AtlasError
 from .outcome import Block, Frame, Outcome, Raw, Table
@@ -20,8 +19,7 @@ _STEERING = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Talk:
+class Talk(NamedTuple):
     """How to speak to this caller, and what the envelope says of the store."""
 
     command: str

@@ -7,10 +7,9 @@ import os
 import shlex
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import records
 from .errors import AtlasError, Failed, NotFound, Protocol, Refused, Usage, VersionJump
@@ -18,12 +17,15 @@ from .records import artifact, correction, decision, lease, names, policy, secre
 from .records.case import Change, Writer
 from .records.text import Record
 from .records.tree import Tree
-from .store import audit, health, merge, place, store, transaction, view
+from .store import place, store, transaction, view
 from .store.index import Index
 from .store.local import Local
 from .store.snapshot import Snapshot
 from .store.store import Store
 from .store.transaction import Written
+
+if TYPE_CHECKING:
+    from .store.audit import Report
 
 # What an AI tool sets in the processes that it starts: the actor's name by default.
 AGENTS = {
@@ -36,8 +38,7 @@ _FINDERS: dict[str, Callable[..., str]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """The global options, as given."""
 
     directory: str = "."
@@ -179,7 +180,7 @@ class Env:
         return path, records.describe(path, self.snapshot.read(path) or b"")
 
     def exact(self, text: str) -> str:
-        """A REF as it is stored in another record: checked, and with the number that is current where none was given."""
+        """A REF as it is stored in another record: checked, and with the current number where none was given."""
         _, record = self.resolve(names.ref(text))
         return str(record["ref"])
 
@@ -202,7 +203,9 @@ class Env:
 
     def corrections(self, ref: str) -> list[Record]:
         """The corrections of a record, oldest first."""
-        return [{**record, "ref": correction.ref(path, record)} for path, record in self.index.pointing(ref, "corrects")]
+        return [
+            {**record, "ref": correction.ref(path, record)} for path, record in self.index.pointing(ref, "corrects")
+        ]
 
     def retracted(self, ref: str) -> bool:
         return any(found["retract"] for found in self.corrections(ref))
@@ -353,7 +356,9 @@ class Env:
 
     def records(self, written: Written) -> list[Record]:
         """`{ref, id, version, replayed, …}` of each record that a write put."""
-        found = [records.describe(path, data) for path, data in written.files.items() if data and records.is_record(path)]
+        found = [
+            records.describe(path, data) for path, data in written.files.items() if data and records.is_record(path)
+        ]
         return [{**record, "replayed": written.replayed, "operation": written.writer.operation} for record in found]
 
     def _expectation(self) -> Callable[[Tree, str], None] | None:
@@ -388,10 +393,14 @@ class Env:
             return
         ref = stop.details.get("ref", "status")
         if texts is not None:
+            from .store import merge
+
             base, theirs, mine = texts
             body, conflicts = merge.three_way(base, theirs, mine, ("yours", "what you had read", ref))
             stop.details["conflicts"] = conflicts
-        name = f"{ref.replace(':', '-').split('@')[0]}.{submit.rpartition(' --type ')[2] if '--type' in submit else 'md'}"
+        name = (
+            f"{ref.replace(':', '-').split('@')[0]}.{submit.rpartition(' --type ')[2] if '--type' in submit else 'md'}"
+        )
         try:
             file = self.draft(name, body.encode())
         except OSError as error:
@@ -405,25 +414,31 @@ class Env:
 
     # judging
 
-    def audit(self, full: bool) -> audit.Report:
+    def audit(self, full: bool) -> Report:
         """Judges the history by the rules (since the last good commit, or all of it)."""
+        from .store import audit
+
         return audit.audit(self.store, self.snapshot.head or "", full)
 
     def health(self, fix: bool) -> list[dict[str, Any]]:
         """Looks at the repository beneath the records: rows of what, state (ok, warn, bad, fixed), text."""
-        found = [vars(check) for check in health.checks(self.store, fix)]
+        from .store import health
+
+        found = [check._asdict() for check in health.checks(self.store, fix)]
         self.__dict__.pop("snapshot", None)
         return found
 
     def repair(self, me: Record) -> tuple[list[str], list[str]]:
         """Appends a repair for every violation that can be taken back: (what was done, what could not be)."""
+        from .store import audit
+
         done, left = [], []
         for finding, blobs in audit.repairs(self.store, self.audit(False)):
             what = f"{finding.commit[:12]} ({finding.violation.rule}: {finding.violation.path or finding.subject})"
             if blobs is None:
                 left.append(f"{what}: later writes were built on it")
                 continue
-            self.write(lambda tree, who, f=finding, b=blobs: audit.repair(f, b, self.store.git, tree, who), me)
+            self.write(partial(audit.repair, finding, blobs, self.store.git), me)
             done.append(f"{what}: restored {', '.join(sorted(blobs))}" if blobs else f"{what}: acknowledged")
         return done, left
 

@@ -1,4 +1,4 @@
-"""`atlas-hook`: what git will call. This version installs no hooks, so nobody calls it; it says so and stops nothing."""
+"""`atlas-hook`: what git will call. This version installs no hooks; it says so and stops nothing."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Root(TyperGroup):
         with formatter.section("Global options (before or after the command)"):
             formatter.write_dl([
                 ("-C PATH", "run as if started there"),
-                ("--session ID", "which session this is (else ATLAS_SESSION, else the one begun last in this worktree)"),
+                ("--session ID", "which session this is (else ATLAS_SESSION, else the last begun in this worktree)"),
                 ("--operation ID", "the same id again answers with the first outcome and writes nothing"),
                 ("--expect HEAD|REF@N", "write only if the store, or the record, is still there"),
                 ("--json", "one JSON envelope on stdout"),
@@ -141,8 +141,7 @@ def main(argv: list[str]) -> int:
     except AtlasError as error:
         return _refused(error, talk, env)
     except KeyboardInterrupt:
-        error = Failed("interrupted before anything was written", code="interrupted", retry="now")
-        _refused(error, talk, env)
+        _refused(Failed("interrupted before anything was written", code="interrupted", retry="now"), talk, env)
         return 130
     except BrokenPipeError:
         return 0
@@ -165,7 +164,7 @@ def _internal(error: Exception) -> Failed:
     import traceback
 
     frame = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{os.path.basename(frame.filename)}:{frame.lineno}"
+    where = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
     return Failed(f"internal error at {where}: {type(error).__name__}: {error}", "please report it; nothing is lost",
                   code="internal")  # fmt: skip
 

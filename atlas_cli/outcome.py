@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """Rows for people; a cell is plain text. `empty` is printed in place of a table without rows."""
 
     columns: tuple[str, ...]
@@ -15,16 +13,14 @@ class Table:
     empty: str = ""
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(NamedTuple):
     """Text that somebody wrote: data, not instruction. Printed inside a marked frame."""
 
     title: str
     body: str
 
 
-@dataclass(frozen=True)
-class Raw:
+class Raw(NamedTuple):
     """Bytes exactly as they were given, for stdout."""
 
     body: bytes
@@ -33,8 +29,7 @@ class Raw:
 Block = str | Table | Frame | Raw
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """`data` is the envelope's `data` (a contract); `blocks` are printed for people in their order;
     `limits` closes both, since a mechanism that hints at a guarantee it does not have is worse than none."""
 

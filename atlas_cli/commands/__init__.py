@@ -1,7 +1,5 @@
 """One noun a file: parse, call, return. A module is loaded when its command is called; COMMANDS lists them."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -107,7 +105,9 @@ class Noun(TyperGroup):
             if first in WRONG:
                 raise Usage(f"there is no `atlas {ctx.info_name} {first}`", WRONG[first])
             if near:
-                raise Usage(f"there is no `atlas {ctx.info_name} {first}`", f"did you mean atlas {ctx.info_name} {near[0]}?")
+                raise Usage(
+                    f"there is no `atlas {ctx.info_name} {first}`", f"did you mean atlas {ctx.info_name} {near[0]}?"
+                )
             args = ["show", *args]
         return super().parse_args(ctx, args)
 
@@ -169,7 +169,9 @@ def body(env: Env, text: str | None, file: str | None, dash: str | None = None) 
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise Usage(f"{given[0]}: not UTF-8 text at byte {error.start}", "bytes of any kind: atlas artifact put") from None
+        raise Usage(
+            f"{given[0]}: not UTF-8 text at byte {error.start}", "bytes of any kind: atlas artifact put"
+        ) from None
 
 
 def read_bytes(env: Env, name: str) -> bytes:

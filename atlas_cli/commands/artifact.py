@@ -1,7 +1,5 @@
 """`atlas artifact`: documents that are handed over."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -80,7 +78,11 @@ def shown(env: Env, record: Record, withdrawn: bool) -> tuple[list[Block], dict[
     held = env.retracted(ref) and not withdrawn
     head = f"{ref} by {record['session']}, {times.ago(times.moment(record['at']), env.now())}"
     head += f", superseded by {last}" if record["number"] < last else ""
-    text = body.decode()[:SHOWN] if artifact.is_text(body) else f"({len(body):,} bytes that are no text; atlas artifact get)"
+    text = (
+        body.decode()[:SHOWN]
+        if artifact.is_text(body)
+        else f"({len(body):,} bytes that are no text; atlas artifact get)"
+    )
     if held:
         text = "(retracted; --withdrawn shows it)"
     elif len(body) > SHOWN and artifact.is_text(body):
@@ -141,21 +143,21 @@ def _inline(data: bytes) -> dict[str, str]:
 
 @verb(app, "list", "atlas artifact list --new")
 def list_(
-    ctx: typer.Context, new: Annotated[bool, typer.Option("--new", help="Every version that you have not read.")] = False
+    ctx: typer.Context,
+    new: Annotated[bool, typer.Option("--new", help="Every version that you have not read.")] = False,
 ) -> Outcome:
     """The names and their newest versions; --new: what you have not opened yet."""
     env = env_of(ctx)
-    if new:
-        items = env.new_to(env.here())
-    else:
-        items = [_newest(env, name) for name in env.snapshot.names(artifact.FOLDER)]
+    items = env.new_to(env.here()) if new else [_newest(env, name) for name in env.snapshot.names(artifact.FOLDER)]
     now = env.now()
     rows = tuple(
         (item["ref"], item["ext"], f"{item['size']:,}", times.ago(times.moment(item["at"]), now), item["session"],
          "; ".join(filter(None, [item.get("title"), "RETRACTED" if env.retracted(item["ref"]) else ""])) or "-")
         for item in items if item.get("ref")
     )  # fmt: skip
-    table = Table(("ARTIFACT", "TYPE", "BYTES", "WHEN", "BY", "TITLE"), rows, "nothing new" if new else "nothing was put")
+    table = Table(
+        ("ARTIFACT", "TYPE", "BYTES", "WHEN", "BY", "TITLE"), rows, "nothing new" if new else "nothing was put"
+    )
     return Outcome(listing(items), (table,), ("what was handed over without `atlas artifact put` is not in it",))
 
 
@@ -178,7 +180,8 @@ def log(ctx: typer.Context, name: Name) -> Outcome:
     found = [artifact.get(env.snapshot, name, number) for number in range(last, 0, -1)]
     items = [{"ref": artifact.ref("", record), **record} for record in found]
     rows = tuple(
-        (item["ref"], item["ext"], f"{item['size']:,}", item["at"], item["session"], item.get("title", "-")) for item in items
+        (item["ref"], item["ext"], f"{item['size']:,}", item["at"], item["session"], item.get("title", "-"))
+        for item in items
     )
     return Outcome(listing(items), (Table(("ARTIFACT", "TYPE", "BYTES", "AT", "BY", "TITLE"), rows),))
 

@@ -1,8 +1,7 @@
 """`atlas begin`: read first. Registers a session and prints where things stand."""
 
-from __future__ import annotations
-
 import os
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -138,7 +137,8 @@ def _you(env: Env, me: Record, data: dict[str, Any]) -> list[Block]:
 
 def _status(env: Env, me: Record | None, data: dict[str, Any]) -> list[Block]:
     wanted = list(dict.fromkeys(["main", *(me or {}).get("streams", [])]))
-    data["status"], blocks = [], []
+    data["status"] = []
+    blocks: list[Block] = []
     for stream in wanted:
         last = status.newest(env.snapshot, stream)
         if not last:
@@ -152,7 +152,7 @@ def _status(env: Env, me: Record | None, data: dict[str, Any]) -> list[Block]:
     return blocks
 
 
-def _cut(rows: list[tuple[str, ...]], columns: tuple[str, ...], title: str, more: str) -> list[Block]:
+def _cut(rows: Sequence[tuple[str, ...]], columns: tuple[str, ...], title: str, more: str) -> list[Block]:
     if not rows:
         return []
     table: list[Block] = [f"{title}:", Table(columns, tuple(rows[:ROWS]))]

@@ -1,7 +1,5 @@
 """`atlas config`: the policy of the store."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

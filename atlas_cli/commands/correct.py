@@ -1,7 +1,5 @@
 """`atlas correct`: put right a bad write by name, one's own first of all."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer
@@ -28,7 +26,7 @@ def correct(
     me = env.session()
     env.guard(why, cause or "")
     target = env.exact(ref)
-    path, record = env.resolve(names.ref(target))
+    _path, record = env.resolve(names.ref(target))
     own = me["id"] == record.get("session", record.get("holder"))
     reason = names.say(why, "--why", 8000)
     cause = names.say(cause, "--cause") if cause else None
@@ -41,5 +39,7 @@ def correct(
     found = one(env.records(written))
     leaning = [env.index.ref_of(where) for where, _ in env.index.pointing(target, "relies_on")]
     lines = [f"{target} {'retracted' if retract else 'corrected'} by {found['ref']}"]
-    lines += [f"it was relied on by {', '.join(leaning)}; their sessions are told at their next command"] if leaning else []
+    lines += (
+        [f"it was relied on by {', '.join(leaning)}; their sessions are told at their next command"] if leaning else []
+    )
     return Outcome({**found, "relied_on_by": leaning}, tuple(lines), (), published=False)

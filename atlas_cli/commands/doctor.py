@@ -1,7 +1,5 @@
 """`atlas doctor`: the store's health."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import typer

@@ -1,7 +1,5 @@
 """`atlas end`: write last. Writes the status, gives back the leases, closes the session: one transaction."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer
@@ -24,7 +22,9 @@ def end(
     dash: Annotated[str | None, typer.Argument(metavar="[-]", help="The text from standard input.")] = None,
     text: Annotated[str | None, typer.Option("-m", metavar="TEXT", help="What the next one must know.")] = None,
     file: Annotated[str | None, typer.Option("--file", metavar="F", help="A file that holds it.")] = None,
-    unchanged: Annotated[str | None, typer.Option("--unchanged", metavar="WHY", help="The status holds, and why.")] = None,
+    unchanged: Annotated[
+        str | None, typer.Option("--unchanged", metavar="WHY", help="The status holds, and why.")
+    ] = None,
     stream: Annotated[str, typer.Option("--stream", metavar="S", help="Which status stream.")] = "main",
     section: Annotated[str | None, typer.Option("--section", metavar="H", help="Default: your goal.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="The text is the whole new entry.")] = False,

@@ -1,7 +1,5 @@
 """`atlas git ARGS…`: git in the store's own repository."""
 
-from __future__ import annotations
-
 import subprocess
 from typing import Annotated
 
@@ -14,8 +12,10 @@ from . import env_of, single, verb
 app = single()
 
 
-@verb(app, "git", "atlas git log --oneline -5", 7,
-      context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []})  # fmt: skip
+_AS_GIVEN = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []}
+
+
+@verb(app, "git", "atlas git log --oneline -5", 7, context_settings=_AS_GIVEN)
 def git(ctx: typer.Context, args: Annotated[list[str] | None, typer.Argument(metavar="ARGS…")] = None) -> Outcome:
     """Run git in the store's own repository (a bare one, branch `atlas`); returns git's exit code.
 

@@ -1,7 +1,5 @@
 """`atlas init`: create the store, or find the one that is there. Idempotent."""
 
-from __future__ import annotations
-
 from importlib import resources
 from pathlib import Path
 from typing import Annotated
@@ -27,7 +25,9 @@ def init(
     ctx: typer.Context,
     remote: Annotated[str | None, typer.Option("--remote", metavar="R", help="The git remote to share with.")] = None,
     branch: Annotated[str | None, typer.Option("--branch", metavar="B", help="The branch's name there.")] = None,
-    no_hooks: Annotated[bool, typer.Option("--no-hooks", help="Install no git hooks (none are installed yet).")] = False,
+    no_hooks: Annotated[
+        bool, typer.Option("--no-hooks", help="Install no git hooks (none are installed yet).")
+    ] = False,
     test: Annotated[bool, typer.Option("--test", hidden=True)] = False,
 ) -> Outcome:
     """Create the store of this repository, or find the one that is there.

@@ -1,7 +1,5 @@
 """`atlas lease`: sign up for a resource before you use it."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

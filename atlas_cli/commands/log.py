@@ -1,7 +1,5 @@
 """`atlas log`: what was written, by whom, in which order; and whether an operation arrived."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import typer
@@ -40,7 +38,9 @@ def log(
         10_000 if collisions else count, session=by, kind=kind, path=path, operation=operation, since=after
     )
     if operation is not None and not commits:
-        raise NotFound(f"the operation {operation} is not in this store", "it was never written: it is safe to try again")
+        raise NotFound(
+            f"the operation {operation} is not in this store", "it was never written: it is safe to try again"
+        )
     items = [_item(env, row) for row in commits]
     if collisions:
         items = [item for item in items if item["stops"]]

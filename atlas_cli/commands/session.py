@@ -1,7 +1,5 @@
 """`atlas session`: who is, or was, at work."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import typer

@@ -1,7 +1,5 @@
 """`atlas show REF…`: any record."""
 
-from __future__ import annotations
-
 import json
 from typing import Annotated, Any
 

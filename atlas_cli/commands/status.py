@@ -1,7 +1,5 @@
 """`atlas status`: where things stand."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import typer
@@ -37,18 +35,18 @@ def written(env: Env, stream: str, wish: status.Wish, base: int | None, me: Reco
 
 
 @verb(app, "show", "atlas status show main@12", 7)
-def show(
-    ctx: typer.Context, entry: Annotated[str, typer.Argument(metavar="[STREAM[@N]]")] = "main"
-) -> Outcome:
+def show(ctx: typer.Context, entry: Annotated[str, typer.Argument(metavar="[STREAM[@N]]")] = "main") -> Outcome:
     """The current entry of a stream, in full (or entry N). Shown is read: it leaves a receipt."""
     env = env_of(ctx)
     ref = names.versioned(entry, "status")
     number = ref.number or status.newest(env.snapshot, ref.id)
     if not number:
-        return Outcome({"stream": ref.id, "version": 0, "body": ""},
-                       (f"status:{ref.id} is empty: nobody has written where things stand",), (status.BLIND,))  # fmt: skip
+        empty = f"status:{ref.id} is empty: nobody has written where things stand"
+        return Outcome({"stream": ref.id, "version": 0, "body": ""}, (empty,), (status.BLIND,))
     record = env.shown_status(ref.id, number, env.here())
-    return Outcome({**record, "corrections": env.corrections(record["ref"])}, tuple(shown(env, record)), (status.BLIND,))
+    return Outcome(
+        {**record, "corrections": env.corrections(record["ref"])}, tuple(shown(env, record)), (status.BLIND,)
+    )
 
 
 def shown(env: Env, record: Record, withdrawn: bool = False) -> list[Block]:
@@ -70,10 +68,10 @@ def write(
     stream: Annotated[str, typer.Argument(metavar="[STREAM] [-]")] = "main",
     dash: Annotated[str | None, typer.Argument(metavar="", hidden=True)] = None,
     text: Text = None, file: File = None,
-    unchanged: Annotated[str | None, typer.Option("--unchanged", metavar="WHY", help="It still holds, and why.")] = None,
+    unchanged: Annotated[str | None, typer.Option("--unchanged", metavar="WHY", help="It still holds: why.")] = None,
     section: Annotated[str | None, typer.Option("--section", metavar="H", help="Only the section under H.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="The text replaces the whole entry.")] = False,
-    base: Annotated[int | None, typer.Option("--base", metavar="N", min=1, help="The entry that you have read.")] = None,
+    base: Annotated[int | None, typer.Option("--base", metavar="N", min=1, help="The entry you have read.")] = None,
     relies_on: Annotated[list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")] = None,
     caveat: Annotated[str | None, typer.Option("--caveat", metavar="T", help="Shown wherever it is shown.")] = None,
 ) -> Outcome:  # fmt: skip

@@ -1,7 +1,5 @@
 """`atlas verify`: judge the whole history by the rules that the writer used."""
 
-from __future__ import annotations
-
 import time
 from typing import Annotated, Any
 
@@ -39,7 +37,10 @@ def verify(
     since = f"since {report.start[:12]}" if report.start else "from the beginning"
     lines_ = [f"{report.commits} commits judged {since}{rate}: no violation"]
     lines_ += [f"repaired: {_line(item)}" for item in data["repaired"]]
-    limit = "verify proves order and form, not who wrote: until commits are signed, any process of yours can write as any session"
+    limit = (
+        "verify proves order and form, not who wrote: "
+        "until commits are signed, any process of yours can write as any session"
+    )
     return Outcome(data, tuple(lines_), (limit,))
 
 

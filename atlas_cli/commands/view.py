@@ -1,7 +1,5 @@
 """`atlas view`: write this worktree's .atlas/ folder anew."""
 
-from __future__ import annotations
-
 import typer
 
 from ..errors import Failed

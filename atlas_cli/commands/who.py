@@ -1,7 +1,5 @@
 """`atlas who PATH…`: who is on it."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -45,7 +45,7 @@ def kind_of(path: str) -> Kind | None:
 
 def is_record(path: str) -> bool:
     """Whether the file at `path` is a record (an artifact's bytes are not)."""
-    return kind_of(path) is not None and not path.startswith("artifacts/") or path.endswith("/about.yaml")
+    return (kind_of(path) is not None and not path.startswith("artifacts/")) or path.endswith("/about.yaml")
 
 
 def describe(path: str, data: bytes) -> Record:

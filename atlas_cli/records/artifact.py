@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..errors import Damaged, NotFound, Protocol, Refused, Usage, VersionJump
 from . import case, document, names, policy, text, times
@@ -108,8 +108,7 @@ def is_text(data: bytes) -> bool:
     return b"\0" not in data
 
 
-@dataclass(frozen=True)
-class Wish:
+class Wish(NamedTuple):
     """What is to be put under a name."""
 
     data: bytes
@@ -130,7 +129,9 @@ def put(tree: Tree, writer: Writer, name: str, wish: Wish, seen: int | None) -> 
                       "keep large bytes elsewhere and put a text that names their place and SHA-256",
                       code="limit")  # fmt: skip
     if seen is not None and seen > last:
-        raise NotFound(f"there is no artifact:{name}@{seen}; its newest version is {last}", f"atlas artifact log {name}")
+        raise NotFound(
+            f"there is no artifact:{name}@{seen}; its newest version is {last}", f"atlas artifact log {name}"
+        )
     if seen is None and last:
         raise Protocol(f"this session has not read artifact:{name}@{last}, and cannot supersede what it has not read",
                        f"read it, then put again: atlas artifact show {name}")  # fmt: skip

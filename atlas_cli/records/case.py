@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import Damaged, Refused
 from . import times
@@ -15,8 +14,7 @@ from .tree import Tree
 FORMAT = 1  # the newest format of records that this version knows
 
 
-@dataclass(frozen=True)
-class Writer:
+class Writer(NamedTuple):
     """Who writes, when, under which operation. `machine` is a random id, not a host name."""
 
     session: str
@@ -47,20 +45,18 @@ def op6(operation: str) -> str:
     return (operation if plain else hashlib.sha256(operation.encode()).hexdigest())[:6]
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """What a write puts: whole files by path (None takes one away: a repair only, naming the commit that it repairs).
     `bases` are the REFs the writer relied on having read."""
 
     subject: str
     files: Mapping[str, bytes | None]
     bases: tuple[str, ...] = ()
-    notices: tuple[str, ...] = field(default=())
+    notices: tuple[str, ...] = ()
     repairs: str | None = None
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(NamedTuple):
     """One changed file, before a kind's rules: `old` is None where it was added, `new` where it was removed."""
 
     path: str
@@ -72,8 +68,7 @@ class Case:
     policy: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Violation:
+class Violation(NamedTuple):
     """`rule` is one word of a closed list; `text` says what it is about this file."""
 
     rule: str

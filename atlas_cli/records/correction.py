@@ -44,9 +44,7 @@ def find(tree: Tree, wanted: str, number: int | None = None) -> str:
     return decision.dated_find(tree, "correction", FOLDER, wanted)
 
 
-def add(
-    tree: Tree, writer: Writer, *, target: str, why: str, cause: str | None, retract: bool, own: bool
-) -> Change:
+def add(tree: Tree, writer: Writer, *, target: str, why: str, cause: str | None, retract: bool, own: bool) -> Change:
     """The correction of one record; `own`: by the session or the actor that wrote it."""
     record: Record = {"target": target, "retract": retract, "own": own}
     record |= {"cause": cause} if cause else {}

@@ -37,7 +37,9 @@ def dated_find(tree: Tree, kind: str, folder: str, wanted: str) -> str:
         ids = ", ".join(f"{match[1]}-{name[:-3]}" for name in found) if match else ""
         raise Usage(f"{wanted!r} names {len(found)} {kind}s", f"say which: {ids}")
     if not found or match is None:
-        raise NotFound(f"there is no {kind} {wanted[:80]!r}", f"atlas {'decision list' if kind == 'decision' else 'log'}")
+        raise NotFound(
+            f"there is no {kind} {wanted[:80]!r}", f"atlas {'decision list' if kind == 'decision' else 'log'}"
+        )
     return f"{folder}/{match[1]}/{found[0]}"
 
 

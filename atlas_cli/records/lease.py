@@ -23,14 +23,13 @@ def place(resource: str) -> str:
 
 def parse(path: str, data: bytes) -> Record:
     """The row; Damaged where it is none. `expires` is a plan: whether it is held is computed when it is read."""
-    record = case.check(
+    return case.check(
         text.load(data, path),
         path,
         {"resource": str, "version": "count", "token": "count", "holder": str, "actor": str, "why": str,
          "at": "time", "expires": "time"},
         {"released": "time", "machine": str, "run": bool},
     )  # fmt: skip
-    return record
 
 
 def ref(path: str, record: Record) -> str:
@@ -112,7 +111,7 @@ def _allowed(seconds: int, most: int) -> None:
 
 def _taken(tree: Tree, writer: Writer, resource: str, why: str, seconds: int, run: bool) -> bytes:
     """The row of a resource once the writer holds it."""
-    now, path = writer.at, place(resource)
+    now = writer.at
     old = current(tree, resource)
     for _, other in tree.live(FOLDER, now - SKEW):
         if other["holder"] != writer.session and names.overlap(resource, other["resource"]) and _bars(other, writer):
@@ -182,7 +181,9 @@ def _own(tree: Tree, writer: Writer, resource: str) -> Record:
     if old is not None and old["holder"] != writer.session and holds(old, writer.at):
         raise _held(old, resource, writer.at)
     if old is None or old["holder"] != writer.session or not holds(old, writer.at):
-        over = "" if old is None or old["holder"] != writer.session else f" (over since {times.rfc3339(until(old) or 0)})"
+        over = (
+            "" if old is None or old["holder"] != writer.session else f" (over since {times.rfc3339(until(old) or 0)})"
+        )
         raise Refused(
             f"this session holds no lease on {resource}{over}",
             f"atlas lease take {resource} --why … takes it",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from . import times
 
@@ -13,8 +13,7 @@ _TRAILER = re.compile(r"Atlas-([A-Z][a-z]+): (.*)\Z")
 FileChange = tuple[str, str | None, str | None]  # path, old blob, new blob
 
 
-@dataclass(frozen=True)
-class Message:
+class Message(NamedTuple):
     """`at` is the writer's clock; `bases` is what the writer had read (`status:main@12~3f9c01ab77de`); `stops`
     counts the stops that its session met since its last write (`version_jump 2`); a commit without an operation was
     made by hand."""
@@ -27,7 +26,7 @@ class Message:
     change: str | None = None
     repairs: str | None = None
     stops: tuple[str, ...] = ()
-    faults: tuple[str, ...] = field(default=())
+    faults: tuple[str, ...] = ()
 
     @property
     def by_hand(self) -> bool:
@@ -50,7 +49,11 @@ def parse(text: str) -> Message:
     for line in body.rstrip("\n").split("\n\n")[-1].split("\n"):
         if match := _TRAILER.match(line.strip()):
             found.setdefault(match[1], []).append(match[2])
-    faults = [f"the trailer Atlas-{key} stands twice" for key, rows in found.items() if len(rows) > 1 and key not in ("Base", "Stop")]
+    faults = [
+        f"the trailer Atlas-{key} stands twice"
+        for key, rows in found.items()
+        if len(rows) > 1 and key not in ("Base", "Stop")
+    ]
     at = None
     if "At" in found:
         try:

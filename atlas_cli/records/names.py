@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..errors import Refused, Usage
 
@@ -132,8 +132,7 @@ def _matches(pattern: str, path: str) -> bool:
         return True
 
 
-@dataclass(frozen=True)
-class Ref:
+class Ref(NamedTuple):
     """A REF names any record: `status:main@12`, `artifact:schema@3`, `decision:2026-11-29-use-x`, `lease:gpu0`,
     `session:claude-261129-7f3k2m`. `number` is None where the newest is meant or the kind has none."""
 

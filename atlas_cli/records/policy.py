@@ -78,7 +78,7 @@ def valid(key: str, value: object) -> None:
         if value not in _CHOICES[key]:
             raise Usage(f"{key} is one of {', '.join(_CHOICES[key])}, not {value!r}")
     elif not isinstance(value, dict):
-        raise Usage(f"{key} is a map like {{\"api\": [\"services/api/**\"]}}, not {value!r}")
+        raise Usage(f'{key} is a map like {{"api": ["services/api/**"]}}, not {value!r}')
 
 
 def first(store: str, test: bool) -> bytes:

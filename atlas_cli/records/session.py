@@ -50,7 +50,8 @@ def until(record: Record) -> int | None:
     """The latest moment it can be live; the index knows its newest commit, which may end it earlier."""
     if "ended" in record:
         return times.moment(record["ended"])
-    return times.moment(record["began"]) + min(LIFE, record.get("lasts", LIFE))
+    lasts: int = record.get("lasts", LIFE)
+    return times.moment(record["began"]) + min(LIFE, lasts)
 
 
 def links(record: Record) -> Iterable[tuple[str, str]]:

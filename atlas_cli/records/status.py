@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..errors import NotFound, Protocol, Refused, Usage, VersionJump
 from . import case, document, names, policy, text
@@ -68,8 +68,7 @@ def get(tree: Tree, stream: str, number: int) -> Record:
     return parse(path, tree.read(path) or b"")
 
 
-@dataclass(frozen=True)
-class Wish:
+class Wish(NamedTuple):
     """What is to be written: a whole text, or one section of it, or nothing but that it still holds."""
 
     body: str = ""
@@ -127,7 +126,12 @@ def _within_limits(tree: Tree, stream: str, body: str, old: Record | None, wish:
             f"the status would be {words} words long; at most {most}",
             "say less, or put the long text into an artifact and name it here",
             code="limit",
-            details={"words": words, "limit": most, "body": body, "submit": f"atlas status write {stream} --file {{draft}}"},
+            details={
+                "words": words,
+                "limit": most,
+                "body": body,
+                "submit": f"atlas status write {stream} --file {{draft}}",
+            },
         )
     if old and not wish.replace and not wish.section and not wish.unchanged:
         kept, of = _kept(str(old["body"]), body)
@@ -136,7 +140,12 @@ def _within_limits(tree: Tree, stream: str, body: str, old: Record | None, wish:
                 f"the text keeps {kept} of the {of} lines of status:{old['stream']}@{old['number']}",
                 "carry what still holds (--section writes one part), or say that it replaces all: --replace",
                 code="drops_too_much",
-                details={"kept": kept, "of": of, "body": body, "submit": f"atlas status write {stream} --file {{draft}}"},
+                details={
+                    "kept": kept,
+                    "of": of,
+                    "body": body,
+                    "submit": f"atlas status write {stream} --file {{draft}}",
+                },
             )
 
 
@@ -146,9 +155,7 @@ def _kept(old: str, new: str) -> tuple[int, int]:
     return sum(line in there for line in lines), len(lines)
 
 
-def _jump(
-    tree: Tree, stream: str, seen: int, last: int, wish: Wish, before: Record | None, old: Record
-) -> VersionJump:
+def _jump(tree: Tree, stream: str, seen: int, last: int, wish: Wish, before: Record | None, old: Record) -> VersionJump:
     """The stop sign that a machine can see, with what was written since and the texts of the merge."""
     since = [get(tree, stream, number) for number in range(max(seen + 1, last - 4), last + 1)]
     stop = VersionJump(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from ..errors import Damaged
 from ..records import rules
@@ -18,8 +18,7 @@ from .snapshot import PLAIN, Snapshot
 from .store import Store, root_commit
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """A violation in a commit; `repaired` names the commit that put it right, if one did."""
 
     commit: str
@@ -29,8 +28,7 @@ class Finding:
     repaired: str | None = None
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """`commits` were judged, from `start` (None: the beginning) to `head`; `good` is the last one before which, and
     including which, nothing stands unrepaired."""
 
@@ -38,7 +36,7 @@ class Report:
     start: str | None
     commits: int
     good: str | None
-    findings: list[Finding] = field(default_factory=list)
+    findings: tuple[Finding, ...]
 
     @property
     def open(self) -> list[Finding]:
@@ -118,7 +116,9 @@ class _Chain:
                 self.last_at[message.session] = self.index.last_at_before(message.session, seq)
             last = self.last_at.get(message.session, 0)
             if message.at < last:
-                yield Violation("clock", "", f"Atlas-At lies {last - message.at} s before {message.session}'s last commit")
+                yield Violation(
+                    "clock", "", f"Atlas-At lies {last - message.at} s before {message.session}'s last commit"
+                )
             self.last_at[message.session] = max(last, message.at)
 
 
@@ -148,11 +148,11 @@ def audit(store: Store, head: str, full: bool) -> Report:
         by = commit.message.session
         findings += [Finding(commit.oid, commit.message.subject, by, violation) for violation in found]
         walk.blobs.update(changes)
-    report = Report(head, start, len(commits), None, findings)
+    report = Report(head, start, len(commits), None, tuple(findings))
     good = _last_good(report, commits, start)
     if good is not None:
         index.remember("verified", good)
-    return replace(report, good=good)
+    return report._replace(good=good)
 
 
 def _last_good(report: Report, commits: list[history.Commit], start: str | None) -> str | None:
@@ -200,7 +200,7 @@ def _repaired(finding: Finding, commit: history.Commit) -> Finding:
     if finding.commit != commit.message.repairs or finding.repaired:
         return finding
     path = finding.violation.path
-    return replace(finding, repaired=commit.oid) if not path or path in restored else finding
+    return finding._replace(repaired=commit.oid) if not path or path in restored else finding
 
 
 def repairs(store: Store, report: Report) -> list[tuple[Finding, dict[str, str | None] | None]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from . import BRANCH
 from .store import Store, sync_folders
@@ -13,8 +13,7 @@ from .store import Store, sync_folders
 _NETWORK = ("nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "afs", "glusterfs")
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(NamedTuple):
     """One look: `state` is ok, warn, bad or fixed."""
 
     what: str
@@ -42,7 +41,11 @@ def _disk(store: Store) -> Check:
         best = ""
         for line in mounts:
             parts = line.split()
-            if len(parts) > 2 and f"{store.home}/".startswith(parts[1].rstrip("/") + "/") and len(parts[1]) >= len(best):
+            if (
+                len(parts) > 2
+                and f"{store.home}/".startswith(parts[1].rstrip("/") + "/")
+                and len(parts[1]) >= len(best)
+            ):
                 best, kind = parts[1], parts[2]
     except OSError:
         return Check("disk", "ok", "the kind of file system is unknown here")
@@ -121,4 +124,3 @@ def _objects(store: Store) -> Check:
     if code:
         return Check("fsck", "bad", "; ".join(bad[:3]) or f"git fsck failed ({code})")
     return Check("fsck", "ok", "every object is whole")
-

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..records.message import FileChange, Message, parse
 from .git import Git
 
 
-@dataclass(frozen=True)
-class Commit:
+class Commit(NamedTuple):
     """A commit with what it changed against its first parent; `modes` are the new modes by path."""
 
     oid: str

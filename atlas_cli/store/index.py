@@ -163,7 +163,8 @@ class Index:
         self.db.execute("INSERT INTO records VALUES(?,?,?,?,?,?,?,?)", row)
 
     def advance(
-        self, parent: str | None, oid: str, message: Message, changes: Sequence[FileChange], files: dict[str, bytes | None],
+        self, parent: str | None, oid: str, message: Message, changes: Sequence[FileChange],
+        files: dict[str, bytes | None],
         midway: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         """Takes the writer's own commit, if the cache stands at its parent (else the next reader does it).
@@ -279,7 +280,8 @@ class Index:
     def since(self, folder: str, seq: int) -> list[tuple[int, str, Record]]:
         """(seq, path, record) of a folder's readable records written after a commit, oldest first."""
         rows = self.db.execute(
-            "SELECT seq, path, data FROM records WHERE folder=? AND seq>? AND data IS NOT NULL ORDER BY seq", (folder, seq)
+            "SELECT seq, path, data FROM records WHERE folder=? AND seq>? AND data IS NOT NULL ORDER BY seq",
+            (folder, seq),
         )
         return [(row[0], row[1], json.loads(row[2])) for row in rows.fetchall()]
 

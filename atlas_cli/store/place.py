@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import Failed, NotFound
 from .git import Git, last_line
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """`common` is the git directory that all worktrees share, `top` the worktree (None in a bare repository),
     `prefix` the working directory below it, `width` the length of object ids in hex."""
 

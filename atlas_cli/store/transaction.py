@@ -9,9 +9,8 @@ import subprocess
 import time
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from hashlib import sha1, sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import Failed, Locked, Refused, Unknown, VersionJump
 from ..records import policy, rules
@@ -29,8 +28,7 @@ HOUSEKEEPING = 256  # commits between two looks at whether the store wants packi
 Decide = Callable[[Tree, Writer], Change]
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(NamedTuple):
     """What became of a write. `replayed`: the operation was in the history already, and nothing was written.
     `files` are those that it put."""
 
@@ -39,11 +37,10 @@ class Written:
     subject: str
     files: Mapping[str, bytes | None]
     replayed: bool = False
-    notices: tuple[str, ...] = field(default=())
+    notices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Intent:
+class Intent(NamedTuple):
     """Who writes and on which condition. `bases`: what the session has read since its last write. `given`: the
     operation id came from the caller, so it may be there already."""
 
@@ -78,7 +75,7 @@ class _Attempts:
             if self.intent.given and (found := index.operation(self.intent.writer.operation)):
                 return self._replayed(found)
             writer = self.intent.writer
-            writer = replace(writer, at=max(self.intent.clock(), index.last_at(writer.session)))
+            writer = writer._replace(at=max(self.intent.clock(), index.last_at(writer.session)))
             snapshot = self.store.snapshot(head)
             if self.intent.expect:
                 self.intent.expect(snapshot, head)
@@ -92,7 +89,7 @@ class _Attempts:
         files: dict[str, bytes | None] = {
             path: snapshot.read(path) for path in row["paths"].split("\n") if path and snapshot.blob(path)
         }
-        writer = replace(self.intent.writer, session=row["session"] or "", at=row["at"] or 0)
+        writer = self.intent.writer._replace(session=row["session"] or "", at=row["at"] or 0)
         return Written(row["oid"], writer, row["subject"], files, replayed=True)
 
     def _attempt(self, snapshot: Snapshot, writer: Writer) -> Written | None:
@@ -135,10 +132,16 @@ class _Attempts:
         bases = tuple(dict.fromkeys((*change.bases, *self.intent.bases)))
         intent = self.intent
         message = Message(
-            change.subject, writer.operation, writer.session or None, writer.at, bases, repairs=change.repairs, stops=intent.stops
+            change.subject,
+            writer.operation,
+            writer.session or None,
+            writer.at,
+            bases,
+            repairs=change.repairs,
+            stops=intent.stops,
         )
         store_id = rules.store_id(snapshot)
-        message = replace(message, change=change_digest(store_id, message, changes))
+        message = message._replace(change=change_digest(store_id, message, changes))
         if change.repairs:  # judged by its own rule, against the commit that it names (see audit)
             return message, changes
         found = rules.judge(snapshot, child, changes, message)

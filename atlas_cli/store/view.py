@@ -54,7 +54,9 @@ class View:
                 for name, content in self._wanted(snapshot, index, paths, now).items():
                     self._put(name, content)
                 text = f"head: {head}\nat: {times.rfc3339(now)}\nA view of the store; reading here leaves no receipt.\n"
-                self._write(self.root / "AS-OF", (text + "A lease shown here may be over: look at `expires`.\n").encode())
+                self._write(
+                    self.root / "AS-OF", (text + "A lease shown here may be over: look at `expires`.\n").encode()
+                )
         except OSError:
             return False
         return True
