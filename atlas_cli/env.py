@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import records
 from .errors import AtlasError, Failed, NotFound, Protocol, Refused, Usage, VersionJump

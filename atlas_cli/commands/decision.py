@@ -74,7 +74,7 @@ def show(ctx: typer.Context, wanted: Annotated[str, typer.Argument(metavar="ID")
 def shown(env: Env, record: Record) -> list[Block]:
     by = f" (by {record['chosen_by']}, as claimed)" if record.get("chosen_by") else ""
     by_whom = f" (by {record['recommended_by']}, as claimed)" if record.get("recommended_by") else ""
-    lines = [f"title: {record['title']}", f"recommended: {record['recommended']}{by_whom}", 
+    lines = [f"title: {record['title']}", f"recommended: {record['recommended']}{by_whom}",
              f"chosen: {record['chosen']}{by}",
              f"stance: {record['stance']}", f"why: {record['why']}"]  # fmt: skip
     lines += [f"about: {', '.join(record['about'])}"] if record.get("about") else []
