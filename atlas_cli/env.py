@@ -17,7 +17,7 @@ from .records import artifact, correction, decision, lease, names, policy, secre
 from .records.case import Change, Writer
 from .records.text import Record
 from .records.tree import Tree
-from .store import place, store, transaction, view
+from .store import fault, place, store, transaction, view
 from .store.index import Index
 from .store.local import Local
 from .store.snapshot import Snapshot
@@ -95,8 +95,12 @@ class Env:
 
     def now(self) -> int:
         """Seconds since 1970. In test stores `ATLAS_CLOCK_OFFSET` moves it."""
+        return self._time(self.policy.get("test") is True)
+
+    @staticmethod
+    def _time(test: bool) -> int:
         offset = os.environ.get("ATLAS_CLOCK_OFFSET", "")
-        if not offset or self.policy.get("test") is not True:
+        if not offset or not test:
             return int(time.time())
         try:
             return int(time.time()) + int(offset)
@@ -119,7 +123,7 @@ class Env:
 
         writer = Writer("", "", self.store.machine, 0, transaction.new_operation())
         try:
-            transaction.write(self.store, first, transaction.Intent(writer, lambda: int(time.time())))
+            transaction.write(self.store, first, transaction.Intent(writer, partial(self._time, test)))
         except Refused:
             return False
         self.wrote = True
@@ -215,7 +219,7 @@ class Env:
         found = [f"caveat: {record['caveat']}"] if record.get("caveat") else []
         found += [correction.shown(entry) for entry in self.corrections(record["ref"])]
         for target in record.get("relies_on", ()):
-            found += [f"relies on {target}, {correction.shown(entry)}" for entry in self.corrections(target)]
+            found += [f"relies on {target}, which was {correction.shown(entry)}" for entry in self.corrections(target)]
         return found
 
     def read(self, kind: str, id: str, number: int, path: str, claimed: bool = False) -> None:
@@ -295,7 +299,7 @@ class Env:
                     found.append({"path": path, "what": "session", "who": row["id"], "when": f"since {row['began']}",
                                   "text": row.get("goal", "-")})  # fmt: skip
             where = str(self.place.top or self.place.common)
-            for commit in commits.recent(where, [path], hours, 10):
+            for commit in commits.recent(where, [path], now - hours * 3600, 10):
                 found.append({"path": path, "what": f"commit {commit['commit'][:10]}",
                               "who": commit["session"] or commit["author"], "when": times.ago(commit["at"], now),
                               "text": commit["subject"]})  # fmt: skip
@@ -388,6 +392,7 @@ class Env:
     def _kept(self, stop: AtlasError) -> None:
         """Writes the draft of a stop: the merge of a version jump, or the text that was refused."""
         texts, body = stop.details.pop("merge", None), stop.details.pop("body", None)
+        whole = stop.details.pop("merged", None)
         submit = stop.details.pop("submit", "")
         if texts is None and body is None:
             return
@@ -395,8 +400,8 @@ class Env:
         if texts is not None:
             from .store import merge
 
-            base, theirs, mine = texts
-            body, conflicts = merge.three_way(base, theirs, mine, ("yours", "what you had read", ref))
+            names_ = ("yours", "what you had read", ref)
+            body, conflicts = (whole, 0) if whole is not None else merge.three_way(*texts, names_)
             stop.details["conflicts"] = conflicts
         name = (
             f"{ref.replace(':', '-').split('@')[0]}.{submit.rpartition(' --type ')[2] if '--type' in submit else 'md'}"
@@ -408,7 +413,8 @@ class Env:
             return
         stop.details["draft"] = str(file)
         stop.details["next"] = submit.replace("{draft}", shlex.quote(self.shown(file)))
-        marked = f", {stop.details['conflicts']} conflicts marked" if stop.details.get("conflicts") else ""
+        count = stop.details.get("conflicts", 0)
+        marked = f" with {count} conflict{'s' if count > 1 else ''} marked" if count else ""
         kept = f"a merged draft{marked}" if texts is not None else "your text"
         stop.hint = f"{stop.hint}\n{kept} is in {self.shown(file)}; submit it with: {stop.details['next']}"
 
@@ -444,6 +450,20 @@ class Env:
 
     # afterwards
 
+    def afterwards(self) -> None:
+        """Once the answer is known: the view follows the head, and the session hears what it should. Nothing that
+        goes wrong here changes the answer."""
+        if "snapshot" not in self.__dict__:
+            return
+        try:
+            fault.at("before_view", self.policy)
+            self.refresh()
+            self.notices += self.news()
+        except AtlasError as error:
+            self.notices.append(error.message)
+        except OSError as error:
+            self.notices.append(f"the view could not be refreshed: {error}")
+
     def stopped(self, error: AtlasError) -> None:
         """A stop is a test result: counted for the session, and published with its next write."""
         if error.exit not in (3, 4, 5) or "store" not in self.__dict__:
@@ -465,7 +485,7 @@ class Env:
         found = []
         for _, _, record in self.index.since(correction.FOLDER, told):
             if record["retract"] and record["session"] != me["id"] and (how := self._touches(me, record["target"])):
-                found.append(f"{how} {record['target']}, {correction.shown(record)}")
+                found.append(f"{record['target']}, which {how}, was {correction.shown(record)}")
         self.local.tell(me["id"], last)
         return found
 

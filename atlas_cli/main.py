@@ -134,7 +134,7 @@ def main(argv: list[str]) -> int:
         else:
             outcome = _called(rest, env, talk)
         if isinstance(outcome, Outcome):
-            _finish(env)
+            env.afterwards()
             console.answer(outcome, _told(talk, env), env.notices)
             return outcome.exit
         return 0
@@ -190,22 +190,6 @@ def _called(rest: list[str], env: Env, talk: Talk) -> Any:
         console.help_text(page.getvalue(), talk)
         return None
     return found
-
-
-def _finish(env: Env) -> None:
-    """After the answer is known: the view follows the head, and the session hears what it should."""
-    if "store" not in env.__dict__ or "snapshot" not in env.__dict__:
-        return
-    from .store import fault
-
-    try:
-        fault.at("before_view", env.policy)
-        env.refresh()
-        env.notices += env.news()
-    except AtlasError as error:
-        env.notices.append(error.message)
-    except OSError as error:
-        env.notices.append(f"the view could not be refreshed: {error}")
 
 
 def _told(talk: Talk, env: Env | None) -> Talk:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 
@@ -30,11 +31,11 @@ Block = str | Table | Frame | Raw
 
 
 class Outcome(NamedTuple):
-    """`data` is the envelope's `data` (a contract); `blocks` are printed for people in their order;
+    """`data` is the envelope's `data` (a contract); `blocks` are printed for people in their order, as they come;
     `limits` closes both, since a mechanism that hints at a guarantee it does not have is worse than none."""
 
     data: Any
-    blocks: tuple[Block, ...] = ()
+    blocks: Iterable[Block] = ()
     limits: tuple[str, ...] = ()
     published: bool | None = None
     exit: int = 0

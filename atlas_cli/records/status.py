@@ -168,8 +168,9 @@ def _jump(tree: Tree, stream: str, seen: int, last: int, wish: Wish, before: Rec
     if not wish.unchanged:
         stop.details["submit"] = f"atlas status write {stream} --base {last} --file {{draft}}"
         base = str(before["body"]) if before else ""
-        mine = with_section(base, wish.section, wish.body) if wish.section else wish.body
-        stop.details["merge"] = (base, str(old["body"]), mine if mine.endswith("\n") else mine + "\n")
+        mine = with_section(base, wish.section, wish.body) if wish.section else wish.body.rstrip("\n") + "\n"
+        stop.details["merge"] = (base, str(old["body"]), mine)
+        stop.details["merged"] = merged(*stop.details["merge"])
     return stop
 
 
@@ -207,6 +208,21 @@ def with_section(body: str, heading: str | None, content: str) -> str:
     if heading not in [name for name, _ in pieces]:
         done.append(own)
     return "\n\n".join(done) + "\n"
+
+
+def merged(base: str, theirs: str, mine: str) -> str | None:
+    """The three-way merge by sections; None where both sides changed the same one (then lines must be merged)."""
+    texts = [dict((heading, part.strip("\n")) for heading, part in sections(text)) for text in (base, theirs, mine)]
+    if any(len(found) != len(sections(text)) for found, text in zip(texts, (base, theirs, mine), strict=True)):
+        return None  # a heading stands twice
+    was, other, own = texts
+    done = []
+    for heading in dict.fromkeys((*other, *own)):
+        before, there, here = was.get(heading), other.get(heading), own.get(heading)
+        if there != before and here != before and there != here:
+            return None
+        done.append(there if here == before else here)
+    return "\n\n".join(part for part in done if part) + "\n"
 
 
 def judge(found: Case) -> Iterator[Violation]:

@@ -6,11 +6,12 @@ import os
 import re
 from typing import Any
 
+from ..records.times import rfc3339
 from .git import LOCAL
 
 
-def recent(directory: str, paths: list[str], hours: int, limit: int) -> list[dict[str, Any]]:
-    """Commits of the last hours that touch `paths` (literal, from the root), newest first: commit, author, at
+def recent(directory: str, paths: list[str], since: int, limit: int) -> list[dict[str, Any]]:
+    """Commits after a moment that touch `paths` (literal, from the root), newest first: commit, author, at
     (seconds), subject, session (of its `Atlas-Session` trailer, or None) and paths."""
     for key in LOCAL:
         os.environ.pop(key, None)  # a hook's variables would point git at another index or repository
@@ -19,7 +20,7 @@ def recent(directory: str, paths: list[str], hours: int, limit: int) -> list[dic
 
     try:
         repo = git.Repo(directory)
-        commits = list(repo.iter_commits(all=True, since=f"{hours} hours ago", paths=paths, max_count=limit))
+        commits = list(repo.iter_commits(all=True, since=rfc3339(since), paths=paths, max_count=limit))
     except (git.GitError, ValueError):
         return []  # no commit yet
     found = []

@@ -1,0 +1,3 @@
+def claims():
+    """Duplicate checks before a run; free browsing only after."""
+    return []
