@@ -400,8 +400,9 @@ class Env:
         if texts is not None:
             from .store import merge
 
-            names_ = ("yours", "what you had read", ref)
-            body, conflicts = (whole, 0) if whole is not None else merge.three_way(*texts, names_)
+            base, theirs, mine = texts
+            labels = ("yours", "what you had read", ref)
+            body, conflicts = (whole, 0) if whole is not None else merge.three_way(base, theirs, mine, labels)
             stop.details["conflicts"] = conflicts
         name = (
             f"{ref.replace(':', '-').split('@')[0]}.{submit.rpartition(' --type ')[2] if '--type' in submit else 'md'}"

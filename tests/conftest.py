@@ -61,7 +61,9 @@ def environment(home: Path) -> dict[str, str]:
 def home(tmp_path: Path) -> Path:
     found = tmp_path / "home"
     found.mkdir()
-    (found / ".gitconfig").write_text("[user]\n\tname = Test\n\temail = test@example.invalid\n[init]\n\tdefaultBranch = main\n")
+    (found / ".gitconfig").write_text(
+        "[user]\n\tname = Test\n\temail = test@example.invalid\n[init]\n\tdefaultBranch = main\n"
+    )
     return found
 
 

@@ -151,7 +151,9 @@ def _built(story: _Story) -> Iterator[Block]:
     yield from story.atlas("builder", "artifact", "get", "proposal", "-o", "proposal.md")
     yield from story.atlas("builder", "lease", "take", "path:server/claims.py", "--why", "three read-only tools")
     built = story.folder / "builder/server/claims.py"
-    built.write_text('def claims():\n    """Duplicate checks before a run; free browsing only after."""\n    return []\n')
+    built.write_text(
+        'def claims():\n    """Duplicate checks before a run; free browsing only after."""\n    return []\n'
+    )
     story.git("builder", "commit", "-qam", "three read-only tools on the claim store")
     yield from story.atlas(
         "builder", "artifact", "put", "claim-tools", "server/claims.py", "--title", "the tools, on the data server",

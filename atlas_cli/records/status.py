@@ -212,7 +212,7 @@ def with_section(body: str, heading: str | None, content: str) -> str:
 
 def merged(base: str, theirs: str, mine: str) -> str | None:
     """The three-way merge by sections; None where both sides changed the same one (then lines must be merged)."""
-    texts = [dict((heading, part.strip("\n")) for heading, part in sections(text)) for text in (base, theirs, mine)]
+    texts = [{heading: part.strip("\n") for heading, part in sections(text)} for text in (base, theirs, mine)]
     if any(len(found) != len(sections(text)) for found, text in zip(texts, (base, theirs, mine), strict=True)):
         return None  # a heading stands twice
     was, other, own = texts
@@ -237,7 +237,7 @@ def judge(found: Case) -> Iterator[Violation]:
     if (record["stream"], record["number"]) != (match[1], number):
         yield Violation("misplaced", found.path, f"says it is {ref(found.path, record)}")
     yield from document.follows(found, number, place(match[1], number - 1))
-    if found.child.blob(place(match[1], number + 1)):
+    if found.parent.blob(place(match[1], number + 1)):
         yield Violation("version_jump", found.path, f"number {number} was added behind number {number + 1}")
     yield from document.signed(found, record["session"])
 

@@ -26,6 +26,9 @@ _RETYPED = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null
 # JSON escapes C0; these are the others that break lines, vanish or steer a terminal.
 _ESCAPE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
+# What YAML reads as the end of a line, and nobody sees.
+_BREAK = re.compile("[\x85\u2028\u2029]")
 
 
 def clean(value: str, what: str) -> str:
@@ -68,7 +71,10 @@ def load(data: bytes, path: str, comments: bool = False) -> Record:
     except UnicodeDecodeError as error:
         raise Damaged(f"{path}: not UTF-8 at byte {error.start}") from None
     record = _canonical(text, comments)
-    return _by_hand(text, path) if record is None else record
+    record = _by_hand(text, path) if record is None else record
+    if "\\u" in text and _SURROGATE.search(json.dumps(record, ensure_ascii=False)):
+        raise Damaged(f"{path}: half a character (a lone surrogate) is escaped in it")
+    return record
 
 
 def front(data: bytes, path: str) -> tuple[Record, str]:
@@ -106,12 +112,12 @@ def _canonical(text: str, comments: bool) -> Record | None:
         if comments and (not line.strip() or line.startswith("#")):
             continue
         match = _LINE.match(line)
-        if match is None or match[1] in record:
+        if match is None or match[1] in record or match[1] in _RETYPED:
             return None
         value = match[2]
         try:
             # Nesting is bounded before the parser sees it.
-            if value.count("[") + value.count("{") > DEPTH and _nesting(value) > DEPTH:
+            if value.count("[") + value.count("{") > DEPTH and _nesting(_STRING.sub("", value)) > DEPTH:
                 return None
             record[match[1]] = _DECODER.decode(value)
         except (ValueError, RecursionError):
@@ -138,7 +144,24 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a number")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant)
+def _exact_int(word: str) -> int:
+    return int(_exact(word, str(int(word))))
+
+
+def _exact_float(word: str) -> float:
+    return float(_exact(word, repr(float(word))))
+
+
+def _exact(word: str, again: str) -> str:
+    """The word, if writing its number gives the word again: `1.10` and `1e999` are texts that somebody wrote."""
+    if word != again:
+        raise ValueError(f"{word} is not written like that")
+    return word
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_once, parse_constant=_no_constant, parse_int=_exact_int, parse_float=_exact_float
+)
 
 
 def _by_hand(text: str, path: str) -> Record:
@@ -149,6 +172,8 @@ def _by_hand(text: str, path: str) -> Record:
         raise Damaged(f"{path}: not in canonical form, and too large to read as YAML ({HAND_LIMIT:,} bytes)")
     if _nesting(text) > DEPTH:
         raise Damaged(f"{path}: nested deeper than {DEPTH}")
+    if found := _BREAK.search(text):
+        raise Damaged(f"{path}: U+{ord(found[0]):04X} is written out in it; give it as an escape in quotes")
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
     from ruamel.yaml.tokens import AliasToken, AnchorToken, TagToken
@@ -180,8 +205,10 @@ def _plain(node: Any, path: str, depth: int) -> Any:
         return [_plain(item, path, depth + 1) for item in node.value]
     found: Record = {}
     for key, value in node.value:
-        if key.id != "scalar" or not _KEY.match(key.value):
+        if key.id != "scalar" or (depth == 0 and not _KEY.match(key.value)):
             raise Damaged(f"{path}: line {key.start_mark.line + 1}: a key is lower case letters, digits and _")
+        if depth == 0 and key.value in _RETYPED:
+            raise Damaged(f"{path}: line {key.start_mark.line + 1}: the key {key.value} cannot stand in a record")
         if key.value in found:
             raise Damaged(f"{path}: line {key.start_mark.line + 1}: the key {key.value} stands twice")
         found[key.value] = _plain(value, path, depth + 1)

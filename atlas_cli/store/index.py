@@ -17,7 +17,7 @@ from ..records.text import Record
 from . import BRANCH, history
 from .git import Git
 
-FORMAT = 3
+FORMAT = 4
 _TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE commits(seq INTEGER PRIMARY KEY, oid TEXT UNIQUE, operation TEXT, session TEXT, at INTEGER,
@@ -27,6 +27,7 @@ CREATE INDEX by_session ON commits(session, seq);
 CREATE TABLE records(path TEXT PRIMARY KEY, folder TEXT, ref TEXT, blob TEXT, until INTEGER, seq INTEGER, data TEXT,
                      damage TEXT);
 CREATE INDEX by_time ON records(folder, until);
+CREATE INDEX by_age ON records(folder, seq);
 CREATE INDEX by_damage ON records(damage) WHERE damage IS NOT NULL;
 CREATE TABLE links(path TEXT, relation TEXT, target TEXT);
 CREATE INDEX by_path ON links(path);

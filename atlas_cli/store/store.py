@@ -106,6 +106,7 @@ def create(place: Place) -> Store:
         git = Git(str(aside))
         git.run("symbolic-ref", "HEAD", BRANCH)
         git.run("config", "core.logAllRefUpdates", "true")
+        git.run("config", "core.fsync", "all")  # a gc, by whomever: packed-refs that a power cut empties is the branch
         root = root_commit(place.width)
         for kind, data in (("tree", b""), ("commit", root)):
             git.run("hash-object", "-t", kind, "-w", "--stdin", data=data, options=["core.fsync=all"])

@@ -8,7 +8,7 @@ import struct
 import subprocess
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha1, sha256
 from typing import Any, NamedTuple
 
@@ -101,7 +101,10 @@ class _Attempts:
         commit = _commit(root, snapshot.head, message, writer)
         oid = object_id("commit", commit, snapshot.width)
         objects[oid] = ("commit", commit)
-        fsync = f"core.fsync={'all' if rule_book['durability'] == 'full' else 'default'}"
+        # `fast` waits for the data but not for the disk's cache: without that order, a file system may come back with
+        # a branch that is newer than its (empty) objects, as ext4 does.
+        method = "fsync" if rule_book["durability"] == "full" else "writeout-only"
+        fsync = ("core.fsync=all", f"core.fsyncMethod={method}")
         fault.at("before_objects", rule_book)
         self._put(objects, snapshot.width, fsync)
         fault.at("after_objects", rule_book)
@@ -150,13 +153,11 @@ class _Attempts:
                           code=found[0].rule)  # fmt: skip
         return message, changes
 
-    def _put(self, objects: Mapping[str, tuple[str, bytes]], width: int, fsync: str) -> None:
+    def _put(self, objects: Mapping[str, tuple[str, bytes]], width: int, fsync: Sequence[str]) -> None:
         """All objects of the write, by one child that syncs each."""
-        self.store.git.run(
-            "unpack-objects", "-q", data=pack(objects, width), options=[fsync, "core.fsyncMethod=fsync"], keep=self.keep
-        )
+        self.store.git.run("unpack-objects", "-q", data=pack(objects, width), options=fsync, keep=self.keep)
 
-    def _whole(self, objects: Mapping[str, tuple[str, bytes]], width: int, fsync: str) -> None:
+    def _whole(self, objects: Mapping[str, tuple[str, bytes]], width: int, fsync: Sequence[str]) -> None:
         """Before the answer: the commit's own objects are all there (a prune may have run beside us)."""
         for again in (True, False):
             missing = {oid: what for oid, what in objects.items() if self.store.git.object(oid) is None}
@@ -166,10 +167,10 @@ class _Attempts:
                 self._put(missing, width, fsync)
         raise Failed(f"the object {next(iter(missing))} of this write is not in the store", "atlas doctor --fix")
 
-    def _moved(self, old: str, new: str, fsync: str) -> bool:
+    def _moved(self, old: str, new: str, fsync: Sequence[str]) -> bool:
         """The compare-and-set, judged by what the branch then says, never by git's words."""
         git = self.store.git
-        git.ask("update-ref", "--no-deref", BRANCH, new, old, options=[fsync], keep=self.keep)
+        git.ask("update-ref", "--no-deref", BRANCH, new, old, options=fsync, keep=self.keep)
         now = self.store.head()
         if now == new or (now != old and git.ask("merge-base", "--is-ancestor", new, now)[0] == 0):
             return True
@@ -208,7 +209,7 @@ class _Attempts:
 def housekeeping(store: Store) -> None:
     """Packs the store in the background if git finds it worth while; never prunes what is young."""
     subprocess.Popen(
-        store.git.argv(("gc", "--auto", "--quiet"), ("gc.auto=6700", "gc.autoDetach=false")), env=store.git.env,
+        store.git.argv(("gc", "--auto", "--quiet"), ("gc.auto=6700", "gc.autoDetach=false", "core.fsync=all")), env=store.git.env,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
 
