@@ -32,7 +32,7 @@ class Talk(NamedTuple):
 def visible(text: str, lines: bool = False) -> str:
     """The text with everything that could steer a terminal made visible; with `lines`, line feeds stay."""
     shown = _STEERING.sub(lambda m: f"\\u{{{ord(m[0]):x}}}", text)
-    return shown if lines else shown.replace("\n", "\\n").replace("\t", " ")
+    return shown if lines else shown.replace("\n", "\\n")
 
 
 def answer(outcome: Outcome, talk: Talk, notices: Sequence[str]) -> None:
@@ -118,7 +118,7 @@ def _frame(frame: Frame, out: TextIO) -> None:
 
 def _plain_table(table: Table) -> None:
     """Aligned columns without boxes; nothing is cut, the last column is not padded."""
-    rows = [table.columns, *(tuple(visible(cell) for cell in row) for row in table.rows)]
+    rows = [table.columns, *(tuple(visible(cell).replace("\t", " ") for cell in row) for row in table.rows)]
     widths = [max(len(row[at]) for row in rows) for at in range(len(table.columns))]
     for row in rows:
         _line("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

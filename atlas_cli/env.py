@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import records
-from .errors import AtlasError, Failed, NotFound, Protocol, Refused, Usage, VersionJump
-from .records import artifact, correction, decision, lease, names, policy, secrets, session, status, times
+from .errors import AtlasError, Failed, NotFound, NotPublished, Protocol, Refused, Usage, VersionJump
+from .records import artifact, correction, lease, names, policy, secrets, session, status, times
 from .records.case import Change, Writer
 from .records.text import Record
 from .records.tree import Tree
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
 AGENTS = {
     "CLAUDECODE": "claude", "CLAUDE_CODE_SESSION_ID": "claude", "CODEX_THREAD_ID": "codex", "CODEX_SANDBOX": "codex",
     "GEMINI_CLI": "gemini", "CURSOR_AGENT": "cursor", "CURSOR_TRACE_ID": "cursor", "OPENCODE": "opencode",
-}  # fmt: skip
-_FINDERS: dict[str, Callable[..., str]] = {
-    "status": status.find, "artifact": artifact.find, "decision": decision.find, "correction": correction.find,
-    "lease": lease.find, "session": session.find,
 }  # fmt: skip
 
 
@@ -70,7 +66,7 @@ class Env:
 
     @cached_property
     def local(self) -> Local:
-        return Local(self.store.home / "local.sqlite")
+        return Local(self.store.home / "local.sqlite", self.notices.append)
 
     @cached_property
     def snapshot(self) -> Snapshot:
@@ -178,14 +174,18 @@ class Env:
 
     # reading
 
+    def path(self, ref: names.Ref) -> str:
+        """Where the record of a REF lies; NotFound where there is none."""
+        return records.BY_NAME[ref.kind].find(self.snapshot, ref.id, ref.number)
+
     def resolve(self, ref: names.Ref) -> tuple[str, Record]:
         """(path, record) of a REF; NotFound where there is none."""
-        path = _FINDERS[ref.kind](self.snapshot, ref.id, ref.number)
-        return path, records.describe(path, self.snapshot.read(path) or b"")
+        path = self.path(ref)
+        return path, records.describe(path, self.good(path)[0])
 
     def exact(self, text: str) -> str:
         """A REF as it is stored in another record: checked, and with the current number where none was given."""
-        _, record = self.resolve(names.ref(text))
+        _, record = self.resolve(records.ref(text))
         return str(record["ref"])
 
     def good(self, path: str) -> tuple[bytes, bool]:
@@ -231,10 +231,12 @@ class Env:
 
     def seen(self, tree: Tree, me: Record, kind: str, id: str) -> int | None:
         """The newest version that the session has read and that is still there as it was read."""
-        place_of = {"status": status.place, "artifact": artifact.place}[kind]
         for number, blob in self.local.seen(me["id"], kind, id):
-            if tree.blob(place_of(id, number)) == blob:
-                return number
+            try:
+                if tree.blob(records.BY_NAME[kind].find(tree, id, number)) == blob:
+                    return number
+            except NotFound:  # that version left the branch, and the receipt with it
+                continue
         return None
 
     def pulse(self, record: Record) -> tuple[int, str]:
@@ -327,13 +329,18 @@ class Env:
     def write(self, decide: Callable[[Tree, Writer], Change], me: Record) -> Written:
         """Runs a pure change as one transaction of a session. What a stop carries of the user's text is kept."""
         options = self.options
+        if options.require_published:
+            raise NotPublished(
+                "this store has no remote to publish to; nothing was written", "leave out --require-published"
+            )
         if options.operation is not None:
             names.name(options.operation, "operation id")
         writer = Writer(me["id"], me["actor"], self.store.machine, 0, options.operation or transaction.new_operation())
+        carried = self.local.unpublished(me["id"])
         intent = transaction.Intent(
             writer,
             self.now,
-            bases=tuple(self.local.unpublished(me["id"])),
+            bases=tuple(carried),
             stops=tuple(f"{kind} {count}" for kind, count in self.local.stops(me["id"])),
             given=options.operation is not None,
             expect=self._expectation(),
@@ -345,7 +352,7 @@ class Env:
             raise
         if not written.replayed:
             self.wrote = True
-            self.local.published(me["id"])
+            self.local.published(carried.values())
             self.local.stops_published(me["id"])
         self.__dict__["snapshot"] = self.store.snapshot()
         self.notices += written.notices
@@ -373,13 +380,13 @@ class Env:
         if ":" not in text:
             return transaction.expectation(text)
         base, _, digits = text.rpartition("@")
-        ref = names.ref(base) if base else names.ref(text)
-        if not digits.isdecimal():
+        ref = records.ref(base) if base else records.ref(text)
+        if not digits.isdecimal() or len(digits) > 9:
             raise Usage(f"--expect {text!r} names no number", "write it like --expect status:main@12")
 
         def check(tree: Tree, _: str) -> None:
             try:
-                path = _FINDERS[ref.kind](tree, ref.id, None)
+                path = records.BY_NAME[ref.kind].find(tree, ref.id)
                 now = records.describe(path, tree.read(path) or b"")["version"]
             except NotFound:
                 now = 0
@@ -494,8 +501,11 @@ class Env:
         """What a session has to do with a record: `you relied on`, `you read`, or nothing."""
         if any(record["session"] == me["id"] for _, record in self.index.pointing(target, "relies_on")):
             return "you relied on"
-        ref = names.ref(target) if target.partition(":")[0] in _FINDERS else None
-        if ref is not None and self.local.has_read(me["id"], ref.kind, ref.id, ref.number or 0):
+        try:
+            ref = records.ref(target)
+        except Usage:  # a hand may have written anything there
+            return ""
+        if self.local.has_read(me["id"], ref.kind, ref.id, ref.number or 0):
             return "you read"
         return ""
 

@@ -114,6 +114,14 @@ class NotFound(AtlasError):
     code = "not_found"
 
 
+class NotPublished(AtlasError):
+    """It could not reach the remote, and was to be published or not written at all."""
+
+    exit = 8
+    code = "not_published"
+    retry = "later"
+
+
 class Violations(AtlasError):
     exit = 9
     code = "violations"

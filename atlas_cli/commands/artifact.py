@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from ..env import Env
-from ..errors import Damaged, Refused, Usage
+from ..errors import Damaged, NotFound, Refused, Usage
 from ..outcome import Block, Frame, Outcome, Raw, Table, listing
 from ..records import artifact, names, times
 from ..records.text import Record
@@ -65,7 +65,7 @@ def show(
     """Read a version (default: the newest), framed; up to 16 KB of text. Shown is read: it leaves a receipt."""
     env = env_of(ctx)
     ref = names.versioned(version, "artifact")
-    record = artifact.get(env.snapshot, ref.id, ref.number or artifact.newest(env.snapshot, ref.id))
+    record = _wanted(env, ref)
     blocks, data = shown(env, record, withdrawn)
     return Outcome(data, tuple(blocks))
 
@@ -106,7 +106,7 @@ def get(
     """The bytes of a version, exactly as they were put. Leaves a receipt."""
     env = env_of(ctx)
     ref = names.versioned(version, "artifact")
-    record = artifact.get(env.snapshot, ref.id, ref.number or artifact.newest(env.snapshot, ref.id))
+    record = _wanted(env, ref)
     exact = artifact.ref("", record)
     if env.retracted(exact) and not withdrawn:
         why = "; ".join(env.warnings({"ref": exact}))
@@ -124,8 +124,15 @@ def get(
     return Outcome(full, (Raw(data),))
 
 
+def _wanted(env: Env, ref: names.Ref) -> Record:
+    path = artifact.find(env.snapshot, ref.id, ref.number)
+    return artifact.parse(path, env.snapshot.read(path) or b"")
+
+
 def _save(path: Path, data: bytes) -> None:
     """The bytes at a path, complete or not at all."""
+    if not path.name:
+        raise Usage(f"{path} is a folder", "name a file: -o FILE")
     part = path.with_name(f".{path.name}.part")
     try:
         part.write_bytes(data)
@@ -165,7 +172,7 @@ def _newest(env: Env, name: str) -> dict[str, Any]:
     number = artifact.newest(env.snapshot, name)
     try:
         record = artifact.get(env.snapshot, name, number)
-    except Damaged as error:
+    except (Damaged, NotFound) as error:  # NotFound: bytes that a hand put without their about.yaml
         env.notices.append(error.message)
         return {"ref": None, "name": name, "number": number, "damage": error.message}
     return {"ref": artifact.ref("", record), "id": f"{name}@{number}", "version": number, **record}

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from ..env import Env
-from ..errors import Protocol
+from ..errors import Damaged, Protocol
 from ..outcome import Block, Frame, Outcome, Table
 from ..records import lease, names, session, status, times
 from ..records.text import Record
@@ -144,7 +144,11 @@ def _status(env: Env, me: Record | None, data: dict[str, Any]) -> list[Block]:
         if not last:
             blocks.append(f"status:{stream} is empty: nobody has written where things stand")
             continue
-        record = env.shown_status(stream, last, me)
+        try:
+            record = env.shown_status(stream, last, me)
+        except Damaged as error:
+            blocks.append(f"status:{stream}@{last} cannot be read: {error.message}; atlas doctor --fix puts it right")
+            continue
         data["status"].append(record)
         age = times.ago(times.moment(record["at"]), env.now())
         blocks += [Frame(f"status:{stream}@{last} by {record['session']}, {age}", record["body"])]

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from .. import records
 from ..outcome import Outcome
 from ..records import correction, names
 from . import Why, env_of, one, single, verb
@@ -26,7 +27,7 @@ def correct(
     me = env.session()
     env.guard(why, cause or "")
     target = env.exact(ref)
-    _path, record = env.resolve(names.ref(target))
+    _path, record = env.resolve(records.ref(target))
     own = me["id"] == record.get("session", record.get("holder"))
     reason = names.say(why, "--why", 8000)
     cause = names.say(cause, "--cause") if cause else None

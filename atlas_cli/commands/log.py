@@ -4,10 +4,11 @@ from typing import Annotated, Any
 
 import typer
 
+from .. import records
 from ..env import Env
 from ..errors import NotFound, Usage
 from ..outcome import Outcome, Table, listing
-from ..records import artifact, lease, message, names, session, status, times
+from ..records import KINDS, message, times
 from . import env_of, single, verb
 
 app = single()
@@ -31,11 +32,15 @@ def log(
         raise Usage(f"--since {since!r} is no time", "write it like 18:00, 12h or 2026-11-29")
     path = operation = None
     if what is not None and ":" in what:
-        path = _path(env, names.ref(what))
+        path = env.path(records.ref(what))
     elif what is not None:
         operation = what
+    folders = {one.NAME: one.FOLDER for one in KINDS}
+    if kind is not None and kind not in folders:
+        raise Usage(f"there is no kind {kind[:80]!r}", f"the kinds are {', '.join(folders)}")
+    folder = folders[kind] if kind else None
     commits, total = index.commits(
-        10_000 if collisions else count, session=by, kind=kind, path=path, operation=operation, since=after
+        10_000 if collisions else count, session=by, folder=folder, path=path, operation=operation, since=after
     )
     if operation is not None and not commits:
         raise NotFound(
@@ -64,12 +69,3 @@ def _item(env: Env, row: dict[str, Any]) -> dict[str, Any]:
         "bases": list(parsed.bases), "stops": list(parsed.stops),
         "by": row["session"] or ("by hand" if parsed.by_hand else "atlas"),
     }  # fmt: skip
-
-
-def _path(env: Env, ref: names.Ref) -> str:
-    """Where the record of a REF lies, whether or not it is there now."""
-    if ref.kind in ("status", "artifact") and ref.number is not None:
-        return (status.place if ref.kind == "status" else artifact.place)(ref.id, ref.number)
-    if ref.kind in ("lease", "session"):
-        return (lease.place if ref.kind == "lease" else session.place)(ref.id)
-    return env.resolve(ref)[0]

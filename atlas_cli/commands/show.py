@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from .. import records
 from ..env import Env
 from ..outcome import Block, Frame, Outcome, listing
 from ..records import names
@@ -24,7 +25,7 @@ def show(
     blocks: list[Block] = []
     items: list[dict[str, Any]] = []
     for text in refs:
-        shown, data = _one(env, names.ref(text), withdrawn)
+        shown, data = _one(env, records.ref(text), withdrawn)
         blocks += shown
         items.append(data)
     return Outcome(items[0] if len(items) == 1 else listing(items), tuple(blocks))

@@ -39,8 +39,8 @@ def show(ctx: typer.Context, entry: Annotated[str, typer.Argument(metavar="[STRE
     """The current entry of a stream, in full (or entry N). Shown is read: it leaves a receipt."""
     env = env_of(ctx)
     ref = names.versioned(entry, "status")
-    number = ref.number or status.newest(env.snapshot, ref.id)
-    if not number:
+    number = status.newest(env.snapshot, ref.id) if ref.number is None else ref.number
+    if not number and ref.number is None:
         empty = f"status:{ref.id} is empty: nobody has written where things stand"
         return Outcome({"stream": ref.id, "version": 0, "body": ""}, (empty,), (status.BLIND,))
     record = env.shown_status(ref.id, number, env.here())

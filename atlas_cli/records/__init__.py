@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from ..errors import Damaged
-from . import artifact, correction, decision, lease, policy, session, status
-from .case import Case, Violation
+from ..errors import Damaged, Usage
+from . import artifact, correction, decision, lease, names, policy, session, status
+from .case import Case, Shown, Violation
+from .names import Ref
 from .text import Record
+from .tree import Tree
 
 
 class Kind(Protocol):
@@ -16,12 +18,21 @@ class Kind(Protocol):
 
     NAME: str
     FOLDER: str
+    SUFFIX: str  # how the paths of its records end
+    NUMBERED: bool  # whether its REFs carry a number
 
     def parse(self, path: str, data: bytes) -> Record:
         """The fields; Damaged, with the path, for what is no such record."""
 
     def ref(self, path: str, record: Record) -> str:
         """The record's REF."""
+
+    def find(self, tree: Tree, id: str, number: int | None = None) -> str:
+        """The path of a record by the parts of its REF; NotFound where there is none."""
+
+    def view(self, tree: Tree, path: str, record: Record, now: int) -> Shown:
+        """What the view shows for a record: its name there, and the path in the store that it is a copy of (None:
+        nothing is to be shown under that name any more)."""
 
     def until(self, record: Record) -> int | None:
         """A row's last moment in force, in seconds since 1970; None for documents."""
@@ -34,6 +45,7 @@ class Kind(Protocol):
 
 
 KINDS: tuple[Kind, ...] = (status, artifact, decision, correction, lease, session, policy)
+BY_NAME = {kind.NAME: kind for kind in KINDS}
 _BY_FOLDER = {kind.FOLDER: kind for kind in KINDS}
 FREE = ("README.md",)  # files of the branch that no rule looks at
 
@@ -45,7 +57,20 @@ def kind_of(path: str) -> Kind | None:
 
 def is_record(path: str) -> bool:
     """Whether the file at `path` is a record (an artifact's bytes are not)."""
-    return (kind_of(path) is not None and not path.startswith("artifacts/")) or path.endswith("/about.yaml")
+    kind = kind_of(path)
+    return kind is not None and path.endswith(kind.SUFFIX)
+
+
+def ref(text: str) -> Ref:
+    """A REF from text; Usage with the forms for anything else."""
+    name, colon, rest = text.partition(":")
+    kind = BY_NAME.get(name)
+    if not colon or kind is None or not rest or not names.one_line(rest):
+        raise Usage(
+            f"{text[:80]!r} is no REF",
+            "a REF is like status:main@12, artifact:schema@3, decision:2026-11-29-use-x, lease:gpu0 or session:ID",
+        )
+    return names.versioned(rest, name) if kind.NUMBERED else Ref(name, rest)
 
 
 def describe(path: str, data: bytes) -> Record:

@@ -10,12 +10,14 @@ from typing import NamedTuple
 
 from ..errors import Damaged, NotFound, Protocol, Refused, Usage, VersionJump
 from . import case, document, names, policy, text, times
-from .case import Case, Change, Violation, Writer
+from .case import Case, Change, Shown, Violation, Writer
 from .text import Record
 from .tree import Tree
 
 NAME = "artifact"
 FOLDER = "artifacts"
+SUFFIX = "/about.yaml"
+NUMBERED = True
 BUSY = 12  # versions an hour above which a name is told that machine state does not belong here
 _PATH = re.compile(r"artifacts/([^/]+)/(\d{4,})/(about\.yaml|body\.[a-z0-9]{1,16})\Z")
 _EXT = re.compile(r"[a-z0-9]{1,16}\Z")
@@ -50,6 +52,12 @@ def parse(path: str, data: bytes) -> Record:
 
 def ref(path: str, record: Record) -> str:
     return f"artifact:{record['name']}@{record['number']}"
+
+
+def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
+    """The bytes of the newest version of its name."""
+    last = get(tree, record["name"], newest(tree, record["name"]))
+    return f"{FOLDER}/{record['name']}.{last['ext']}", body_place(last)
 
 
 def until(record: Record) -> int | None:

@@ -14,6 +14,9 @@ from .tree import Tree
 FORMAT = 1  # the newest format of records that this version knows
 
 
+Shown = tuple[str, str | None]  # a name in the view, and the path in the store that it is a copy of
+
+
 class Writer(NamedTuple):
     """Who writes, when, under which operation. `machine` is a random id, not a host name."""
 

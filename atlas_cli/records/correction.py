@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from . import case, decision, document, names, text
-from .case import Case, Change, Violation, Writer
+from .case import Case, Change, Shown, Violation, Writer
 from .text import Record
 from .tree import Tree
 
 NAME = "correction"
 FOLDER = "corrections"
+SUFFIX = ".md"
+NUMBERED = False
 
 
 def parse(path: str, data: bytes) -> Record:
@@ -28,6 +30,11 @@ def parse(path: str, data: bytes) -> Record:
 
 def ref(path: str, record: Record) -> str:
     return f"correction:{decision.dated_id(path)}"
+
+
+def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
+    """Itself, while it is young."""
+    return path, path if document.young(record, now) else None
 
 
 def until(record: Record) -> int | None:

@@ -8,12 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import NotFound, Usage
 from . import case, document, names, text
-from .case import Case, Change, Violation, Writer
+from .case import Case, Change, Shown, Violation, Writer
 from .text import Record
 from .tree import Tree
 
 NAME = "decision"
 FOLDER = "decisions"
+SUFFIX = ".md"
+NUMBERED = False
 STANCES = ("agreed", "disagreed", "timeout")
 
 
@@ -24,7 +26,7 @@ def dated_place(folder: str, writer: Writer, slug: str) -> str:
 
 def dated_id(path: str) -> str:
     """`2026-11-29-use-x-3f9c01` of a path."""
-    _, year, name = path.split("/")
+    year, _, name = path.partition("/")[2].partition("/")
     return f"{year}-{name.removesuffix('.md')}"
 
 
@@ -57,6 +59,11 @@ def parse(path: str, data: bytes) -> Record:
 
 def ref(path: str, record: Record) -> str:
     return f"decision:{dated_id(path)}"
+
+
+def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
+    """Itself, while it is young."""
+    return path, path if document.young(record, now) else None
 
 
 def until(record: Record) -> int | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ..errors import Damaged
+from . import times
 from .case import Case, Violation
+from .text import Record
 from .tree import Tree
 
 
@@ -25,9 +28,23 @@ def follows(case: Case, number: int, path_of: str) -> Iterator[Violation]:
         yield Violation("version_jump", case.path, "numbers begin with 1")
 
 
+def numbers(tree: Tree, folder: str) -> list[int]:
+    """The numbers among a folder's names (`000012.md`, `0003`), highest first."""
+    found = (name.split(".")[0] for name in tree.names(folder))
+    return sorted((int(digits) for digits in found if re.fullmatch("[0-9]{1,9}", digits)), reverse=True)
+
+
 def newest(tree: Tree, folder: str) -> int:
-    """The highest number among a folder's names (`000012.md`, `0003`); 0 where it is empty."""
-    return max((int(name.split(".")[0]) for name in tree.names(folder) if name.split(".")[0].isdecimal()), default=0)
+    """The highest number among a folder's names; 0 where it is empty."""
+    return next(iter(numbers(tree, folder)), 0)
+
+
+DAYS = 90  # that the view shows documents for
+
+
+def young(record: Record, now: int) -> bool:
+    """Whether a document is of the last days that the view shows."""
+    return now - times.moment(record["at"]) < DAYS * 86400
 
 
 def signed(case: Case, session: object) -> Iterator[Violation]:

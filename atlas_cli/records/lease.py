@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import Held, NotFound, Refused
 from . import case, names, policy, row, text, times
-from .case import Case, Change, Violation, Writer
+from .case import Case, Change, Shown, Violation, Writer
 from .text import Record
 from .tree import Tree
 
 NAME = "lease"
 FOLDER = "leases"
+SUFFIX = ".yaml"
+NUMBERED = False
 SHORTEST = 300  # seconds
 SKEW = 60  # seconds by which two machines' clocks may differ: a holder stops so much early, another starts so much late
 
@@ -34,6 +36,11 @@ def parse(path: str, data: bytes) -> Record:
 
 def ref(path: str, record: Record) -> str:
     return f"lease:{record['resource']}"
+
+
+def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
+    """Itself, while it is in force."""
+    return row.view(path, until(record), now)
 
 
 def until(record: Record) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from ..errors import Refused, Usage
@@ -14,7 +15,6 @@ _WINDOWS = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("c
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789._-")
 RESOURCE_LIMIT = 1000  # bytes
-KINDS = ("status", "artifact", "decision", "correction", "lease", "session")
 
 
 def name(text: str, what: str = "name") -> str:
@@ -118,18 +118,22 @@ def _fixed(pattern: str) -> str:
 
 
 def _matches(pattern: str, path: str) -> bool:
-    """`**` is any number of folders, `*` and `?` stay inside one; a match of a folder covers what is in it."""
-    out = ""
+    """`**` is any number of folders, `*` and `?` stay inside one; a match of a folder covers what is in it.
+
+    A path may be a folder that the pattern reaches into: behind `**`, one without a dot in its name. Component by
+    component, since a regular expression of many stars can take for ever."""
+    parts = path.split("/")
+    taken, deep = {0}, path == "."  # how many components the pattern's beginning can have taken
     for part in pattern.split("/"):
+        if len(parts) in taken and not (deep and "." in parts[-1]):
+            return True
         if part == "**":
-            out += "(?:[^/]+/)*"
-            continue
-        piece = re.escape(part).replace(r"\*", "[^/]*").replace(r"\?", "[^/]")
-        out += re.sub(r"\\\[(!?)([^\]]*)\\\]", lambda m: f"[{'^' if m[1] else ''}{m[2]}]", piece) + "/"
-    try:
-        return re.match(out, path + "/") is not None or path == "."
-    except re.error:
-        return True
+            taken, deep = set(range(min(taken), len(parts) + 1)), True
+        else:
+            taken = {at + 1 for at in taken if at < len(parts) and fnmatchcase(parts[at], part)}
+        if not taken:
+            break
+    return bool(taken) or path == "."
 
 
 class Ref(NamedTuple):
@@ -144,25 +148,12 @@ class Ref(NamedTuple):
         return f"{self.kind}:{self.id}" + ("" if self.number is None else f"@{self.number}")
 
 
-def ref(text: str) -> Ref:
-    """A REF from text; Usage with the forms for anything else."""
-    kind, colon, rest = text.partition(":")
-    if not colon or kind not in KINDS or not rest:
-        raise Usage(
-            f"{text[:80]!r} is no REF",
-            "a REF is like status:main@12, artifact:schema@3, decision:2026-11-29-use-x, lease:gpu0 or session:ID",
-        )
-    if kind not in ("status", "artifact"):
-        return Ref(kind, rest)
-    return versioned(rest, kind)
-
-
 def versioned(text: str, kind: str) -> Ref:
     """`NAME` or `NAME@N` of a numbered document."""
     found, at, digits = text.partition("@")
     if at and not re.fullmatch(r"[0-9]{1,9}", digits):
         raise Usage(f"{text[:80]!r}: after @ comes a number", f"write it like {found[:64] or 'main'}@3")
-    return Ref(kind, name(found, {"status": "stream", "artifact": "artifact"}[kind]), int(digits) if at else None)
+    return Ref(kind, name(found, f"{kind} name"), int(digits) if at else None)
 
 
 def bucket(text: str) -> str:
@@ -170,9 +161,9 @@ def bucket(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:2]
 
 
-def nearly_blank(text: str | None) -> bool:
-    """Whether there is nothing to read in it."""
-    return text is None or not text.strip()
+def one_line(text: str) -> bool:
+    """Whether it is one line of plain characters."""
+    return _CONTROL.search(text) is None
 
 
 def say(text: str, what: str, limit: int = 500) -> str:

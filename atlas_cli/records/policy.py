@@ -8,12 +8,14 @@ from typing import Any
 
 from ..errors import Damaged, NotFound, Refused, Usage
 from . import row, text, times
-from .case import FORMAT, Case, Change, Violation, Writer, check
+from .case import FORMAT, Case, Change, Shown, Violation, Writer, check
 from .text import Record
 from .tree import Tree
 
 NAME = "policy"
 FOLDER = "atlas.yaml"
+SUFFIX = ""
+NUMBERED = False
 
 # key: (default, what it is). A row in this table is all that a new key needs.
 KEYS: dict[str, tuple[Any, str]] = {
@@ -77,8 +79,10 @@ def valid(key: str, value: object) -> None:
     elif key in _CHOICES:
         if value not in _CHOICES[key]:
             raise Usage(f"{key} is one of {', '.join(_CHOICES[key])}, not {value!r}")
-    elif not isinstance(value, dict):
-        raise Usage(f'{key} is a map like {{"api": ["services/api/**"]}}, not {value!r}')
+    elif not isinstance(value, dict) or not all(
+        isinstance(globs, list) and all(isinstance(glob, str) for glob in globs) for globs in value.values()
+    ):
+        raise Usage(f'{key} is a map like {{"api": ["services/api/**"]}}, not {str(value)[:80]}')
 
 
 def first(store: str, test: bool) -> bytes:
@@ -127,6 +131,15 @@ def judge(case: Case) -> Iterator[Violation]:
 
 def ref(path: str, record: Record) -> str:
     return "policy"
+
+
+def find(tree: Tree, id: str, number: int | None = None) -> str:
+    return FOLDER
+
+
+def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
+    """Itself."""
+    return path, path
 
 
 def until(record: Record) -> int | None:

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .case import Case, Violation
+from .case import Case, Shown, Violation
 from .text import Record
+
+
+def view(path: str, until: int | None, now: int) -> Shown:
+    """A row in the view: itself under its plain name, while it is in force."""
+    folder, _, rest = path.partition("/")
+    return f"{folder}/{rest.rpartition('/')[2]}", path if (until or 0) > now else None
 
 
 def judge(case: Case, old: Record | None, new: Record | None) -> Iterator[Violation]:

@@ -45,8 +45,12 @@ def judge(parent: Tree, child: Tree, changes: Sequence[FileChange], message: Mes
     except Damaged:
         rules = {key: value for key, (value, _) in policy.KEYS.items()}
     for path, _old, _new in sorted(changes, key=lambda change: change[0]):
-        case = Case(path, parent.read(path), child.read(path), parent, child, message, rules)
-        found += _file(case)
+        try:
+            old, new = parent.read(path), child.read(path)
+        except Damaged as error:  # a submodule's commit, or an object that is gone
+            found.append(Violation("damaged", path, error.message))
+            continue
+        found += _file(Case(path, old, new, parent, child, message, rules))
     return found
 
 

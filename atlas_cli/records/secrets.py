@@ -32,7 +32,7 @@ _KINDS: tuple[tuple[str, bytes, bytes], ...] = (
     ("a Databricks token", b"dapi", rb"\bdapi[a-f0-9]{32}\b"),
     ("a JSON web token", b"eyJ", rb"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}"),
     ("a private key", b"PRIVATE KEY", rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"),
-    ("a password in a URL", b"://", rb"\b[a-z][a-z0-9+.-]*://[^\s/:@]{1,64}:[^\s/:@]{3,256}@[^\s/@]"),
+    ("a password in a URL", b"://", rb"\b[a-z][a-z0-9+.-]{0,30}://[^\s/:@]{1,64}:[^\s/:@]{3,256}@[^\s/@]"),
 )
 
 

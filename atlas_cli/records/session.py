@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator
 
 from ..errors import NotFound, Protocol, Refused, Usage
 from . import case, names, row, text, times
-from .case import Case, Change, Violation, Writer
+from .case import Case, Change, Shown, Violation, Writer
 from .text import Record
 from .tree import Tree
 
 NAME = "session"
 FOLDER = "sessions"
+SUFFIX = ".yaml"
+NUMBERED = False
 LIFE = 24 * 3600  # seconds after `begin` at the latest
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,40}-(\d{6})-[a-z0-9]{6}\Z")
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
@@ -44,6 +46,11 @@ def parse(path: str, data: bytes) -> Record:
 
 def ref(path: str, record: Record) -> str:
     return f"session:{record['id']}"
+
+
+def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
+    """Itself, while it is in force."""
+    return row.view(path, until(record), now)
 
 
 def until(record: Record) -> int | None:

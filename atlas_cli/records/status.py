@@ -9,12 +9,14 @@ from typing import NamedTuple
 
 from ..errors import NotFound, Protocol, Refused, Usage, VersionJump
 from . import case, document, names, policy, text
-from .case import Case, Change, Violation, Writer
+from .case import Case, Change, Shown, Violation, Writer
 from .text import Record
 from .tree import Tree
 
 NAME = "status"
 FOLDER = "status"
+SUFFIX = ".md"
+NUMBERED = True
 _PATH = re.compile(r"status/([^/]+)/(\d{3,})/(\d{6,})\.md\Z")
 
 
@@ -38,6 +40,11 @@ def ref(path: str, record: Record) -> str:
     return f"status:{record['stream']}@{record['number']}"
 
 
+def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
+    """The current entry of its stream."""
+    return f"{FOLDER}/{record['stream']}.md", find(tree, record["stream"])
+
+
 def until(record: Record) -> int | None:
     return None
 
@@ -47,9 +54,12 @@ def links(record: Record) -> Iterable[tuple[str, str]]:
 
 
 def newest(tree: Tree, stream: str) -> int:
-    """The number of a stream's current entry; 0 while it is empty."""
-    folder = document.newest(tree, f"{FOLDER}/{stream}")
-    return document.newest(tree, f"{FOLDER}/{stream}/{folder:03}")
+    """The number of a stream's current entry; 0 while it is empty. What lies in a wrong folder is no entry."""
+    for folder in document.numbers(tree, f"{FOLDER}/{stream}"):
+        for number in document.numbers(tree, f"{FOLDER}/{stream}/{folder:03}"):
+            if number // 1000 == folder:
+                return number
+    return 0
 
 
 def find(tree: Tree, stream: str, number: int | None = None) -> str:

@@ -7,9 +7,13 @@ from datetime import UTC, datetime
 
 from ..errors import Usage
 
+FIRST, LAST = -62135596800, 253402300799  # the seconds that RFC 3339 can name
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_DURATION = re.compile(r"(?:\d{1,9}[smhd])+\Z")
-_MOMENT = re.compile(r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.\d{1,9})?(?:([Zz])|([+-])(\d\d):(\d\d))?\Z")
+_DURATION = re.compile(r"(?:[0-9]{1,9}[smhd])+\Z")
+_MOMENT = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.\d{1,9})?(?:([Zz])|([+-])([01]\d|2[0-3]):([0-5]\d))?\Z",
+    re.ASCII,
+)
 
 
 def rfc3339(moment: int) -> str:
@@ -27,6 +31,8 @@ def moment(text: object) -> int:
     if match[8]:
         shift = int(match[9]) * 3600 + int(match[10]) * 60
         when -= shift if match[8] == "+" else -shift
+    if not FIRST <= when <= LAST:
+        raise ValueError(f"{text!r} lies outside the years 1 to 9999")
     return when
 
 

@@ -33,6 +33,8 @@ CREATE TABLE links(path TEXT, relation TEXT, target TEXT);
 CREATE INDEX by_path ON links(path);
 CREATE INDEX by_target ON links(target, relation);
 """
+MOST = 2**31  # rows that a question asks for
+WAIT = 3.0  # seconds for a writer of the cache
 Row = dict[str, Any]
 
 
@@ -42,6 +44,7 @@ class Index:
     def __init__(self, file: Path, git: Git) -> None:
         self.file, self.git = file, git
         self.rewound: str | None = None  # the head that the history no longer contains
+        self.head: str | None = None  # where it was brought to
         self.db = self._open()
 
     def _open(self) -> sqlite3.Connection:
@@ -52,16 +55,16 @@ class Index:
                 if "locked" in str(error) or target == ":memory:":
                     continue
                 if not isinstance(error, sqlite3.OperationalError):
-                    self.file.unlink(missing_ok=True)  # not a database: it is only a cache
                     try:
+                        self._unlink()  # not a database: it is only a cache
                         return self._ready(target)
-                    except sqlite3.DatabaseError:
+                    except (sqlite3.DatabaseError, OSError):
                         continue
         return self._ready(":memory:")
 
     @staticmethod
     def _ready(target: str) -> sqlite3.Connection:
-        db = sqlite3.connect(target, timeout=10, isolation_level=None)
+        db = sqlite3.connect(target, timeout=WAIT, isolation_level=None)
         db.row_factory = sqlite3.Row
         db.execute("PRAGMA synchronous=OFF")
         if db.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
@@ -82,23 +85,82 @@ class Index:
         self.db.execute("BEGIN IMMEDIATE")
         try:
             yield
+            self.db.execute("COMMIT")
         except BaseException:
-            self.db.execute("ROLLBACK")
+            if self.db.in_transaction:  # SQLite ends it by itself where the file is damaged
+                self.db.execute("ROLLBACK")
             raise
-        self.db.execute("COMMIT")
+
+    def _unlink(self) -> None:
+        for end in ("", "-wal", "-shm"):
+            Path(f"{self.file}{end}").unlink(missing_ok=True)
+
+    def _anew(self) -> None:
+        """The file is damaged, as a power cut may leave it: another one."""
+        self.db.close()
+        try:
+            self._unlink()
+            self.db = self._open()
+        except OSError:
+            self.db = self._ready(":memory:")
+
+    def _detached(self) -> None:
+        """The file cannot be written (read-only, no room, a stopped process holds it): go on with a copy in memory."""
+        file, self.db = self.db, self._ready(":memory:")
+        try:
+            file.backup(self.db)
+        except sqlite3.DatabaseError:
+            self.db = self._ready(":memory:")
+        file.close()
+
+    def _mended(self, error: sqlite3.DatabaseError) -> None:
+        if isinstance(error, sqlite3.OperationalError) and "no such" not in str(error):
+            self._detached()
+        else:
+            self._anew()
+
+    def _all(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
+        """The rows of a question."""
+        try:
+            return self.db.execute(statement, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            if self.db.in_transaction:
+                raise
+            self._mended(error)
+        if self.head is not None:
+            self._sync(self.head)
+        return self.db.execute(statement, values).fetchall()
+
+    def _one(self, statement: str, values: Sequence[object] = ()) -> Any:
+        """The first row of a question, or None."""
+        return next(iter(self._all(statement, values)), None)
 
     def close(self) -> None:
         self.db.close()
 
     def meta(self, key: str) -> str | None:
-        row = self.db.execute("SELECT value FROM meta WHERE key=?", (key,)).fetchone()
+        row = self._one("SELECT value FROM meta WHERE key=?", (key,))
         return row[0] if row else None
 
     def remember(self, key: str, value: str) -> None:
+        try:
+            self._set(key, value)
+        except sqlite3.OperationalError:
+            return  # a cache that cannot be written now
+
+    def _set(self, key: str, value: str) -> None:
         self.db.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (key, value))
 
     def sync(self, head: str) -> None:
         """Brings the cache to `head`; one that another command took past it stays. Notes a history that was rewound."""
+        try:
+            self._sync(head)
+        except sqlite3.DatabaseError as error:
+            self._mended(error)
+            self._sync(head)
+        self.head = head
+
+    def _sync(self, head: str) -> None:
         if self._knows(head):
             return
         with self._transaction():
@@ -113,7 +175,7 @@ class Index:
                     self.db.execute(f"DELETE FROM {table}")
                 commits = list(history.between(self.git, None, head))
             self._take(commits)
-            self.remember("head", head)
+            self._set("head", head)
 
     def _knows(self, head: str) -> bool:
         """Whether the cache is at `head`, or past it because the branch is (not because the branch went back)."""
@@ -154,8 +216,8 @@ class Index:
                 if found is None:
                     raise Damaged(f"{path}: its object {blob} is missing or broken")
                 data = found[2]
-            record = kind.parse(path, data)
-            row[2], row[4] = kind.ref(path, record), kind.until(record)
+            record = kind.parse(shown, data)
+            row[2], row[4] = kind.ref(shown, record), kind.until(record)
             row[6] = json.dumps({key: value for key, value in record.items() if key != "body"})
             pairs = [(shown, relation, target) for relation, target in kind.links(record)]
             self.db.executemany("INSERT INTO links VALUES(?,?,?)", pairs)
@@ -181,124 +243,126 @@ class Index:
                 midway()
                 for path, _, new in changes:
                     self._record(path, new, seq, files.get(path))
-                self.remember("head", oid)
+                self._set("head", oid)
         except sqlite3.DatabaseError:
             return  # a cache: the next reader brings it up to date
 
     # questions
 
     def seq(self, oid: str) -> int | None:
-        row = self.db.execute("SELECT seq FROM commits WHERE oid=?", (oid,)).fetchone()
+        row = self._one("SELECT seq FROM commits WHERE oid=?", (oid,))
         return row[0] if row else None
 
     def live(self, folder: str, after: int) -> list[tuple[str, Record]]:
         """The readable rows below a folder in force after that moment, soonest over first."""
-        rows = self.db.execute(
+        rows = self._all(
             "SELECT path, data FROM records WHERE folder=? AND until>? AND data IS NOT NULL ORDER BY until, path",
             (folder, after),
         )
-        return [(row[0], json.loads(row[1])) for row in rows.fetchall()]
+        return [(row[0], json.loads(row[1])) for row in rows]
 
     def rows(self, folder: str) -> list[Row]:
         """All records of a folder with path, ref, blob, until, seq, data (None if damaged) and damage, oldest first."""
-        found = self.db.execute("SELECT * FROM records WHERE folder=? ORDER BY seq, path", (folder,)).fetchall()
+        found = self._all("SELECT * FROM records WHERE folder=? ORDER BY seq, path", (folder,))
         return [{**dict(row), "data": json.loads(row["data"]) if row["data"] else None} for row in found]
 
     def newest(self, folder: str, limit: int) -> list[tuple[str, Record]]:
         """The records of a folder written last, newest first."""
-        found = self.db.execute(
+        found = self._all(
             "SELECT path, data FROM records WHERE folder=? AND data IS NOT NULL ORDER BY seq DESC, path LIMIT ?",
-            (folder, limit),
+            (folder, min(limit, MOST)),
         )
-        return [(row[0], json.loads(row[1])) for row in found.fetchall()]
+        return [(row[0], json.loads(row[1])) for row in found]
 
     def count(self, folder: str) -> int:
-        row = self.db.execute("SELECT count(*) FROM records WHERE folder=?", (folder,)).fetchone()
+        row = self._one("SELECT count(*) FROM records WHERE folder=?", (folder,))
         return int(row[0])
 
     def damaged(self) -> list[tuple[str, str]]:
         """(path, what is wrong) of each file that does not parse."""
-        found = self.db.execute("SELECT path, damage FROM records WHERE damage IS NOT NULL ORDER BY path")
-        return [(row[0], row[1]) for row in found.fetchall()]
+        found = self._all("SELECT path, damage FROM records WHERE damage IS NOT NULL ORDER BY path")
+        return [(row[0], row[1]) for row in found]
 
     def pointing(self, target: str, relation: str) -> list[tuple[str, Record]]:
         """The records that point at a REF, oldest first."""
-        found = self.db.execute(
+        found = self._all(
             "SELECT r.path, r.data FROM links l JOIN records r ON r.path=l.path "
             "WHERE l.target=? AND l.relation=? AND r.data IS NOT NULL ORDER BY r.seq, r.path",
             (target, relation),
         )
-        return [(row[0], json.loads(row[1])) for row in found.fetchall()]
+        return [(row[0], json.loads(row[1])) for row in found]
 
     def operation(self, operation: str) -> Row | None:
         """The first commit of an operation."""
-        row = self.db.execute("SELECT * FROM commits WHERE operation=? ORDER BY seq LIMIT 1", (operation,)).fetchone()
+        row = self._one("SELECT * FROM commits WHERE operation=? ORDER BY seq LIMIT 1", (operation,))
         return dict(row) if row else None
 
     def last_of(self, session: str) -> Row | None:
         """A session's newest commit."""
-        row = self.db.execute("SELECT * FROM commits WHERE session=? ORDER BY seq DESC LIMIT 1", (session,)).fetchone()
+        row = self._one("SELECT * FROM commits WHERE session=? ORDER BY seq DESC LIMIT 1", (session,))
         return dict(row) if row else None
 
     def last_at(self, session: str) -> int:
         """The latest moment that a session has written at; 0 where it never has."""
-        row = self.db.execute("SELECT coalesce(max(at), 0) FROM commits WHERE session=?", (session,)).fetchone()
+        row = self._one("SELECT coalesce(max(at), 0) FROM commits WHERE session=?", (session,))
         return int(row[0])
 
     def commits(
-        self, limit: int, *, session: str | None = None, kind: str | None = None, path: str | None = None,
+        self, limit: int, *, session: str | None = None, folder: str | None = None, path: str | None = None,
         operation: str | None = None, since: int | None = None,
     ) -> tuple[list[Row], int]:  # fmt: skip
-        """The newest commits first, and how many there are in all. `kind`: the first word of a subject."""
+        """The newest commits first, and how many there are in all. `folder`: that changed something in it."""
         tests = {
             "session=?": session,
-            "substr(subject, 1, instr(subject, ':') - 1)=?": kind,
+            "instr(char(10)||paths, char(10)||?)>0": folder,
             "instr(char(10)||paths||char(10), char(10)||?||char(10))>0": path,
             "operation=?": operation,
             "at>=?": since,
         }
         chosen = {test: value for test, value in tests.items() if value is not None}
         where = " WHERE " + " AND ".join(chosen) if chosen else ""
-        values = list(chosen.values())
-        total = self.db.execute(f"SELECT count(*) FROM commits{where}", values).fetchone()[0]
-        rows = self.db.execute(f"SELECT * FROM commits{where} ORDER BY seq DESC LIMIT ?", [*values, limit])
-        return [dict(row) for row in rows.fetchall()], int(total)
+        values = [text.encode(errors="replace").decode() if isinstance(text, str) else text for text in chosen.values()]
+        total = self._one(f"SELECT count(*) FROM commits{where}", values)[0]
+        rows = self._all(f"SELECT * FROM commits{where} ORDER BY seq DESC LIMIT ?", [*values, min(limit, MOST)])
+        return [dict(row) for row in rows], int(total)
 
     def touched(self, after: int, upto: int, most: int) -> list[str] | None:
-        """The paths changed by the commits after one and up to another; None where these are more than `most`."""
+        """The paths changed by the commits after one and up to another; None where these are more than `most`,
+        or the paths more than ten times as many."""
         if upto - after > most:
             return None
-        rows = self.db.execute("SELECT paths FROM commits WHERE seq>? AND seq<=? ORDER BY seq", (after, upto))
-        return list(dict.fromkeys(path for row in rows.fetchall() for path in row[0].split("\n") if path))
+        rows = self._all("SELECT paths FROM commits WHERE seq>? AND seq<=? ORDER BY seq", (after, upto))
+        found = list(dict.fromkeys(path for row in rows for path in row[0].split("\n") if path))
+        return found if len(found) <= most * 10 else None
 
     def paths(self, most: int | None) -> list[str] | None:
         """The paths of all records; None where they are more than `most`."""
-        total = self.db.execute("SELECT count(*) FROM records").fetchone()[0]
+        total = self._one("SELECT count(*) FROM records")[0]
         if most is not None and total > most:
             return None
-        return [row[0] for row in self.db.execute("SELECT path FROM records ORDER BY seq, path").fetchall()]
+        return [row[0] for row in self._all("SELECT path FROM records ORDER BY seq, path")]
 
     def since(self, folder: str, seq: int) -> list[tuple[int, str, Record]]:
         """(seq, path, record) of a folder's readable records written after a commit, oldest first."""
-        rows = self.db.execute(
+        rows = self._all(
             "SELECT seq, path, data FROM records WHERE folder=? AND seq>? AND data IS NOT NULL ORDER BY seq",
             (folder, seq),
         )
-        return [(row[0], row[1], json.loads(row[2])) for row in rows.fetchall()]
+        return [(row[0], row[1], json.loads(row[2])) for row in rows]
 
     def last_seq(self) -> int:
-        return int(self.db.execute("SELECT coalesce(max(seq), 0) FROM commits").fetchone()[0])
+        return int(self._one("SELECT coalesce(max(seq), 0) FROM commits")[0])
 
     def last_at_before(self, session: str, seq: int) -> int:
         """The latest moment that a session had written at before a commit."""
-        row = self.db.execute("SELECT coalesce(max(at), 0) FROM commits WHERE session=? AND seq<?", (session, seq))
-        return int(row.fetchone()[0])
+        row = self._one("SELECT coalesce(max(at), 0) FROM commits WHERE session=? AND seq<?", (session, seq))
+        return int(row[0])
 
     def closed(self, session: str) -> bool:
         """Whether a session has done its duty: a status entry of its own behind its last other work, or no work.
         Beginning, ending and giving back are no work."""
-        rows = self.db.execute("SELECT subject, paths FROM commits WHERE session=? ORDER BY seq DESC", (session,))
-        for subject, paths in rows.fetchall():
+        rows = self._all("SELECT subject, paths FROM commits WHERE session=? ORDER BY seq DESC", (session,))
+        for subject, paths in rows:
             if any(path.startswith("status/") for path in paths.split("\n")):
                 return True
             if not subject.startswith(("session: ", "lease: ", "repair: ")):
@@ -307,5 +371,13 @@ class Index:
 
     def ref_of(self, path: str) -> str:
         """The REF of the record at a path."""
-        row = self.db.execute("SELECT ref FROM records WHERE path=?", (path,)).fetchone()
+        row = self._one("SELECT ref FROM records WHERE path=?", (path,))
         return row[0] if row and row[0] else path
+
+    def beside(self, path: str) -> str:
+        """The record that a file which is none belongs to: the one in its folder."""
+        folder = path.rpartition("/")[0]
+        row = self.db.execute(
+            "SELECT path FROM records WHERE path>=? AND path<?", (f"{folder}/", f"{folder}0")
+        ).fetchone()
+        return row[0] if row else path

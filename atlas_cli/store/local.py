@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from ..errors import Failed
 
@@ -22,19 +24,32 @@ CREATE TABLE views(worktree TEXT, path TEXT, blob TEXT, PRIMARY KEY(worktree, pa
 
 
 class Local:
-    """This clone's notebook. Where it cannot be written, it is empty and in memory: receipts are then not kept."""
+    """This clone's notebook. Where it cannot be written, it is empty and in memory: receipts are then not kept.
+    `say` is told, once, what the user should know of that."""
 
-    def __init__(self, file: Path) -> None:
-        self.kept = True
+    def __init__(self, file: Path, say: Callable[[str], None] = lambda _: None) -> None:
+        self.file, self.say = file, say
+        self.silent = False
         try:
             self.db = self._ready(str(file))
         except sqlite3.OperationalError:
-            self.kept = False
             self.db = self._ready(":memory:")
         except sqlite3.DatabaseError:
-            aside = file.with_name(f"{file.name}.damaged-{int(time.time())}")
-            file.rename(aside)
-            self.db = self._ready(str(file))
+            self.db = self._anew()
+
+    def _anew(self) -> sqlite3.Connection:
+        """A new notebook; the damaged one is kept beside it."""
+        aside = f"{self.file}.damaged-{time.time_ns()}"
+        for end in ("-wal", "-shm", ""):
+            try:
+                Path(f"{self.file}{end}").rename(f"{aside}{end}")
+            except FileNotFoundError:
+                continue
+        self.say(
+            f"this clone's notebook was damaged and is kept as {Path(aside).name}: which session is yours and what you "
+            "have read is not known here any more (atlas session list; --session ID goes on as one)"
+        )
+        return self._ready(str(self.file))
 
     @staticmethod
     def _ready(target: str) -> sqlite3.Connection:
@@ -54,15 +69,32 @@ class Local:
         self.db.close()
 
     def _put(self, statement: str, *values: object) -> None:
+        """Notes something. It never fails: the write that it belongs to may be in the store already."""
         try:
-            self.db.execute(statement, values)
+            self._all(statement, *values)
+        except Failed as error:
+            if not self.silent and "readonly" not in error.message and "read-only" not in error.message:
+                self.silent = True
+                self.say(f"{error.message}; what you read or began just now may be asked for again")
+
+    def _all(self, statement: str, *values: object) -> list[Any]:
+        """The rows of a question."""
+        try:
+            return self.db.execute(statement, values).fetchall()
         except sqlite3.OperationalError as error:
-            if "readonly" not in str(error) and "read-only" not in str(error):
-                raise Failed(f"this clone's notebook is busy: {error}", "try again", retry="now") from None
+            raise Failed(f"this clone's notebook cannot be used: {error}", "try again", retry="now") from None
+        except sqlite3.DatabaseError:
+            self.db.close()
+            self.db = self._anew()
+        return self.db.execute(statement, values).fetchall()
+
+    def _one(self, statement: str, *values: object) -> Any:
+        """The first row of a question, or None."""
+        return next(iter(self._all(statement, *values)), None)
 
     def caller(self, worktree: str) -> str | None:
         """The session begun last in a worktree."""
-        row = self.db.execute("SELECT session FROM callers WHERE worktree=?", (worktree,)).fetchone()
+        row = self._one("SELECT session FROM callers WHERE worktree=?", worktree)
         return row[0] if row else None
 
     def set_caller(self, worktree: str, session: str) -> None:
@@ -82,37 +114,39 @@ class Local:
 
     def seen(self, session: str, kind: str, id: str) -> list[tuple[int, str]]:
         """(number, blob) of the versions that a session has read, newest first."""
-        rows = self.db.execute(
+        rows = self._all(
             "SELECT number, blob FROM receipts WHERE session=? AND kind=? AND id=? ORDER BY number DESC",
-            (session, kind, id),
-        )
-        return [(row[0], row[1]) for row in rows.fetchall()]
+            session, kind, id,
+        )  # fmt: skip
+        return [(row[0], row[1]) for row in rows]
 
     def has_read(self, session: str, kind: str, id: str, number: int) -> bool:
-        return bool(self.db.execute(
-            "SELECT 1 FROM receipts WHERE session=? AND kind=? AND id=? AND number=?", (session, kind, id, number)
-        ).fetchone())  # fmt: skip
+        return bool(self._one(
+            "SELECT 1 FROM receipts WHERE session=? AND kind=? AND id=? AND number=?", session, kind, id, number
+        ))  # fmt: skip
 
     def known_to(self, reader: str) -> set[tuple[str, str, int]]:
         """All that a reader (an actor in this clone) has ever read here, as (kind, id, number)."""
-        rows = self.db.execute("SELECT kind, id, number FROM receipts WHERE reader=?", (reader,))
-        return {(row[0], row[1], row[2]) for row in rows.fetchall()}
+        rows = self._all("SELECT kind, id, number FROM receipts WHERE reader=?", reader)
+        return {(row[0], row[1], row[2]) for row in rows}
 
-    def unpublished(self, session: str, limit: int = 20) -> list[str]:
-        """The newest receipts that no commit carries yet, as `status:main@12~3f9c01ab77de`."""
-        rows = self.db.execute(
-            "SELECT kind, id, number, blob, claimed FROM receipts WHERE session=? AND published=0 "
+    def unpublished(self, session: str, limit: int = 100) -> dict[str, int]:
+        """The newest receipts that no commit carries yet, as `status:main@12~3f9c01ab77de`, each with its row's id."""
+        rows = self._all(
+            "SELECT rowid, kind, id, number, blob, claimed FROM receipts WHERE session=? AND published=0 "
             "ORDER BY at DESC, kind, id, number DESC LIMIT ?",
-            (session, limit),
-        )
-        return [f"{r[0]}:{r[1]}@{r[2]}~{r[3][:12]}{' claimed' if r[4] else ''}" for r in rows.fetchall()]
+            session, limit,
+        )  # fmt: skip
+        return {f"{r[1]}:{r[2]}@{r[3]}~{r[4][:12]}{' claimed' if r[5] else ''}": r[0] for r in rows}
 
-    def published(self, session: str) -> None:
-        self._put("UPDATE receipts SET published=1 WHERE session=? AND published=0", session)
+    def published(self, receipts: Iterable[int]) -> None:
+        """These are in the history now."""
+        for rowid in receipts:
+            self._put("UPDATE receipts SET published=1 WHERE rowid=?", rowid)
 
     def told(self, session: str) -> int:
         """Up to which commit the session has been told of corrections."""
-        row = self.db.execute("SELECT seq FROM told WHERE session=?", (session,)).fetchone()
+        row = self._one("SELECT seq FROM told WHERE session=?", session)
         return int(row[0]) if row else 0
 
     def tell(self, session: str, seq: int) -> None:
@@ -124,20 +158,20 @@ class Local:
 
     def stops(self, session: str) -> list[tuple[str, int]]:
         """(kind, count) of the stops since the session's last write."""
-        rows = self.db.execute("SELECT kind, count(*) FROM stops WHERE session=? GROUP BY kind", (session,))
-        return [(row[0], row[1]) for row in rows.fetchall()]
+        rows = self._all("SELECT kind, count(*) FROM stops WHERE session=? GROUP BY kind", session)
+        return [(row[0], row[1]) for row in rows]
 
     def stops_published(self, session: str) -> None:
         self._put("DELETE FROM stops WHERE session=?", session)
 
     def view(self, worktree: str, path: str) -> str | None:
         """The blob that a file of a worktree's view was written from."""
-        row = self.db.execute("SELECT blob FROM views WHERE worktree=? AND path=?", (worktree, path)).fetchone()
+        row = self._one("SELECT blob FROM views WHERE worktree=? AND path=?", worktree, path)
         return row[0] if row else None
 
     def viewed(self, worktree: str) -> list[str]:
-        rows = self.db.execute("SELECT path FROM views WHERE worktree=?", (worktree,))
-        return [row[0] for row in rows.fetchall()]
+        rows = self._all("SELECT path FROM views WHERE worktree=?", worktree)
+        return [row[0] for row in rows]
 
     def set_view(self, worktree: str, path: str, blob: str | None) -> None:
         if blob is None:

@@ -45,19 +45,20 @@ class Store:
     @cached_property
     def machine(self) -> str:
         """This machine's random id; host names and containers change."""
-        file = self.home / "machine"
+        file, part = self.home / "machine", self.home / f"machine.{os.getpid()}"
+        found = file.read_text().strip() if file.exists() else ""
+        if found:
+            return found
+        made = os.urandom(6).hex()
         try:
-            return file.read_text().strip()
-        except FileNotFoundError:
-            made = os.urandom(6).hex()
-        try:
-            with file.open("x") as out:
+            with part.open("w") as out:
                 out.write(made + "\n")
-        except FileExistsError:
-            return file.read_text().strip()
+                out.flush()
+                os.fsync(out.fileno())
+            part.replace(file)  # whole or not at all: an empty id would make all machines one
         except OSError:
-            pass  # where nothing can be written, no lease is written either
-        return made
+            return made  # where nothing can be written, no lease is written either
+        return file.read_text().strip()
 
     def head(self) -> str:
         """The commit that the branch is at now. Damaged where the branch is gone or broken."""

@@ -208,10 +208,14 @@ class _Attempts:
 
 def housekeeping(store: Store) -> None:
     """Packs the store in the background if git finds it worth while; never prunes what is young."""
-    subprocess.Popen(
-        store.git.argv(("gc", "--auto", "--quiet"), ("gc.auto=6700", "gc.autoDetach=false", "core.fsync=all")), env=store.git.env,
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
+    argv = store.git.argv(("gc", "--auto", "--quiet"), ("gc.auto=6700", "gc.autoDetach=false", "core.fsync=all"))
+    try:
+        subprocess.Popen(
+            argv, env=store.git.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )  # fmt: skip
+    except OSError:
+        return  # another time: the write is done
 
 
 def expectation(text: str) -> Callable[[Tree, str], None]:

@@ -8,14 +8,15 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..records import artifact, correction, kind_of, lease, status, times
+from .. import records
+from ..errors import AtlasError, Failed
+from ..records import times
 from ..records.tree import blob_id
 from . import lock
 from .index import Index
 from .local import Local
 from .snapshot import Snapshot
 
-DAYS = 90
 SMALL = 200  # commits, or records, up to which a command refreshes the view by the way
 
 
@@ -25,6 +26,7 @@ class View:
     def __init__(self, root: Path, local: Local, exclude: Path) -> None:
         self.root, self.local, self.exclude = root, local, exclude
         self.key = str(root)
+        self.known = local.viewed(self.key)
         self.aside: list[Path] = []  # hand edits that were put into drafts
 
     def as_of(self) -> str | None:
@@ -51,7 +53,7 @@ class View:
             with lock.held(self.root / ".lock", wait=0.0) as fd:
                 if fd is None:
                     return False
-                for name, content in self._wanted(snapshot, index, paths, now).items():
+                for name, content in self._readable(snapshot, index, paths, now).items():
                     self._put(name, content)
                 text = f"head: {head}\nat: {times.rfc3339(now)}\nA view of the store; reading here leaves no receipt.\n"
                 self._write(
@@ -68,67 +70,71 @@ class View:
             return index.paths(None if full else SMALL * 10)
         return index.touched(before, index.seq(head) or before, SMALL)
 
+    def _readable(
+        self, snapshot: Snapshot, index: Index, paths: Iterable[str], now: int
+    ) -> dict[str, tuple[str, bytes] | None]:
+        """What is wanted of these paths; a record that cannot be read leaves its file as it is."""
+        found: dict[str, tuple[str, bytes] | None] = {}
+        for path in paths:
+            try:
+                found |= self._wanted(snapshot, index, [path] if ".." not in path.split("/") else [], now)
+            except (AtlasError, ValueError):
+                continue
+        return found
+
     def _wanted(
         self, snapshot: Snapshot, index: Index, paths: Iterable[str], now: int
     ) -> dict[str, tuple[str, bytes] | None]:
         """View file by name: (blob, bytes), or None where there should be none."""
         found: dict[str, tuple[str, bytes] | None] = {}
-        for path in paths:
-            folder, _, rest = path.partition("/")
-            if folder == status.FOLDER:
-                stream = rest.split("/")[0]
-                found[f"status/{stream}.md"] = self._blob(snapshot, status.find(snapshot, stream))
-            elif folder == artifact.FOLDER:
-                found |= self._artifact(snapshot, index, rest.split("/")[0])
-            elif folder == correction.FOLDER:
-                found[path] = self._blob(snapshot, path) if self._young(path, now) else None
-                target = correction.parse(path, snapshot.read(path) or b"")["target"]
-                if target.startswith("artifact:"):
-                    found |= self._artifact(snapshot, index, target.partition(":")[2].split("@")[0])
-            elif folder == "decisions":
-                found[path] = self._blob(snapshot, path) if self._young(path, now) else None
-            elif folder in (lease.FOLDER, "sessions"):
-                found[f"{folder}/{path.split('/')[-1]}"] = self._row(snapshot, path, now)
+        due = [path for path in paths if records.is_record(path)]
+        for path in due:
+            kind, data = records.kind_of(path), snapshot.read(path)
+            if kind is None or data is None:
+                continue
+            try:
+                record = kind.parse(path, data)
+                name, source = kind.view(snapshot, path, record, now)
+            except Failed:
+                continue  # damaged: the view keeps what it had
+            if name in found:
+                continue
+            due += [target for relation, ref in kind.links(record) if relation == "corrects"
+                    for target in self._path(snapshot, ref)]  # fmt: skip
+            found |= dict.fromkeys(self._alike(name))
+            found[name] = None if source is None else self._copy(snapshot, index, source)
         return found
 
     @staticmethod
-    def _blob(snapshot: Snapshot, path: str) -> tuple[str, bytes] | None:
-        data = snapshot.read(path)
-        return None if data is None else (snapshot.blob(path) or "", data)
-
-    @staticmethod
-    def _young(path: str, now: int) -> bool:
-        _, year, name = path.split("/")
+    def _path(snapshot: Snapshot, text: str) -> list[str]:
+        """The path of a REF; nothing where there is none (any more)."""
         try:
-            return now - times.moment(f"{year}-{name[:5]}T00:00:00Z") < DAYS * 86400
-        except ValueError:
-            return False
+            ref = records.ref(text)
+            return [records.BY_NAME[ref.kind].find(snapshot, ref.id, ref.number)]
+        except AtlasError:
+            return []
 
-    def _row(self, snapshot: Snapshot, path: str, now: int) -> tuple[str, bytes] | None:
-        found, kind = self._blob(snapshot, path), kind_of(path)
-        if found is None or kind is None:
+    def _alike(self, name: str) -> list[str]:
+        """The same thing under another type: a new version may have changed it."""
+        stem = name.rpartition(".")[0]
+        return [other for other in self.known if other != name and other.rpartition(".")[0] == stem]
+
+    @staticmethod
+    def _copy(snapshot: Snapshot, index: Index, source: str) -> tuple[str, bytes] | None:
+        """(blob, bytes) of a file of the store; None where its record was retracted."""
+        about = source if records.is_record(source) else index.beside(source)
+        ref = index.ref_of(about)
+        if any(entry["retract"] for _, entry in index.pointing(ref, "corrects")):
             return None
-        return found if (kind.until(kind.parse(path, found[1])) or 0) > now else None
-
-    def _artifact(self, snapshot: Snapshot, index: Index, name: str) -> dict[str, tuple[str, bytes] | None]:
-        """The newest version under its name; one that was retracted is withheld, one of another type taken away."""
-        last = artifact.newest(snapshot, name)
-        found: dict[str, tuple[str, bytes] | None] = {
-            shown: None for shown in self.local.viewed(self.key) if shown.rpartition(".")[0] == f"artifacts/{name}"
-        }
-        if last:
-            record = artifact.get(snapshot, name, last)
-            corrections = index.pointing(f"artifact:{name}@{last}", "corrects")
-            if not any(entry["retract"] for _, entry in corrections):
-                found[f"artifacts/{name}.{record['ext']}"] = self._blob(snapshot, artifact.body_place(record))
-        return found
+        data = snapshot.read(source)
+        return None if data is None else (snapshot.blob(source) or "", data)
 
     def _put(self, name: str, content: tuple[str, bytes] | None) -> None:
         file = self.root / name
         if any(parent.is_symlink() for parent in (file, *file.parents[: len(Path(name).parts) - 1])):
             return
         ours = self.local.view(self.key, name)
-        if content is not None and ours == content[0] and file.exists():
+        if content is not None and ours == content[0] and file.exists() and file.read_bytes() == content[1]:
             return
         self._set_aside(file, name, ours, content)
         if content is None:
@@ -145,8 +151,8 @@ class View:
         except FileNotFoundError:
             return
         width = len(ours or (content[0] if content else "")) or 40
-        if blob_id(there, width) in (ours, content[0] if content else None):
-            return
+        if not there or blob_id(there, width) in (ours, content[0] if content else None):
+            return  # (an empty file is what a power cut leaves)
         self.aside.append(draft(self.root, f"edited-{name.replace('/', '-')}", there))
 
     def _write(self, file: Path, data: bytes) -> None:

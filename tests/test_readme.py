@@ -1,0 +1,53 @@
+"""The README says what the code does: commands, exit codes, rules, the envelope."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import typer
+
+from atlas_cli.commands import COMMANDS
+from atlas_cli.errors import EXITS
+from atlas_cli.records.rules import RULES
+
+from .conftest import ROOT, Atlas
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_its_two_commands_are_those_of_ci() -> None:
+    wanted = re.findall(r"^(?:python3 -m venv|\.venv/bin/pip).*$", README, re.MULTILINE)
+    script = (ROOT / ".ci/run").read_text().replace(" --quiet", "")
+    assert len(wanted) == 2
+    assert all(line in script for line in wanted)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_verb_is_named(name: str) -> None:
+    row = next((line for line in README.split("\n") if line.startswith(f"| `atlas {name}")), "")
+    assert row, f"no row for {name}"
+    command = typer.main.get_command(import_module(f"atlas_cli.commands.{name}").app)
+    assert [verb for verb in getattr(command, "commands", {}) if verb not in row] == []
+
+
+def test_its_exit_codes_are_the_table_of_the_code() -> None:
+    assert [row for row in (f"| {c} | {m} | {r} |" for c, (m, r) in EXITS.items()) if row not in README] == []
+
+
+def test_its_rules_are_those_that_verify_names() -> None:
+    assert [row for row in (f"| `{rule}` | {what} |" for rule, what in RULES.items()) if row not in README] == []
+
+
+def test_its_five_minutes_run(repo: Path, atlas: Atlas) -> None:
+    """Every command of the walk-through, as it stands there."""
+    block = README.split("## Five minutes")[1].split("```sh\n")[1].split("```")[0].replace("\\\n", "")
+    lines = [line.split("  #")[0].strip() for line in block.split("\n") if line.startswith("atlas")]
+    assert len(lines) >= 9
+    (repo / "notes.md").write_text("# notes\n\nwhat I learned\n")
+    for line in lines:
+        done = atlas(*shlex.split(line)[1:])
+        assert done.code == 0, (line, done.err)
