@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import records
-from .errors import AtlasError, Failed, NotFound, NotPublished, Protocol, Refused, Usage, VersionJump
-from .records import artifact, correction, lease, names, policy, secrets, session, status, times
+from .errors import AtlasError, Failed, NotFound, NotPublished, Protocol, Refused, Usage
+from .records import names, policy, secrets, session, status, times
 from .records.case import Change, Writer
 from .records.text import Record
 from .records.tree import Tree
 from .store import fault, place, store, transaction, view
 from .store.index import Index
 from .store.local import Local
+from .store.questions import Questions
 from .store.snapshot import Snapshot
 from .store.store import Store
 from .store.transaction import Written
@@ -84,6 +85,11 @@ class Env:
             )
             found.rewound = None
         return found
+
+    @property
+    def ask(self) -> Questions:
+        """Questions to the whole store, as it is now."""
+        return Questions(self.index, self.local, self.policy, self.now())
 
     @cached_property
     def policy(self) -> dict[str, Any]:
@@ -205,23 +211,6 @@ class Env:
             raise
         return data, True
 
-    def corrections(self, ref: str) -> list[Record]:
-        """The corrections of a record, oldest first."""
-        return [
-            {**record, "ref": correction.ref(path, record)} for path, record in self.index.pointing(ref, "corrects")
-        ]
-
-    def retracted(self, ref: str) -> bool:
-        return any(found["retract"] for found in self.corrections(ref))
-
-    def warnings(self, record: Record) -> list[str]:
-        """What whoever sees a record must know: its caveat, its corrections, and what it relies on that is no more."""
-        found = [f"caveat: {record['caveat']}"] if record.get("caveat") else []
-        found += [correction.shown(entry) for entry in self.corrections(record["ref"])]
-        for target in record.get("relies_on", ()):
-            found += [f"relies on {target}, which was {correction.shown(entry)}" for entry in self.corrections(target)]
-        return found
-
     def read(self, kind: str, id: str, number: int, path: str, claimed: bool = False) -> None:
         """A receipt for what the session was just shown (or says that it has read)."""
         me = self.here()
@@ -239,27 +228,6 @@ class Env:
                 continue
         return None
 
-    def pulse(self, record: Record) -> tuple[int, str]:
-        """(moment of the newest commit, `live`, `ended` or `expired`) of a session."""
-        last = max(times.moment(record["began"]), self.index.last_at(record["id"]))
-        if "ended" in record:
-            return last, "ended"
-        over = min(session.until(record) or 0, last + policy.seconds(self.policy, "session_idle"))
-        return last, "live" if over > self.now() else "expired"
-
-    def held(self, session_id: str) -> list[Record]:
-        """The leases that a session holds now."""
-        return [row for _, row in self.index.live(lease.FOLDER, self.now()) if row["holder"] == session_id]
-
-    def unfinished(self) -> list[Record]:
-        """Sessions of the last seven days that are over, wrote something, and never wrote the status after it."""
-        found = []
-        for _, record in self.index.live(session.FOLDER, self.now() - 7 * 86400):
-            last, state = self.pulse(record)
-            if state != "live" and record.get("class") != "run" and not self.index.closed(record["id"]):
-                found.append({**record, "state": state, "last": times.rfc3339(last)})
-        return found
-
     def shown_status(self, stream: str, number: int, me: Record | None) -> Record:
         """A status entry, with a receipt for whoever is shown it."""
         path = status.find(self.snapshot, stream, number)
@@ -270,42 +238,9 @@ class Env:
             self.local.read(me["id"], me["actor"], "status", stream, number, blob, self.now())
         return record
 
-    def new_to(self, me: Record | None) -> list[Record]:
-        """Artifact versions that this reader has not opened; a new reader gets those of the last seven days."""
-        known = self.local.known_to(me["actor"]) if me else set()
-        week = self.now() - 7 * 86400
-        found = []
-        for path, record in self.index.newest(artifact.FOLDER, 200):
-            fresh = times.moment(record["at"]) >= week
-            mine = me is not None and record["session"] == me["id"]
-            if fresh and not mine and ("artifact", record["name"], record["number"]) not in known:
-                found.append({"ref": artifact.ref(path, record), **record})
-        return found
-
     def who(self, paths: list[str], hours: int = 24) -> list[dict[str, Any]]:
-        """Who is on these paths (from the root): live leases, live sessions that named them, commits of the last
-        hours on any branch. Rows of path, what, who, when, text."""
-        from .store import commits
-
-        now, found = self.now(), []
-        mine = self.session_id()
-        for path in paths:
-            for _, row in self.index.live(lease.FOLDER, now):
-                if names.overlap(f"path:{path}", row["resource"]):
-                    rest = times.span((lease.until(row) or 0) - now)
-                    found.append({"path": path, "what": f"lease {row['resource']}", "who": row["holder"],
-                                  "when": f"{rest} left", "text": row["why"]})  # fmt: skip
-            for _, row in self.index.live(session.FOLDER, now):
-                near = any(names.overlap(f"path:{path}", f"path:{other}") for other in row.get("paths", ()))
-                if near and row["id"] != mine and self.pulse(row)[1] == "live":
-                    found.append({"path": path, "what": "session", "who": row["id"], "when": f"since {row['began']}",
-                                  "text": row.get("goal", "-")})  # fmt: skip
-            where = str(self.place.top or self.place.common)
-            for commit in commits.recent(where, [path], now - hours * 3600, 10):
-                found.append({"path": path, "what": f"commit {commit['commit'][:10]}",
-                              "who": commit["session"] or commit["author"], "when": times.ago(commit["at"], now),
-                              "text": commit["subject"]})  # fmt: skip
-        return found
+        """Who is on these paths (from the root): rows of path, what, who, when, text."""
+        return self.ask.who(str(self.place.top or self.place.common), self.session_id(), paths, hours)
 
     def branch(self) -> str:
         """The branch of this worktree; empty where HEAD is detached or there is no worktree."""
@@ -343,7 +278,7 @@ class Env:
             bases=tuple(carried),
             stops=tuple(f"{kind} {count}" for kind, count in self.local.stops(me["id"])),
             given=options.operation is not None,
-            expect=self._expectation(),
+            expect=transaction.expectation(options.expect) if options.expect is not None else None,
         )
         try:
             written = transaction.write(self.store, decide, intent)
@@ -371,30 +306,6 @@ class Env:
             records.describe(path, data) for path, data in written.files.items() if data and records.is_record(path)
         ]
         return [{**record, "replayed": written.replayed, "operation": written.writer.operation} for record in found]
-
-    def _expectation(self) -> Callable[[Tree, str], None] | None:
-        """The condition of `--expect`: a commit, or the number or row version that a REF is at."""
-        text = self.options.expect
-        if text is None:
-            return None
-        if ":" not in text:
-            return transaction.expectation(text)
-        base, _, digits = text.rpartition("@")
-        ref = records.ref(base) if base else records.ref(text)
-        if not digits.isdecimal() or len(digits) > 9:
-            raise Usage(f"--expect {text!r} names no number", "write it like --expect status:main@12")
-
-        def check(tree: Tree, _: str) -> None:
-            try:
-                path = records.BY_NAME[ref.kind].find(tree, ref.id)
-                now = records.describe(path, tree.read(path) or b"")["version"]
-            except NotFound:
-                now = 0
-            if now != int(digits):
-                raise VersionJump(f"{ref} is at {now}, not at {digits}", f"look at it: atlas show {ref}",
-                                  details={"ref": str(ref), "expected": int(digits), "head": now})  # fmt: skip
-
-        return check
 
     def _kept(self, stop: AtlasError) -> None:
         """Writes the draft of a stop: the merge of a version jump, or the text that was refused."""
@@ -466,7 +377,8 @@ class Env:
         try:
             fault.at("before_view", self.policy)
             self.refresh()
-            self.notices += self.news()
+            me = self.here()
+            self.notices += self.ask.news(me) if me else []
         except AtlasError as error:
             self.notices.append(error.message)
         except OSError as error:
@@ -481,33 +393,6 @@ class Env:
                 self.local.stopped(me["id"], error.code, self.now())
         except AtlasError:
             return
-
-    def news(self) -> list[str]:
-        """What the session must hear once: retractions of what it relied on or has read."""
-        me = self.here()
-        if me is None:
-            return []
-        told, last = self.local.told(me["id"]), self.index.last_seq()
-        if told == last:
-            return []
-        found = []
-        for _, _, record in self.index.since(correction.FOLDER, told):
-            if record["retract"] and record["session"] != me["id"] and (how := self._touches(me, record["target"])):
-                found.append(f"{record['target']}, which {how}, was {correction.shown(record)}")
-        self.local.tell(me["id"], last)
-        return found
-
-    def _touches(self, me: Record, target: str) -> str:
-        """What a session has to do with a record: `you relied on`, `you read`, or nothing."""
-        if any(record["session"] == me["id"] for _, record in self.index.pointing(target, "relies_on")):
-            return "you relied on"
-        try:
-            ref = records.ref(target)
-        except Usage:  # a hand may have written anything there
-            return ""
-        if self.local.has_read(me["id"], ref.kind, ref.id, ref.number or 0):
-            return "you read"
-        return ""
 
     # files
 

@@ -14,7 +14,7 @@ from . import __version__, console
 from .commands import COMMANDS, WRONG, UsageError
 from .console import Talk
 from .env import Env, Options
-from .errors import EXITS, AtlasError, Failed, Usage
+from .errors import EXITS, AtlasError, Failed, Unknown, Usage
 from .outcome import Outcome
 
 _VALUES = {"-C": "directory", "--session": "session", "--operation": "operation", "--expect": "expect"}
@@ -141,6 +141,8 @@ def main(argv: list[str]) -> int:
     except AtlasError as error:
         return _refused(error, talk, env)
     except KeyboardInterrupt:
+        if env is not None and env.wrote:
+            return _refused(Unknown("interrupted after it had been written", "atlas log -n 5 shows it"), talk, env)
         _refused(Failed("interrupted before anything was written", code="interrupted", retry="now"), talk, env)
         return 130
     except BrokenPipeError:

@@ -75,7 +75,7 @@ def shown(env: Env, record: Record, withdrawn: bool) -> tuple[list[Block], dict[
     ref = artifact.ref("", record)
     body = artifact.body(env.snapshot, record)
     last = artifact.newest(env.snapshot, record["name"])
-    held = env.retracted(ref) and not withdrawn
+    held = env.ask.retracted(ref) and not withdrawn
     head = f"{ref} by {record['session']}, {times.ago(times.moment(record['at']), env.now())}"
     head += f", superseded by {last}" if record["number"] < last else ""
     text = (
@@ -91,10 +91,10 @@ def shown(env: Env, record: Record, withdrawn: bool) -> tuple[list[Block], dict[
         env.read("artifact", record["name"], record["number"], artifact.place(record["name"], record["number"]))
     full = {"ref": ref, "id": f"{record['name']}@{record['number']}", "version": record["number"], **record}
     data = {**full, "body": None if held else text, "superseded_by": last if record["number"] < last else None,
-            "corrections": env.corrections(ref)}  # fmt: skip
+            "corrections": env.ask.corrections(ref)}  # fmt: skip
     about = [f"title: {record['title']}"] if record.get("title") else []
     about += [f"relies on: {', '.join(record['relies_on'])}"] if record.get("relies_on") else []
-    return [Frame(head, text), *about, *(f"! {line}" for line in env.warnings(full))], data
+    return [Frame(head, text), *about, *(f"! {line}" for line in env.ask.warnings(full))], data
 
 
 @verb(app, "get", "atlas artifact get schema@3 -o schema.sql", 6, 7)
@@ -108,13 +108,13 @@ def get(
     ref = names.versioned(version, "artifact")
     record = _wanted(env, ref)
     exact = artifact.ref("", record)
-    if env.retracted(exact) and not withdrawn:
-        why = "; ".join(env.warnings({"ref": exact}))
+    if env.ask.retracted(exact) and not withdrawn:
+        why = "; ".join(env.ask.warnings({"ref": exact}))
         raise Refused(f"{exact} was {why}", "ask for another version; --withdrawn gives it all the same",
                       code="retracted")  # fmt: skip
     data = artifact.body(env.snapshot, record)
     env.read("artifact", record["name"], record["number"], artifact.place(record["name"], record["number"]))
-    env.notices += env.warnings({"ref": exact, **record})
+    env.notices += env.ask.warnings({"ref": exact, **record})
     full: dict[str, Any] = {"ref": exact, "id": exact.partition(":")[2], "version": record["number"], **record}
     if out != "-":
         _save(Path(env.options.directory, out), data)
@@ -155,11 +155,11 @@ def list_(
 ) -> Outcome:
     """The names and their newest versions; --new: what you have not opened yet."""
     env = env_of(ctx)
-    items = env.new_to(env.here()) if new else [_newest(env, name) for name in env.snapshot.names(artifact.FOLDER)]
+    items = env.ask.new_to(env.here()) if new else [_newest(env, name) for name in env.snapshot.names(artifact.FOLDER)]
     now = env.now()
     rows = tuple(
         (item["ref"], item["ext"], f"{item['size']:,}", times.ago(times.moment(item["at"]), now), item["session"],
-         "; ".join(filter(None, [item.get("title"), "RETRACTED" if env.retracted(item["ref"]) else ""])) or "-")
+         "; ".join(filter(None, [item.get("title"), "RETRACTED" if env.ask.retracted(item["ref"]) else ""])) or "-")
         for item in items if item.get("ref")
     )  # fmt: skip
     table = Table(

@@ -130,7 +130,7 @@ def _budget(blocks: list[Block], words: int) -> list[Block]:
 
 
 def _you(env: Env, me: Record, data: dict[str, Any]) -> list[Block]:
-    held = [record["resource"] for record in env.held(me["id"])]
+    held = [record["resource"] for record in env.ask.held(me["id"])]
     data["you"] = {**me, "held": held}
     return [f"goal: {me.get('goal', '-')}; you hold: {', '.join(held) or 'nothing'}"]
 
@@ -152,7 +152,7 @@ def _status(env: Env, me: Record | None, data: dict[str, Any]) -> list[Block]:
         data["status"].append(record)
         age = times.ago(times.moment(record["at"]), env.now())
         blocks += [Frame(f"status:{stream}@{last} by {record['session']}, {age}", record["body"])]
-        blocks += [f"! {line}" for line in env.warnings(record)]
+        blocks += [f"! {line}" for line in env.ask.warnings(record)]
     return blocks
 
 
@@ -164,7 +164,7 @@ def _cut(rows: Sequence[tuple[str, ...]], columns: tuple[str, ...], title: str, 
 
 
 def _news(env: Env, me: Record | None, data: dict[str, Any]) -> list[Block]:
-    found = env.new_to(me)
+    found = env.ask.new_to(me)
     data["new"] = found
     rows = [(item["ref"], item["session"], item.get("title") or item.get("caveat") or "-") for item in found]
     return _cut(rows, ("NEW TO YOU", "BY", "WHAT"), "artifacts that you have not read", "atlas artifact list")
@@ -186,7 +186,7 @@ def _sessions(env: Env, me: Record | None, data: dict[str, Any]) -> list[Block]:
 
 
 def _unfinished(env: Env, me: Record | None, data: dict[str, Any]) -> list[Block]:
-    found = env.unfinished()
+    found = env.ask.unfinished()
     data["unfinished"] = found
     rows = [(item["id"], item["last"], item.get("goal", "-")) for item in found]
     title = "sessions that are over and never wrote the status (for you, their work has not happened)"

@@ -68,7 +68,7 @@ def show(ctx: typer.Context, wanted: Annotated[str, typer.Argument(metavar="ID")
     """One decision, whole."""
     env = env_of(ctx)
     _, record = env.resolve(names.Ref("decision", wanted))
-    return Outcome({**record, "corrections": env.corrections(record["ref"])}, tuple(shown(env, record)))
+    return Outcome({**record, "corrections": env.ask.corrections(record["ref"])}, tuple(shown(env, record)))
 
 
 def shown(env: Env, record: Record) -> list[Block]:
@@ -80,4 +80,4 @@ def shown(env: Env, record: Record) -> list[Block]:
     lines += [f"about: {', '.join(record['about'])}"] if record.get("about") else []
     age = times.ago(times.moment(record["at"]), env.now())
     return [Frame(f"{record['ref']} by {record['session']}, {age}", "\n".join(lines)),
-            *(f"! {line}" for line in env.warnings(record))]  # fmt: skip
+            *(f"! {line}" for line in env.ask.warnings(record))]  # fmt: skip

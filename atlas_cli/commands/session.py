@@ -20,7 +20,7 @@ def rows(env: Env, every: bool) -> list[dict[str, Any]]:
     ]  # fmt: skip
     items = []
     for record in sorted(found, key=lambda one: (one["began"], one["id"]), reverse=True):
-        last, state = env.pulse(record)
+        last, state = env.ask.pulse(record)
         if every or state == "live":
             items.append({"ref": f"session:{record['id']}", **record, "state": state, "last": times.rfc3339(last)})
     return items
@@ -49,8 +49,8 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, typer.Argument(metava
     """One session (default: yours): its goal, its life, what it wrote and what it holds."""
     env = env_of(ctx)
     record = session.get(env.snapshot, wanted) if wanted else env.session()
-    last, state = env.pulse(record)
-    held = [row["resource"] for row in env.held(record["id"])]
+    last, state = env.ask.pulse(record)
+    held = [row["resource"] for row in env.ask.held(record["id"])]
     commits, total = env.index.commits(10, session=record["id"])
     wrote = [commit["subject"] for commit in commits]
     data = {"ref": f"session:{record['id']}", **record, "state": state, "last": times.rfc3339(last), "held": held,

@@ -35,14 +35,14 @@ def _one(env: Env, ref: names.Ref, withdrawn: bool) -> tuple[list[Block], dict[s
     _, record = env.resolve(ref)
     if ref.kind == "artifact":
         return artifact.shown(env, record, withdrawn)
-    data = {**record, "corrections": env.corrections(record["ref"])}
+    data = {**record, "corrections": env.ask.corrections(record["ref"])}
     if ref.kind == "status":
         me = env.here()
         env.shown_status(record["stream"], record["number"], me)
-        if env.retracted(record["ref"]) and not withdrawn:
+        if env.ask.retracted(record["ref"]) and not withdrawn:
             data["body"] = None
         return status.shown(env, record, withdrawn), data
     if ref.kind == "decision":
         return decision.shown(env, record), data
     lines = [f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in record.items()]
-    return [Frame(record["ref"], "\n".join(lines)), *(f"! {line}" for line in env.warnings(record))], data
+    return [Frame(record["ref"], "\n".join(lines)), *(f"! {line}" for line in env.ask.warnings(record))], data

@@ -45,7 +45,7 @@ def show(ctx: typer.Context, entry: Annotated[str, typer.Argument(metavar="[STRE
         return Outcome({"stream": ref.id, "version": 0, "body": ""}, (empty,), (status.BLIND,))
     record = env.shown_status(ref.id, number, env.here())
     return Outcome(
-        {**record, "corrections": env.corrections(record["ref"])}, tuple(shown(env, record)), (status.BLIND,)
+        {**record, "corrections": env.ask.corrections(record["ref"])}, tuple(shown(env, record)), (status.BLIND,)
     )
 
 
@@ -57,9 +57,9 @@ def shown(env: Env, record: Record, withdrawn: bool = False) -> list[Block]:
     if record["number"] < last:
         head += f", superseded by {last}"
     text = record["body"]
-    if env.retracted(record["ref"]) and not withdrawn:
+    if env.ask.retracted(record["ref"]) and not withdrawn:
         text = f"(retracted; atlas show {record['ref']} --withdrawn shows it)"
-    return [Frame(head, text), *(f"! {line}" for line in env.warnings(record))]
+    return [Frame(head, text), *(f"! {line}" for line in env.ask.warnings(record))]
 
 
 @verb(app, "write", "atlas status write - <<'EOF'\nParser done, tests green. Open: the cache.\nEOF", 3, 5, 6, 7)

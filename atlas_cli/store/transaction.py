@@ -9,20 +9,24 @@ import subprocess
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from hashlib import sha1, sha256
 from typing import Any, NamedTuple
 
-from ..errors import Failed, Locked, Refused, Unknown, VersionJump
-from ..records import policy, rules
+from .. import records
+from ..errors import Failed, Locked, NotFound, Refused, Unknown, Usage, VersionJump
+from ..records import names, policy, rules
 from ..records.case import Change, Writer
 from ..records.message import FileChange, Message, change_digest
 from ..records.tree import Overlay, Tree, object_id
 from . import BRANCH, fault, lock
+from .git import last_line
 from .snapshot import Snapshot
 from .store import Store, sync_folders
 
 DEADLINE = 30.0  # seconds that a write tries for
 STALE = 10.0  # seconds after which a lock file that nobody can hold is put aside
+REFUSALS = 20  # times in a row that git may fail to move a branch which nobody has locked, before it is an error
 HOUSEKEEPING = 256  # commits between two looks at whether the store wants packing
 
 Decide = Callable[[Tree, Writer], Change]
@@ -66,7 +70,8 @@ class _Attempts:
         self.fd = fd
         self.keep = () if fd is None else (fd,)
         self.deadline = time.monotonic() + DEADLINE
-        self.first_look: dict[str, float] = {}
+        self.first_look: dict[tuple[str, int, int], float] = {}
+        self.refused = 0
 
     def run(self) -> Written:
         while True:
@@ -116,16 +121,11 @@ class _Attempts:
             if not self._moved(snapshot.head or "", oid, fsync):
                 return None
             fault.at("after_ref", rule_book)
-            if rule_book["durability"] == "full":
-                sync_folders(self.store.home / "store.git/refs/heads")
-            self._whole(objects, snapshot.width, fsync)
+            self._settled(objects, snapshot.width, fsync, rule_book["durability"] == "full")
             fault.at("before_ack", rule_book)
+            self._cached(snapshot.head, oid, message, changes, change, rule_book)
         except KeyboardInterrupt:
-            raise Unknown(
-                f"interrupted while the store's branch was being moved (operation {writer.operation})",
-                f"atlas log {writer.operation} says whether it was written",
-            ) from None
-        self._cached(snapshot.head, oid, message, changes, change, rule_book)
+            raise self._unknown("interrupted while the store's branch was being moved") from None
         return Written(oid, writer, message.subject, change.files, notices=change.notices)
 
     def _judged(self, snapshot: Snapshot, writer: Writer, change: Change) -> tuple[Message, list[FileChange]]:
@@ -157,6 +157,21 @@ class _Attempts:
         """All objects of the write, by one child that syncs each."""
         self.store.git.run("unpack-objects", "-q", data=pack(objects, width), options=fsync, keep=self.keep)
 
+    def _settled(
+        self, objects: Mapping[str, tuple[str, bytes]], width: int, fsync: Sequence[str], full: bool
+    ) -> None:  # fmt: skip
+        """The branch has moved: on the disk too, and with all that it needs. From here on a failure is no "no"."""
+        try:
+            if full:
+                sync_folders(self.store.home / "store.git/refs/heads")
+            self._whole(objects, width, fsync)
+        except (OSError, Failed) as error:
+            raise self._unknown(f"the store's branch was moved, but {error}") from None
+
+    def _unknown(self, what: str) -> Unknown:
+        operation = self.intent.writer.operation
+        return Unknown(f"{what} (operation {operation})", f"atlas log {operation} says whether it was written")
+
     def _whole(self, objects: Mapping[str, tuple[str, bytes]], width: int, fsync: Sequence[str]) -> None:
         """Before the answer: the commit's own objects are all there (a prune may have run beside us)."""
         for again in (True, False):
@@ -170,30 +185,45 @@ class _Attempts:
     def _moved(self, old: str, new: str, fsync: Sequence[str]) -> bool:
         """The compare-and-set, judged by what the branch then says, never by git's words."""
         git = self.store.git
-        git.ask("update-ref", "--no-deref", BRANCH, new, old, options=fsync, keep=self.keep)
-        now = self.store.head()
-        if now == new or (now != old and git.ask("merge-base", "--is-ancestor", new, now)[0] == 0):
-            return True
+        try:
+            why = git.ask("update-ref", "--no-deref", BRANCH, new, old, options=fsync, keep=self.keep)[2]
+        except Failed as error:  # not started, or stopped after a long wait
+            why = error.message
+        try:
+            now = self.store.head()
+            if now == new or (now != old and git.ask("merge-base", "--is-ancestor", new, now)[0] == 0):
+                return True
+        except (OSError, Failed) as error:
+            raise self._unknown(f"the store's branch cannot be read back: {error}") from None
         if now == old:
-            self._busy()
+            self._busy(why)
         if time.monotonic() > self.deadline:
             raise Locked(f"the store's branch was busy for {DEADLINE:.0f} s", "try again", retry="now")
         return False
 
-    def _busy(self) -> None:
+    def _busy(self, why: str) -> None:
         """The ref did not move: it is locked. A lock file that a dead git left is put aside once it is old."""
+        self.refused += 1
         for name in ("refs/heads/atlas.lock", "HEAD.lock"):
             file = self.store.home / "store.git" / name
             try:
-                age = time.time() - file.stat().st_mtime
+                state = file.stat()
             except OSError:
                 continue
-            seen = time.monotonic() - self.first_look.setdefault(name, time.monotonic())
+            self.refused = 0
+            age = time.time() - state.st_mtime
+            lock_file = (name, state.st_ino, state.st_mtime_ns)  # the same one as before, not the next one's
+            seen = time.monotonic() - self.first_look.setdefault(lock_file, time.monotonic())
             if self.fd is not None and (age > STALE or seen > STALE) and seen > 0.2:
-                file.rename(self.store.home / "stale.lock")
+                try:
+                    file.rename(self.store.home / "stale.lock")
+                except FileNotFoundError:
+                    continue  # its holder lives
             elif time.monotonic() > self.deadline:
                 raise Locked(f"{file} was left {age:.0f} s ago and another writer is stopped inside the writer lock",
                              "continue or end the stopped atlas process, then try again")  # fmt: skip
+        if self.refused >= REFUSALS:
+            raise Failed(f"git cannot move the store's branch: {last_line(why)}", "atlas doctor", retry="later")
         time.sleep(random.uniform(0.02, 0.2))
 
     def _cached(
@@ -219,14 +249,30 @@ def housekeeping(store: Store) -> None:
 
 
 def expectation(text: str) -> Callable[[Tree, str], None]:
-    """The condition of `--expect`: a commit (its first digits) that the head must be."""
+    """The condition of `--expect`: a commit (its first digits), or the number or row version that a REF is at."""
+    if ":" not in text:
+        return partial(_at_head, text)
+    base, _, digits = text.rpartition("@")
+    if not digits.isdecimal() or not base:
+        raise Usage(f"--expect {text[:80]!r} names no number", "write it like --expect status:main@12")
+    return partial(_at_number, records.ref(base), int(digits))
 
-    def check(_: Tree, head: str) -> None:
-        if not head.startswith(text):
-            raise VersionJump(f"the store's head is {head[:12]}, not {text}", "look at what was written: atlas log",
-                              details={"expected": text, "head": head})  # fmt: skip
 
-    return check
+def _at_head(wanted: str, _: Tree, head: str) -> None:
+    if not head.startswith(wanted):
+        raise VersionJump(f"the store's head is {head[:12]}, not {wanted[:64]}", "look at what was written: atlas log",
+                          details={"expected": wanted, "head": head})  # fmt: skip
+
+
+def _at_number(ref: names.Ref, wanted: int, tree: Tree, _: str) -> None:
+    try:
+        path = records.BY_NAME[ref.kind].find(tree, ref.id)
+        now = records.describe(path, tree.read(path) or b"")["version"]
+    except NotFound:
+        now = 0
+    if now != wanted:
+        raise VersionJump(f"{ref} is at {now}, not at {wanted}", f"look at it: atlas show {ref}",
+                          details={"ref": str(ref), "expected": wanted, "head": now})  # fmt: skip
 
 
 def _commit(root: str, parent: str | None, message: Message, writer: Writer) -> bytes:
