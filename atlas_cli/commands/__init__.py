@@ -96,6 +96,12 @@ class Noun(TyperGroup):
 
     bare = "list"
 
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        formatter.write(
+            f"\nExample:\n  {ctx.command_path}\n\nEach verb's own --help ends with an example and its exit codes:\n"
+        )
+        formatter.write(f"  {ctx.command_path} {next(iter(self.commands))} --help\n")
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         first = args[0] if args else ""
         if not first or (first.startswith("-") and first not in ("--help", "-h", "-")):
