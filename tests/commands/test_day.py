@@ -1,0 +1,240 @@
+"""A session's day through the command line: each mechanism as a user meets it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ..conftest import Atlas, Git
+
+LONG = "\n".join(f"- line {number} says one thing that is still true" for number in range(12)) + "\n"
+
+
+def ok(atlas: Atlas, *args: str, **extra: str) -> dict:  # type: ignore[type-arg]
+    done = atlas(*args, "--json", **extra)
+    assert done.code == 0, (args, done.out, done.err)
+    found = done.data
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.fixture
+def other(begun: str, atlas: Atlas) -> str:
+    """A second session, named explicitly; the worktree's own stays `begun`."""
+    found = str(ok(atlas, "begin", "--new", "--goal", "other", "--actor", "other")["id"])
+    ok(atlas, "begin", "--session", begun)
+    return found
+
+
+def test_begin_again_goes_on_and_new_does_not(begun: str, atlas: Atlas) -> None:
+    again = ok(atlas, "begin")
+    assert (again["id"], again["continued"]) == (begun, True)
+    assert ok(atlas, "begin", "--new")["id"] != begun
+
+
+def test_end_without_a_text_stops_until_the_status_is_written(begun: str, atlas: Atlas) -> None:
+    ok(
+        atlas,
+        "decision",
+        "add",
+        "--title",
+        "t",
+        "--recommended",
+        "a",
+        "--chosen",
+        "a",
+        "--stance",
+        "agreed",
+        "--why",
+        "w",
+    )
+    stop = atlas("end", "--json")
+    assert (stop.code, stop.json["status"], stop.json["error"]["code"]) == (5, "stop", "write_last")
+    ok(atlas, "status", "write", "-m", "All is said.")
+    ended = ok(atlas, "end")
+    assert ended["ended"]
+    assert ended["status"] is None
+    assert atlas("status", "write", "-m", "more", "--session", begun).code == 5
+
+
+def test_end_of_a_session_that_did_nothing_needs_no_text(begun: str, atlas: Atlas) -> None:
+    assert ok(atlas, "end")["released"] == []
+
+
+def test_end_writes_the_section_of_the_goal_and_gives_back_the_leases(begun: str, atlas: Atlas) -> None:
+    ok(atlas, "status", "write", "-m", "Carried text.")
+    ok(atlas, "lease", "take", "gpu0", "gpu1", "disk", "--why", "w")
+    ended = ok(atlas, "end", "-m", "Done: the test.", "--keep", "disk")
+    assert sorted(ended["released"]) == ["gpu0", "gpu1"]
+    assert ended["status"]["body"] == "Carried text.\n\n## test\n\nDone: the test.\n"
+    assert [item["resource"] for item in ok(atlas, "lease", "list")["items"]] == ["disk"]
+
+
+def test_end_unchanged_carries_the_text_with_the_reason(begun: str, atlas: Atlas) -> None:
+    ok(atlas, "status", "write", "-m", "Carried text.")
+    ended = ok(atlas, "end", "--unchanged", "only looked around")
+    assert ended["status"]["body"] == "Carried text.\n"
+    assert ended["status"]["unchanged"] == "only looked around"
+
+
+def test_a_text_that_drops_half_of_the_entry_is_kept_as_a_draft(begun: str, repo: Path, atlas: Atlas) -> None:
+    ok(atlas, "status", "write", "-m", LONG)
+    refused = atlas("status", "write", "-m", "All new.", "--json")
+    assert (refused.code, refused.json["error"]["code"]) == (6, "drops_too_much")
+    assert Path(refused.json["error"]["details"]["draft"]).read_text() == "All new.\n"
+    assert ok(atlas, "status", "write", "-m", "All new.", "--replace")["number"] == 2
+
+
+def test_a_status_over_the_limit_is_kept_as_a_draft(begun: str, atlas: Atlas) -> None:
+    refused = atlas("status", "write", "-m", "word " * 251, "--json")
+    assert (refused.code, refused.json["error"]["code"]) == (6, "limit")
+    assert Path(refused.json["error"]["details"]["draft"]).read_text().split() == ["word"] * 251
+
+
+def test_what_was_not_read_cannot_be_superseded(begun: str, other: str, atlas: Atlas) -> None:
+    ok(atlas, "status", "write", "-m", "One.")
+    ok(atlas, "artifact", "put", "notes", "src/x.py")
+    for args in (("status", "write", "-m", "Two."), ("artifact", "put", "notes", "src/x.py")):
+        stop = atlas(*args, "--session", other, "--json")
+        assert (stop.code, stop.json["error"]["code"]) == (5, "read_first"), stop.out
+    ok(atlas, "status", "--session", other)
+    ok(atlas, "status", "write", "-m", "One and two.", "--session", other)
+    ok(atlas, "artifact", "put", "notes", "src/x.py", "--base", "1", "--session", other)
+    assert "status:main@1" in str(ok(atlas, "log", "status:main@2")["items"][0]["bases"])
+
+
+def test_a_claimed_base_is_recorded_as_claimed(begun: str, other: str, atlas: Atlas) -> None:
+    ok(atlas, "status", "write", "-m", "One.")
+    ok(atlas, "status", "write", "-m", "Two.", "--base", "1", "--session", other)
+    assert any(base.endswith(" claimed") for base in ok(atlas, "log", "status:main@2")["items"][0]["bases"])
+
+
+@pytest.mark.parametrize("body", [b"", b"\r\nold\r\n", b"\x00\xff\x1b[2J", "ü\u2028x".encode(), b"no newline"])
+def test_an_artifact_comes_back_byte_for_byte(begun: str, repo: Path, atlas: Atlas, body: bytes) -> None:
+    (repo / "in.dat").write_bytes(body)
+    record = ok(atlas, "artifact", "put", "thing", "in.dat")
+    assert (record["size"], record["ext"]) == (len(body), "dat")
+    ok(atlas, "artifact", "get", "thing", "-o", "out.dat")
+    assert (repo / "out.dat").read_bytes() == body
+
+
+def test_a_text_about_something_else_does_not_hide_what_is_there(begun: str, repo: Path, atlas: Atlas) -> None:
+    (repo / "a.md").write_text("alpha beta gamma delta epsilon zeta eta theta iota kappa lambda sigma omega\n")
+    (repo / "b.md").write_text(
+        "monday tuesday wednesday thursday friday saturday sunday january february march april june\n"
+    )
+    ok(atlas, "artifact", "put", "letters", "a.md")
+    refused = atlas("artifact", "put", "letters", "b.md", "--json")
+    assert (refused.code, refused.json["error"]["code"]) == (6, "other_topic")
+    assert ok(atlas, "artifact", "put", "letters", "b.md", "--same-topic")["same_topic"] is True
+
+
+def test_a_retraction_withholds_the_body_and_reaches_who_relied_on_it(
+    begun: str, other: str, repo: Path, atlas: Atlas
+) -> None:
+    ok(atlas, "artifact", "put", "stages", "src/x.py", "--caveat", "from the README")
+    ok(atlas, "artifact", "show", "stages", "--session", other)
+    (repo / "plan.md").write_text("first E\n")
+    ok(atlas, "artifact", "put", "plan", "plan.md", "--relies-on", "artifact:stages", "--session", other)
+    found = ok(atlas, "correct", "artifact:stages@1", "--why", "broken README", "--cause", "README.md", "--retract")
+    assert (found["own"], found["relied_on_by"]) == (True, ["artifact:plan@1"])
+    told = atlas("lease", "list", "--session", other, "--json").json["notices"]
+    assert any("artifact:stages@1, which you relied on, was retracted" in notice for notice in told)
+    again = atlas("lease", "list", "--session", other, "--json").json["notices"]
+    assert not any("artifact:stages@1" in notice for notice in again), "told once"
+    shown = ok(atlas, "artifact", "show", "stages")
+    assert shown["body"] is None
+    assert atlas("artifact", "get", "stages").code == 6
+    assert "print('x')" in atlas("artifact", "show", "stages", "--withdrawn").out
+    assert "relies on artifact:stages@1, which was retracted" in atlas("show", "artifact:plan").out
+    assert ok(atlas, "begin", "--session", other)["corrections"][0]["target"] == "artifact:stages@1"
+
+
+def test_who_names_leases_sessions_and_young_commits_of_any_branch(
+    begun: str, other: str, repo: Path, atlas: Atlas, git: Git
+) -> None:
+    git("switch", "-qc", "side")
+    (repo / "src/x.py").write_text("print('y')\n")
+    git("commit", "-qam", "adjacent work")
+    git("switch", "-q", "main")
+    ok(atlas, "lease", "take", "path:src", "--why", "moving files")
+    found = ok(atlas, "begin", "--on", "x.py", "--session", other, "-C", str(repo / "src"))["on"]
+    assert {"lease path:src", "commit"} <= {
+        item["what"].split(" ")[0] if "commit" in item["what"] else item["what"] for item in found
+    }
+    assert "adjacent work" in str(found)
+    assert other in str(ok(atlas, "who", "src/x.py", "--session", begun)["items"])
+
+
+def test_the_view_follows_and_sets_hand_edits_aside(begun: str, repo: Path, atlas: Atlas, git: Git) -> None:
+    ok(atlas, "status", "write", "-m", "One.")
+    shown = repo / ".atlas/status/main.md"
+    assert shown.read_text().endswith("One.\n")
+    assert shown.stat().st_mode & 0o222 == 0
+    shown.chmod(0o644)
+    shown.write_text("my own words\n")
+    done = atlas("status", "write", "-m", "Two, more.", "--json")
+    assert "edited by hand" in str(done.json["notices"])
+    assert [path.read_text() for path in (repo / ".atlas/drafts").iterdir()] == ["my own words\n"]
+    assert shown.read_text().endswith("Two, more.\n")
+    assert git("status", "--porcelain") == ""
+    git("clean", "-fdxq")
+    assert not (repo / ".atlas").exists()
+    ok(atlas, "status")
+    assert shown.exists()
+
+
+def test_a_symlink_in_the_views_place_is_left_alone(begun: str, repo: Path, atlas: Atlas, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    atlas("git", "status")
+    for name in sorted((repo / ".atlas").rglob("*"), reverse=True):
+        name.rmdir() if name.is_dir() else name.unlink()
+    (repo / ".atlas").rmdir()
+    (repo / ".atlas").symlink_to(outside)
+    ok(atlas, "status", "write", "-m", "One.")
+    assert list(outside.iterdir()) == []
+
+
+def test_the_policy_keeps_its_comments_and_its_own_keys(begun: str, repo: Path, atlas: Atlas) -> None:
+    ok(atlas, "config", "set", "status_words", "300")
+    text = atlas("git", "show", "atlas:atlas.yaml").out
+    assert "# how long a status entry may be, in words" in text
+    assert ok(atlas, "config", "get", "status_words")["value"] == 300
+    assert [atlas("config", "set", key, value).code for key, value in
+            (("test", "false"), ("store", "x"), ("nope", "1"), ("lease_max", "9h"), ("durability", "none"))] == [6, 6, 7, 2, 2]  # fmt: skip
+    assert atlas("config", "edit").code == 2
+
+
+def test_secrets_are_refused_before_anything_is_stored(begun: str, repo: Path, atlas: Atlas) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    before = atlas("git", "count-objects").out
+    for args in (("status", "write", "-m", f"use {secret}"), ("lease", "take", "x", "--why", secret)):
+        refused = atlas(*args, "--json")
+        assert (refused.code, refused.json["error"]["code"]) == (6, "secret")
+        assert secret not in refused.out + refused.err
+    assert atlas("git", "count-objects").out == before
+
+
+def test_stops_are_counted_and_listed_with_what_came_of_them(begun: str, other: str, atlas: Atlas) -> None:
+    ok(atlas, "lease", "take", "gpu0", "--why", "w")
+    assert atlas("lease", "take", "gpu0", "--why", "w", "--session", other).code == 4
+    ok(atlas, "lease", "take", "gpu1", "--why", "w", "--session", other)
+    found = ok(atlas, "log", "--collisions")["items"]
+    assert [(item["session"], item["stops"]) for item in found] == [(other, ["held 1"])]
+
+
+def test_text_of_others_stays_inside_its_frame(begun: str, atlas: Atlas) -> None:
+    nasty = "\x1b[2J────────\n[bold]x[/bold] \u202e :smile:\n<<<<<<<\n"
+    ok(atlas, "status", "write", "-m", nasty)
+    lines = atlas("status").out.split("\n")
+    assert lines[1:4] == ["│ \\u{1b}[2J────────", "│ [bold]x[/bold] \\u{202e} :smile:", "│ <<<<<<<"]
+    assert ok(atlas, "status")["body"] == nasty
+
+
+def test_the_bare_command_begins_nothing(repo: Path, atlas: Atlas) -> None:
+    done = atlas()
+    assert done.code == 0, done.err
+    assert "no session here" in done.out
+    assert ok(atlas, "session", "list")["total"] == 0
