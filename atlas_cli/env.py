@@ -143,7 +143,11 @@ class Env:
         return named or (self.local.caller(self.worktree) if self.worktree else None)
 
     def session(self) -> Record:
-        """The live session that this command is part of; Protocol where there is none."""
+        """The live session that this command is part of; Protocol where there is none. An operation that is asked for
+        again is its first session's, live or not: it answers with its first outcome."""
+        first = self.index.operation(self.options.operation) if self.options.operation is not None else None
+        if first and first["session"]:
+            return session.get(self.snapshot, first["session"])
         found = self.session_id()
         if found is None:
             where = "in this worktree" if self.worktree else "in a bare repository: name one with --session"
@@ -290,6 +294,7 @@ class Env:
             self.local.published(carried.values())
             self.local.stops_published(me["id"])
         self.__dict__["snapshot"] = self.store.snapshot()
+        self.options = options._replace(operation=None, expect=None)  # they are about a command's first write
         self.notices += written.notices
         if written.replayed:
             self.notices.append(f"the operation {writer.operation} was done before: nothing was written")

@@ -181,6 +181,8 @@ def _called(rest: list[str], env: Env, talk: Talk) -> Any:
     try:
         with contextlib.redirect_stdout(page) if wants_help else contextlib.nullcontext():
             found = _root().main(args=rest, prog_name="atlas", standalone_mode=False, obj=env)
+        if isinstance(found, int) and found == 130:  # what typer makes of an interrupt
+            raise KeyboardInterrupt
     except UsageError as error:
         path = error.ctx.command_path if getattr(error, "ctx", None) else "atlas"
         raise Usage(error.format_message().rstrip("."), f"see {path} --help") from None

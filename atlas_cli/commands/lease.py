@@ -119,6 +119,8 @@ def run(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, an
     env = env_of(ctx)
     if not env.options.tail:
         raise Usage("there is no command to run", "give it behind --: atlas lease run RES --why … -- CMD …")
+    if env.options.operation is not None:
+        raise Usage("--operation names one write, and lease run makes several", "leave it out")
     wanted, reason = _resources(env, resources), names.say(why, "--why")
     env.guard(reason)
     own = env.here()

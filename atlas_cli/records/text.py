@@ -188,7 +188,7 @@ def _by_hand(text: str, path: str) -> Record:
         where = f"line {mark.line + 1}: " if mark else ""
         what = getattr(error, "problem", None) or str(error).split("\n")[0]
         raise Damaged(f"{path}: {where}{what}") from None
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or not value:
         raise Damaged(f"{path}: not a list of `key: value` lines")
     return value
 

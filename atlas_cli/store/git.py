@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import IO
 
 from ..errors import Damaged, Failed
@@ -99,10 +99,35 @@ class Git:
         return self._object(name)
 
     def _object(self, name: str) -> tuple[str, str, bytes] | None:
+        self._ask([name])
+        return self._answer(name)
+
+    def objects(self, names: Sequence[str], batch: int = 500) -> Iterator[tuple[str, str, bytes] | None]:
+        """Many objects in their order, None for one that is missing or broken; asked for a batch at a time (a batch of
+        questions fits into the pipe)."""
+        for start in range(0, len(names), batch):
+            some = names[start : start + batch]
+            self._ask(some)
+            for at, name in enumerate(some, 1):
+                try:
+                    yield self._answer(name)
+                except Damaged:
+                    yield None
+                if self._objects is None and some[at:]:  # git gave up over this one
+                    self._ask(some[at:])
+
+    def _ask(self, names: Sequence[str]) -> None:
+        ask, _ = self._pipes()
         try:
-            ask, answer = self._pipes()
-            ask.write(name.encode() + b"\n")
+            ask.write("".join(f"{name}\n" for name in names).encode())
             ask.flush()
+        except BrokenPipeError:
+            self.close()
+            raise Damaged(f"the store's object {names[0]} cannot be read", "atlas doctor") from None
+
+    def _answer(self, name: str) -> tuple[str, str, bytes] | None:
+        _, answer = self._pipes()
+        try:
             head = answer.readline().split()
             if len(head) != 3:
                 if not head:
@@ -114,6 +139,7 @@ class Git:
             self.close()
             raise Damaged(f"the store's object {name} cannot be read", "atlas doctor") from None
         if len(body) != size:
+            self.close()
             raise Damaged(f"the store's object {name} cannot be read", "atlas doctor")
         return head[0].decode(), head[1].decode(), body
 

@@ -193,29 +193,32 @@ class Index:
             rows.append(self._commit_row(at, commit.oid, commit.message, commit.changes))
             last.update({path: (new, at) for path, _, new in commit.changes})
         self.db.executemany("INSERT OR REPLACE INTO commits VALUES(?,?,?,?,?,?,?)", rows)
+        there = self.db.execute("SELECT 1 FROM records LIMIT 1").fetchone() is not None
+        wanted = [blob for path, (blob, _) in last.items() if blob and is_record(path)]
+        bodies = self.git.objects(wanted)
         for path, (blob, at) in last.items():
-            self._record(path, blob, at, None)
+            body = next(bodies) if blob and is_record(path) else None
+            self._record(path, blob, at, body[2] if body else None, there)
 
     @staticmethod
     def _commit_row(seq: int, oid: str, message: Message, changes: Iterable[FileChange]) -> tuple[Any, ...]:
         paths = "\n".join(path.encode(errors="replace").decode() for path, _, _ in changes)
         return (seq, oid, message.operation, message.session, message.at, message.subject, paths)
 
-    def _record(self, path: str, blob: str | None, seq: int, data: bytes | None) -> None:
-        """Takes one file as it now is; `data` where it is at hand."""
+    def _record(self, path: str, blob: str | None, seq: int, data: bytes | None, there: bool = True) -> None:
+        """Takes one file as it now is, of which `data` are the bytes (None: they are missing or broken); `there`: one
+        of that path may be in the cache."""
         shown = path.encode(errors="replace").decode()
-        self.db.execute("DELETE FROM records WHERE path=?", (shown,))
-        self.db.execute("DELETE FROM links WHERE path=?", (shown,))
+        if there:
+            self.db.execute("DELETE FROM records WHERE path=?", (shown,))
+            self.db.execute("DELETE FROM links WHERE path=?", (shown,))
         kind = kind_of(path)
         if blob is None or kind is None or not is_record(path):
             return
         row: list[Any] = [shown, kind.FOLDER, None, blob, None, seq, None, None]
         try:
             if data is None:
-                found = self.git.object(blob)
-                if found is None:
-                    raise Damaged(f"{path}: its object {blob} is missing or broken")
-                data = found[2]
+                raise Damaged(f"{path}: its object {blob} is missing or broken")
             record = kind.parse(shown, data)
             row[2], row[4] = kind.ref(shown, record), kind.until(record)
             row[6] = json.dumps({key: value for key, value in record.items() if key != "body"})

@@ -251,6 +251,8 @@ def housekeeping(store: Store) -> None:
 def expectation(text: str) -> Callable[[Tree, str], None]:
     """The condition of `--expect`: a commit (its first digits), or the number or row version that a REF is at."""
     if ":" not in text:
+        if len(text) < 7 or text.strip("0123456789abcdef"):  # an empty variable of a script must not pass for a head
+            raise Usage(f"--expect {text[:80]!r} is no commit", "write it like 3f9c01ab77de or status:main@12")
         return partial(_at_head, text)
     base, _, digits = text.rpartition("@")
     if not digits.isdecimal() or not base:
