@@ -135,7 +135,8 @@ class Env:
 
     @cached_property
     def worktree(self) -> str:
-        return "" if self.place.top is None else str(self.place.top)
+        """Its folder, as text that can be stored whatever bytes a path may hold; empty where there is none."""
+        return "" if self.place.top is None else os.fsencode(self.place.top).decode(errors="backslashreplace")
 
     def session_id(self) -> str | None:
         """The session named by `--session` or ATLAS_SESSION, else the one begun last in this worktree."""

@@ -103,6 +103,9 @@ def split(argv: list[str]) -> tuple[Options, list[str]]:
 
 def run() -> None:
     """The entry point of `atlas` and `git atlas`."""
+    if sys.getfilesystemencoding() == "ascii" and "utf8" not in sys._xoptions:
+        # The plain C locale, with Python's own remedy for it switched off: no name outside ASCII would be what it is.
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
     code = main(sys.argv[1:])
     if console.flush(lambda text: _complain(text)):
         code = code or 1

@@ -133,7 +133,7 @@ def run(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, an
             _give_back(env, me, held)
     finally:
         if own is None:
-            env.write(session.end, me)
+            _over(env, me)
     data = {"resources": held, "exit": code, "lost": lost.message if lost else None}
     if lost:
         raise Held(f"the lease was lost while the command ran: {lost.message}", "the command was told to stop",
@@ -174,6 +174,14 @@ def _under_lease(env: Env, me: Record, held: list[str], seconds: int) -> tuple[i
 
 def _code(code: int) -> int:
     return 128 - code if code < 0 else code
+
+
+def _over(env: Env, me: Record) -> None:
+    """Ends the run's own session; one that was ended meanwhile, or is past its day, changes nothing of the outcome."""
+    try:
+        env.write(session.end, me)
+    except Protocol as stop:
+        env.notices.append(stop.message)
 
 
 def _give_back(env: Env, me: Record, held: list[str]) -> None:

@@ -182,6 +182,9 @@ def _jump(tree: Tree, name: str, seen: int, last: int, wish: Wish) -> VersionJum
 def _guard(tree: Tree, name: str, last: int, wish: Wish, now: int) -> tuple[str, ...]:
     """One name per topic; and what is put every five minutes is no document."""
     old = get(tree, name, last)
+    if b"\n<<<<<<< yours\n" in b"\n" + wish.data and b"\n>>>>>>> artifact:%s@" % name.encode() in wish.data:
+        raise Refused("the text still holds the conflict markers of its draft (<<<<<<< … >>>>>>>)",
+                      "settle them, then put it again")  # fmt: skip
     if not wish.same_topic:
         before = body(tree, old)
         both_text = is_text(before) and is_text(wish.data)
@@ -191,7 +194,8 @@ def _guard(tree: Tree, name: str, last: int, wish: Wish, now: int) -> tuple[str,
                 "put it under a name of its own; --same-topic if it is the same topic",
                 code="other_topic",
             )
-    if last >= BUSY and now - times.moment(get(tree, name, last - BUSY + 1)["at"]) < 3600:
+    early = tree.read(place(name, last - BUSY + 1)) if last >= BUSY else None  # (None also where a hand left a gap)
+    if early is not None and now - times.moment(parse(place(name, last - BUSY + 1), early)["at"]) < 3600:
         return (
             f"{name} was put {BUSY} times within the hour: machine state does not belong in a document channel "
             "(every five minutes makes 288 versions a day, and buries what people wrote)",

@@ -95,7 +95,7 @@ def add(
 
 def judge_dated(found: Case, folder: str) -> Iterator[Violation]:
     """The rules of every document that is named by its day and its operation."""
-    if not re.match(rf"{folder}/\d{{4}}/\d\d-\d\d-[a-z0-9-]+-[0-9a-f]{{6}}\.md\Z", found.path):
+    if not re.match(rf"{folder}/[0-9]{{4}}/[0-9]{{2}}-[0-9]{{2}}-[a-z0-9-]+-[0-9a-f]{{6}}\.md\Z", found.path):
         yield Violation("misplaced", found.path, f"a name here is {folder}/<YYYY>/<MM-DD>-<words>-<six hex digits>.md")
 
 

@@ -12,7 +12,7 @@ _KINDS: tuple[tuple[str, bytes, bytes], ...] = (
     ("an OpenAI API key", b"sk-", rb"\bsk-(?:proj-|svcacct-)?[A-Za-z0-9_-]{32,}"),
     ("an AWS access key", b"AKIA", rb"\bAKIA[0-9A-Z]{16}\b"),
     ("a temporary AWS access key", b"ASIA", rb"\bASIA[0-9A-Z]{16}\b"),
-    ("an AWS secret key", b"aws_secret", rb"(?i)aws_secret_access_key\W{1,5}[A-Za-z0-9/+]{40}\b"),
+    ("an AWS secret key", b"aws_secret", rb"(?i)aws_secret_access_key\W{1,5}[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+])"),
     ("a GitHub token", b"gh", rb"\bgh[pousr]_[A-Za-z0-9]{36,}\b"),
     ("a GitHub token", b"github_pat_", rb"\bgithub_pat_[A-Za-z0-9_]{40,}\b"),
     ("a GitLab token", b"glpat-", rb"\bglpat-[A-Za-z0-9_-]{20,}"),

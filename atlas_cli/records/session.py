@@ -16,7 +16,7 @@ FOLDER = "sessions"
 SUFFIX = ".yaml"
 NUMBERED = False
 LIFE = 24 * 3600  # seconds after `begin` at the latest
-_ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,40}-(\d{6})-[a-z0-9]{6}\Z")
+_ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,40}-([0-9]{6})-[a-z0-9]{6}\Z")
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 
 

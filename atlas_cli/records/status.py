@@ -214,9 +214,10 @@ def with_section(body: str, heading: str | None, content: str) -> str:
     if not own.startswith("## "):
         own = f"## {heading}\n\n{own}"
     pieces = [piece for piece in sections(body) if piece[0] is not None or piece[1].strip()]
-    done = [(own if name == heading else part.strip("\n")) for name, part in pieces]
-    if heading not in [name for name, _ in pieces]:
-        done.append(own)
+    names_ = [name for name, _ in pieces]
+    at = names_.index(heading) if heading in names_ else len(pieces)  # where a heading stands twice, the first
+    done = [part.strip("\n") for _, part in pieces]
+    done[at : at + 1] = [own]
     return "\n\n".join(done) + "\n"
 
 

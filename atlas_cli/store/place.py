@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Failed, NotFound
 from .git import Git, last_line
+
+# The answers of one `git rev-parse`, a line each; what stands between makes it clear which is which where a path
+# holds a line feed.
+_ANSWER = re.compile(
+    r"(?P<common>.*)\n(?P<form>sha1|sha256)\n(?P<prefix>.*)\n(?:true|false)\n(?:(?P<top>.*)\n)?\Z", re.DOTALL
+)
 
 
 class Place(NamedTuple):
@@ -42,17 +49,17 @@ def find(directory: str) -> Place:
     if not Path(directory).is_dir():
         raise NotFound(f"there is no folder {directory}", code="no_store")
     code, out, err = git.ask(
-        "rev-parse", "--path-format=absolute", "--git-common-dir", "--show-object-format", "--is-bare-repository",
-        "--show-prefix", "--show-toplevel",
+        "rev-parse", "--path-format=absolute", "--git-common-dir", "--show-object-format", "--show-prefix",
+        "--is-bare-repository", "--show-toplevel",
     )  # fmt: skip
-    lines = os.fsdecode(out).split("\n")
-    if len(lines) < 4:
+    found = _ANSWER.match(os.fsdecode(out))
+    if found is None:
         if "dubious" in err:
             raise Failed(f"git will not touch this repository: {last_line(err)}", err.split("\n")[-1].strip())
         if "not a git repository" in err:
             raise NotFound("this is not in a git repository", "go into one, or git init; then atlas init",
                            code="no_store")  # fmt: skip
         raise Failed(f"git rev-parse failed: {last_line(err)}")
-    width = 64 if lines[1] == "sha256" else 40
-    top = Path(lines[4]) if not code and len(lines) > 5 and lines[4] else None
-    return Place(Path(lines[0]), top, lines[3].rstrip("/"), width)
+    width = 64 if found["form"] == "sha256" else 40
+    top = Path(found["top"]) if not code and found["top"] else None
+    return Place(Path(found["common"]), top, found["prefix"].rstrip("/"), width)

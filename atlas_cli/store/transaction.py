@@ -72,6 +72,7 @@ class _Attempts:
         self.deadline = time.monotonic() + DEADLINE
         self.first_look: dict[tuple[str, int, int], float] = {}
         self.refused = 0
+        self.left = ""
 
     def run(self) -> Written:
         while True:
@@ -198,12 +199,15 @@ class _Attempts:
         if now == old:
             self._busy(why)
         if time.monotonic() > self.deadline:
-            raise Locked(f"the store's branch was busy for {DEADLINE:.0f} s", "try again", retry="now")
+            if self.left and self.fd is None:
+                raise Locked(f"{self.left}, and another writer is stopped inside the writer lock",
+                             "continue or end the stopped atlas process, then try again")  # fmt: skip
+            raise Locked(self.left or f"the store's branch was busy for {DEADLINE:.0f} s", "try again", retry="now")
         return False
 
     def _busy(self, why: str) -> None:
         """The ref did not move: it is locked. A lock file that a dead git left is put aside once it is old."""
-        self.refused += 1
+        self.refused, self.left = self.refused + 1, ""
         for name in ("refs/heads/atlas.lock", "HEAD.lock"):
             file = self.store.home / "store.git" / name
             try:
@@ -219,9 +223,8 @@ class _Attempts:
                     file.rename(self.store.home / "stale.lock")
                 except FileNotFoundError:
                     continue  # its holder lives
-            elif time.monotonic() > self.deadline:
-                raise Locked(f"{file} was left {age:.0f} s ago and another writer is stopped inside the writer lock",
-                             "continue or end the stopped atlas process, then try again")  # fmt: skip
+            else:
+                self.left = f"{file} was left {age:.0f} s ago"
         if self.refused >= REFUSALS:
             raise Failed(f"git cannot move the store's branch: {last_line(why)}", "atlas doctor", retry="later")
         time.sleep(random.uniform(0.02, 0.2))
@@ -255,7 +258,7 @@ def expectation(text: str) -> Callable[[Tree, str], None]:
             raise Usage(f"--expect {text[:80]!r} is no commit", "write it like 3f9c01ab77de or status:main@12")
         return partial(_at_head, text)
     base, _, digits = text.rpartition("@")
-    if not digits.isdecimal() or not base:
+    if not digits.isdecimal() or len(digits) > 9 or not base:
         raise Usage(f"--expect {text[:80]!r} names no number", "write it like --expect status:main@12")
     return partial(_at_number, records.ref(base), int(digits))
 

@@ -25,7 +25,7 @@ class View:
 
     def __init__(self, root: Path, local: Local, exclude: Path) -> None:
         self.root, self.local, self.exclude = root, local, exclude
-        self.key = str(root)
+        self.key = os.fsencode(root).decode(errors="backslashreplace")
         self.known = local.viewed(self.key)
         self.aside: list[Path] = []  # hand edits that were put into drafts
 
