@@ -125,11 +125,12 @@ def _plain_table(table: Table) -> None:
 
 
 def _rich_table(table: Table) -> None:
+    from rich import box
     from rich.console import Console
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    shown = RichTable(*table.columns, header_style="bold", pad_edge=False)
+    shown = RichTable(*table.columns, header_style="bold", box=box.SIMPLE_HEAD, show_edge=False)
     for row in table.rows:
         shown.add_row(*(Text(visible(cell), overflow="fold") for cell in row))
     Console(highlight=False, markup=False, emoji=False).print(shown)
@@ -152,24 +153,14 @@ def _write(out: TextIO, text: str) -> None:
     out.write(text.encode(encoding, errors="backslashreplace").decode(encoding))
 
 
-def flush(complain: Callable[[str], None]) -> int:
-    """Empties the buffers. 0, also where the reader has gone (`| head`); 1 where the disk is full."""
-    for out in (sys.stdout, sys.stderr):
-        try:
-            out.flush()
-        except BrokenPipeError:
-            _abandon(out)
-        except (OSError, ValueError) as error:
-            _abandon(out)
-            if out is sys.stdout:
-                complain(f"the answer could not be printed: {error}")
-                return 1
-    return 0
-
-
-def _abandon(out: TextIO) -> None:
-    """Points a stream whose reader is gone at nothing, so that the interpreter's own last flush stays quiet."""
+def hushed(speak: Callable[[], object]) -> None:
+    """Says or flushes something to a stream that may be gone or full."""
     try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+        speak()
     except (OSError, ValueError):
         return
+
+
+def abandon(out: TextIO) -> None:
+    """Points a stream whose reader is gone at nothing, so that the interpreter's own last flush stays quiet."""
+    hushed(lambda: os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno()))

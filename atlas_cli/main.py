@@ -106,19 +106,11 @@ def run() -> None:
     if sys.getfilesystemencoding() == "ascii" and "utf8" not in sys._xoptions:
         # The plain C locale, with Python's own remedy for it switched off: no name outside ASCII would be what it is.
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - closed by the caller
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     code = main(sys.argv[1:])
-    if console.flush(lambda text: _complain(text)):
-        code = code or 1
-    sys.stdout.flush()
+    console.hushed(sys.stderr.flush)
     os._exit(code)
-
-
-def _complain(text: str) -> None:
-    try:
-        sys.stderr.write(f"atlas: {text}\n")
-        sys.stderr.flush()
-    except (OSError, ValueError):
-        return
 
 
 def main(argv: list[str]) -> int:
@@ -138,8 +130,7 @@ def main(argv: list[str]) -> int:
             outcome = _called(rest, env, talk)
         if isinstance(outcome, Outcome):
             env.afterwards()
-            console.answer(outcome, _told(talk, env), env.notices)
-            return outcome.exit
+            return _printed(outcome, _told(talk, env), env)
         return 0
     except AtlasError as error:
         return _refused(error, talk, env)
@@ -162,6 +153,22 @@ def main(argv: list[str]) -> int:
     finally:
         if env is not None:
             env.close()
+
+
+def _printed(outcome: Outcome, talk: Talk, env: Env) -> int:
+    """Prints the answer; the exit code. A reader that has gone (`| head`) changes nothing; an answer that could not be
+    printed is a failure, but what was written by then is written."""
+    try:
+        console.answer(outcome, talk, env.notices)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        console.abandon(sys.stdout)
+    except OSError as error:
+        console.abandon(sys.stdout)
+        note = f"atlas: the answer could not be printed: {error.strerror}{'; what was asked for is done' * env.wrote}\n"
+        console.hushed(lambda: sys.stderr.write(note))
+        return outcome.exit if env.wrote else 1
+    return outcome.exit
 
 
 def _internal(error: Exception) -> Failed:

@@ -31,10 +31,12 @@ class Place(NamedTuple):
     def home(self) -> Path:
         """Atlas's folder: in the git directory, or, where that cannot be written, in the user's state folder."""
         inside = self.common / "atlas"
-        if (inside / "store.git").exists() or os.access(self.common, os.W_OK):
+        if (inside / "store.git").exists():
             return inside
         state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state")
-        return state / "atlas" / hashlib.sha256(os.fsencode(self.common)).hexdigest()[:16]
+        outside = state / "atlas" / hashlib.sha256(os.fsencode(self.common)).hexdigest()[:16]
+        # A store that was made there stays the store when the git directory can be written again.
+        return inside if os.access(self.common, os.W_OK) and not (outside / "store.git").exists() else outside
 
     @property
     def view(self) -> Path | None:

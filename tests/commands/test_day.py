@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from ..conftest import Atlas, Git
+from ..conftest import Atlas, Git, command
 
 LONG = "\n".join(f"- line {number} says one thing that is still true" for number in range(12)) + "\n"
 
@@ -238,3 +240,24 @@ def test_the_bare_command_begins_nothing(repo: Path, atlas: Atlas) -> None:
     assert done.code == 0, done.err
     assert "no session here" in done.out
     assert ok(atlas, "session", "list")["total"] == 0
+
+
+def test_an_answer_that_cannot_be_printed_does_not_lie_about_the_write(
+    begun: str, repo: Path, env: dict[str, str], atlas: Atlas
+) -> None:
+    def ended(*args: str) -> tuple[int, bytes]:
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run(command(*args), cwd=repo, env=env, stdout=full, stderr=subprocess.PIPE, check=False)
+        return done.returncode, done.stderr
+
+    code, err = ended("artifact", "put", "notes", "src/x.py")
+    assert (code, b"is done" in err) == (0, True)
+    assert ended("artifact", "list", "--json")[0] == 1
+    assert ok(atlas, "artifact", "list")["total"] == 1
+
+
+def test_a_reader_that_leaves_early_or_never_came_is_no_error(begun: str, repo: Path, env: dict[str, str]) -> None:
+    for tail in ("| true", ">&- 2>&-"):
+        script = f"set -o pipefail; {shlex.join(command('log', '-n', '1000'))} {tail}"
+        done = subprocess.run(["bash", "-c", script], cwd=repo, env=env, capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
