@@ -16,7 +16,7 @@ from .errors import AtlasError, Failed, NotFound, NotPublished, Protocol, Refuse
 from .records import names, policy, secrets, session, status, times
 from .records.case import Change, Writer
 from .records.text import Record
-from .records.tree import Tree
+from .records.tree import Overlay, Tree
 from .store import fault, place, store, transaction, view
 from .store.index import Index
 from .store.local import Local
@@ -93,7 +93,15 @@ class Env:
 
     @cached_property
     def policy(self) -> dict[str, Any]:
-        return dict(policy.of(self.snapshot))
+        """The policy in force; the last good one, with a notice, where a hand has spoilt or removed it."""
+        try:
+            found = policy.of(self.snapshot)
+        except Failed:
+            found = {}
+        if "store" not in found and not store.is_bare_root(self.snapshot):
+            data, _ = self.good(policy.FOLDER)
+            found = policy.of(Overlay(self.snapshot, {policy.FOLDER: data}))
+        return dict(found)
 
     def now(self) -> int:
         """Seconds since 1970. In test stores `ATLAS_CLOCK_OFFSET` moves it."""
@@ -146,7 +154,8 @@ class Env:
     def session(self) -> Record:
         """The live session that this command is part of; Protocol where there is none. An operation that is asked for
         again is its first session's, live or not: it answers with its first outcome."""
-        first = self.index.operation(self.options.operation) if self.options.operation is not None else None
+        wanted = self.options.operation
+        first = None if wanted is None else self.index.operation(names.name(wanted, "operation id"))
         if first and first["session"]:
             return session.get(self.snapshot, first["session"])
         found = self.session_id()
@@ -201,8 +210,8 @@ class Env:
 
     def good(self, path: str) -> tuple[bytes, bool]:
         """The newest bytes at a path that parse, and whether these are the current ones; Damaged if none ever did."""
-        data = self.snapshot.read(path) or b""
         try:
+            data = self.snapshot.read(path) or b""
             records.describe(path, data)
         except Failed as error:
             for row in self.index.commits(1000, path=path)[0]:
@@ -215,6 +224,13 @@ class Env:
                     continue
             raise
         return data, True
+
+    def damaged(self, folder: str = "") -> list[tuple[str, str]]:
+        """(path, what is wrong) of a folder's records that cannot be read; each becomes a notice, so that no list
+        leaves one out in silence."""
+        found = [(path, text) for path, text in self.index.damaged() if path.startswith(folder)]
+        self.notices += [f"{text}: atlas doctor --fix restores its last good state" for _, text in found]
+        return found
 
     def read(self, kind: str, id: str, number: int, path: str, claimed: bool = False) -> None:
         """A receipt for what the session was just shown (or says that it has read)."""

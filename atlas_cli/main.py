@@ -109,7 +109,8 @@ def run() -> None:
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - closed by the caller
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     code = main(sys.argv[1:])
-    console.hushed(sys.stderr.flush)
+    for out in (sys.stdout, sys.stderr):  # a refusal's envelope and a help page are still in there
+        console.hushed(out.flush)
     os._exit(code)
 
 

@@ -131,7 +131,8 @@ def single() -> typer.Typer:
 
 def verb(app: typer.Typer, name: str, example: str, *exits: int, **settings: Any) -> Callable[[Any], Any]:
     """A command of an app, whose help ends with an example and the exit codes that it can give."""
-    codes = "\n".join(f"  {code:>3}  {EXITS[code][0]}" for code in (0, 1, 2, *exits))
+    writes = (8, 10) if 3 in exits else ()
+    codes = "\n".join(f"  {code:>3}  {EXITS[code][0]}" for code in sorted({0, 1, 2, *exits, *writes}))
     epilog = f"\b\nExample:\n  {example.replace(chr(10), chr(10) + '  ')}\n\n\b\nExit codes:\n{codes}"
     return app.command(name, cls=Command, epilog=epilog, **settings)
 

@@ -73,7 +73,7 @@ def show(
 def shown(env: Env, record: Record, withdrawn: bool) -> tuple[list[Block], dict[str, Any]]:
     """A version in its frame, and as data; a retracted body is withheld."""
     ref = artifact.ref("", record)
-    body = artifact.body(env.snapshot, record)
+    _, body = _version(env, record["name"], record["number"])
     last = artifact.newest(env.snapshot, record["name"])
     held = env.ask.retracted(ref) and not withdrawn
     head = f"{ref} by {record['session']}, {times.ago(times.moment(record['at']), env.now())}"
@@ -112,7 +112,7 @@ def get(
         why = "; ".join(env.ask.warnings({"ref": exact}))
         raise Refused(f"{exact} was {why}", "ask for another version; --withdrawn gives it all the same",
                       code="retracted")  # fmt: skip
-    data = artifact.body(env.snapshot, record)
+    _, data = _version(env, record["name"], record["number"])
     env.read("artifact", record["name"], record["number"], artifact.place(record["name"], record["number"]))
     env.notices += env.ask.warnings({"ref": exact, **record})
     full: dict[str, Any] = {"ref": exact, "id": exact.partition(":")[2], "version": record["number"], **record}
@@ -125,8 +125,24 @@ def get(
 
 
 def _wanted(env: Env, ref: names.Ref) -> Record:
-    path = artifact.find(env.snapshot, ref.id, ref.number)
-    return artifact.parse(path, env.snapshot.read(path) or b"")
+    return _version(env, ref.id, ref.number)[0]
+
+
+def _version(env: Env, name: str, number: int | None) -> tuple[Record, bytes]:
+    """A version and its bytes; as they were put, with a notice, where a hand has spoilt or removed them since."""
+    number = number or artifact.newest(env.snapshot, name)
+    try:
+        record = artifact.get(env.snapshot, name, number)
+        return record, artifact.body(env.snapshot, record)
+    except (Damaged, NotFound) as error:
+        put = env.index.commits(1000, path=artifact.place(name, number))[0][-1:]
+        if not put:
+            raise
+        then = env.store.snapshot(put[0]["oid"])
+        record = artifact.get(then, name, number)
+        data = artifact.body(then, record)
+        env.notices.append(f"{error.message}; shown is its last good state: atlas doctor --fix")
+        return record, data
 
 
 def _save(path: Path, data: bytes) -> None:
@@ -148,7 +164,7 @@ def _inline(data: bytes) -> dict[str, str]:
     return {"body": data.decode()} if artifact.is_text(data) else {"body_base64": base64.b64encode(data).decode()}
 
 
-@verb(app, "list", "atlas artifact list --new")
+@verb(app, "list", "atlas artifact list --new", 7)
 def list_(
     ctx: typer.Context,
     new: Annotated[bool, typer.Option("--new", help="Every version that you have not read.")] = False,

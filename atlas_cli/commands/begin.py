@@ -36,7 +36,7 @@ def register(
     return env.records(written)[0]
 
 
-@verb(app, "begin", 'atlas begin --goal "make the parser faster" --on src/parser.py', 3, 6, 7)
+@verb(app, "begin", 'atlas begin --goal "make the parser faster" --on src/parser.py', 3, 5, 6, 7)
 def begin(
     ctx: typer.Context,
     goal: Annotated[str, typer.Option("--goal", help="What you will do, in a few words.", metavar="TEXT")] = "",
@@ -107,6 +107,7 @@ def digest(env: Env, me: Record | None, words: int) -> tuple[dict[str, Any], lis
         blocks += part(env, me, data)
     if me is not None and me.get("paths"):
         blocks += _paths(env, me["paths"], data)
+    env.damaged()
     return data, _budget(blocks, words)
 
 
@@ -172,7 +173,7 @@ def _news(env: Env, me: Record | None, data: dict[str, Any]) -> list[Block]:
 
 def _leases(env: Env, me: Record | None, data: dict[str, Any]) -> list[Block]:
     now = env.now()
-    live = [record for _, record in env.index.live(lease.FOLDER, now)]
+    live = [record for _, record in env.index.live(lease.FOLDER, now) if lease.holds(record, now)]
     data["leases"] = [{**record, "seconds_left": (lease.until(record) or 0) - now} for record in live]
     rows = [(r["resource"], r["holder"], times.span((lease.until(r) or 0) - now), r["why"]) for r in live]
     return _cut(rows, ("RESOURCE", "HOLDER", "LEFT", "WHY"), "live leases", "atlas lease list")

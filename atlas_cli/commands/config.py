@@ -37,7 +37,7 @@ def get(ctx: typer.Context, key: Annotated[str, typer.Argument(metavar="KEY")]) 
     return Outcome({"key": key, "value": value}, (value if isinstance(value, str) else json.dumps(value),))
 
 
-@verb(app, "set", "atlas config set status_words 300", 5, 6, 7)
+@verb(app, "set", "atlas config set status_words 300", 3, 5, 6, 7)
 def set_(
     ctx: typer.Context, key: Annotated[str, typer.Argument(metavar="KEY")],
     value: Annotated[str, typer.Argument(metavar="VALUE", help="JSON, or a bare word.")],
@@ -53,7 +53,7 @@ def set_(
     return Outcome(one(env.records(written)), (f"{key} is now {json.dumps(parsed)}",), (), published=False)
 
 
-@verb(app, "edit", "atlas config edit", 5, 6, 7)
+@verb(app, "edit", "atlas config edit", 3, 5, 6, 7)
 def edit(ctx: typer.Context) -> Outcome:
     """Edit the policy in your editor (on a terminal only)."""
     env = env_of(ctx)

@@ -51,12 +51,13 @@ def add(
     return Outcome(record, (f"{record['ref']} logged ({record['stance']})",), (), published=False)
 
 
-@verb(app, "list", "atlas decision list -n 5")
+@verb(app, "list", "atlas decision list -n 5", 7)
 def list_(ctx: typer.Context, count: Annotated[int, typer.Option("-n", min=1)] = 20) -> Outcome:
     """The decisions, newest first."""
     env = env_of(ctx)
     items = [{"ref": decision.ref(path, record), **record} for path, record in env.index.newest(decision.FOLDER, count)]
     total = env.index.count(decision.FOLDER)
+    env.damaged(decision.FOLDER + "/")
     rows = tuple((item["id"], item["stance"], item["chosen"], item["title"]) for item in items)
     table = Table(("DECISION", "STANCE", "CHOSEN", "TITLE"), rows, "nothing was decided here")
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()

@@ -12,7 +12,7 @@ from . import env_of, single, verb
 app = single()
 
 
-_AS_GIVEN = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []}
+_AS_GIVEN = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 
 @verb(app, "git", "atlas git log --oneline -5", 7, context_settings=_AS_GIVEN)

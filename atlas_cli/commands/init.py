@@ -20,7 +20,7 @@ def template(name: str) -> bytes:
     return (Path(__file__).parents[2] / "templates" / name).read_bytes()
 
 
-@verb(app, "init", "atlas init", 7)
+@verb(app, "init", "atlas init", 6, 7)
 def init(
     ctx: typer.Context,
     remote: Annotated[str | None, typer.Option("--remote", metavar="R", help="The git remote to share with.")] = None,

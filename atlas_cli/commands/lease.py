@@ -34,7 +34,7 @@ def _answer(env: Env, items: list[dict[str, Any]], done: str) -> Outcome:
     return Outcome(data, tuple(lines), lease.limits(env.policy), published=False)
 
 
-@verb(app, "take", 'atlas lease take gpu0 --why "training run 12" --for 90m', 3, 4, 5, 6)
+@verb(app, "take", 'atlas lease take gpu0 --why "training run 12" --for 90m', 3, 4, 5, 6, 7)
 def take(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, any_of: Any_ = False) -> Outcome:
     """Take a lease: all of the resources or none (--any: the first free one). Taking what one holds renews it.
 
@@ -46,7 +46,7 @@ def take(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, a
     return _answer(env, env.records(written), "you hold")
 
 
-@verb(app, "renew", "atlas lease renew gpu0 --for 1h", 3, 4, 5, 6)
+@verb(app, "renew", "atlas lease renew gpu0 --for 1h", 3, 4, 5, 6, 7)
 def renew(ctx: typer.Context, resources: Resources, for_: For = None) -> Outcome:
     """Hold it for another stretch of time, from now on."""
     env = env_of(ctx)
@@ -55,7 +55,7 @@ def renew(ctx: typer.Context, resources: Resources, for_: For = None) -> Outcome
     return _answer(env, env.records(written), "you hold")
 
 
-@verb(app, "release", "atlas lease release gpu0", 3, 4, 5, 6)
+@verb(app, "release", "atlas lease release gpu0", 3, 4, 5, 6, 7)
 def release(ctx: typer.Context, resources: Resources) -> Outcome:
     """Give it back."""
     env = env_of(ctx)
@@ -88,7 +88,7 @@ def show(ctx: typer.Context, resource: Annotated[str, typer.Argument(metavar="RE
     return Outcome(item, (*shown, f"why: {item['why']}", f"token: {item['token']}"), lease.limits(env.policy))
 
 
-@verb(app, "list", "atlas lease list")
+@verb(app, "list", "atlas lease list", 7)
 def list_(
     ctx: typer.Context, all_: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False
 ) -> Outcome:
@@ -96,13 +96,11 @@ def list_(
     env = env_of(ctx)
     now, index = env.now(), env.index
     found = [row["data"] for row in index.rows(lease.FOLDER) if row["data"]] if all_ else [
-        record for _, record in index.live(lease.FOLDER, now)
+        record for _, record in index.live(lease.FOLDER, now) if lease.holds(record, now)
     ]  # fmt: skip
     items = [_row(record, now) for record in found]
-    for path, damage in index.damaged():
-        if path.startswith(lease.FOLDER + "/"):
-            items.append({"ref": None, "path": path, "state": "damaged", "damage": damage})
-            env.notices.append(f"{damage}: atlas doctor --fix restores its last good state")
+    for path, damage in env.damaged(lease.FOLDER + "/"):
+        items.append({"ref": None, "path": path, "state": "damaged", "damage": damage})
     rows = [
         (r["resource"], r["state"], r["holder"], times.span(r["seconds_left"]) if r["seconds_left"] else "-", r["why"])
         for r in items if r["ref"]
@@ -111,7 +109,7 @@ def list_(
     return Outcome(listing(items), (table,), (lease.BLIND, *lease.limits(env.policy)))
 
 
-@verb(app, "run", 'atlas lease run gpu0 --why "nightly" -- make train', 3, 4, 5, 6)
+@verb(app, "run", 'atlas lease run gpu0 --why "nightly" -- make train', 3, 4, 5, 6, 7)
 def run(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, any_of: Any_ = False) -> Outcome:
     """Run a command (behind `--`) under a lease, renewed at half-time while it runs; returns the command's code.
 

@@ -34,13 +34,14 @@ def table(env: Env, items: list[dict[str, Any]]) -> Table:
     return Table(("SESSION", "STATE", "LAST WRITE", "GOAL"), shown, "no live session")
 
 
-@verb(app, "list", "atlas session list --all")
+@verb(app, "list", "atlas session list --all", 7)
 def list_(
     ctx: typer.Context, all_: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False
 ) -> Outcome:
     """The live sessions and their goals."""
     env = env_of(ctx)
     items = rows(env, all_)
+    env.damaged(session.FOLDER + "/")
     return Outcome(listing(items), (table(env, items),), (session.BLIND,))
 
 

@@ -12,7 +12,7 @@ from . import env_of, single, verb
 app = single()
 
 
-@verb(app, "verify", "atlas verify --full", 9)
+@verb(app, "verify", "atlas verify --full", 7, 9)
 def verify(
     ctx: typer.Context, full: Annotated[bool, typer.Option("--full", help="From the beginning.")] = False
 ) -> Outcome:

@@ -15,6 +15,7 @@ FOLDER = "leases"
 SUFFIX = ".yaml"
 NUMBERED = False
 SHORTEST = 300  # seconds
+LONGEST = 4 * 3600  # seconds, whatever a policy or a row says
 SKEW = 60  # seconds by which two machines' clocks may differ: a holder stops so much early, another starts so much late
 
 
@@ -47,7 +48,7 @@ def until(record: Record) -> int | None:
     """The moment it is over: given back, or expired, at the latest 4 h after it was written, whatever it says."""
     if "released" in record:
         return times.moment(record["released"])
-    return min(times.moment(record["expires"]), times.moment(record["at"]) + 4 * 3600)
+    return min(times.moment(record["expires"]), times.moment(record["at"]) + LONGEST)
 
 
 def links(record: Record) -> Iterable[tuple[str, str]]:
@@ -56,7 +57,18 @@ def links(record: Record) -> Iterable[tuple[str, str]]:
 
 def holds(record: Record | None, now: int) -> bool:
     """Whether somebody holds it at that moment."""
-    return record is not None and "released" not in record and (until(record) or 0) > now
+    return (
+        record is not None
+        and "released" not in record
+        and (until(record) or 0) > now
+        and not _from_nowhere(record, now)
+    )
+
+
+def _from_nowhere(record: Record, now: int) -> bool:
+    """Whether a row is dated further ahead than any lease runs: no clock of good faith says so, and it would hold for
+    ever."""
+    return times.moment(record["at"]) > now + LONGEST
 
 
 def left(record: Record, now: int) -> int:
@@ -144,7 +156,8 @@ def _taken(tree: Tree, writer: Writer, resource: str, why: str, seconds: int, ru
 def _bars(record: Record, writer: Writer) -> bool:
     """Whether a row keeps this writer out: another machine waits as much longer as clocks may differ."""
     wait = 0 if record.get("machine") == writer.machine or "released" in record else SKEW
-    return "released" not in record and (until(record) or 0) + wait > writer.at
+    over = (until(record) or 0) + wait <= writer.at
+    return "released" not in record and not over and not _from_nowhere(record, writer.at)
 
 
 def _held(record: Record, resource: str, now: int) -> Held:

@@ -53,6 +53,17 @@ def of(tree: Tree) -> Mapping[str, Any]:
     return _in_force(tree.read(FOLDER))
 
 
+def usable(tree: Tree) -> Mapping[str, Any]:
+    """The policy in force; the defaults where a hand has spoilt it, since its repair is a write as well. Damaged for
+    one of a newer format."""
+    try:
+        return of(tree)
+    except Damaged as error:
+        if error.code == "newer_format":
+            raise
+        return _in_force(None)
+
+
 @lru_cache(maxsize=16)
 def _in_force(data: bytes | None) -> Mapping[str, Any]:
     defaults = {key: value for key, (value, _) in KEYS.items()}
@@ -69,16 +80,16 @@ def valid(key: str, value: object) -> None:
     default = KEYS[key][0]
     if isinstance(default, int):
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise Usage(f"{key} is a whole number above 0, not {value!r}")
+            raise Usage(f"{key} is a whole number above 0, not {str(value)[:80]}")
     elif key in _DURATIONS:
         if not isinstance(value, str):
-            raise Usage(f"{key} is a duration like 90m or 2h, not {value!r}")
+            raise Usage(f"{key} is a duration like 90m or 2h, not {str(value)[:80]}")
         times.duration(value)
         if key.startswith("lease") and not 300 <= times.duration(value) <= 4 * 3600:
             raise Usage(f"{key} lies between 5m and 4h, not {value}")
     elif key in _CHOICES:
         if value not in _CHOICES[key]:
-            raise Usage(f"{key} is one of {', '.join(_CHOICES[key])}, not {value!r}")
+            raise Usage(f"{key} is one of {', '.join(_CHOICES[key])}, not {str(value)[:80]}")
     elif not isinstance(value, dict) or not all(
         isinstance(globs, list) and all(isinstance(glob, str) for glob in globs) for globs in value.values()
     ):

@@ -215,14 +215,9 @@ def repairs(store: Store, report: Report) -> list[tuple[Finding, dict[str, str |
         now = store.snapshot()
         whole = {folder for path in paths if path.startswith("artifacts/") for folder in [path.rpartition("/")[0]]}
         paths |= {path for path in was if path.rpartition("/")[0] in whole}
-        restorable = all(path in was and _blob(now, path) == was[path][1] for path in paths)
+        restorable = all(path in was and now.blob(path) == was[path][1] for path in paths)
         found.append((first, {path: was[path][0] for path in paths} if restorable else None))
     return found
-
-
-def _blob(tree: Snapshot, path: str) -> str | None:
-    entry = tree.entry(path)
-    return entry[1] if entry else None
 
 
 def repair(finding: Finding, blobs: Mapping[str, str | None], git: Git, tree: Tree, writer: Writer) -> Change:

@@ -32,8 +32,10 @@ class Local:
         self.silent = False
         try:
             self.db = self._ready(str(file))
-        except sqlite3.OperationalError:
+        except sqlite3.OperationalError as error:
             self.db = self._ready(":memory:")
+            if "readonly" not in str(error) and "unable to open" not in str(error):
+                say(f"this clone's notebook cannot be used now ({error}): which session is yours is not known")
         except sqlite3.DatabaseError:
             self.db = self._anew()
 

@@ -92,16 +92,19 @@ class Snapshot:
     ) -> str:
         entries = dict(self.tree(tree)) if tree else {}
         for name, files in nested.items():
-            if "" in files:
-                data = files[""]
+            deeper: dict[str, dict[str, bytes | None]] = {}
+            for path, inner in files.items():
+                top, _, rest = path.partition("/")
+                if path:
+                    deeper.setdefault(top, {})[rest] = inner
+            data = files.get("")
+            if data is not None or not deeper:
                 oid = "" if data is None else self._store("blob", data, new)
                 mode = PLAIN
             else:
-                deeper: dict[str, dict[str, bytes | None]] = {}
-                for path, data in files.items():
-                    top, _, rest = path.partition("/")
-                    deeper.setdefault(top, {})[rest] = data
                 under = entries.get(name, (FOLDER, ""))
+                if under[0] != FOLDER and "" not in files:
+                    raise Damaged(f"{name} is a file in the store, where a folder should be", "atlas doctor --fix")
                 oid = self._planted(under[1] if under[0] == FOLDER else "", deeper, new)
                 mode = FOLDER
             if oid:

@@ -10,7 +10,6 @@ from functools import cached_property
 from pathlib import Path
 
 from ..errors import Damaged, Failed, NotFound
-from ..records import policy
 from ..records.text import Record
 from ..records.tree import object_id
 from . import BRANCH
@@ -131,8 +130,8 @@ def root_commit(width: int) -> bytes:
 
 
 def is_bare_root(snapshot: Snapshot) -> bool:
-    """Whether the store has its root and nothing else yet."""
-    return snapshot.blob(policy.FOLDER) is None
+    """Whether the store has its root and nothing else yet (one whose policy was taken out by hand is no new one)."""
+    return not snapshot.names("")
 
 
 def sync_folders(*folders: Path) -> None:

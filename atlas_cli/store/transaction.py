@@ -101,7 +101,7 @@ class _Attempts:
     def _attempt(self, snapshot: Snapshot, writer: Writer) -> Written | None:
         """One try; None where the head moved or the ref was busy, so that another is due."""
         change = self.decide(snapshot, writer)
-        rule_book = policy.of(snapshot)
+        rule_book = policy.usable(snapshot)
         message, changes = self._judged(snapshot, writer, change)
         root, objects = snapshot.planted(change.files)
         commit = _commit(root, snapshot.head, message, writer)
