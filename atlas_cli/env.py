@@ -379,15 +379,19 @@ class Env:
         """Appends a repair for every violation that can be taken back: (what was done, what could not be)."""
         from .store import audit
 
-        done, left = [], []
-        for finding, blobs in audit.repairs(self.store, self.audit(False)):
-            what = f"{finding.commit[:12]} ({finding.violation.rule}: {finding.violation.path or finding.subject})"
-            if blobs is None:
-                left.append(f"{what}: later writes were built on it")
-                continue
-            self.write(partial(audit.repair, finding, blobs, self.store.git), me)
-            done.append(f"{what}: restored {', '.join(sorted(blobs))}" if blobs else f"{what}: acknowledged")
-        return done, left
+        done: list[str] = []
+        left: list[str] = []
+        while True:  # what was broken twice is put back in two steps, the last one first
+            waiting, left = len(left), []
+            for finding, blobs in audit.repairs(self.store, self.audit(False)):
+                what = f"{finding.commit[:12]} ({finding.violation.rule}: {finding.violation.path or finding.subject})"
+                if blobs is None:
+                    left.append(f"{what}: later writes were built on it")
+                    continue
+                self.write(partial(audit.repair, finding, blobs, self.store.git), me)
+                done.append(f"{what}: restored {', '.join(sorted(blobs))}" if blobs else f"{what}: acknowledged")
+            if len(left) in (0, waiting):
+                return done, left
 
     # afterwards
 

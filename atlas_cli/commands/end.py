@@ -43,7 +43,7 @@ def end(
     given = body(env, text, file, dash)
     if given is not None and unchanged is not None:
         raise Usage("a text, or --unchanged, but not both")
-    env.guard(given or "", unchanged or "")
+    env.guard(given or "", unchanged or "", section or "")
     names.name(stream, "stream")
     kept = [names.resource(one, env.place.prefix) for one in keep or []]
     wish = _wish(env, me, given, unchanged, section, replace)

@@ -41,7 +41,7 @@ def take(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, a
     A lease is advisory and expires by itself. Paths are relative to where you are and overlap as folders do."""
     env = env_of(ctx)
     wanted, reason = _resources(env, resources), names.say(why, "--why")
-    env.guard(reason)
+    env.guard(reason, *wanted)
     written = env.write(lambda tree, me: lease.take(tree, me, wanted, reason, for_, any_of), env.session())
     return _answer(env, env.records(written), "you hold")
 
@@ -120,7 +120,7 @@ def run(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, an
     if env.options.operation is not None:
         raise Usage("--operation names one write, and lease run makes several", "leave it out")
     wanted, reason = _resources(env, resources), names.say(why, "--why")
-    env.guard(reason)
+    env.guard(reason, *wanted)
     own = env.here()
     me = own or begin.register(env, goal=reason, kind="run")
     try:

@@ -19,7 +19,7 @@ File = Annotated[str | None, typer.Option("--file", metavar="F", help="A file th
 
 def written(env: Env, stream: str, wish: status.Wish, base: int | None, me: Record) -> dict[str, Any]:
     """Writes the next entry; what the session wrote, it has read."""
-    env.guard(wish.body, wish.unchanged or "", wish.caveat or "")
+    env.guard(wish.body, wish.section or "", wish.unchanged or "", wish.caveat or "")
     if base is not None:
         env.read("status", stream, base, status.find(env.snapshot, stream, base), claimed=True)
     done = env.write(

@@ -60,13 +60,13 @@ def resource(text: str, prefix: str = "") -> str:
         return name(text, "resource")
     name(kind, "kind of resource")
     if not rest or _CONTROL.search(rest):
-        raise Usage(f"{text!r} is no resource", "after the colon: text on one line, without control characters")
+        raise Usage(f"{text[:80]!r} is no resource", "after the colon: text on one line, without control characters")
     if len(text.encode()) > RESOURCE_LIMIT:
         raise Usage(f"a resource of {len(text.encode())} bytes; at most {RESOURCE_LIMIT}", "name a folder above it")
     if kind in ("path", "glob"):
         rest = _rooted(rest, prefix, text)
     if kind == "glob" and not re.search(r"[*?\[]", rest):
-        raise Usage(f"{text!r} has nothing to match", f"write path:{rest}")
+        raise Usage(f"{text[:80]!r} has nothing to match", f"write path:{rest}")
     return f"{kind}:{rest}"
 
 
@@ -76,7 +76,7 @@ def _rooted(path: str, prefix: str, shown: str) -> str:
     for part in f"{prefix}/{path}".split("/") if not path.startswith("/") else path.split("/"):
         if part == "..":
             if not parts:
-                raise Usage(f"{shown!r} lies outside the repository", "a lease is on a path inside it")
+                raise Usage(f"{shown[:80]!r} lies outside the repository", "a lease is on a path inside it")
             parts.pop()
         elif part not in ("", "."):
             parts.append(part)

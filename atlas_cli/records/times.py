@@ -39,7 +39,7 @@ def moment(text: object) -> int:
 def duration(text: str) -> int:
     """Seconds of `90m`, `2h`, `1h30m`, `45s`, `7d`; Usage for anything else."""
     if not _DURATION.match(text):
-        raise Usage(f"{text!r} is not a duration", "write it like 90m, 2h or 1h30m")
+        raise Usage(f"{text[:40]!r} is not a duration", "write it like 90m, 2h or 1h30m")
     total = sum(int(number) * _UNITS[unit] for number, unit in re.findall(r"(\d+)([smhd])", text))
     if total == 0:
         raise Usage(f"{text!r} is no time at all", "write it like 90m, 2h or 1h30m")

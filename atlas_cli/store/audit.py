@@ -136,12 +136,11 @@ def audit(store: Store, head: str, full: bool) -> Report:
     for commit in commits:
         changes = {path: new for path, _, new in commit.changes}
         found = [*_shape(commit, store.place.width), *chain.judge(commit)]
-        if commit.message.repairs:
-            repair = _repair(store, commit, bad)
-            found += repair
-            if not repair:
-                findings = [_repaired(finding, commit) for finding in findings]
-        else:
+        repair = _repair(store, commit, bad) if commit.message.repairs else []
+        found += repair
+        if commit.message.repairs and not repair:
+            findings = [_repaired(finding, commit) for finding in findings]
+        else:  # what only says that it is a repair is a change like any other
             found += rules.judge(walk, _Child(walk, changes), commit.changes, commit.message)
         if found:
             bad[commit.oid] = commit

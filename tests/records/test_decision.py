@@ -1,0 +1,129 @@
+"""Decisions and corrections: named by their operation, so that two at once are both kept; stored as they were given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from atlas_cli.errors import NotFound, Usage
+from atlas_cli.records import correction, decision, text
+from atlas_cli.records.case import Change, Writer, op6
+
+from .files import ANN, BOB, STORE, Files, broken, done, store, writer
+
+
+def add(tree: Files, who: Writer, **given: Any) -> Change:
+    wish = {"title": "Use X", "recommended": "x", "chosen": "y", "stance": "disagreed", "why": "timing", "about": [],
+            "chosen_by": None, "recommended_by": None}  # fmt: skip
+    return decision.add(tree, who, **{**wish, **given})
+
+
+def test_a_decision_is_kept_as_it_was_given() -> None:
+    change = add(
+        store(), writer(), why="timing,\nnot content\n", about=["status:main@1"], chosen_by="eve", recommended_by="ann"
+    )
+    path = "decisions/2026/11-29-use-x-000000.md"
+    tree = done(store(), change, writer())
+    record = decision.parse(path, tree.read(path) or b"")
+    assert record == {
+        "title": "Use X", "recommended": "x", "chosen": "y", "stance": "disagreed", "about": ["status:main@1"],
+        "chosen_by": "eve", "recommended_by": "ann", "session": ANN, "actor": "ann", "at": "2026-11-29T14:00:00Z",
+        "operation": "0" * 32, "id": "2026-11-29-use-x-000000", "why": "timing,\nnot content",
+    }  # fmt: skip
+    assert decision.ref(path, record) == "decision:2026-11-29-use-x-000000"
+    assert list(decision.links(record)) == [("about", "status:main@1")]
+
+
+def test_the_stance_is_never_worked_out_from_the_pair() -> None:
+    done(store(), add(store(), writer(), recommended="x", chosen="x", stance="disagreed"), writer())
+    done(store(), add(store(), writer(), recommended="x", chosen="y", stance="agreed"), writer())
+    done(store(), add(store(), writer(), stance="timeout"), writer())
+    assert broken(store(), add(store(), writer(), stance="unsure").files, writer()) == {"schema"}
+
+
+def test_two_of_one_title_and_day_are_two() -> None:
+    one, two = writer(operation="a" * 32), writer(BOB, operation="b" * 32)
+    tree = done(store(), add(store(), one), one)
+    tree = done(tree, add(tree, two), two)
+    for wanted in ("2026-11-29-use-x-aaaaaa", "2026-11-29-use-x-bbbbbb"):
+        assert decision.find(tree, wanted) == f"decisions/2026/{wanted[5:]}.md"
+    with pytest.raises(Usage, match="names 2 decisions") as stop:
+        decision.find(tree, "2026-11-29-use-x")
+    assert "aaaaaa" in stop.value.hint and "bbbbbb" in stop.value.hint
+    assert decision.find(done(store(), add(store(), one), one), "2026-11-29-use-x").endswith("aaaaaa.md")
+
+
+@pytest.mark.parametrize("wanted", ["", "x", "2026", "2026-11-29", "2026-11-29-use", "2026-11-29-use-x-00000",
+                                    "2026-11-30-use-x", "../2026-11-29-use-x", "2026-11-29-use-x-000000.md",
+                                    "2026-11-29-USE-X", "٢٠٢٦-11-29-use-x", "\udcff", "x" * 5000])  # fmt: skip
+def test_what_names_no_decision_is_told_so_on_one_line(wanted: str) -> None:
+    tree = done(store(), add(store(), writer()), writer())
+    with pytest.raises(NotFound, match="there is no decision") as stop:
+        decision.find(tree, wanted)
+    assert "\n" not in stop.value.message and len(stop.value.message) < 400
+
+
+def test_the_tail_of_a_name_is_the_operations_or_that_of_its_hash() -> None:
+    assert op6("abcdef" + "0" * 26) == "abcdef"
+    assert len(op6("mine")) == 6 and op6("mine") == op6("mine") != op6("yours") and int(op6("mine"), 16) >= 0
+
+
+@pytest.mark.parametrize(
+    "title", ["../../etc/passwd", "-rf", "con", "日本", "a" * 500, "\x1b[2J", "a\u2028b", "[bold]", "."]
+)
+def test_no_title_makes_a_path_of_its_own(title: str) -> None:
+    tree = done(store(), add(store(), writer(), title=title), writer())
+    [path] = [path for path in tree.files if path.startswith("decisions/")]
+    assert path.count("/") == 2 and path.isascii() and len(path) < 80
+    assert decision.parse(path, tree.read(path) or b"")["title"] == title
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "decisions/x.md",
+        "decisions/2026/x.md",
+        "decisions/2026/a/b.md",
+        "decisions/2026/11-29-x-00000g.md",
+        "decisions/26/11-29-x-000000.md",
+    ],
+)
+def test_a_decision_in_a_wrong_place_is_named_and_breaks_nothing_else(path: str) -> None:
+    data = next(iter(add(store(), writer()).files.values())) or b""
+    record = decision.parse(path, data)
+    assert decision.ref(path, record).startswith("decision:")
+    assert broken(store(), {path: data}) == {"misplaced"}
+
+
+def test_a_correction_names_its_record_and_says_whose_it_is() -> None:
+    who, tree = writer(operation="c" * 32), store()
+    tree = done(
+        tree,
+        correction.add(
+            tree, who, target="status:main@1", why="a broken README", cause="README.md", retract=True, own=True
+        ),
+        who,
+    )
+    path = "corrections/2026/11-29-status-main-1-cccccc.md"
+    record = correction.parse(path, tree.read(path) or b"")
+    assert correction.ref(path, record) == "correction:2026-11-29-status-main-1-cccccc"
+    assert list(correction.links(record)) == [("corrects", "status:main@1"), ("cause", "README.md")]
+    assert (
+        correction.shown(record)
+        == "retracted, put right by its writer, 2026-11-29T14:00:00Z: a broken README (cause: README.md)"
+    )
+    other = {**record, "own": False, "retract": False, "cause": ""}
+    assert correction.shown(other) == f"corrected, by {ANN}, 2026-11-29T14:00:00Z: a broken README"
+    assert correction.find(tree, "2026-11-29-status-main-1") == path
+
+
+def test_neither_is_ever_edited_removed_or_signed_by_another() -> None:
+    tree = done(store(), add(store(), writer()), writer())
+    [path] = [path for path in tree.files if path.startswith("decisions/")]
+    data = tree.files[path]
+    assert broken(tree, {path: data.replace(b"timing", b"content")}) == {"immutable"}
+    assert broken(tree, {path: None}) == {"append_only"}
+    assert broken(store(), {path: data}, writer(BOB)) == {"session"}
+    record, _ = text.front(data, path)
+    assert broken(store(), {path: text.with_front({**record, "about": "x"}, "w")}) == {"damaged"} and STORE

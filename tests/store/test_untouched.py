@@ -1,0 +1,126 @@
+"""The user's own git is left as it is, to the byte, by every command; and nothing that git does there harms the store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from atlas_cli.commands import COMMANDS
+
+from ..conftest import Atlas, Git
+from .snap import Picture, difference, picture
+
+# Every command and verb, in an order in which most of them succeed; codes are what they may end with.
+EVERY = (
+    "init", "begin --goal day --on src", "begin", "status", "status show", "status write -m one",
+    "status write --section S -m two", "status log", "status diff", "lease take gpu0 path:src --why w",
+    "lease renew gpu0", "lease show gpu0", "lease list --all", "lease release gpu0", "lease run gpu1 --why w -- true",
+    "artifact put note FILE", "artifact show note", "artifact put note OTHER --same-topic", "artifact log note",
+    "artifact get note -o COPY", "artifact list", "artifact diff note", "show status:main artifact:note",
+    "decision add --title t --recommended a --chosen b --stance agreed --why w", "decision list",
+    "correct status:main@1 --why wrong --retract", "who src", "log", "log --collisions", "session list", "session show",
+    "config", "config show", "config get status_words", "config set status_words 300", "verify", "verify --full", "doctor",
+    "doctor --fix", "view", "git log --oneline", "git gc --quiet", "end -m done", "session list --all",
+)  # fmt: skip
+# Commands that end otherwise, and must leave everything as it is all the same.
+REFUSED = {
+    "status write -m three": 5, "lease renew gpu0 gpu1": 5, "artifact get nothing": 7, "decision show 2026-01-01-x": 7,
+    "config edit": 2, "nonsense": 2, "lease take ../x --why w": 2, "end": 5,
+}  # fmt: skip
+
+
+def verbs(name: str) -> set[str]:
+    """`status show`, `status write` …, or `init`."""
+    module: Any = __import__(f"atlas_cli.commands.{name}", fromlist=["app"])
+    app = typer.main.get_command(module.app)
+    return {f"{name} {verb}" for verb in app.commands} if hasattr(app, "commands") else {name}
+
+
+def test_the_list_of_commands_is_complete() -> None:
+    there = {verb for name in COMMANDS for verb in verbs(name)}
+    called = {" ".join(line.split()[:2]) for line in (*EVERY, *REFUSED)} | {line.split()[0] for line in EVERY}
+    assert there - called == {"tour"}  # it makes a folder of its own
+
+
+@pytest.fixture
+def lived_in(bare_project: Path, tmp_path: Path, git: Git) -> Path:
+    """A repository in the middle of work: staged, changed and untracked files, a stash, a tag, a hook, a remote, a
+    linked worktree, a merge that was left half done."""
+    repo = bare_project
+    (repo / "README.md").write_text("read me\n")
+    git("add", "."), git("commit", "-qm", "second"), git("tag", "v1"), git("branch", "side")
+    (repo / "src/x.py").write_text("print('stashed')\n")
+    git("stash", "-q")
+    git("clone", "-q", "--bare", str(repo), str(tmp_path / "origin.git"), cwd=tmp_path)
+    git("remote", "add", "origin", str(tmp_path / "origin.git"))
+    git("fetch", "-q", "origin")
+    git("worktree", "add", "-q", str(tmp_path / "linked"), "side")
+    (repo / ".git/hooks/pre-commit").write_text("#!/bin/sh\nexit 1\n")
+    (repo / ".git/hooks/pre-commit").chmod(0o755)
+    (repo / ".git/info/exclude").write_text("*.tmp")  # without a line feed at its end
+    (repo / "staged.txt").write_text("staged\n")
+    git("add", "staged.txt")
+    (repo / "src/x.py").write_text("print('changed')\n")
+    (repo / "untracked.txt").write_text("untracked\n")
+    return repo
+
+
+def look(repo: Path, tmp_path: Path) -> Picture:
+    mine, linked = picture(repo), picture(tmp_path / "linked")
+    return {
+        **mine,
+        **{f"linked/{name}": entry for name, entry in linked.items()},
+        **picture(tmp_path / "origin.git", ()),
+    }
+
+
+@pytest.mark.parametrize("where", ["repo", "repo/src", "linked"])
+def test_every_command_leaves_the_users_repository_as_it_was(
+    where: str, lived_in: Path, tmp_path: Path, atlas: Atlas, quick: Atlas, git: Git
+) -> None:
+    before, status = look(lived_in, tmp_path), git("status", "--porcelain")
+    folder = ("-C", str(tmp_path / where))
+    files = {"FILE": str(lived_in / "src/x.py"), "OTHER": str(lived_in / "README.md"), "COPY": str(tmp_path / "copy")}
+    for line, code in ({"init --test": 0} | dict.fromkeys(EVERY, 0) | REFUSED).items():
+        words = [files.get(word, word) for word in line.split()]
+        # These start programs that speak for themselves.
+        run = atlas if words[0] == "git" or words[1:2] == ["run"] else quick
+        done = run(*folder, *words)
+        assert done.code == code, (line, done)
+        assert difference(before, look(lived_in, tmp_path)) == [], line
+    assert git("status", "--porcelain") == status  # `.atlas/` is not seen as something to commit
+    assert (lived_in / ".git/info/exclude").read_bytes() == b"*.tmp\n/.atlas/\n"
+
+
+HARM = (
+    ("gc", "-q", "--prune=now"), ("prune", "--expire=now"), ("reflog", "expire", "--all", "--expire=now"),
+    ("fetch", "-q", "--prune", "origin"), ("fetch", "-q", "--prune", "origin", "+refs/heads/*:refs/heads/*", "--update-head-ok"),
+    ("branch", "-D", "other"), ("switch", "-q", "other"), ("switch", "-q", "--orphan", "fresh"), ("clean", "-fdxq"),
+    ("stash", "-q", "--all"), ("reset", "-q", "--hard"), ("worktree", "prune"), ("repack", "-adq"), ("pack-refs", "--all"),
+    ("checkout", "-q", "--detach"), ("push", "-q", "--mirror", "origin"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("harm", HARM, ids=" ".join)
+def test_what_git_does_there_does_not_reach_the_store(
+    harm: tuple[str, ...], store: tuple[Any, Any], quick: Atlas, git: Git, tmp_path: Path
+) -> None:
+    repo = tmp_path / "repo"
+    (repo / "x.py").write_text("x\n")
+    git("add", "."), git("commit", "-qm", "first"), git("branch", "other"), git("tag", "t")
+    git("clone", "-q", "--bare", str(repo), str(tmp_path / "origin.git"), cwd=tmp_path)
+    git("remote", "add", "origin", str(tmp_path / "origin.git"))
+    assert quick("status").code == 0
+    view, before = picture(repo / ".atlas", ()), picture(repo / ".git/atlas", ("local.sqlite",))
+    git(*harm)
+    assert difference(before, picture(repo / ".git/atlas", ("local.sqlite",))) == []
+    # The view may have gone (`clean -x`); the next command brings it back.
+    assert (repo / ".atlas").exists() == (harm[0] not in ("clean", "stash"))
+    assert quick("status", "--json").data["body"] == "second: the parser is done\n"
+    assert difference(view, picture(repo / ".atlas", ())) in ([], ["AS-OF"])
+    assert quick("verify", "--full").code == 0
+    refs = git("for-each-ref", "--format=%(refname)", cwd=tmp_path / "origin.git").split("\n")
+    assert not [ref for ref in refs if "atlas" in ref]

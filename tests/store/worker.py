@@ -1,0 +1,62 @@
+"""The program of a crew: one process for each worker, forked once the modules are there, since a race is among
+commands and not among imports. Each line that a worker reads is a JSON object (argv, data, at: the moment to start);
+it is answered by one line [code, standard output, standard error]."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+import time
+from contextlib import redirect_stderr, redirect_stdout
+from importlib import import_module
+
+from atlas_cli.commands import COMMANDS
+from atlas_cli.main import main
+
+
+def answer(argv: list[str], data: str | None) -> tuple[int, str, str]:
+    """One command, as if it were a process of its own: its own streams, in this process's encoding."""
+    out, err, text = (io.TextIOWrapper(io.BytesIO(), encoding=sys.__stdout__.encoding) for _ in range(3))
+    text.buffer.write((data or "").encode())
+    text.seek(0)
+    sys.stdin = text
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main(argv)
+        out.flush(), err.flush()
+    return code, *(stream.buffer.getvalue().decode(errors="replace") for stream in (out, err))
+
+
+def serve(source: int, sink: int) -> None:
+    with open(source) as wishes, open(sink, "w") as report:
+        for line in iter(wishes.readline, ""):
+            wish = json.loads(line)
+            while wish["at"] and time.monotonic() < wish["at"]:
+                time.sleep(0.0005)
+            report.write(json.dumps(answer(wish["argv"], wish["data"])) + "\n")
+            report.flush()
+
+
+def start(places: list[tuple[str, int, int]]) -> None:
+    """A worker for each (folder, descriptor to read from, descriptor to answer on)."""
+    for name in COMMANDS:
+        import_module(f"atlas_cli.commands.{name}")
+    for folder, source, sink in places:
+        if os.fork() == 0:
+            for _, *others in places:
+                for fd in others:
+                    if fd not in (source, sink):
+                        os.close(fd)
+            os.chdir(folder.encode(errors="surrogateescape"))
+            serve(source, sink)
+            os._exit(0)
+    for _, *ends in places:
+        for fd in ends:
+            os.close(fd)
+    for _ in places:
+        os.wait()
+
+
+if __name__ == "__main__":
+    start(json.loads(sys.argv[1]))
