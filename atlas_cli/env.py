@@ -79,12 +79,24 @@ class Env:
         """The index, at least as new as the snapshot."""
         found = self.store.at(self.snapshot.head or "")
         if found.rewound:
-            self.notices.append(
-                f"the store's history was rewound: {found.rewound} was its head and is no longer part of it; "
-                f"atlas git log {found.rewound} shows what was there"
-            )
+            self.local.note_rewind(found.rewound)
             found.rewound = None
         return found
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The store for readers: the snapshot, with every document as it was written, whatever a hand did to it."""
+        edits = self.index.edits()
+        if not edits:
+            return self.snapshot
+        files: dict[str, bytes | None] = {}
+        for path, blob, oid in edits:
+            found = self.store.git.object(blob)
+            files[path] = found[2] if found else None
+            self.notices.append(
+                f"{path}: changed or taken away by hand in {oid[:12]}; shown is its last good state: atlas doctor --fix"
+            )
+        return Overlay(self.snapshot, files, self.place.width)
 
     @property
     def ask(self) -> Questions:
@@ -196,7 +208,7 @@ class Env:
 
     def path(self, ref: names.Ref) -> str:
         """Where the record of a REF lies; NotFound where there is none."""
-        return records.BY_NAME[ref.kind].find(self.snapshot, ref.id, ref.number)
+        return records.BY_NAME[ref.kind].find(self.tree, ref.id, ref.number)
 
     def resolve(self, ref: names.Ref) -> tuple[str, Record]:
         """(path, record) of a REF; NotFound where there is none."""
@@ -211,7 +223,7 @@ class Env:
     def good(self, path: str) -> tuple[bytes, bool]:
         """The newest bytes at a path that parse, and whether these are the current ones; Damaged if none ever did."""
         try:
-            data = self.snapshot.read(path) or b""
+            data = self.tree.read(path) or b""
             records.describe(path, data)
         except Failed as error:
             for row in self.index.commits(1000, path=path)[0]:
@@ -227,7 +239,8 @@ class Env:
 
     def damaged(self, folder: str = "") -> list[tuple[str, str]]:
         """(path, what is wrong) of a folder's records that cannot be read; each becomes a notice, so that no list
-        leaves one out in silence."""
+        leaves one out in silence. (What a hand did to documents is a notice of the tree.)"""
+        assert self.tree is not None
         found = [(path, text) for path, text in self.index.damaged() if path.startswith(folder)]
         self.notices += [f"{text}: atlas doctor --fix restores its last good state" for _, text in found]
         return found
@@ -251,7 +264,7 @@ class Env:
 
     def shown_status(self, stream: str, number: int, me: Record | None) -> Record:
         """A status entry, with a receipt for whoever is shown it."""
-        path = status.find(self.snapshot, stream, number)
+        path = status.find(self.tree, stream, number)
         data, _ = self.good(path)
         record = records.describe(path, data)
         if me is not None:
@@ -311,6 +324,7 @@ class Env:
             self.local.published(carried.values())
             self.local.stops_published(me["id"])
         self.__dict__["snapshot"] = self.store.snapshot()
+        self.__dict__.pop("tree", None)
         self.options = options._replace(operation=None, expect=None)  # they are about a command's first write
         self.notices += written.notices
         if written.replayed:
@@ -373,6 +387,12 @@ class Env:
 
         found = [check._asdict() for check in health.checks(self.store, fix)]
         self.__dict__.pop("snapshot", None)
+        self.__dict__.pop("tree", None)
+        if lost := self.local.rewinds():
+            text = f"rewound: {', '.join(head[:12] for head in lost)} is no longer part of it"
+            found.append({"what": "history", "state": "fixed" if fix else "warn", "text": text})
+            if fix:
+                self.local.forget_rewinds()
         return found
 
     def repair(self, me: Record) -> tuple[list[str], list[str]]:
@@ -405,6 +425,11 @@ class Env:
             self.refresh()
             me = self.here()
             self.notices += self.ask.news(me) if me else []
+            self.notices += [
+                f"the store's history was rewound: {head} was its head and is no longer part of it; "
+                f"atlas git log {head} shows what was there, atlas doctor --fix takes note of it"
+                for head in self.local.rewinds()
+            ]
         except AtlasError as error:
             self.notices.append(error.message)
         except OSError as error:

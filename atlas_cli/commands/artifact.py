@@ -43,7 +43,7 @@ def put(
                          names.say(caveat, "--caveat") if caveat else None,
                          tuple(env.exact(target) for target in relies_on or ()), same_topic)  # fmt: skip
     if base is not None:
-        env.read("artifact", name, base, artifact.find(env.snapshot, name, base), claimed=True)
+        env.read("artifact", name, base, artifact.find(env.tree, name, base), claimed=True)
     written = env.write(
         lambda tree, who: artifact.put(
             tree, who, name, wish, base if base is not None else env.seen(tree, me, "artifact", name)
@@ -74,7 +74,7 @@ def shown(env: Env, record: Record, withdrawn: bool) -> tuple[list[Block], dict[
     """A version in its frame, and as data; a retracted body is withheld."""
     ref = artifact.ref("", record)
     _, body = _version(env, record["name"], record["number"])
-    last = artifact.newest(env.snapshot, record["name"])
+    last = artifact.newest(env.tree, record["name"])
     held = env.ask.retracted(ref) and not withdrawn
     head = f"{ref} by {record['session']}, {times.ago(times.moment(record['at']), env.now())}"
     head += f", superseded by {last}" if record["number"] < last else ""
@@ -129,20 +129,10 @@ def _wanted(env: Env, ref: names.Ref) -> Record:
 
 
 def _version(env: Env, name: str, number: int | None) -> tuple[Record, bytes]:
-    """A version and its bytes; as they were put, with a notice, where a hand has spoilt or removed them since."""
-    number = number or artifact.newest(env.snapshot, name)
-    try:
-        record = artifact.get(env.snapshot, name, number)
-        return record, artifact.body(env.snapshot, record)
-    except (Damaged, NotFound) as error:
-        put = env.index.commits(1000, path=artifact.place(name, number))[0][-1:]
-        if not put:
-            raise
-        then = env.store.snapshot(put[0]["oid"])
-        record = artifact.get(then, name, number)
-        data = artifact.body(then, record)
-        env.notices.append(f"{error.message}; shown is its last good state: atlas doctor --fix")
-        return record, data
+    """A version and its bytes, as they were put."""
+    path = artifact.find(env.tree, name, number)
+    record = artifact.parse(path, env.good(path)[0])
+    return record, artifact.body(env.tree, record)
 
 
 def _save(path: Path, data: bytes) -> None:
@@ -171,7 +161,7 @@ def list_(
 ) -> Outcome:
     """The names and their newest versions; --new: what you have not opened yet."""
     env = env_of(ctx)
-    items = env.ask.new_to(env.here()) if new else [_newest(env, name) for name in env.snapshot.names(artifact.FOLDER)]
+    items = env.ask.new_to(env.here()) if new else [_newest(env, name) for name in env.tree.names(artifact.FOLDER)]
     now = env.now()
     rows = tuple(
         (item["ref"], item["ext"], f"{item['size']:,}", times.ago(times.moment(item["at"]), now), item["session"],
@@ -185,9 +175,9 @@ def list_(
 
 
 def _newest(env: Env, name: str) -> dict[str, Any]:
-    number = artifact.newest(env.snapshot, name)
+    number = artifact.newest(env.tree, name)
     try:
-        record = artifact.get(env.snapshot, name, number)
+        record = artifact.get(env.tree, name, number)
     except (Damaged, NotFound) as error:  # NotFound: bytes that a hand put without their about.yaml
         env.notices.append(error.message)
         return {"ref": None, "name": name, "number": number, "damage": error.message}
@@ -198,9 +188,9 @@ def _newest(env: Env, name: str) -> dict[str, Any]:
 def log(ctx: typer.Context, name: Name) -> Outcome:
     """The versions of a name, newest first."""
     env = env_of(ctx)
-    artifact.find(env.snapshot, name)
-    last = artifact.newest(env.snapshot, name)
-    found = [artifact.get(env.snapshot, name, number) for number in range(last, 0, -1)]
+    artifact.find(env.tree, name)
+    last = artifact.newest(env.tree, name)
+    found = [artifact.get(env.tree, name, number) for number in range(last, 0, -1)]
     items = [{"ref": artifact.ref("", record), **record} for record in found]
     rows = tuple(
         (item["ref"], item["ext"], f"{item['size']:,}", item["at"], item["session"], item.get("title", "-"))
@@ -217,11 +207,11 @@ def diff(
 ) -> Outcome:  # fmt: skip
     """What changed between two versions (default: the last two)."""
     env = env_of(ctx)
-    to = new or artifact.newest(env.snapshot, name)
+    to = new or artifact.newest(env.tree, name)
     since = old or to - 1
     texts = []
     for number in (since, to):
-        data = artifact.body(env.snapshot, artifact.get(env.snapshot, name, number)) if number else b""
+        data = artifact.body(env.tree, artifact.get(env.tree, name, number)) if number else b""
         if not artifact.is_text(data):
             raise Refused(f"artifact:{name}@{number} is no text", f"atlas artifact get {name}@{number} -o FILE")
         texts.append(data.decode())

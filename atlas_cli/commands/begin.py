@@ -141,7 +141,7 @@ def _status(env: Env, me: Record | None, data: dict[str, Any]) -> list[Block]:
     data["status"] = []
     blocks: list[Block] = []
     for stream in wanted:
-        last = status.newest(env.snapshot, stream)
+        last = status.newest(env.tree, stream)
         if not last:
             blocks.append(f"status:{stream} is empty: nobody has written where things stand")
             continue

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -79,7 +80,7 @@ def show(ctx: typer.Context, resource: Annotated[str, typer.Argument(metavar="RE
     """Who holds a resource, why, and how long still."""
     env = env_of(ctx)
     wanted, now = names.resource(resource, env.place.prefix), env.now()
-    data, _ = env.good(lease.find(env.snapshot, wanted))
+    data, _ = env.good(lease.find(env.tree, wanted))
     item = _row(lease.parse(lease.place(wanted), data), now)
     held = item["state"] == "held"
     line = f"{wanted}: held by {item['holder']} for {times.span(item['seconds_left'])} more (until {item['expires']})"
@@ -127,8 +128,8 @@ def run(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, an
         written = env.write(lambda tree, who: lease.take(tree, who, wanted, reason, for_, any_of, run=True), me)
         held = [record["resource"] for record in env.records(written)]
         code, lost = _under_lease(env, me, held, for_ or policy.seconds(env.policy, "lease_default"))
-        if lost is None:
-            _give_back(env, me, held)
+        for part in [held] if lost is None else [[resource] for resource in held]:  # lost: those that are left
+            _give_back(env, me, part)
     finally:
         if own is None:
             _over(env, me)
@@ -144,13 +145,18 @@ def _under_lease(env: Env, me: Record, held: list[str], seconds: int) -> tuple[i
     words = list(env.options.tail)
     # One envelope on stdout: with --json the command's own output goes to stderr.
     out = sys.stderr if env.options.json else None
+    pending: list[int] = []
+    forward: Callable[[int], object] = pending.append  # until there is somebody to tell
+    for name in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(name, lambda number, _: forward(number))
     try:
         child = subprocess.Popen(words, stdout=out, cwd=env.options.directory)
     except OSError as error:
         _give_back(env, me, held)
         raise Failed(f"{words[0]} could not be started: {error.strerror}", "the lease was given back") from None
-    for name in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        signal.signal(name, lambda number, _: child.send_signal(number))
+    forward = child.send_signal
+    for number in pending:
+        forward(number)
     due = time.monotonic() + seconds / 2
     while True:
         try:

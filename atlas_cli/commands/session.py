@@ -49,7 +49,7 @@ def list_(
 def show(ctx: typer.Context, wanted: Annotated[str | None, typer.Argument(metavar="ID")] = None) -> Outcome:
     """One session (default: yours): its goal, its life, what it wrote and what it holds."""
     env = env_of(ctx)
-    record = session.get(env.snapshot, wanted) if wanted else env.session()
+    record = session.get(env.tree, wanted) if wanted else env.session()
     last, state = env.ask.pulse(record)
     held = [row["resource"] for row in env.ask.held(record["id"])]
     commits, total = env.index.commits(10, session=record["id"])

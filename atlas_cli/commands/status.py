@@ -21,7 +21,7 @@ def written(env: Env, stream: str, wish: status.Wish, base: int | None, me: Reco
     """Writes the next entry; what the session wrote, it has read."""
     env.guard(wish.body, wish.section or "", wish.unchanged or "", wish.caveat or "")
     if base is not None:
-        env.read("status", stream, base, status.find(env.snapshot, stream, base), claimed=True)
+        env.read("status", stream, base, status.find(env.tree, stream, base), claimed=True)
     done = env.write(
         lambda tree, who: status.write(
             tree, who, stream, wish, base if base is not None else env.seen(tree, me, "status", stream)
@@ -39,7 +39,7 @@ def show(ctx: typer.Context, entry: Annotated[str, typer.Argument(metavar="[STRE
     """The current entry of a stream, in full (or entry N). Shown is read: it leaves a receipt."""
     env = env_of(ctx)
     ref = names.versioned(entry, "status")
-    number = status.newest(env.snapshot, ref.id) if ref.number is None else ref.number
+    number = status.newest(env.tree, ref.id) if ref.number is None else ref.number
     if not number and ref.number is None:
         empty = f"status:{ref.id} is empty: nobody has written where things stand"
         return Outcome({"stream": ref.id, "version": 0, "body": ""}, (empty,), (status.BLIND,))
@@ -53,7 +53,7 @@ def shown(env: Env, record: Record, withdrawn: bool = False) -> list[Block]:
     """An entry in its frame, with what must be known beside it; a retracted text is withheld."""
     age = times.ago(times.moment(record["at"]), env.now())
     head = f"{record['ref']} by {record['session']}, {age}"
-    last = status.newest(env.snapshot, record["stream"])
+    last = status.newest(env.tree, record["stream"])
     if record["number"] < last:
         head += f", superseded by {last}"
     text = record["body"]
@@ -95,7 +95,7 @@ def write(
 def log(ctx: typer.Context, stream: Stream = "main", count: Annotated[int, typer.Option("-n", min=1)] = 20) -> Outcome:
     """The entries of a stream, newest first."""
     env = env_of(ctx)
-    last = status.newest(env.snapshot, stream)
+    last = status.newest(env.tree, stream)
     items = [_brief(env, stream, number) for number in range(last, max(0, last - count), -1)]
     rows = tuple((item["ref"], item["session"], item["at"], item["first"]) for item in items)
     table = Table(("ENTRY", "BY", "AT", "FIRST LINE"), rows, f"status:{stream} is empty")
@@ -104,7 +104,7 @@ def log(ctx: typer.Context, stream: Stream = "main", count: Annotated[int, typer
 
 
 def _brief(env: Env, stream: str, number: int) -> dict[str, Any]:
-    record = status.get(env.snapshot, stream, number)
+    record = status.get(env.tree, stream, number)
     first = next((line for line in record["body"].split("\n") if line.strip()), "")
     shown = {key: value for key, value in record.items() if key != "body"}
     return {"ref": f"status:{stream}@{number}", **shown, "first": first}
@@ -118,13 +118,13 @@ def diff(
 ) -> Outcome:  # fmt: skip
     """What changed between two entries (default: the last two)."""
     env = env_of(ctx)
-    last = status.newest(env.snapshot, stream)
+    last = status.newest(env.tree, stream)
     to = new or last
     since = old or to - 1
     if not last:
         raise NotFound(f"status:{stream} is empty", "atlas status write")
-    before = status.get(env.snapshot, stream, since)["body"] if since else ""
-    after = status.get(env.snapshot, stream, to)["body"]
+    before = status.get(env.tree, stream, since)["body"] if since else ""
+    after = status.get(env.tree, stream, to)["body"]
     return compared(before, after, f"status:{stream}@{since}", f"status:{stream}@{to}")
 
 

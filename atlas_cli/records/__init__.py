@@ -20,6 +20,7 @@ class Kind(Protocol):
     FOLDER: str
     SUFFIX: str  # how the paths of its records end
     NUMBERED: bool  # whether its REFs carry a number
+    ROW: bool  # whether it is a row (one live value), not a document (kept for ever)
 
     def parse(self, path: str, data: bytes) -> Record:
         """The fields; Damaged, with the path, for what is no such record."""

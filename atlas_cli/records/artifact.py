@@ -18,6 +18,7 @@ NAME = "artifact"
 FOLDER = "artifacts"
 SUFFIX = "/about.yaml"
 NUMBERED = True
+ROW = False
 BUSY = 12  # versions an hour above which a name is told that machine state does not belong here
 _PATH = re.compile(r"artifacts/([^/]+)/(\d{4,})/(about\.yaml|body\.[a-z0-9]{1,16})\Z")
 _EXT = re.compile(r"[a-z0-9]{1,16}\Z")

@@ -14,6 +14,7 @@ NAME = "correction"
 FOLDER = "corrections"
 SUFFIX = ".md"
 NUMBERED = False
+ROW = False
 
 
 def parse(path: str, data: bytes) -> Record:

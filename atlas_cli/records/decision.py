@@ -16,6 +16,7 @@ NAME = "decision"
 FOLDER = "decisions"
 SUFFIX = ".md"
 NUMBERED = False
+ROW = False
 STANCES = ("agreed", "disagreed", "timeout")
 
 

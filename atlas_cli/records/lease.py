@@ -14,6 +14,7 @@ NAME = "lease"
 FOLDER = "leases"
 SUFFIX = ".yaml"
 NUMBERED = False
+ROW = True
 SHORTEST = 300  # seconds
 LONGEST = 4 * 3600  # seconds, whatever a policy or a row says
 SKEW = 60  # seconds by which two machines' clocks may differ: a holder stops so much early, another starts so much late

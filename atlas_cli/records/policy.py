@@ -16,6 +16,7 @@ NAME = "policy"
 FOLDER = "atlas.yaml"
 SUFFIX = ""
 NUMBERED = False
+ROW = True
 
 # key: (default, what it is). A row in this table is all that a new key needs.
 KEYS: dict[str, tuple[Any, str]] = {

@@ -39,7 +39,7 @@ RULES = {
 
 def judge(parent: Tree, child: Tree, changes: Sequence[FileChange], message: Message) -> list[Violation]:
     """All violations of one commit, in the order of its paths."""
-    found = list(_message(parent, changes, message))
+    found = list(judge_message(parent, changes, message))
     try:
         rules = policy.of(parent)
     except Damaged:
@@ -67,7 +67,8 @@ def _file(case: Case) -> list[Violation]:
         return [Violation("damaged", case.path, f"is no {kind.NAME} ({type(error).__name__}: {error})")]
 
 
-def _message(parent: Tree, changes: Iterable[FileChange], message: Message) -> Iterator[Violation]:
+def judge_message(parent: Tree, changes: Iterable[FileChange], message: Message) -> Iterator[Violation]:
+    """The rules of the message alone: its trailers are whole, and it says what the commit changed."""
     for fault in message.faults:
         yield Violation("trailers", "", fault)
     if message.by_hand:

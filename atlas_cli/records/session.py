@@ -15,6 +15,7 @@ NAME = "session"
 FOLDER = "sessions"
 SUFFIX = ".yaml"
 NUMBERED = False
+ROW = True
 LIFE = 24 * 3600  # seconds after `begin` at the latest
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,40}-([0-9]{6})-[a-z0-9]{6}\Z")
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"

@@ -17,6 +17,7 @@ NAME = "status"
 FOLDER = "status"
 SUFFIX = ".md"
 NUMBERED = True
+ROW = False
 _PATH = re.compile(r"status/([^/]+)/(\d{3,})/(\d{6,})\.md\Z")
 
 

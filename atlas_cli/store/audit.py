@@ -140,6 +140,7 @@ def audit(store: Store, head: str, full: bool) -> Report:
         found += repair
         if commit.message.repairs and not repair:
             findings = [_repaired(finding, commit) for finding in findings]
+            found += rules.judge_message(walk, commit.changes, commit.message)
         else:  # what only says that it is a repair is a change like any other
             found += rules.judge(walk, _Child(walk, changes), commit.changes, commit.message)
         if found:

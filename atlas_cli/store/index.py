@@ -17,7 +17,7 @@ from ..records.text import Record
 from . import BRANCH, history
 from .git import Git
 
-FORMAT = 4
+FORMAT = 5
 _TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE commits(seq INTEGER PRIMARY KEY, oid TEXT UNIQUE, operation TEXT, session TEXT, at INTEGER,
@@ -29,6 +29,7 @@ CREATE TABLE records(path TEXT PRIMARY KEY, folder TEXT, ref TEXT, blob TEXT, un
 CREATE INDEX by_time ON records(folder, until);
 CREATE INDEX by_age ON records(folder, seq);
 CREATE INDEX by_damage ON records(damage) WHERE damage IS NOT NULL;
+CREATE TABLE edits(path TEXT PRIMARY KEY, blob TEXT, oid TEXT);
 CREATE TABLE links(path TEXT, relation TEXT, target TEXT);
 CREATE INDEX by_path ON links(path);
 CREATE INDEX by_target ON links(target, relation);
@@ -171,7 +172,7 @@ class Index:
             commits = list(history.between(self.git, known, head))
             if old and (not commits or commits[0].parents[:1] != (old,)):
                 self.rewound = old
-                for table in ("commits", "records", "links", "meta"):
+                for table in ("commits", "records", "edits", "links", "meta"):
                     self.db.execute(f"DELETE FROM {table}")
                 commits = list(history.between(self.git, None, head))
             self._take(commits)
@@ -192,13 +193,26 @@ class Index:
         for at, commit in enumerate(commits, seq + 1):
             rows.append(self._commit_row(at, commit.oid, commit.message, commit.changes))
             last.update({path: (new, at) for path, _, new in commit.changes})
+            self._edits(commit.oid, commit.message, commit.changes)
         self.db.executemany("INSERT OR REPLACE INTO commits VALUES(?,?,?,?,?,?,?)", rows)
+        last |= {path: (blob, last[path][1]) for path, blob, _ in self.edits() if path in last}
         there = self.db.execute("SELECT 1 FROM records LIMIT 1").fetchone() is not None
         wanted = [blob for path, (blob, _) in last.items() if blob and is_record(path)]
         bodies = self.git.objects(wanted)
         for path, (blob, at) in last.items():
             body = next(bodies) if blob and is_record(path) else None
             self._record(path, blob, at, body[2] if body else None, there)
+
+    def _edits(self, oid: str, message: Message, changes: Iterable[FileChange]) -> None:
+        """Keeps what a document first was, once a hand has changed it or taken it away, until a repair restores it."""
+        for path, old, new in changes:
+            kind = kind_of(path)
+            if kind is None or kind.ROW or path.encode(errors="replace").decode() != path:
+                continue  # (a path that is not UTF-8 never was a document's)
+            if message.repairs:
+                self.db.execute("DELETE FROM edits WHERE path=? AND blob=?", (path, new))
+            elif old is not None:
+                self.db.execute("INSERT OR IGNORE INTO edits VALUES(?,?,?)", (path, old, oid))
 
     @staticmethod
     def _commit_row(seq: int, oid: str, message: Message, changes: Iterable[FileChange]) -> tuple[Any, ...]:
@@ -218,7 +232,7 @@ class Index:
         row: list[Any] = [shown, kind.FOLDER, None, blob, None, seq, None, None]
         try:
             if data is None:
-                raise Damaged(f"{path}: its object {blob} is missing or broken")
+                raise Damaged(f"{shown}: its object {blob} is missing or broken")
             record = kind.parse(shown, data)
             row[2], row[4] = kind.ref(shown, record), kind.until(record)
             row[6] = json.dumps({key: value for key, value in record.items() if key != "body"})
@@ -244,6 +258,7 @@ class Index:
                     "INSERT INTO commits VALUES(?,?,?,?,?,?,?)", self._commit_row(seq, oid, message, changes)
                 )
                 midway()
+                self._edits(oid, message, changes)
                 for path, _, new in changes:
                     self._record(path, new, seq, files.get(path))
                 self._set("head", oid)
@@ -280,6 +295,15 @@ class Index:
     def count(self, folder: str) -> int:
         row = self._one("SELECT count(*) FROM records WHERE folder=?", (folder,))
         return int(row[0])
+
+    def edits(self) -> list[tuple[str, str, str]]:
+        """(path, first blob, commit) of each document that a hand has changed or taken away since it was written."""
+        return [(row[0], row[1], row[2]) for row in self._all("SELECT path, blob, oid FROM edits ORDER BY path")]
+
+    def written(self, path: str) -> tuple[str, str] | None:
+        """(first blob, commit that changed it) of a document that a hand has changed or taken away."""
+        row = self._one("SELECT blob, oid FROM edits WHERE path=?", (path,))
+        return (row[0], row[1]) if row else None
 
     def damaged(self) -> list[tuple[str, str]]:
         """(path, what is wrong) of each file that does not parse."""

@@ -17,6 +17,7 @@ CREATE TABLE callers(worktree TEXT PRIMARY KEY, session TEXT);
 CREATE TABLE receipts(session TEXT, reader TEXT, kind TEXT, id TEXT, number INTEGER, blob TEXT, at INTEGER,
                       claimed INTEGER, published INTEGER, PRIMARY KEY(session, kind, id, number));
 CREATE INDEX by_reader ON receipts(reader, kind, id, number);
+CREATE TABLE rewinds(head TEXT PRIMARY KEY);
 CREATE TABLE told(session TEXT PRIMARY KEY, seq INTEGER);
 CREATE TABLE stops(session TEXT, kind TEXT, at INTEGER);
 CREATE TABLE views(worktree TEXT, path TEXT, blob TEXT, PRIMARY KEY(worktree, path));
@@ -83,9 +84,9 @@ class Local:
         """The rows of a question."""
         try:
             return self.db.execute(statement, values).fetchall()
-        except sqlite3.OperationalError as error:
-            raise Failed(f"this clone's notebook cannot be used: {error}", "try again", retry="now") from None
-        except sqlite3.DatabaseError:
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError) and "no such" not in str(error):
+                raise Failed(f"this clone's notebook cannot be used: {error}", "try again", retry="now") from None
             self.db.close()
             self.db = self._anew()
         return self.db.execute(statement, values).fetchall()
@@ -145,6 +146,16 @@ class Local:
         """These are in the history now."""
         for rowid in receipts:
             self._put("UPDATE receipts SET published=1 WHERE rowid=?", rowid)
+
+    def note_rewind(self, head: str) -> None:
+        """The store's history lost what it had up to that head; said until somebody takes note of it."""
+        self._put("INSERT OR IGNORE INTO rewinds VALUES(?)", head)
+
+    def rewinds(self) -> list[str]:
+        return [row[0] for row in self.db.execute("SELECT head FROM rewinds").fetchall()]
+
+    def forget_rewinds(self) -> None:
+        self._put("DELETE FROM rewinds")
 
     def told(self, session: str) -> int:
         """Up to which commit the session has been told of corrections."""

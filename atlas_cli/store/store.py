@@ -106,6 +106,8 @@ def create(place: Place) -> Store:
         git = Git(str(aside))
         git.run("symbolic-ref", "HEAD", BRANCH)
         git.run("config", "core.logAllRefUpdates", "true")
+        # A prune cannot tell garbage from what is just being written: here git itself deletes no object.
+        git.run("config", "extensions.preciousObjects", "true")
         git.run("config", "core.fsync", "all")  # a gc, by whomever: packed-refs that a power cut empties is the branch
         root = root_commit(place.width)
         for kind, data in (("tree", b""), ("commit", root)):

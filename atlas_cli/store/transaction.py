@@ -27,6 +27,7 @@ from .store import Store, sync_folders
 DEADLINE = 30.0  # seconds that a write tries for
 STALE = 10.0  # seconds after which a lock file that nobody can hold is put aside
 REFUSALS = 20  # times in a row that git may fail to move a branch which nobody has locked, before it is an error
+LOOSE = 6700  # objects from which on packing them is worth while (git's own figure)
 HOUSEKEEPING = 256  # commits between two looks at whether the store wants packing
 
 Decide = Callable[[Tree, Writer], Change]
@@ -240,8 +241,11 @@ class _Attempts:
 
 
 def housekeeping(store: Store) -> None:
-    """Packs the store in the background if git finds it worth while; never prunes what is young."""
-    argv = store.git.argv(("gc", "--auto", "--quiet"), ("gc.auto=6700", "gc.autoDetach=false", "core.fsync=all"))
+    """Packs the loose objects in the background once they are many. It deletes what it packed, and nothing else."""
+    sample = store.home / "store.git/objects/17"  # the ids are spread evenly over 256 folders
+    if not sample.is_dir() or len(list(sample.iterdir())) * 256 < LOOSE:
+        return
+    argv = store.git.argv(("tidy",), ("alias.tidy=!git repack -q && git prune-packed -q", "core.fsync=all"))
     try:
         subprocess.Popen(
             argv, env=store.git.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -1,30 +1,71 @@
-"""What the tests of bad input share: a worker that begun a session, and what a good refusal looks like."""
+"""What the tests of bad input share: a desk with a store, a session and a worker; and what a good refusal is like."""
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from ..conftest import Result
+from ..conftest import Result, environment
 from ..store.crew import Worker, crew
 from ..store.hand import Hand
 
 LONE = "\udcff"  # what an argument's byte that is no UTF-8 becomes
 
 
-@pytest.fixture
-def worker(begun: str, repo: Path, env: dict[str, str]) -> Iterator[Worker]:
-    """A process that runs one command after another, in the worktree of a session."""
-    with crew([repo], env) as [found]:
+class Desk(NamedTuple):
+    """A repository with a store, a process that runs one command after another in its session, and git in the store."""
+
+    repo: Path
+    worker: Worker
+    hand: Hand
+
+
+@contextmanager
+def desk_in(folder: Path) -> Iterator[Desk]:
+    """A new desk."""
+    env = environment(folder)
+    repo = folder / "repo"
+    (repo / "src").mkdir(parents=True)
+    (repo / "src/x.py").write_text("print('x')\n")
+    subprocess.run(["git", "init", "-q"], cwd=repo, env=env, check=True)
+    with crew([repo], env) as [worker]:
+        assert worker("init", "--test").code == 0
+        assert worker("begin", "--goal", "test").code == 0
+        yield Desk(repo, worker, Hand(repo, env))
+
+
+@pytest.fixture(scope="module", name="desk")
+def shared_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    """One desk for a whole module: what is refused leaves nothing behind."""
+    with desk_in(tmp_path_factory.mktemp("desk")) as found:
+        yield found
+
+
+@pytest.fixture(name="desk")
+def own_desk(tmp_path: Path) -> Iterator[Desk]:
+    """A desk for each test."""
+    with desk_in(tmp_path) as found:
         yield found
 
 
 @pytest.fixture
-def hand(begun: str, repo: Path, env: dict[str, str]) -> Hand:
-    """git in the store's own repository."""
-    return Hand(repo, env)
+def repo(desk: Desk) -> Path:
+    return desk.repo
+
+
+@pytest.fixture
+def worker(desk: Desk) -> Worker:
+    return desk.worker
+
+
+@pytest.fixture
+def hand(desk: Desk) -> Hand:
+    return desk.hand
 
 
 def argv(form: str, what: str = "") -> list[str]:

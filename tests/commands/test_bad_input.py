@@ -8,9 +8,9 @@ import pytest
 
 from ..store.crew import Worker
 from ..store.hand import Hand
-from .bad import LONE, argv, fails, hand, unharmed, worker
+from .bad import LONE, argv, fails, hand, repo, shared_desk, unharmed, worker
 
-__all__ = ["hand", "worker"]  # fixtures
+__all__ = ["hand", "repo", "shared_desk", "worker"]  # fixtures
 NAMES = [
     "..", "../x", "a/b", "/", "a\nb", "\x1b[2J", "a" * 300, "-rf", "con", "CON.txt", "nul", "Main", "a b", "e\u0301",
     "é", "日本", LONE, "a.lock", ".git", " ", "a@1@2", "--", "%2e%2e", "a:b", "$(touch x)", "a;b", "\u2028", "x\u202ey",
@@ -25,10 +25,12 @@ RESOURCES = [
 def test_what_is_no_name_is_refused_wherever_a_name_is_given(worker: Worker, hand: Hand, repo: Path) -> None:
     head = hand.head()
     for name in NAMES:
+        fails(worker(*argv("artifact put -- {} src/x.py", name)), 2)
+    for name in ("..", "a/b", "\x1b[2J", "a" * 300, "-rf", "con", "Main", LONE):
         for form in (
-            "status write -m x -- {}", "status show -- {}", "artifact put -- {} src/x.py", "artifact show -- {}",
-            "begin --new --actor={}", "begin --stream={}", "--operation={} status write -m x",
-            "--session={} status write -m x", "end -m x --stream={}", "begin --new --class={}",
+            "status write -m x -- {}", "status show -- {}", "artifact show -- {}", "begin --new --actor={}",
+            "begin --stream={}", "--operation={} status write -m x", "--session={} status write -m x",
+            "end -m x --stream={}", "begin --new --class={}",
         ):  # fmt: skip
             fails(worker(*argv(form, name)), 2)
     unharmed(worker, hand, head)
@@ -38,8 +40,15 @@ def test_what_is_no_name_is_refused_wherever_a_name_is_given(worker: Worker, han
 def test_what_is_no_resource_or_id_is_refused(worker: Worker, hand: Hand) -> None:
     head = hand.head()
     for name in [*(name for name in NAMES if name != "a:b"), *RESOURCES]:
-        for form in ("lease take --why w -- {}", "lease show -- {}", "lease release -- {}", "show -- {}",
-                     "correct --why w -- {}", "session show -- {}"):  # fmt: skip
+        fails(worker(*argv("lease take --why w -- {}", name)), 2)
+    for name in ("..", "a/b", "\x1b[2J", "a" * 300, "-rf", "con", LONE):
+        for form in (
+            "lease show -- {}",
+            "lease release -- {}",
+            "show -- {}",
+            "correct --why w -- {}",
+            "session show -- {}",
+        ):
             fails(worker(*argv(form, name)), 2)
         fails(worker(*argv("decision show -- {}", name)), 7)
     for kind in ("status", "artifact", "decision", "correction", "lease", "session", "policy", "nope"):

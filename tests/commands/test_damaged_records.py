@@ -6,9 +6,9 @@ import pytest
 
 from ..store.crew import Worker
 from ..store.hand import Hand, edited, row
-from .bad import argv, fails, hand, unharmed, worker
+from .bad import argv, fails, hand, own_desk, unharmed, worker
 
-__all__ = ["hand", "worker"]  # fixtures
+__all__ = ["hand", "own_desk", "worker"]  # fixtures
 BOMB = b"a0: &a0 [x, x]\n" + b"".join(b"a%d: &a%d [*a%d, *a%d]\n" % (n, n, n - 1, n - 1) for n in range(1, 40))
 # What stands in place of a row, or of an entry's front matter; and a word of how it is named.
 DAMAGE: dict[str, tuple[bytes, str]] = {
@@ -163,4 +163,30 @@ def test_files_in_places_of_their_own_stop_nobody(worker: Worker, hand: Hand) ->
         found = worker("verify", "--json")
         assert (found.code, {one["path"] for one in found.json["error"]["details"]["violations"]}) == (9, set(STRAY))
         assert worker("doctor", "--fix").code == 0
+    unharmed(worker, hand, hand.head())
+
+
+NAMELESS = {
+    rb'"decisions/2026/01-01-\377-aaaaaa.md"': b"100644", rb'"artifacts/\377/0001/about.yaml"': b"100644",
+    rb'"status/main/000/a\nb.md"': b"100644", rb'"leases/00/\001\033[2J.yaml"': b"100644",
+    rb"leases/00/link.yaml": b"120000", rb"status/main/link": b"120000", rb"decisions/2026/run.md": b"100755",
+}  # fmt: skip
+
+
+def test_names_and_modes_that_no_checkout_would_take_stop_nobody(worker: Worker, hand: Hand) -> None:
+    assert worker("status", "write", "-m", "where things stand").code == 0
+    data = hand.read("status/main/000/000001.md")
+    script = b"commit refs/heads/atlas\ncommitter h <h> 1764424800 +0000\ndata 1\nx\nfrom refs/heads/atlas^0\n"
+    for path, mode in NAMELESS.items():
+        script += b"M %s inline %s\ndata %d\n%s\n" % (mode, path, len(data), data)
+    hand.git("fast-import", "--quiet", "--force", data=script)
+    for form in ("begin", "status", "lease list", "log", "artifact list", "decision list", "session list --all", "view",
+                 "status write -m more"):  # fmt: skip
+        done = worker(*argv(form))
+        assert done.code == 0 and "internal error" not in done.err and "\x1b" not in done.out + done.err, (form, done)
+    found = worker("verify", "--json")
+    assert found.code == 9
+    assert len({one["path"] for one in found.json["error"]["details"]["violations"]}) == len(NAMELESS)
+    assert worker("doctor", "--fix").code == 0
+    assert worker("status", "write", "-m", "still more").code == 0
     unharmed(worker, hand, hand.head())

@@ -8,9 +8,9 @@ from pathlib import Path
 from ..conftest import Atlas
 from ..store.crew import Worker
 from ..store.hand import Hand
-from .bad import LONE, argv, fails, hand, unharmed, worker
+from .bad import LONE, argv, fails, hand, own_desk, repo, unharmed, worker
 
-__all__ = ["hand", "worker"]  # fixtures
+__all__ = ["hand", "own_desk", "repo", "worker"]  # fixtures
 ODD = {
     "a line separator": "a\u2028b\u2029c", "next line": "a\x85b", "delete": "a\x7fb",
     "markup": "[bold]red[/bold] :smile:", "a marker": "<<<<<<<", "terminal escapes": "\x1b[2J\x1b]0;owned\x07\x9b1m",
@@ -50,7 +50,7 @@ def test_odd_texts_in_every_field_are_kept_and_steer_no_terminal(worker: Worker)
     assert worker("verify", "--full").code == 0
 
 
-def test_text_that_no_record_can_hold_is_refused_whole(worker: Worker, atlas: Atlas, hand: Hand) -> None:
+def test_text_that_no_record_can_hold_is_refused_whole(worker: Worker, atlas: Atlas, hand: Hand, repo: Path) -> None:
     assert worker("artifact", "put", "a", "-", data="x").code == 0
     head = hand.head()
     marked = "<<<<<<< yours\na\n=======\nb\n>>>>>>> status:main@1\n"
@@ -58,7 +58,7 @@ def test_text_that_no_record_can_hold_is_refused_whole(worker: Worker, atlas: At
         fails(worker(*argv(form), data=marked), 6)
         fails(worker(*argv(form), data="a\0b"), 6)
         fails(worker(*argv(form), data=" \n"), 2)
-        fails(atlas(*argv(form), data=b"a\xff\xfe"), 2)  # bytes that are no UTF-8
+        fails(atlas(*argv(form), data=b"a\xff\xfe", cwd=repo), 2)  # bytes that are no UTF-8
     for form in ("lease take b --why {}", "correct artifact:a --why {}", "begin --goal {}", "status write -m {}",
                  "status write --unchanged {}", "end --section s -m {}", "artifact put b src/x.py --title {}",
                  "artifact put b src/x.py --type {}", "status write -m x --caveat {}",
@@ -85,14 +85,14 @@ def test_two_megabytes_are_an_artifact_and_no_status(worker: Worker, atlas: Atla
     assert len(drafts) == 2 and all(text.rstrip() in draft for draft in drafts)  # what was refused is not lost
     put = worker("artifact", "put", "big", "big.txt", "--json")
     assert put.code == 0 and "every clone" in " ".join(put.json["notices"])
-    assert atlas("artifact", "get", "big").out == text
+    assert atlas("artifact", "get", "big", cwd=repo).out == text
     shown = worker("artifact", "show", "big")
     assert len(shown.out) < 40_000 and "the rest: atlas artifact get big@1" in shown.out
 
 
 def test_bytes_of_any_kind_come_back_exactly(worker: Worker, atlas: Atlas, hand: Hand, repo: Path) -> None:
     data = bytes(range(256)) * 3 + "é\u2028".encode() + b"\r\n"
-    assert atlas("artifact", "put", "raw", "-", data=data).code == 0
+    assert atlas("artifact", "put", "raw", "-", data=data, cwd=repo).code == 0
     assert base64.b64decode(worker("artifact", "get", "raw", "--json").data["body_base64"]) == data
     assert worker("artifact", "get", "raw", "-o", "copy").code == 0 and (repo / "copy").read_bytes() == data
     shown = worker("artifact", "show", "raw")
