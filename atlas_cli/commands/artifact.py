@@ -190,7 +190,8 @@ def log(ctx: typer.Context, name: Name) -> Outcome:
     env = env_of(ctx)
     artifact.find(env.tree, name)
     last = artifact.newest(env.tree, name)
-    found = [artifact.get(env.tree, name, number) for number in range(last, 0, -1)]
+    found = [artifact.get(env.tree, name, number) for number in range(last, 0, -1)
+             if env.tree.blob(artifact.place(name, number))]  # fmt: skip
     items = [{"ref": artifact.ref("", record), **record} for record in found]
     rows = tuple(
         (item["ref"], item["ext"], f"{item['size']:,}", item["at"], item["session"], item.get("title", "-"))

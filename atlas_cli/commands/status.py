@@ -96,7 +96,8 @@ def log(ctx: typer.Context, stream: Stream = "main", count: Annotated[int, typer
     """The entries of a stream, newest first."""
     env = env_of(ctx)
     last = status.newest(env.tree, stream)
-    items = [_brief(env, stream, number) for number in range(last, max(0, last - count), -1)]
+    items = [_brief(env, stream, number) for number in range(last, max(0, last - count), -1)
+             if env.tree.blob(status.place(stream, number))]  # fmt: skip
     rows = tuple((item["ref"], item["session"], item["at"], item["first"]) for item in items)
     table = Table(("ENTRY", "BY", "AT", "FIRST LINE"), rows, f"status:{stream} is empty")
     more = (f"{last} in all; -n {last} shows them",) if last > len(items) else ()

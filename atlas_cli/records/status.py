@@ -168,7 +168,8 @@ def _kept(old: str, new: str) -> tuple[int, int]:
 
 def _jump(tree: Tree, stream: str, seen: int, last: int, wish: Wish, before: Record | None, old: Record) -> VersionJump:
     """The stop sign that a machine can see, with what was written since and the texts of the merge."""
-    since = [get(tree, stream, number) for number in range(max(seen + 1, last - 4), last + 1)]
+    numbers = range(max(seen + 1, last - 4), last + 1)
+    since = [get(tree, stream, number) for number in numbers if tree.blob(place(stream, number))]
     stop = VersionJump(
         f"you read status:{stream}@{seen}, and {_by(since)} wrote up to {last} while you were thinking",
         "read it, merge your text into what is there, and write again",
@@ -211,15 +212,26 @@ def with_section(body: str, heading: str | None, content: str) -> str:
     heading = " ".join((heading or "").split())
     if not heading:
         raise Usage("the section has no heading", "name it: --section 'What I did'")
-    own = content.strip("\n")
-    if not own.startswith("## "):
-        own = f"## {heading}\n\n{own}"
+    own = _as_section(heading, content.strip("\n"))
     pieces = [piece for piece in sections(body) if piece[0] is not None or piece[1].strip()]
     names_ = [name for name, _ in pieces]
     at = names_.index(heading) if heading in names_ else len(pieces)  # where a heading stands twice, the first
     done = [part.strip("\n") for _, part in pieces]
     done[at : at + 1] = [own]
     return "\n\n".join(done) + "\n"
+
+
+def _as_section(heading: str, content: str) -> str:
+    """The content as one section: its own headings of the same rank go a rank deeper, an open fence is closed."""
+    parts = sections(content)
+    first = parts[0][1]
+    if not first.strip() and len(parts) > 1 and parts[1][0] == heading:
+        parts = parts[1:]  # it brings its heading along
+        first = parts[0][1].partition("\n")[2]
+    text = "\n".join([first, *(f"#{part}" for _, part in parts[1:])]).strip("\n")
+    last = parts[-1][1]
+    marks = [mark[1] for line in last.split("\n") if (mark := re.match(r" {0,3}(`{3,}|~{3,})", line))]
+    return f"## {heading}\n\n{text}" + (f"\n{marks[0]}" if len(marks) % 2 else "")
 
 
 def merged(base: str, theirs: str, mine: str) -> str | None:

@@ -11,16 +11,17 @@ from typing import Any
 
 from ..errors import Failed
 
-FORMAT = 1
+FORMAT = 2
 _TABLES = """
-CREATE TABLE callers(worktree TEXT PRIMARY KEY, session TEXT);
-CREATE TABLE receipts(session TEXT, reader TEXT, kind TEXT, id TEXT, number INTEGER, blob TEXT, at INTEGER,
+CREATE TABLE IF NOT EXISTS callers(worktree TEXT PRIMARY KEY, session TEXT);
+CREATE TABLE IF NOT EXISTS receipts(session TEXT, reader TEXT, kind TEXT, id TEXT, number INTEGER, blob TEXT,
+                      at INTEGER,
                       claimed INTEGER, published INTEGER, PRIMARY KEY(session, kind, id, number));
-CREATE INDEX by_reader ON receipts(reader, kind, id, number);
-CREATE TABLE rewinds(head TEXT PRIMARY KEY);
-CREATE TABLE told(session TEXT PRIMARY KEY, seq INTEGER);
-CREATE TABLE stops(session TEXT, kind TEXT, at INTEGER);
-CREATE TABLE views(worktree TEXT, path TEXT, blob TEXT, PRIMARY KEY(worktree, path));
+CREATE INDEX IF NOT EXISTS by_reader ON receipts(reader, kind, id, number);
+CREATE TABLE IF NOT EXISTS rewinds(head TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS told(session TEXT PRIMARY KEY, seq INTEGER);
+CREATE TABLE IF NOT EXISTS stops(session TEXT, kind TEXT, at INTEGER);
+CREATE TABLE IF NOT EXISTS views(worktree TEXT, path TEXT, blob TEXT, PRIMARY KEY(worktree, path));
 """
 
 

@@ -87,3 +87,18 @@ def test_one_section_changed_by_two_is_left_to_a_merge_of_lines() -> None:
     assert merged(base, "## A\n\n2\n", "## A\n\n3\n") is None
     assert merged(base, "## A\n\n2\n", "") is None
     assert merged(base, base + "\n## A\n\n2\n", base) is None  # a heading that stands twice tells nothing
+
+
+def test_a_section_that_brings_headings_of_its_own_stays_one_section() -> None:
+    once = with_section("", "Mine", "text\n\n## Other\n\nmore\n")
+    assert once == "## Mine\n\ntext\n\n### Other\n\nmore\n"
+    assert with_section(once, "Mine", "text\n\n## Other\n\nmore\n") == once
+
+
+def test_an_open_fence_does_not_swallow_the_sections_behind_it() -> None:
+    once = with_section("## Mine\n\nx\n\n## Next\n\ny\n", "Mine", "```\ncode")
+    assert [heading for heading, _ in sections(once) if heading] == ["Mine", "Next"]
+
+
+def test_a_section_may_bring_its_own_heading() -> None:
+    assert with_section("", "Mine", "## Mine\n\ntext\n") == "## Mine\n\ntext\n"
