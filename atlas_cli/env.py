@@ -17,7 +17,7 @@ from .records import names, policy, secrets, session, status, times
 from .records.case import Change, Writer
 from .records.text import Record
 from .records.tree import Overlay, Tree
-from .store import fault, place, store, transaction, view
+from .store import callers, fault, place, store, transaction, view
 from .store.index import Index
 from .store.local import Local
 from .store.questions import Questions
@@ -158,37 +158,59 @@ class Env:
         """Its folder, as text that can be stored whatever bytes a path may hold; empty where there is none."""
         return "" if self.place.top is None else os.fsencode(self.place.top).decode(errors="backslashreplace")
 
-    def session_id(self) -> str | None:
-        """The session named by `--session` or ATLAS_SESSION, else the one begun last in this worktree."""
+    def session_id(self, strict: bool = False) -> str | None:
+        """The session named by `--session` or ATLAS_SESSION, else the one that this caller began last in this worktree.
+        Where nothing tells who calls, the only live one here; `strict`: a stop where several live here."""
         named = self.options.session or os.environ.get("ATLAS_SESSION")
-        return named or (self.local.caller(self.worktree) if self.worktree else None)
+        if named or not self.worktree:
+            return named
+        caller = callers.caller()
+        if caller is not None:
+            return self.local.begun(self.worktree, caller)
+        here = self.ask.living(self.worktree)
+        if len(here) > 1 and strict:
+            raise Protocol(
+                f"{len(here)} sessions live in this worktree, and nothing tells which of them this is",
+                f"say which: --session ID ({', '.join(row['id'] for row in here)})",
+                code="which_session",
+            )
+        if len(here) > 1:
+            self.notices.append(f"taken for {here[0]['id']}, the newest of {len(here)} sessions that live here")
+        return here[0]["id"] if here else None
 
-    def session(self) -> Record:
+    def session(self, strict: bool = False) -> Record:
         """The live session that this command is part of; Protocol where there is none. An operation that is asked for
         again is its first session's, live or not: it answers with its first outcome."""
         wanted = self.options.operation
         first = None if wanted is None else self.index.operation(names.name(wanted, "operation id"))
         if first and first["session"]:
             return session.get(self.snapshot, first["session"])
-        found = self.session_id()
+        found = self.session_id(strict)
         if found is None:
-            where = "in this worktree" if self.worktree else "in a bare repository: name one with --session"
-            raise Protocol(f"no session was begun {where}", "begin one: atlas begin --goal …", code="no_session")
+            raise self._nobody()
         record = session.live(self.snapshot, found, self.now())
-        last = self.index.last_of(found)
-        idle = policy.seconds(self.policy, "session_idle")
-        if last and last["at"] + idle <= self.now():
+        last, state = self.ask.pulse(record)
+        if state != "live":
             raise Protocol(
-                f"the session {found} has expired: its last write is {times.ago(last['at'], self.now())}",
+                f"the session {found} has expired: its last write is {times.ago(last, self.now())}",
                 "begin a new one: atlas begin --goal …",
                 code="no_session",
             )
         return record
 
-    def here(self) -> Record | None:
+    def _nobody(self) -> Protocol:
+        """There is no session: what to do next, with those that live here by name."""
+        here = [row["id"] for row in self.ask.living(self.worktree)] if self.worktree else []
+        what = "you have begun no session in this worktree" if here else "no session was begun in this worktree"
+        if not self.worktree:
+            what = "no session is named, as it must be in a bare repository"
+        others = f"; if you are one of those that live here, name it: --session ID ({', '.join(here)})" if here else ""
+        return Protocol(what, f"begin one: atlas begin --goal …{others}", code="no_session")
+
+    def here(self, strict: bool = False) -> Record | None:
         """The session of this command, or None: for commands that need none."""
         try:
-            return self.session()
+            return self.session(strict)
         except (Protocol, NotFound, Usage):
             return None
 
@@ -288,10 +310,10 @@ class Env:
     def began(self, session_id: str) -> None:
         """This worktree's commands are that session's from now on."""
         if self.worktree:
-            self.local.set_caller(self.worktree, session_id)
+            self.local.begin(self.worktree, callers.caller() or "", session_id)
 
     def ended(self, session_id: str) -> None:
-        self.local.drop_caller(session_id)
+        self.local.end(session_id)
 
     # writing
 

@@ -26,7 +26,7 @@ OWNERS = {
     "ruamel": {"records/text.py"},
     "filelock": {"store/lock.py"},
     "sqlite3": {"store/index.py", "store/local.py", "store/store.py"},
-    "subprocess": {"store/git.py", "store/transaction.py", "commands"},
+    "subprocess": {"store/git.py", "store/callers.py", "store/transaction.py", "commands"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 

@@ -35,7 +35,7 @@ def put(
 
     If another session put one since you read it, it stops (3) with a merged draft."""
     env = env_of(ctx)
-    me = env.session()
+    me = env.session(strict=True)
     data = read_bytes(env, file)
     env.guard(data, title or "", caveat or "")
     ext = artifact.extension(type_, "" if file == "-" else Path(file).name, data)

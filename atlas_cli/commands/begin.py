@@ -78,7 +78,7 @@ def _continued(env: Env, actor: str | None) -> Record | None:
     """The session that this caller goes on with, if it is live and of the same actor."""
     if env.options.operation is not None:
         return None
-    found = env.here()
+    found = env.here(strict=True)
     if found is None:
         named = env.options.session or os.environ.get("ATLAS_SESSION")
         if named:

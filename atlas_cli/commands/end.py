@@ -39,7 +39,7 @@ def end(
         raise Usage(f"{dash[:40]!r} stands where - would read standard input", "give the text with -m TEXT")
     if section and replace:
         raise Usage("--section and --replace say different things", "give one of them")
-    me = env.session()
+    me = env.session(strict=True)
     given = body(env, text, file, dash)
     if given is not None and unchanged is not None:
         raise Usage("a text, or --unchanged, but not both")

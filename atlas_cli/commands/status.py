@@ -87,7 +87,7 @@ def write(
     relies = tuple(env.exact(target) for target in relies_on or ())
     wish = status.Wish(given or "", section, replace, names.say(unchanged, "--unchanged") if unchanged else None,
                        relies, names.say(caveat, "--caveat") if caveat else None)  # fmt: skip
-    record = written(env, names.name(stream, "stream"), wish, base, env.session())
+    record = written(env, names.name(stream, "stream"), wish, base, env.session(strict=True))
     return Outcome(record, (f"{record['ref']} written",), (), published=False)
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from ..errors import Failed
 
-FORMAT = 2
+FORMAT = 3
 _TABLES = """
-CREATE TABLE IF NOT EXISTS callers(worktree TEXT PRIMARY KEY, session TEXT);
+CREATE TABLE IF NOT EXISTS begun(worktree TEXT, caller TEXT, session TEXT, PRIMARY KEY(worktree, caller));
 CREATE TABLE IF NOT EXISTS receipts(session TEXT, reader TEXT, kind TEXT, id TEXT, number INTEGER, blob TEXT,
                       at INTEGER,
                       claimed INTEGER, published INTEGER, PRIMARY KEY(session, kind, id, number));
@@ -96,16 +96,16 @@ class Local:
         """The first row of a question, or None."""
         return next(iter(self._all(statement, *values)), None)
 
-    def caller(self, worktree: str) -> str | None:
-        """The session begun last in a worktree."""
-        row = self._one("SELECT session FROM callers WHERE worktree=?", worktree)
+    def begun(self, worktree: str, caller: str) -> str | None:
+        """The session that a caller began last in a worktree."""
+        row = self.db.execute("SELECT session FROM begun WHERE worktree=? AND caller=?", (worktree, caller)).fetchone()
         return row[0] if row else None
 
-    def set_caller(self, worktree: str, session: str) -> None:
-        self._put("INSERT OR REPLACE INTO callers VALUES(?,?)", worktree, session)
+    def begin(self, worktree: str, caller: str, session: str) -> None:
+        self._put("INSERT OR REPLACE INTO begun VALUES(?,?,?)", worktree, caller, session)
 
-    def drop_caller(self, session: str) -> None:
-        self._put("DELETE FROM callers WHERE session=?", session)
+    def end(self, session: str) -> None:
+        self._put("DELETE FROM begun WHERE session=?", session)
 
     def read(
         self, session: str, reader: str, kind: str, id: str, number: int, blob: str, at: int, claimed: bool = False

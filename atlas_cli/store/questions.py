@@ -45,6 +45,12 @@ class Questions:
         over = min(session.until(record) or 0, last + policy.seconds(self.rules, "session_idle"))
         return last, "live" if over > self.now else "expired"
 
+    def living(self, worktree: str) -> list[Record]:
+        """The live sessions of a worktree, the newest first (not those that only run a command)."""
+        rows = [row for _, row in self.index.live(session.FOLDER, self.now) if row.get("worktree") == worktree]
+        found = [row for row in rows if row.get("class") != "run" and self.pulse(row)[1] == "live"]
+        return sorted(found, key=lambda row: (row["began"], row["id"]), reverse=True)
+
     def held(self, session_id: str) -> list[Record]:
         """The leases that a session holds now."""
         return [row for _, row in self.index.live(lease.FOLDER, self.now) if row["holder"] == session_id]
