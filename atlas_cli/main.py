@@ -54,7 +54,7 @@ class Root(TyperGroup):
         with formatter.section("Global options (before or after the command)"):
             formatter.write_dl([
                 ("-C PATH", "run as if started there"),
-                ("--session ID", "which session this is (else ATLAS_SESSION, else the one you began last in this worktree)"),
+                ("--session ID", "which session this is (else ATLAS_SESSION, else the one you began here last)"),
                 ("--operation ID", "the same id again answers with the first outcome and writes nothing"),
                 ("--expect HEAD|REF@N", "write only if the store, or the record, is still there"),
                 ("--json", "one JSON envelope on stdout"),

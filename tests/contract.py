@@ -31,7 +31,7 @@ DECISION = ["--title", "t", "--recommended", "r", "--chosen", "c", "--stance", "
 # What each is called with, and how it ends in a store without a session (None: it begins one, or needs no store).
 CALLS: dict[Verb, tuple[list[str], int | None]] = {
     ("init",): ([], None), ("begin",): ([], None), ("end",): ([], 5), ("show",): (["status:main"], 0),
-    ("session", "list"): ([], 0), ("session", "show"): ([], 5), ("status", "show"): ([], 0),
+    ("session", "list"): ([], 0), ("session", "show"): ([], 5), ("session", "adopt"): (["x-261129-aaaaaa", *WHY], 5), ("status", "show"): ([], 0),
     ("status", "write"): (["-m", "x"], 5), ("status", "log"): ([], 0), ("status", "diff"): ([], 0),
     ("artifact", "put"): (["a", "src/x.py"], 5), ("artifact", "show"): (["a"], 0), ("artifact", "get"): (["a"], 0),
     ("artifact", "list"): ([], 0), ("artifact", "log"): (["a"], 0), ("artifact", "diff"): (["a"], 0),

@@ -41,7 +41,7 @@ def put(
     ext = artifact.extension(type_, "" if file == "-" else Path(file).name, data)
     wish = artifact.Wish(data, ext, names.say(title, "--title", 200) if title else None,
                          names.say(caveat, "--caveat") if caveat else None,
-                         tuple(env.exact(target) for target in relies_on or ()), same_topic)  # fmt: skip
+                         tuple(env.exact(target) for target in relies_on or ()), same_topic, new)  # fmt: skip
     if base is not None:
         env.read("artifact", name, base, artifact.find(env.tree, name, base), claimed=True)
     written = env.write(

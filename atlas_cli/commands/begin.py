@@ -59,6 +59,8 @@ def begin(
     streams = [names.name(one, "stream") for one in stream or []]
     me = None if new else _continued(env, actor)
     again = me is not None
+    twins = env.ask.alike(goal, me["id"] if me else None) if goal else []
+    env.notices += [f"{row['id']} ({row['state']}) has nearly your goal: {row['goal']}" for row in twins]
     if me is None:
         me = register(env, goal=goal, kind=kind, actor=actor, paths=paths, streams=streams, lasts=for_)
     elif (goal and goal != me.get("goal")) or paths or streams:
@@ -69,7 +71,7 @@ def begin(
     verb_ = "go on as" if again else "are"
     first = f"you {verb_} {me['id']} (pass it with --session, or ATLAS_SESSION, where that is unclear)"
     limits = (session.BLIND, lease.BLIND)
-    data = {"ref": f"session:{me['id']}", "id": me["id"], "version": me["version"], "continued": again,
+    data = {"ref": f"session:{me['id']}", "id": me["id"], "version": me["version"], "continued": again, "alike": twins,
             "replayed": bool(me.get("replayed")), **data}  # fmt: skip
     return Outcome(data, (first, *blocks), limits, published=None if again and not env.wrote else False)
 
@@ -190,7 +192,7 @@ def _unfinished(env: Env, me: Record | None, data: dict[str, Any]) -> list[Block
     found = env.ask.unfinished()
     data["unfinished"] = found
     rows = [(item["id"], item["last"], item.get("goal", "-")) for item in found]
-    title = "sessions that are over and never wrote the status (for you, their work has not happened)"
+    title = "over, and never wrote the status (their work has not happened until someone does: atlas session adopt ID)"
     return _cut(rows, ("SESSION", "LAST WRITE", "GOAL"), title, "atlas session list --all")
 
 

@@ -5,9 +5,12 @@ from typing import Annotated, Any
 import typer
 
 from ..env import Env
+from ..errors import Held, Usage
 from ..outcome import Outcome, Table, listing
-from ..records import session, times
-from . import env_of, noun, verb
+from ..records import lease, names, session, times
+from ..records.case import Change, Writer
+from ..records.tree import Tree
+from . import Why, env_of, noun, verb
 
 app = noun()
 
@@ -60,3 +63,38 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, typer.Argument(metava
     lines += [f"goal: {record.get('goal', '-')}", f"holds: {', '.join(held) or 'nothing'}"]
     lines += [f"wrote ({total}):", *(f"  {subject}" for subject in wrote)]
     return Outcome(data, tuple(lines), (session.BLIND,))
+
+
+@verb(
+    app, "adopt", 'atlas session adopt claude-261129-7f3k2m --why "it vanished; I go on with its work"', 3, 4, 5, 6, 7
+)
+def adopt(ctx: typer.Context, wanted: Annotated[str, typer.Argument(metavar="ID")], why: Why) -> Outcome:
+    """Take over a session that is over: its leases (with a new fencing token) and its duty to write the status.
+
+    Whatever it still tries to write is refused."""
+    env = env_of(ctx)
+    me = env.session(strict=True)
+    reason = names.say(why, "--why")
+    env.guard(reason)
+    record = session.get(env.tree, wanted)
+    if wanted == me["id"]:
+        raise Usage("that is this session itself", "atlas end closes it")
+    last, state = env.ask.pulse(record)
+    if state == "live":
+        raise Held(
+            f"{wanted} is live: its last write was {times.ago(last, env.now())}",
+            "a session that is over can be adopted",
+            details={"session": wanted, "last": times.rfc3339(last)},
+        )
+
+    def decide(tree: Tree, who: Writer) -> Change:
+        change = session.adopt(tree, who, wanted, reason)
+        return change._replace(files={**change.files, **lease.inherit(tree, who, wanted)})
+
+    records = env.records(env.write(decide, me))
+    taken = [row["resource"] for row in records if row["ref"].startswith("lease:")]
+    row = next(row for row in records if row["ref"].startswith("session:"))
+    lines = [f"{wanted} is adopted: what it left is yours to finish, and to write into the status"]
+    lines += [f"its leases are yours now: {', '.join(taken)}"] if taken else []
+    lines += [f"its drafts lie in {record['worktree']}/.atlas/drafts"] if record.get("worktree") else []
+    return Outcome({**row, "leases": taken}, tuple(lines), (session.BLIND,), published=False)

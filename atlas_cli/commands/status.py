@@ -70,6 +70,7 @@ def write(
     text: Text = None, file: File = None,
     unchanged: Annotated[str | None, typer.Option("--unchanged", metavar="WHY", help="It still holds: why.")] = None,
     section: Annotated[str | None, typer.Option("--section", metavar="H", help="Only the section under H.")] = None,
+    new: Annotated[bool, typer.Option("--new", help="A new stream is meant.")] = False,
     replace: Annotated[bool, typer.Option("--replace", help="The text replaces the whole entry.")] = False,
     base: Annotated[int | None, typer.Option("--base", metavar="N", min=1, help="The entry you have read.")] = None,
     relies_on: Annotated[list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")] = None,
@@ -86,7 +87,7 @@ def write(
         raise Usage("give the text, or say that it is unchanged", "-m TEXT, --file F or -; or --unchanged WHY")
     relies = tuple(env.exact(target) for target in relies_on or ())
     wish = status.Wish(given or "", section, replace, names.say(unchanged, "--unchanged") if unchanged else None,
-                       relies, names.say(caveat, "--caveat") if caveat else None)  # fmt: skip
+                       relies, names.say(caveat, "--caveat") if caveat else None, new)  # fmt: skip
     record = written(env, names.name(stream, "stream"), wish, base, env.session(strict=True))
     return Outcome(record, (f"{record['ref']} written",), (), published=False)
 

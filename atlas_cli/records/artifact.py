@@ -126,12 +126,15 @@ class Wish(NamedTuple):
     caveat: str | None = None
     relies_on: tuple[str, ...] = ()
     same_topic: bool = False
+    new: bool = False  # a name that nearly is another is meant
 
 
 def put(tree: Tree, writer: Writer, name: str, wish: Wish, seen: int | None) -> Change:
     """The next version. VersionJump where another put one since `seen`, Protocol where none was read, Refused where
     it is too large or about something else."""
     last = newest(tree, name)
+    if not last:
+        case.no_near_miss(tree, FOLDER, "artifact", name, wish.new)
     rules = policy.of(tree)
     if len(wish.data) > rules["artifact_limit"]:
         raise Refused(f"{len(wish.data):,} bytes; an artifact has at most {rules['artifact_limit']:,}",

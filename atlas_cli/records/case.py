@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..errors import Damaged, Refused
-from . import times
+from . import names, times
 from .message import Message
 from .text import Record
 from .tree import Tree
@@ -121,6 +121,16 @@ def rewritten(old: Record, **fields: object) -> Record:
     found = {key: value for key, value in {**old, **fields}.items() if value is not None}
     found["version"] = old.get("version", 0) + 1
     return found
+
+
+def no_near_miss(tree: Tree, folder: str, what: str, name: str, meant: bool) -> None:
+    """Refused for the first write under a name that nearly is one which is there, unless it is `meant`."""
+    if not meant and (there := names.near(name, tree.names(folder))):
+        raise Refused(
+            f"there is no {what} {name} yet, but there is {there}",
+            f"write to {there}, or say that a new {what} is meant: --new",
+            code="near_miss",
+        )
 
 
 def no_conflict_markers(text: str) -> None:

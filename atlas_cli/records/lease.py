@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import Held, NotFound, Refused
-from . import case, names, policy, row, text, times
+from . import case, names, policy, row, session, text, times
 from .case import Case, Change, Shown, Violation, Writer
 from .text import Record
 from .tree import Tree
@@ -196,6 +196,16 @@ def release(tree: Tree, writer: Writer, resources: Sequence[str]) -> Change:
     return Change(f"lease: release {_short(resources)} ({writer.session})", files)
 
 
+def inherit(tree: Tree, writer: Writer, holder: str) -> dict[str, bytes | None]:
+    """The rows that pass to whoever adopts a session: what it still holds, for the rest of its time."""
+    files: dict[str, bytes | None] = {}
+    for path, old in tree.live(FOLDER, writer.at + SHORTEST):
+        if old["holder"] == holder and holds(old, writer.at):
+            fields = {"token": old["token"] + 1, "holder": writer.session, "actor": writer.actor, "at": writer.when}
+            files[path] = text.dump(case.rewritten(old, **fields, machine=writer.machine, run=None))
+    return files
+
+
 def _own(tree: Tree, writer: Writer, resource: str) -> Record:
     """The row, if the writer holds it now."""
     old = current(tree, resource)
@@ -253,7 +263,8 @@ def _handed(found: Case, old: Record | None, new: Record) -> Iterator[Violation]
         yield Violation("token", found.path, f"the fencing token went back from {before} to {new['token']}")
     live = old is not None and holds(old, written)
     same = old is not None and old["holder"] == new["holder"]
-    if live and not same and old is not None:
+    inherited = old is not None and session.adopted_by(found.child, old["holder"]) == new["holder"]
+    if live and not same and not inherited and old is not None:
         yield Violation("live_lease", found.path, f"was held by {old['holder']} until {old['expires']}")
     if not (live and same) and "released" not in new and new["token"] == before:
         yield Violation("token", found.path, f"was taken anew without a new fencing token ({before})")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -159,6 +160,38 @@ def versioned(text: str, kind: str) -> Ref:
 def bucket(text: str) -> str:
     """The first two hex digits of SHA-256: the folder of a row, so that folders stay small."""
     return hashlib.sha256(text.encode()).hexdigest()[:2]
+
+
+def near(text: str, others: Iterable[str]) -> str | None:
+    """A name that `text` nearly is: two letters apart at most, or the same words in another order. Names of less than
+    six letters, and those that differ in digits only, are nobody's near miss."""
+    own, words = _letters(text), sorted(re.split(r"[._-]", text))
+    if len(own) < 6:
+        return None
+    for other in others:
+        if re.sub(r"[0-9]", "", other) == re.sub(r"[0-9]", "", text):
+            continue  # the next one of a series
+        if sorted(re.split(r"[._-]", other)) == words or _apart(own, _letters(other), 2):
+            return other
+    return None
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[^a-z]", "", text)
+
+
+def _apart(one: str, other: str, most: int) -> bool:
+    """Whether so few insertions, deletions and replacements lead from one to the other (Levenshtein)."""
+    if abs(len(one) - len(other)) > most:
+        return False
+    row = list(range(len(other) + 1))
+    for at, char in enumerate(one, 1):
+        last, row[0] = row[0], at
+        for to, letter in enumerate(other, 1):
+            last, row[to] = row[to], min(row[to] + 1, row[to - 1] + 1, last + (char != letter))
+        if min(row) > most:
+            return False
+    return row[-1] <= most
 
 
 def one_line(text: str) -> bool:

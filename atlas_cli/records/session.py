@@ -41,7 +41,8 @@ def parse(path: str, data: bytes) -> Record:
         path,
         {"id": str, "version": "count", "actor": str, "began": "time", "machine": str},
         {"goal": str, "worktree": str, "branch": str, "class": str, "ended": "time", "on": "texts", "for": str,
-         "paths": "texts", "streams": "texts", "lasts": "count"},
+         "paths": "texts", "streams": "texts", "lasts": "count", "adopted_by": str, "adopted": "time",
+         "adopted_why": str},
     )  # fmt: skip
 
 
@@ -125,6 +126,29 @@ def end(tree: Tree, writer: Writer) -> Change:
     return Change(f"session: end ({writer.session})", {place(writer.session): text.dump(record)})
 
 
+def adopt(tree: Tree, writer: Writer, wanted: str, why: str) -> Change:
+    """The row of a session that is over, taken over by the writer with its duty to write the status. Whether it is over
+    is asked by a guard: its newest commit tells, which no tree shows."""
+    old = get(tree, wanted)
+    if "adopted_by" in old:
+        raise Refused(
+            f"{wanted} was adopted by {old['adopted_by']} at {old['adopted']}", "atlas session show says more"
+        )
+    fields = {
+        "ended": old.get("ended", writer.when),
+        "adopted_by": writer.session,
+        "adopted": writer.when,
+        "adopted_why": why,
+    }
+    return Change(f"adopt: {wanted} ({writer.session})", {place(wanted): text.dump(case.rewritten(old, **fields))})
+
+
+def adopted_by(tree: Tree, session: str) -> str | None:
+    """Who has adopted a session; None where nobody has."""
+    data = tree.read(place(session)) if _ID.match(session) else None
+    return None if data is None else parse(place(session), data).get("adopted_by")
+
+
 def judge(found: Case) -> Iterator[Violation]:
     new = None if found.new is None else parse(found.path, found.new)
     old = None if found.old is None else parse(found.path, found.old)
@@ -133,6 +157,9 @@ def judge(found: Case) -> Iterator[Violation]:
         return
     if not _ID.match(new["id"]) or place(new["id"]) != found.path:
         yield Violation("misplaced", found.path, f"the row of {new['id']} belongs elsewhere")
+    adopted = old is not None and "adopted_by" not in old and "adopted_by" in new
+    if adopted and found.message.session in (None, new["adopted_by"]):
+        return
     if old is not None and "ended" in old:
         yield Violation("ended", found.path, f"{old['id']} had ended at {old['ended']}")
     if found.message.session not in (None, new["id"]):

@@ -88,12 +88,15 @@ class Wish(NamedTuple):
     unchanged: str | None = None
     relies_on: tuple[str, ...] = ()
     caveat: str | None = None
+    new: bool = False  # a stream that nearly has another's name is meant
 
 
 def write(tree: Tree, writer: Writer, stream: str, wish: Wish, seen: int | None) -> Change:
     """The next entry. `seen`: the number that the session has read (None: none). VersionJump where another wrote
     since, carrying the merge's three texts; Protocol where it has read nothing; Refused over the limit."""
     last = newest(tree, stream)
+    if not last:
+        case.no_near_miss(tree, FOLDER, "stream", stream, wish.new)
     old = get(tree, stream, last) if last else None
     if seen is not None and seen > last:
         raise NotFound(f"there is no status:{stream}@{seen}; its newest entry is {last}", f"atlas status show {stream}")

@@ -3,6 +3,7 @@ command answers alike."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -51,6 +52,17 @@ class Questions:
         found = [row for row in rows if row.get("class") != "run" and self.pulse(row)[1] == "live"]
         return sorted(found, key=lambda row: (row["began"], row["id"]), reverse=True)
 
+    def alike(self, goal: str, mine: str | None) -> list[Record]:
+        """Sessions that live, or ended within a day, with nearly this goal."""
+        own = _words(goal)
+        found = []
+        for _, row in self.index.live(session.FOLDER, self.now - 86400):
+            other = _words(row.get("goal", ""))
+            if row["id"] != mine and own and 2 * len(own & other) > len(own | other):
+                last, state = self.pulse(row)
+                found.append({"ref": f"session:{row['id']}", **row, "state": state, "last": times.rfc3339(last)})
+        return found
+
     def held(self, session_id: str) -> list[Record]:
         """The leases that a session holds now."""
         return [row for _, row in self.index.live(lease.FOLDER, self.now) if row["holder"] == session_id]
@@ -60,7 +72,12 @@ class Questions:
         found = []
         for _, record in self.index.live(session.FOLDER, self.now - 7 * 86400):
             last, state = self.pulse(record)
-            if state != "live" and record.get("class") != "run" and not self.index.closed(record["id"]):
+            if (
+                state != "live"
+                and record.get("class") != "run"
+                and "adopted_by" not in record
+                and not self.index.closed(record["id"])
+            ):
                 found.append({**record, "state": state, "last": times.rfc3339(last)})
         return found
 
@@ -122,3 +139,8 @@ class Questions:
         if self.local.has_read(me["id"], ref.kind, ref.id, ref.number or 0):
             return "you read"
         return ""
+
+
+def _words(goal: str) -> set[str]:
+    """What two goals are compared by."""
+    return set(re.findall(r"\w{2,}", goal.lower()))

@@ -1,0 +1,83 @@
+"""What was left undone is taken over, and what nearly is there already is said before it is doubled."""
+
+from __future__ import annotations
+
+import pytest
+
+from ..conftest import Atlas
+from .test_day import ok
+
+LATER = {"ATLAS_CLOCK_OFFSET": str(5 * 3600)}  # past the idle time of a session
+DECISION = (
+    "decision",
+    "add",
+    "--title",
+    "t",
+    "--recommended",
+    "a",
+    "--chosen",
+    "a",
+    "--stance",
+    "agreed",
+    "--why",
+    "w",
+)
+
+
+@pytest.fixture
+def gone(repo: object, atlas: Atlas) -> str:
+    """A session that took leases, wrote a decision, and was never seen again."""
+    found = str(ok(atlas, "begin", "--goal", "rewrite the parser", "--actor", "gone")["id"])
+    ok(atlas, "lease", "take", "gpu0", "--why", "parsing", "--for", "4h")
+    ok(atlas, *DECISION)
+    return found
+
+
+def test_a_vanished_session_is_shown_until_it_is_adopted(gone: str, atlas: Atlas) -> None:
+    heir = str(ok(atlas, "begin", "--new", "--actor", "heir", **LATER)["id"])
+    assert [row["id"] for row in ok(atlas, "begin", **LATER)["unfinished"]] == [gone]
+    adopted = ok(atlas, "session", "adopt", gone, "--why", "it vanished", **LATER)
+    assert (adopted["adopted_by"], adopted["leases"]) == (heir, [])
+    assert ok(atlas, "begin", **LATER)["unfinished"] == []
+    assert atlas("session", "adopt", gone, "--why", "twice", **LATER).code == 6
+    assert atlas("end", **LATER).code == 5, "the duty to write the status has passed on"
+    assert atlas("lease", "take", "gpu1", "--why", "w", "--session", gone, **LATER).code == 5
+    assert atlas("verify", "--full").code == 0
+
+
+def test_the_leases_of_an_ended_session_pass_on_with_a_new_token(gone: str, atlas: Atlas) -> None:
+    ok(atlas, "status", "write", "-m", "Half done.")
+    ok(atlas, "end", "--keep", "gpu0")
+    heir = str(ok(atlas, "begin", "--actor", "heir")["id"])
+    assert ok(atlas, "session", "adopt", gone, "--why", "go on")["leases"] == ["gpu0"]
+    row = ok(atlas, "lease", "show", "gpu0")
+    assert (row["holder"], row["token"]) == (heir, 2)
+    assert atlas("verify", "--full").code == 0
+
+
+def test_a_live_session_is_not_adopted(gone: str, atlas: Atlas) -> None:
+    ok(atlas, "begin", "--new", "--actor", "heir")
+    assert atlas("session", "adopt", gone, "--why", "impatient").code == 4
+
+
+def test_a_goal_that_another_has_is_said_before_the_work_begins(gone: str, atlas: Atlas) -> None:
+    begun = atlas("begin", "--new", "--actor", "twin", "--goal", "Rewrite the parser now", "--json")
+    assert any(f"{gone} (live) has nearly your goal" in notice for notice in begun.json["notices"])
+    assert [row["id"] for row in begun.data["alike"]] == [gone]
+    assert ok(atlas, "begin", "--new", "--actor", "twin", "--goal", "paint the shed")["alike"] == []
+
+
+@pytest.mark.parametrize("name", ["proposals", "propsal", "claims-store"])
+def test_a_name_that_nearly_is_there_stops_unless_it_is_meant(name: str, begun: str, atlas: Atlas) -> None:
+    for there in ("proposal", "store-claims", "topic-1"):
+        ok(atlas, "artifact", "put", there, "src/x.py")
+    refused = atlas("artifact", "put", name, "src/x.py", "--json")
+    assert (refused.code, refused.json["error"]["code"]) == (6, "near_miss")
+    ok(atlas, "artifact", "put", name, "src/x.py", "--new")
+    ok(atlas, "artifact", "put", "topic-2", "src/x.py")
+
+
+def test_a_stream_that_nearly_is_there_stops_too(begun: str, atlas: Atlas) -> None:
+    ok(atlas, "status", "write", "frontend", "-m", "x")
+    assert atlas("status", "write", "front-end", "-m", "x").code == 6
+    ok(atlas, "status", "write", "front-end", "-m", "x", "--new")
