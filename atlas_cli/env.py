@@ -474,6 +474,12 @@ class Env:
         """Where drafts lie: in the worktree's `.atlas/`, or beside the store where there is no worktree."""
         return self.place.view or self.store.home
 
+    def drafts(self) -> list[str]:
+        """The texts that a stop or a hand edit left here, oldest first, as a person standing here would type them."""
+        folder = self.files / "drafts"
+        found = sorted(folder.iterdir(), key=lambda file: file.stat().st_mtime) if folder.is_dir() else []
+        return [self.shown(file) for file in found]
+
     def draft(self, name: str, data: bytes) -> Path:
         return view.draft(self.files, name, data)
 

@@ -81,3 +81,12 @@ def test_a_stream_that_nearly_is_there_stops_too(begun: str, atlas: Atlas) -> No
     ok(atlas, "status", "write", "frontend", "-m", "x")
     assert atlas("status", "write", "front-end", "-m", "x").code == 6
     ok(atlas, "status", "write", "front-end", "-m", "x", "--new")
+
+
+def test_the_digest_says_what_is_owed_and_which_drafts_lie_about(begun: str, atlas: Atlas) -> None:
+    assert ok(atlas, "begin")["you"]["owes_status"] is False
+    ok(atlas, *DECISION)
+    assert atlas("status", "write", "-m", "word " * 251).code == 6
+    you = ok(atlas, "begin")["you"]
+    assert (you["owes_status"], len(you["drafts"])) == (True, 1)
+    assert ".atlas/drafts/" in atlas("begin").out
