@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import records
 from .errors import AtlasError, Failed, NotFound, NotPublished, Protocol, Refused, Usage
-from .records import names, policy, secrets, session, status, times
+from .records import correction, names, policy, secrets, session, status, times
 from .records.case import Change, Writer
 from .records.text import Record
 from .records.tree import Overlay, Tree
@@ -56,6 +56,7 @@ class Env:
         self.options = options
         self.notices: list[str] = []
         self.wrote = False
+        self.spoken: tuple[str, bytes] | None = None  # a text that came from no file: lost if nothing keeps it
 
     @cached_property
     def place(self) -> place.Place:
@@ -183,9 +184,9 @@ class Env:
         again is its first session's, live or not: it answers with its first outcome."""
         wanted = self.options.operation
         first = None if wanted is None else self.index.operation(names.name(wanted, "operation id"))
-        if first and first["session"]:
-            return session.get(self.snapshot, first["session"])
         found = self.session_id(strict)
+        if first and first["session"] and found in (None, first["session"]):
+            return session.get(self.snapshot, first["session"])
         if found is None:
             raise self._nobody()
         record = session.live(self.snapshot, found, self.now())
@@ -240,7 +241,30 @@ class Env:
     def exact(self, text: str) -> str:
         """A REF as it is stored in another record: checked, and with the current number where none was given."""
         _, record = self.resolve(records.ref(text))
+        self.notices += [
+            f"{record['ref']} was {correction.shown(one)}"
+            for one in self.ask.corrections(record["ref"])
+            if one["retract"]
+        ]
         return str(record["ref"])
+
+    def resource(self, text: str) -> str:
+        """A resource as given by somebody standing here: `path:` may be absolute or lead through a link."""
+        kind, _, rest = text.partition(":")
+        if kind not in ("path", "glob") or not rest or self.place.top is None:
+            return names.resource(text, self.place.prefix)
+        top = self.place.top.resolve()
+        if kind == "path" and names.one_line(rest):
+            given = Path(self.options.directory).absolute() / rest
+            real = given.parent.resolve() / given.name if given.name not in ("", "..") else given.resolve()
+        elif rest.startswith("/"):
+            real = Path(rest)
+        else:
+            return names.resource(text, self.place.prefix)
+        try:
+            return names.resource(f"{kind}:/{real.relative_to(top)}")
+        except ValueError:
+            raise Usage(f"{text[:200]!r} lies outside the repository", "a lease is on a path inside it") from None
 
     def good(self, path: str) -> tuple[bytes, bool]:
         """The newest bytes at a path that parse, and whether these are the current ones; Damaged if none ever did."""
@@ -284,15 +308,22 @@ class Env:
                 continue
         return None
 
-    def shown_status(self, stream: str, number: int, me: Record | None) -> Record:
-        """A status entry, with a receipt for whoever is shown it."""
+    def shown_status(self, stream: str, number: int, me: Record | None, withdrawn: bool = False) -> Record:
+        """A status entry with its corrections, and a receipt for whoever is shown it. The body of one that was
+        retracted is withheld (None), unless `withdrawn`."""
         path = status.find(self.tree, stream, number)
         data, _ = self.good(path)
         record = records.describe(path, data)
         if me is not None:
             blob = self.snapshot.blob(path) or ""
             self.local.read(me["id"], me["actor"], "status", stream, number, blob, self.now())
-        return record
+        found = self.ask.corrections(record["ref"])
+        held = any(one["retract"] for one in found) and not withdrawn
+        return {**record, "body": None if held else record["body"], "corrections": found}
+
+    def withdrawn(self, stream: str) -> bool:
+        """Whether a stream's current entry was retracted."""
+        return self.ask.retracted(f"status:{stream}@{status.newest(self.tree, stream)}")
 
     def who(self, paths: list[str], hours: int = 24) -> list[dict[str, Any]]:
         """Who is on these paths (from the root): rows of path, what, who, when, text."""
@@ -312,13 +343,11 @@ class Env:
         if self.worktree:
             self.local.begin(self.worktree, callers.caller() or "", session_id)
 
-    def ended(self, session_id: str) -> None:
-        self.local.end(session_id)
-
     # writing
 
-    def write(self, decide: Callable[[Tree, Writer], Change], me: Record) -> Written:
-        """Runs a pure change as one transaction of a session. What a stop carries of the user's text is kept."""
+    def write(self, decide: Callable[[Tree, Writer], Change], me: Record, what: str) -> Written:
+        """Runs a pure change as one transaction of a session; `what` begins the subject of such a change. What a stop
+        carries of the user's text is kept."""
         options = self.options
         if options.require_published:
             raise NotPublished(
@@ -343,12 +372,19 @@ class Env:
             raise
         if not written.replayed:
             self.wrote = True
+            self.spoken = None
             self.local.published(carried.values())
             self.local.stops_published(me["id"])
         self.__dict__["snapshot"] = self.store.snapshot()
         self.__dict__.pop("tree", None)
         self.options = options._replace(operation=None, expect=None)  # they are about a command's first write
         self.notices += written.notices
+        if written.replayed and not _same(written, what, me["id"]):
+            raise Refused(
+                f"the operation {writer.operation} is there already, for another write: {written.subject}",
+                "give each write an id of its own",
+                code="operation_used",
+            )
         if written.replayed:
             self.notices.append(f"the operation {writer.operation} was done before: nothing was written")
         return written
@@ -364,6 +400,17 @@ class Env:
             records.describe(path, data) for path, data in written.files.items() if data and records.is_record(path)
         ]
         return [{**record, "replayed": written.replayed, "operation": written.writer.operation} for record in found]
+
+    def _spoken_kept(self, error: AtlasError) -> None:
+        """A text that was typed or piped in outlives the refusal."""
+        name, data = self.spoken or ("", b"")
+        if "draft" not in error.details and data.strip():
+            try:
+                file = self.draft(name, data)
+            except OSError:
+                return
+            error.details["draft"] = str(file)
+            error.hint += f"\nyour text is kept in {self.shown(file)}"
 
     def _kept(self, stop: AtlasError) -> None:
         """Writes the draft of a stop: the merge of a version jump, or the text that was refused."""
@@ -384,12 +431,15 @@ class Env:
             f"{ref.replace(':', '-').split('@')[0]}.{submit.rpartition(' --type ')[2] if '--type' in submit else 'md'}"
         )
         try:
-            file = self.draft(name, body.encode())
+            file = self._drafted(name, body.encode())
         except OSError as error:
             self.notices.append(f"the draft could not be kept: {error.strerror}")
             return
         stop.details["draft"] = str(file)
-        stop.details["next"] = submit.replace("{draft}", shlex.quote(self.shown(file)))
+        options = self.options
+        place_ = f" -C {shlex.quote(options.directory)}" if options.directory != "." else ""
+        who = f" --session {options.session}" if options.session else ""
+        stop.details["next"] = submit.replace("{draft}", shlex.quote(self.shown(file))) + place_ + who
         count = stop.details.get("conflicts", 0)
         marked = f" with {count} conflict{'s' if count > 1 else ''} marked" if count else ""
         kept = f"a merged draft{marked}" if texts is not None else "your text"
@@ -412,7 +462,7 @@ class Env:
         self.__dict__.pop("tree", None)
         if lost := self.local.rewinds():
             text = f"rewound: {', '.join(head[:12] for head in lost)} is no longer part of it"
-            found.append({"what": "history", "state": "fixed" if fix else "warn", "text": text})
+            found.append({"what": "history", "state": "fixed" if fix else "bad", "text": text})
             if fix:
                 self.local.forget_rewinds()
         return found
@@ -430,7 +480,7 @@ class Env:
                 if blobs is None:
                     left.append(f"{what}: later writes were built on it")
                     continue
-                self.write(partial(audit.repair, finding, blobs, self.store.git), me)
+                self.write(partial(audit.repair, finding, blobs, self.store.git), me, "repair: ")
                 done.append(f"{what}: restored {', '.join(sorted(blobs))}" if blobs else f"{what}: acknowledged")
             if len(left) in (0, waiting):
                 return done, left
@@ -459,7 +509,11 @@ class Env:
 
     def stopped(self, error: AtlasError) -> None:
         """A stop is a test result: counted for the session, and published with its next write."""
-        if error.exit not in (3, 4, 5) or "store" not in self.__dict__:
+        if "store" not in self.__dict__:
+            return
+        if self.spoken is not None and error.exit in (1, 3, 4, 5, 6) and error.code != "secret":
+            self._spoken_kept(error)
+        if error.exit not in (3, 4, 5):
             return
         try:
             if (me := self.here()) is not None:
@@ -479,6 +533,12 @@ class Env:
         folder = self.files / "drafts"
         found = sorted(folder.iterdir(), key=lambda file: file.stat().st_mtime) if folder.is_dir() else []
         return [self.shown(file) for file in found]
+
+    def _drafted(self, name: str, data: bytes) -> Path:
+        """A draft with these bytes: one that is there already, or a new one."""
+        folder = self.files / "drafts"
+        there = [file for file in folder.iterdir() if file.read_bytes() == data] if folder.is_dir() else []
+        return there[0] if there else self.draft(name, data)
 
     def draft(self, name: str, data: bytes) -> Path:
         return view.draft(self.files, name, data)
@@ -503,10 +563,22 @@ class Env:
             return True
         done = shown.refresh(self.snapshot, self.index, self.now(), full)
         for file in shown.aside:
-            self.notices.append(f"a file of the view had been edited by hand; the edit is kept in {self.shown(file)}")
+            name = file.name.removeprefix("edited-")
+            verb = "status write STREAM --file" if name.startswith("status-") else "artifact put NAME"
+            submit = (
+                f"; it is submitted with: atlas {verb} {self.shown(file)}" if name[:6] in ("status", "artifa") else ""
+            )
+            self.notices.append(
+                f"a file of the view had been edited by hand; the edit is kept in {self.shown(file)}{submit}"
+            )
         return done
 
     def close(self) -> None:
         for part in ("local", "store"):
             if part in self.__dict__:
                 self.__dict__[part].close()
+
+
+def _same(written: Written, what: str, me: str) -> bool:
+    """Whether an operation that was done before is the one that was asked for (a `begin` had its own new id)."""
+    return written.subject.startswith(what) and (what == "session: begin" or written.writer.session == me)

@@ -65,6 +65,9 @@ class Damaged(Failed):
 
     code = "damaged"
 
+    def __init__(self, message: str, hint: str = "", **more: Any) -> None:
+        super().__init__(message, hint or "atlas doctor says what can be done about it", **more)
+
 
 class Locked(Failed):
     """A lock that did not go away in time; the message names its path and age."""

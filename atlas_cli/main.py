@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from importlib import import_module
@@ -108,6 +109,8 @@ def run() -> None:
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - closed by the caller
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    if isinstance(sys.stdout.buffer, io.FileIO):  # unbuffered: a short write would be taken for a whole one
+        sys.stdout = open(sys.stdout.fileno(), "w", encoding=sys.stdout.encoding, closefd=False)  # noqa: SIM115
     code = main(sys.argv[1:])
     for out in (sys.stdout, sys.stderr):  # a refusal's envelope and a help page are still in there
         console.hushed(out.flush)
@@ -185,7 +188,6 @@ def _internal(error: Exception) -> Failed:
 def _called(rest: list[str], env: Env, talk: Talk) -> Any:
     """The command's outcome; a usage error of the parser becomes ours, a help page is printed."""
     import contextlib
-    import io
 
     page = io.StringIO()
     wants_help = "--help" in (rest[: rest.index("--")] if "--" in rest else rest)

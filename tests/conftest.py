@@ -53,6 +53,7 @@ def environment(home: Path) -> dict[str, str]:
     return env | {
         "HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config"), "XDG_STATE_HOME": str(home / ".state"),
         "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C.UTF-8", "TZ": "UTC", "ATLAS_ACTOR": "tester",
+        "CODEX_THREAD_ID": "tests",  # one caller, however many processes a test makes
         "PYTHONPATH": str(ROOT) + os.pathsep + os.environ.get("PYTHONPATH", ""),
     }  # fmt: skip
 

@@ -39,6 +39,9 @@ WRONG = {
     "remove": "nothing is removed here: atlas correct REF --retract --why … withdraws a record",
     "rm": "nothing is removed here: atlas correct REF --retract --why … withdraws a record",
     "edit": "a record is never edited: write the next one, or atlas correct REF --why …",
+    "version": "atlas --version",
+    "task": "tasks are not part of this version",
+    "drop": "atlas lease release RES gives back what you hold; another's lease expires by itself",
     "lock": "a lease is advisory, and expires: atlas lease take RES --why …",
     "unlock": "atlas lease release RES gives back what you hold; another's lease expires by itself",
     "start": "atlas begin --goal …",
@@ -169,10 +172,12 @@ def body(env: Env, text: str | None, file: str | None, dash: str | None = None) 
     if len(given) > 1:
         raise Usage("a text comes from one place", "give one of -m TEXT, --file F and -")
     if text is not None:
+        env.spoken = ("text.md", text.encode(errors="replace"))
         return text
     if not given:
         return None
     data = read_bytes(env, given[0])
+    env.spoken = ("text.md", data) if given[0] == "-" else None
     try:
         return data.decode()
     except UnicodeDecodeError as error:

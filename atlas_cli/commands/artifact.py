@@ -1,5 +1,6 @@
 """`atlas artifact`: documents that are handed over."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,8 +36,9 @@ def put(
 
     If another session put one since you read it, it stops (3) with a merged draft."""
     env = env_of(ctx)
-    me = env.session(strict=True)
     data = read_bytes(env, file)
+    env.spoken = (f"artifact-{name}.{type_ or 'txt'}", data) if file == "-" else None
+    me = env.session(strict=True)
     env.guard(data, title or "", caveat or "")
     ext = artifact.extension(type_, "" if file == "-" else Path(file).name, data)
     wish = artifact.Wish(data, ext, names.say(title, "--title", 200) if title else None,
@@ -49,6 +51,7 @@ def put(
             tree, who, name, wish, base if base is not None else env.seen(tree, me, "artifact", name)
         ),
         me,
+        f"artifact: {name} ",
     )
     record = one(env.records(written))
     if record["session"] == me["id"]:  # replayed too: the first answer may never have arrived
@@ -121,6 +124,8 @@ def get(
         return Outcome({**full, "file": out}, (f"{exact} written to {out}: {len(data):,} bytes",))
     if env.options.json:
         return Outcome({**full, **_inline(data)})
+    if sys.stdout.isatty() and (not artifact.is_text(data) or b"\x1b" in data):
+        raise Usage(f"{exact} would steer the terminal", "give it a file: -o FILE")
     return Outcome(full, (Raw(data),))
 
 
@@ -136,12 +141,20 @@ def _version(env: Env, name: str, number: int | None) -> tuple[Record, bytes]:
 
 
 def _save(path: Path, data: bytes) -> None:
-    """The bytes at a path, complete or not at all."""
+    """The bytes at a path: of a plain file complete or not at all; a link, a device or a pipe is written through."""
     if not path.name:
         raise Usage(f"{path} is a folder", "name a file: -o FILE")
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        try:
+            path.write_bytes(data)
+        except OSError as error:
+            raise Usage(f"{path} cannot be written: {error.strerror}") from None
+        return
     part = path.with_name(f".{path.name}.part")
     try:
         part.write_bytes(data)
+        if path.exists():
+            part.chmod(path.stat().st_mode & 0o7777)
         part.replace(path)
     except OSError as error:
         part.unlink(missing_ok=True)

@@ -32,6 +32,7 @@ def register(
             streams=streams or [], lasts=lasts,
         ),
         me,
+        "session: begin",
     )  # fmt: skip
     return env.records(written)[0]
 
@@ -55,8 +56,12 @@ def begin(
     env = env_of(ctx)
     env.guard(goal, *on or ())
     goal = names.say(goal, "--goal") if goal else ""
-    paths = [names.resource(f"path:{path}", env.place.prefix).partition(":")[2] for path in on or []]
+    paths = [env.resource(f"path:{path.removeprefix('path:')}").partition(":")[2] for path in on or []]
     streams = [names.name(one, "stream") for one in stream or []]
+    streams += [
+        one for one, globs in env.policy["streams"].items()
+        if one not in streams and any(names.overlap(f"glob:{glob}", f"path:{path}") for glob in globs for path in paths)
+    ]  # fmt: skip
     me = None if new else _continued(env, actor)
     again = me is not None
     twins = env.ask.alike(goal, me["id"] if me else None) if goal else []
@@ -64,7 +69,9 @@ def begin(
     if me is None:
         me = register(env, goal=goal, kind=kind, actor=actor, paths=paths, streams=streams, lasts=for_)
     elif (goal and goal != me.get("goal")) or paths or streams:
-        written = env.write(lambda tree, who: session.aim(tree, who, goal=goal, paths=paths, streams=streams), me)
+        written = env.write(
+            lambda tree, who: session.aim(tree, who, goal=goal, paths=paths, streams=streams), me, "session: go on"
+        )
         me = env.records(written)[0]
     env.began(me["id"])
     data, blocks = digest(env, me, words)
@@ -158,7 +165,8 @@ def _status(env: Env, me: Record | None, data: dict[str, Any]) -> list[Block]:
             continue
         data["status"].append(record)
         age = times.ago(times.moment(record["at"]), env.now())
-        blocks += [Frame(f"status:{stream}@{last} by {record['session']}, {age}", record["body"])]
+        body = status.WITHHELD if record["body"] is None else record["body"]
+        blocks += [Frame(f"status:{stream}@{last} by {record['session']}, {age}", body)]
         blocks += [f"! {line}" for line in env.ask.warnings(record)]
     return blocks
 

@@ -49,7 +49,7 @@ def set_(
         parsed = json.loads(value)
     except (ValueError, RecursionError):
         parsed = value
-    written = env.write(lambda tree, who: policy.put(tree, who, key, parsed), env.session())
+    written = env.write(lambda tree, who: policy.put(tree, who, key, parsed), env.session(), f"policy: set {key} ")
     return Outcome(one(env.records(written)), (f"{key} is now {json.dumps(parsed)}",), (), published=False)
 
 
@@ -70,5 +70,5 @@ def edit(ctx: typer.Context) -> Outcome:
         after = file.read_bytes()
     if after == before:
         return Outcome(env.policy, ("nothing was changed",))
-    written = env.write(lambda tree, who: policy.replace(tree, who, after), me)
+    written = env.write(lambda tree, who: policy.replace(tree, who, after), me, "policy: edit")
     return Outcome(one(env.records(written)), ("the policy was changed",), (), published=False)

@@ -36,6 +36,7 @@ def correct(
             tree, who, target=target, why=reason, cause=cause, retract=retract, own=own
         ),
         me,
+        "correction: ",
     )  # fmt: skip
     found = one(env.records(written))
     leaning = [env.index.ref_of(where) for where, _ in env.index.pointing(target, "relies_on")]

@@ -46,7 +46,7 @@ def add(
         "chosen_by": names.say(chosen_by, "--chosen-by", 100) if chosen_by else None,
         "recommended_by": names.say(recommended_by, "--recommended-by", 100) if recommended_by else None,
     }  # fmt: skip
-    written = env.write(lambda tree, who: decision.add(tree, who, **fields), me)
+    written = env.write(lambda tree, who: decision.add(tree, who, **fields), me, "decision: ")
     record = one(env.records(written))
     return Outcome(record, (f"{record['ref']} logged ({record['stance']})",), (), published=False)
 
@@ -68,7 +68,7 @@ def list_(ctx: typer.Context, count: Annotated[int, typer.Option("-n", min=1)] =
 def show(ctx: typer.Context, wanted: Annotated[str, typer.Argument(metavar="ID")]) -> Outcome:
     """One decision, whole."""
     env = env_of(ctx)
-    _, record = env.resolve(names.Ref("decision", wanted))
+    _, record = env.resolve(names.Ref("decision", wanted.removeprefix("decision:")))
     return Outcome({**record, "corrections": env.ask.corrections(record["ref"])}, tuple(shown(env, record)))
 
 

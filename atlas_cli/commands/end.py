@@ -1,11 +1,11 @@
 """`atlas end`: write last. Writes the status, gives back the leases, closes the session: one transaction."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ..env import Env
-from ..errors import Protocol, Usage
+from ..errors import AtlasError, Protocol, Usage
 from ..outcome import Outcome
 from ..records import lease, names, session, status
 from ..records.case import Change, Writer
@@ -39,16 +39,16 @@ def end(
         raise Usage(f"{dash[:40]!r} stands where - would read standard input", "give the text with -m TEXT")
     if section and replace:
         raise Usage("--section and --replace say different things", "give one of them")
+    given = body(env, text, file, dash)  # before anything can refuse: a text that was piped in must not be lost
     me = env.session(strict=True)
-    given = body(env, text, file, dash)
     if given is not None and unchanged is not None:
         raise Usage("a text, or --unchanged, but not both")
     env.guard(given or "", unchanged or "", section or "")
     names.name(stream, "stream")
-    kept = [names.resource(one, env.place.prefix) for one in keep or []]
+    kept = [env.resource(one) for one in keep or []]
     wish = _wish(env, me, given, unchanged, section, replace)
-    done = env.write(lambda tree, who: _close(env, tree, who, me, wish, stream, kept), me)
-    env.ended(me["id"])
+    wish = wish._replace(withdrawn=env.withdrawn(stream)) if wish else None
+    done = _written(env, me, wish, stream, kept)
     records = env.records(done)
     entry = next((one for one in records if one["ref"].startswith("status:")), None)
     back = [one["resource"] for one in records if one["ref"].startswith("lease:")]
@@ -57,6 +57,15 @@ def end(
     lines += [f"{me['id']} has ended"]
     closed = next(one for one in records if one["ref"].startswith("session:"))
     return Outcome({**closed, "status": entry, "released": back}, tuple(lines), (), published=False)
+
+
+def _written(env: Env, me: Record, wish: status.Wish | None, stream: str, kept: list[str]) -> Any:
+    try:
+        return env.write(lambda tree, who: _close(env, tree, who, me, wish, stream, kept), me, "session: end")
+    except AtlasError as stop:
+        if "next" in stop.details:
+            stop.hint += "; then close the session: atlas end"
+        raise
 
 
 def _wish(

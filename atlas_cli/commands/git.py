@@ -23,6 +23,12 @@ def git(ctx: typer.Context, args: Annotated[list[str] | None, typer.Argument(met
     env = env_of(ctx)
     if env.options.json:
         raise Usage("git prints its own output: --json has no place here", "atlas log --json")
-    argv = ["git", f"--git-dir={env.store.home / 'store.git'}", *(args or ["log", "--oneline", "-20"])]
+    argv = [
+        "git",
+        "-c",
+        "advice.graftFileDeprecated=false",
+        f"--git-dir={env.store.home / 'store.git'}",
+        *(args or ["log", "--oneline", "-20"]),
+    ]
     code = subprocess.call(argv, env=env.store.git.env)
     return Outcome(None, exit=128 - code if code < 0 else code)

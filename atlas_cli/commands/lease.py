@@ -1,5 +1,6 @@
 """`atlas lease`: sign up for a resource before you use it."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -22,7 +23,7 @@ Any_ = Annotated[bool, typer.Option("--any", help="The first of them that is fre
 
 
 def _resources(env: Env, given: list[str]) -> list[str]:
-    found = [names.resource(text, env.place.prefix) for text in given]
+    found = [env.resource(text) for text in given]
     return list(dict.fromkeys(found))
 
 
@@ -43,7 +44,9 @@ def take(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, a
     env = env_of(ctx)
     wanted, reason = _resources(env, resources), names.say(why, "--why")
     env.guard(reason, *wanted)
-    written = env.write(lambda tree, me: lease.take(tree, me, wanted, reason, for_, any_of), env.session())
+    written = env.write(
+        lambda tree, me: lease.take(tree, me, wanted, reason, for_, any_of), env.session(), "lease: take "
+    )
     return _answer(env, env.records(written), "you hold")
 
 
@@ -52,7 +55,7 @@ def renew(ctx: typer.Context, resources: Resources, for_: For = None) -> Outcome
     """Hold it for another stretch of time, from now on."""
     env = env_of(ctx)
     wanted = _resources(env, resources)
-    written = env.write(lambda tree, me: lease.renew(tree, me, wanted, for_), env.session())
+    written = env.write(lambda tree, me: lease.renew(tree, me, wanted, for_), env.session(), "lease: renew ")
     return _answer(env, env.records(written), "you hold")
 
 
@@ -61,7 +64,7 @@ def release(ctx: typer.Context, resources: Resources) -> Outcome:
     """Give it back."""
     env = env_of(ctx)
     wanted = _resources(env, resources)
-    written = env.write(lambda tree, me: lease.release(tree, me, wanted), env.session())
+    written = env.write(lambda tree, me: lease.release(tree, me, wanted), env.session(), "lease: release ")
     return _answer(env, env.records(written), "given back:")
 
 
@@ -79,7 +82,7 @@ def _row(record: dict[str, Any], now: int) -> dict[str, Any]:
 def show(ctx: typer.Context, resource: Annotated[str, typer.Argument(metavar="RES")]) -> Outcome:
     """Who holds a resource, why, and how long still."""
     env = env_of(ctx)
-    wanted, now = names.resource(resource, env.place.prefix), env.now()
+    wanted, now = env.resource(resource), env.now()
     data, _ = env.good(lease.find(env.tree, wanted))
     item = _row(lease.parse(lease.place(wanted), data), now)
     held = item["state"] == "held"
@@ -114,7 +117,8 @@ def list_(
 def run(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, any_of: Any_ = False) -> Outcome:
     """Run a command (behind `--`) under a lease, renewed at half-time while it runs; returns the command's code.
 
-    If the lease is lost the command is told to stop (SIGTERM). Outside a session one of class `run` is begun."""
+    If the lease is lost the command is told to stop (SIGTERM). It finds the session in ATLAS_SESSION and what it holds
+    in ATLAS_LEASE. Outside a session one of class `run` is begun."""
     env = env_of(ctx)
     if not env.options.tail:
         raise Usage("there is no command to run", "give it behind --: atlas lease run RES --why … -- CMD …")
@@ -125,7 +129,9 @@ def run(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, an
     own = env.here()
     me = own or begin.register(env, goal=reason, kind="run")
     try:
-        written = env.write(lambda tree, who: lease.take(tree, who, wanted, reason, for_, any_of, run=True), me)
+        written = env.write(
+            lambda tree, who: lease.take(tree, who, wanted, reason, for_, any_of, run=True), me, "lease: take "
+        )
         held = [record["resource"] for record in env.records(written)]
         code, lost = _under_lease(env, me, held, for_ or policy.seconds(env.policy, "lease_default"))
         for part in [held] if lost is None else [[resource] for resource in held]:  # lost: those that are left
@@ -145,12 +151,13 @@ def _under_lease(env: Env, me: Record, held: list[str], seconds: int) -> tuple[i
     words = list(env.options.tail)
     # One envelope on stdout: with --json the command's own output goes to stderr.
     out = sys.stderr if env.options.json else None
+    told = os.environ | {"ATLAS_SESSION": me["id"], "ATLAS_LEASE": " ".join(held)}
     pending: list[int] = []
     forward: Callable[[int], object] = pending.append  # until there is somebody to tell
     for name in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(name, lambda number, _: forward(number))
     try:
-        child = subprocess.Popen(words, stdout=out, cwd=env.options.directory)
+        child = subprocess.Popen(words, stdout=out, cwd=env.options.directory, env=told)
     except OSError as error:
         _give_back(env, me, held)
         raise Failed(f"{words[0]} could not be started: {error.strerror}", "the lease was given back") from None
@@ -163,7 +170,7 @@ def _under_lease(env: Env, me: Record, held: list[str], seconds: int) -> tuple[i
             code = child.wait(max(0.05, due - time.monotonic()))
         except subprocess.TimeoutExpired:
             try:
-                env.write(lambda tree, who: lease.renew(tree, who, held, seconds), me)
+                env.write(lambda tree, who: lease.renew(tree, who, held, seconds), me, "lease: renew ")
             except (Held, Refused, Protocol) as stop:
                 child.terminate()
                 return _code(child.wait()), stop
@@ -183,13 +190,13 @@ def _code(code: int) -> int:
 def _over(env: Env, me: Record) -> None:
     """Ends the run's own session; one that was ended meanwhile, or is past its day, changes nothing of the outcome."""
     try:
-        env.write(session.end, me)
+        env.write(session.end, me, "session: end")
     except Protocol as stop:
         env.notices.append(stop.message)
 
 
 def _give_back(env: Env, me: Record, held: list[str]) -> None:
     try:
-        env.write(lambda tree, who: lease.release(tree, who, held), me)
+        env.write(lambda tree, who: lease.release(tree, who, held), me, "lease: release ")
     except (Held, Refused, Protocol) as stop:
         env.notices.append(f"the lease was over before the command was: {stop.message}")

@@ -44,7 +44,8 @@ def log(
     )
     if operation is not None and not commits:
         raise NotFound(
-            f"the operation {operation} is not in this store", "it was never written: it is safe to try again"
+            f"no operation that begins with {operation[:80]!r} is in this store",
+            "if that is what you gave with --operation it was never written, and it is safe to try again",
         )
     items = [_item(env, row) for row in commits]
     if collisions:
@@ -67,5 +68,5 @@ def _item(env: Env, row: dict[str, Any]) -> dict[str, Any]:
         "commit": row["oid"], "at": times.rfc3339(row["at"]) if row["at"] else None, "subject": row["subject"],
         "session": row["session"], "operation": row["operation"], "paths": row["paths"].split("\n"),
         "bases": list(parsed.bases), "stops": list(parsed.stops),
-        "by": row["session"] or ("by hand" if parsed.by_hand else "atlas"),
+        "by": row["session"] or ("by hand" if parsed.by_hand and row["seq"] > 1 else "atlas"),
     }  # fmt: skip

@@ -52,7 +52,7 @@ def list_(
 def show(ctx: typer.Context, wanted: Annotated[str | None, typer.Argument(metavar="ID")] = None) -> Outcome:
     """One session (default: yours): its goal, its life, what it wrote and what it holds."""
     env = env_of(ctx)
-    record = session.get(env.tree, wanted) if wanted else env.session()
+    record = session.get(env.tree, wanted.removeprefix("session:")) if wanted else env.session()
     last, state = env.ask.pulse(record)
     held = [row["resource"] for row in env.ask.held(record["id"])]
     commits, total = env.index.commits(10, session=record["id"])
@@ -74,7 +74,7 @@ def adopt(ctx: typer.Context, wanted: Annotated[str, typer.Argument(metavar="ID"
     Whatever it still tries to write is refused."""
     env = env_of(ctx)
     me = env.session(strict=True)
-    reason = names.say(why, "--why")
+    reason, wanted = names.say(why, "--why"), wanted.removeprefix("session:")
     env.guard(reason)
     record = session.get(env.tree, wanted)
     if wanted == me["id"]:
@@ -91,7 +91,7 @@ def adopt(ctx: typer.Context, wanted: Annotated[str, typer.Argument(metavar="ID"
         change = session.adopt(tree, who, wanted, reason)
         return change._replace(files={**change.files, **lease.inherit(tree, who, wanted)})
 
-    records = env.records(env.write(decide, me))
+    records = env.records(env.write(decide, me, f"adopt: {wanted} "))
     taken = [row["resource"] for row in records if row["ref"].startswith("lease:")]
     row = next(row for row in records if row["ref"].startswith("session:"))
     lines = [f"{wanted} is adopted: what it left is yours to finish, and to write into the status"]

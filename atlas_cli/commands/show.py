@@ -37,11 +37,8 @@ def _one(env: Env, ref: names.Ref, withdrawn: bool) -> tuple[list[Block], dict[s
         return artifact.shown(env, record, withdrawn)
     data = {**record, "corrections": env.ask.corrections(record["ref"])}
     if ref.kind == "status":
-        me = env.here()
-        env.shown_status(record["stream"], record["number"], me)
-        if env.ask.retracted(record["ref"]) and not withdrawn:
-            data["body"] = None
-        return status.shown(env, record, withdrawn), data
+        record = env.shown_status(record["stream"], record["number"], env.here(), withdrawn)
+        return status.shown(env, record), record
     if ref.kind == "decision":
         return decision.shown(env, record), data
     lines = [f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in record.items()]

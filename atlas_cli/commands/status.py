@@ -19,6 +19,7 @@ File = Annotated[str | None, typer.Option("--file", metavar="F", help="A file th
 
 def written(env: Env, stream: str, wish: status.Wish, base: int | None, me: Record) -> dict[str, Any]:
     """Writes the next entry; what the session wrote, it has read."""
+    wish = wish._replace(withdrawn=env.withdrawn(stream))
     env.guard(wish.body, wish.section or "", wish.unchanged or "", wish.caveat or "")
     if base is not None:
         env.read("status", stream, base, status.find(env.tree, stream, base), claimed=True)
@@ -27,6 +28,7 @@ def written(env: Env, stream: str, wish: status.Wish, base: int | None, me: Reco
             tree, who, stream, wish, base if base is not None else env.seen(tree, me, "status", stream)
         ),
         me,
+        f"status: {stream} ",
     )
     record = one(env.records(done))
     if record["session"] == me["id"]:  # replayed too: the first answer may never have arrived
@@ -44,21 +46,17 @@ def show(ctx: typer.Context, entry: Annotated[str, typer.Argument(metavar="[STRE
         empty = f"status:{ref.id} is empty: nobody has written where things stand"
         return Outcome({"stream": ref.id, "version": 0, "body": ""}, (empty,), (status.BLIND,))
     record = env.shown_status(ref.id, number, env.here())
-    return Outcome(
-        {**record, "corrections": env.ask.corrections(record["ref"])}, tuple(shown(env, record)), (status.BLIND,)
-    )
+    return Outcome(record, tuple(shown(env, record)), (status.BLIND,))
 
 
-def shown(env: Env, record: Record, withdrawn: bool = False) -> list[Block]:
-    """An entry in its frame, with what must be known beside it; a retracted text is withheld."""
+def shown(env: Env, record: Record) -> list[Block]:
+    """An entry, as `shown_status` gives it, in its frame, with what must be known beside it."""
     age = times.ago(times.moment(record["at"]), env.now())
     head = f"{record['ref']} by {record['session']}, {age}"
     last = status.newest(env.tree, record["stream"])
     if record["number"] < last:
         head += f", superseded by {last}"
-    text = record["body"]
-    if env.ask.retracted(record["ref"]) and not withdrawn:
-        text = f"(retracted; atlas show {record['ref']} --withdrawn shows it)"
+    text = status.WITHHELD if record["body"] is None else record["body"]
     return [Frame(head, text), *(f"! {line}" for line in env.ask.warnings(record))]
 
 
@@ -87,7 +85,7 @@ def write(
         raise Usage("give the text, or say that it is unchanged", "-m TEXT, --file F or -; or --unchanged WHY")
     relies = tuple(env.exact(target) for target in relies_on or ())
     wish = status.Wish(given or "", section, replace, names.say(unchanged, "--unchanged") if unchanged else None,
-                       relies, names.say(caveat, "--caveat") if caveat else None, new)  # fmt: skip
+                       relies, names.say(caveat, "--caveat") if caveat else None, new=new)  # fmt: skip
     record = written(env, names.name(stream, "stream"), wish, base, env.session(strict=True))
     return Outcome(record, (f"{record['ref']} written",), (), published=False)
 
@@ -107,27 +105,35 @@ def log(ctx: typer.Context, stream: Stream = "main", count: Annotated[int, typer
 
 def _brief(env: Env, stream: str, number: int) -> dict[str, Any]:
     record = status.get(env.tree, stream, number)
-    first = next((line for line in record["body"].split("\n") if line.strip()), "")
+    held = env.ask.retracted(f"status:{stream}@{number}")
+    first = status.WITHHELD if held else next((line for line in record["body"].split("\n") if line.strip()), "")
     shown = {key: value for key, value in record.items() if key != "body"}
     return {"ref": f"status:{stream}@{number}", **shown, "first": first}
 
 
 @verb(app, "diff", "atlas status diff main 11 12", 7)
 def diff(
-    ctx: typer.Context, stream: Stream = "main",
+    ctx: typer.Context, stream: Annotated[str, typer.Argument(metavar="[STREAM]")] = "main",
     old: Annotated[int | None, typer.Argument(metavar="[N]", min=1)] = None,
     new: Annotated[int | None, typer.Argument(metavar="[M]", min=1)] = None,
 ) -> Outcome:  # fmt: skip
     """What changed between two entries (default: the last two)."""
     env = env_of(ctx)
-    last = status.newest(env.tree, stream)
+    if stream.isdecimal() and new is None:  # `diff 3 8` is of main
+        stream, old, new = "main", int(stream), old
+    last = status.newest(env.tree, names.name(stream, "stream"))
     to = new or last
     since = old or to - 1
     if not last:
         raise NotFound(f"status:{stream} is empty", "atlas status write")
-    before = status.get(env.tree, stream, since)["body"] if since else ""
-    after = status.get(env.tree, stream, to)["body"]
+    before = _body(env, stream, since) if since else ""
+    after = _body(env, stream, to)
     return compared(before, after, f"status:{stream}@{since}", f"status:{stream}@{to}")
+
+
+def _body(env: Env, stream: str, number: int) -> str:
+    found = env.shown_status(stream, number, None)["body"]
+    return f"{status.WITHHELD}\n" if found is None else str(found)
 
 
 def compared(before: str, after: str, old: str, new: str) -> Outcome:

@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from ..outcome import Outcome, Table, listing
-from ..records import names
 from . import env_of, single, verb
 
 app = single()
@@ -19,7 +18,7 @@ def who(
 ) -> Outcome:
     """Live leases, live sessions that named the path, and commits of the last hours on any branch."""
     env = env_of(ctx)
-    wanted = [names.resource(f"path:{path}", env.place.prefix).partition(":")[2] for path in paths]
+    wanted = [env.resource(f"path:{path.removeprefix('path:')}").partition(":")[2] for path in paths]
     items = env.who(wanted, hours)
     rows = tuple((item["path"], item["what"], item["who"], item["when"], item["text"]) for item in items)
     table = Table(("PATH", "WHAT", "WHO", "WHEN", "TEXT"), rows, "nobody that is known here")

@@ -177,7 +177,8 @@ def _jump(tree: Tree, name: str, seen: int, last: int, wish: Wish) -> VersionJum
     base = body(tree, get(tree, name, seen)) if seen else b""
     if all(is_text(part) for part in (base, theirs, wish.data)) and len(theirs) < 2**20:
         stop.details["merge"] = (base.decode(), theirs.decode(), wish.data.decode())
-        stop.details["submit"] = f"atlas artifact put {name} {{draft}} --base {last} --type {wish.ext}"
+        flags = case.flags(wish.relies_on, title=wish.title, caveat=wish.caveat)
+        stop.details["submit"] = f"atlas artifact put {name} {{draft}} --base {last}{flags} --type {wish.ext}"
         title = f"artifact:{name}@{last} by {newest_one['session']} at {newest_one['at']}"
         stop.blocks = ((title, theirs.decode()[:16384]),)
     return stop

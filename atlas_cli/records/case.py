@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -131,6 +132,12 @@ def no_near_miss(tree: Tree, folder: str, what: str, name: str, meant: bool) -> 
             f"write to {there}, or say that a new {what} is meant: --new",
             code="near_miss",
         )
+
+
+def flags(relies_on: Iterable[str], **texts: str | None) -> str:
+    """The options of a command that is printed for the user, so that nothing of the wish is lost on the way."""
+    given = [f" --{key} {shlex.quote(value)}" for key, value in texts.items() if value]
+    return "".join([*(f" --relies-on {target}" for target in relies_on), *given])
 
 
 def no_conflict_markers(text: str) -> None:

@@ -25,7 +25,11 @@ def name(text: str, what: str = "name") -> str:
     folded = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     right = re.sub(r"[^a-z0-9._-]+", "-", folded).strip("-.")[:64].rstrip(".")
     shown = text if len(text) <= 80 else text[:77] + "…"
-    hint = f"write it like {right}" if valid(right) else "a name is a-z, 0-9, dot, _ and -, at most 64 of them"
+    hint = (
+        f"write it like {right}"
+        if valid(right)
+        else "a name is a-z, 0-9, dot, _ and -, at most 64 of them, and no device of Windows"
+    )
     raise Usage(f"{shown!r} is no {what}", hint)
 
 
@@ -57,6 +61,10 @@ def resource(text: str, prefix: str = "") -> str:
     `repo:run`, `port:8080`). A path is relative to the working directory, `prefix` below the repository's root,
     and comes back relative to the root; one outside it is refused."""
     kind, colon, rest = text.partition(":")
+    if kind == "lease" and colon:
+        return resource(rest, prefix)  # a REF, as it is printed
+    if not colon and "/" in text:
+        raise Usage(f"{text[:200]!r} is no resource", f"a path is written like path:{text[:200]}")
     if not colon:
         return name(text, "resource")
     name(kind, "kind of resource")
@@ -151,7 +159,7 @@ class Ref(NamedTuple):
 
 def versioned(text: str, kind: str) -> Ref:
     """`NAME` or `NAME@N` of a numbered document."""
-    found, at, digits = text.partition("@")
+    found, at, digits = text.removeprefix(f"{kind}:").partition("@")
     if at and not re.fullmatch(r"[0-9]{1,9}", digits):
         raise Usage(f"{text[:80]!r}: after @ comes a number", f"write it like {found[:64] or 'main'}@3")
     return Ref(kind, name(found, f"{kind} name"), int(digits) if at else None)

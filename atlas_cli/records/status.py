@@ -88,6 +88,7 @@ class Wish(NamedTuple):
     unchanged: str | None = None
     relies_on: tuple[str, ...] = ()
     caveat: str | None = None
+    withdrawn: bool = False  # the current entry was retracted
     new: bool = False  # a stream that nearly has another's name is meant
 
 
@@ -106,6 +107,12 @@ def write(tree: Tree, writer: Writer, stream: str, wish: Wish, seen: int | None)
             f"read it, then write again: atlas status show {stream}",
         )
     before = get(tree, stream, seen) if seen else None
+    if wish.withdrawn and (wish.section or wish.unchanged):
+        raise Refused(
+            f"status:{stream}@{last} was retracted: its text is not carried on",
+            "write the whole text anew: atlas status write",
+            code="retracted",
+        )
     if seen is not None and seen != last and old is not None:
         raise _jump(tree, stream, seen, last, wish, before, old)
     body = _body(wish, old)
@@ -147,12 +154,12 @@ def _within_limits(tree: Tree, stream: str, body: str, old: Record | None, wish:
                 "submit": f"atlas status write {stream} --file {{draft}}",
             },
         )
-    if old and not wish.replace and not wish.section and not wish.unchanged:
+    if old and not (wish.replace or wish.section or wish.unchanged or wish.withdrawn):
         kept, of = _kept(str(old["body"]), body)
         if len(str(old["body"]).split()) >= 40 and kept * 2 < of:
             raise Refused(
                 f"the text keeps {kept} of the {of} lines of status:{old['stream']}@{old['number']}",
-                "carry what still holds (--section writes one part), or say that it replaces all: --replace",
+                "carry into it what still holds (--section writes one part); --replace says that nothing does",
                 code="drops_too_much",
                 details={
                     "kept": kept,
@@ -169,6 +176,9 @@ def _kept(old: str, new: str) -> tuple[int, int]:
     return sum(line in there for line in lines), len(lines)
 
 
+_SHOWN = ("number", "session", "actor", "at", "body")
+
+
 def _jump(tree: Tree, stream: str, seen: int, last: int, wish: Wish, before: Record | None, old: Record) -> VersionJump:
     """The stop sign that a machine can see, with what was written since and the texts of the merge."""
     numbers = range(max(seen + 1, last - 4), last + 1)
@@ -177,11 +187,12 @@ def _jump(tree: Tree, stream: str, seen: int, last: int, wish: Wish, before: Rec
         f"you read status:{stream}@{seen}, and {_by(since)} wrote up to {last} while you were thinking",
         "read it, merge your text into what is there, and write again",
         details={"ref": f"status:{stream}@{last}", "base": seen, "head": last,
-                 "since": [{key: entry[key] for key in ("number", "session", "actor", "at")} for entry in since]},
+                 "since": [{key: entry[key] for key in _SHOWN} for entry in since]},
         blocks=tuple((f"status:{stream}@{e['number']} by {e['session']} at {e['at']}", str(e["body"])) for e in since),
     )  # fmt: skip
     if not wish.unchanged:
-        stop.details["submit"] = f"atlas status write {stream} --base {last} --file {{draft}}"
+        flags = case.flags(wish.relies_on, caveat=wish.caveat)
+        stop.details["submit"] = f"atlas status write {stream} --base {last} --file {{draft}}{flags}"
         base = str(before["body"]) if before else ""
         mine = with_section(base, wish.section, wish.body) if wish.section else wish.body.rstrip("\n") + "\n"
         stop.details["merge"] = (base, str(old["body"]), mine)
@@ -269,4 +280,5 @@ def judge(found: Case) -> Iterator[Violation]:
     yield from document.signed(found, record["session"])
 
 
+WITHHELD = "(retracted; atlas show REF --withdrawn shows it)"
 BLIND = "what nobody wrote down is not in it"

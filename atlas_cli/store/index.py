@@ -343,7 +343,7 @@ class Index:
             "session=?": session,
             "instr(char(10)||paths, char(10)||?)>0": folder,
             "instr(char(10)||paths||char(10), char(10)||?||char(10))>0": path,
-            "operation=?": operation,
+            "operation LIKE ? ESCAPE '!'": None if operation is None else _literal(operation) + "%",
             "at>=?": since,
         }
         chosen = {test: value for test, value in tests.items() if value is not None}
@@ -404,7 +404,10 @@ class Index:
     def beside(self, path: str) -> str:
         """The record that a file which is none belongs to: the one in its folder."""
         folder = path.rpartition("/")[0]
-        row = self.db.execute(
-            "SELECT path FROM records WHERE path>=? AND path<?", (f"{folder}/", f"{folder}0")
-        ).fetchone()
+        row = self._one("SELECT path FROM records WHERE path>=? AND path<?", (f"{folder}/", f"{folder}0"))
         return row[0] if row else path
+
+
+def _literal(text: str) -> str:
+    """A text for LIKE in which nothing is a pattern."""
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")

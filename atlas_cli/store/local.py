@@ -98,7 +98,7 @@ class Local:
 
     def begun(self, worktree: str, caller: str) -> str | None:
         """The session that a caller began last in a worktree."""
-        row = self.db.execute("SELECT session FROM begun WHERE worktree=? AND caller=?", (worktree, caller)).fetchone()
+        row = self._one("SELECT session FROM begun WHERE worktree=? AND caller=?", worktree, caller)
         return row[0] if row else None
 
     def begin(self, worktree: str, caller: str, session: str) -> None:
@@ -153,7 +153,7 @@ class Local:
         self._put("INSERT OR IGNORE INTO rewinds VALUES(?)", head)
 
     def rewinds(self) -> list[str]:
-        return [row[0] for row in self.db.execute("SELECT head FROM rewinds").fetchall()]
+        return [row[0] for row in self._all("SELECT head FROM rewinds")]
 
     def forget_rewinds(self) -> None:
         self._put("DELETE FROM rewinds")

@@ -104,15 +104,17 @@ class Questions:
                 if names.overlap(f"path:{path}", row["resource"]):
                     rest = times.span((lease.until(row) or 0) - now)
                     found.append({"path": path, "what": f"lease {row['resource']}", "who": row["holder"],
-                                  "when": f"{rest} left", "text": row["why"]})  # fmt: skip
+                                  "when": f"{rest} left", "at": row["expires"], "text": row["why"]})  # fmt: skip
             for _, row in self.index.live(session.FOLDER, now):
                 near = any(names.overlap(f"path:{path}", f"path:{other}") for other in row.get("paths", ()))
                 if near and row["id"] != mine and self.pulse(row)[1] == "live":
-                    found.append({"path": path, "what": "session", "who": row["id"], "when": f"since {row['began']}",
+                    found.append({"path": path, "what": "session", "who": row["id"], "at": row["began"],
+                                  "when": f"since {row['began']}",
                                   "text": row.get("goal", "-")})  # fmt: skip
             for commit in commits.recent(where, [path], now - hours * 3600, 10):
                 found.append({"path": path, "what": f"commit {commit['commit'][:10]}",
-                              "who": commit["session"] or commit["author"], "when": times.ago(commit["at"], now),
+                              "who": commit["session"] or commit["author"], "at": times.rfc3339(commit["at"]),
+                              "when": times.ago(commit["at"], now),
                               "text": commit["subject"]})  # fmt: skip
         return found
 

@@ -24,6 +24,12 @@ TOOL = (
 )
 
 
+@pytest.fixture
+def env(env: dict[str, str]) -> dict[str, str]:
+    """Without the id that makes all processes of a test one caller."""
+    return {key: value for key, value in env.items() if key != "CODEX_THREAD_ID"}
+
+
 class Tool:
     """A process that outlives its commands."""
 

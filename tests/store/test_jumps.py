@@ -148,7 +148,7 @@ def test_what_was_not_read_cannot_be_superseded(kind: str, desk: Desk) -> None:
     stop = desk.run(cat, *words, "--json")
     assert (stop.code, stop.json["error"]["code"]) == (5, "read_first"), stop
     # The hint says what to read; after it the same command passes.
-    hint = shlex.split(stop.json["error"]["hint"].rpartition(": ")[2])
+    hint = shlex.split(stop.json["error"]["hint"].split("\n")[0].rpartition(": ")[2])
     assert desk.run(cat, *hint[1:]).code == 0
     assert desk.run(cat, *words).code == 0
 

@@ -28,7 +28,7 @@ EVERY = (
 # Commands that end otherwise, and must leave everything as it is all the same.
 REFUSED = {
     "status write -m three": 5, "lease renew gpu0 gpu1": 5, "artifact get nothing": 7, "decision show 2026-01-01-x": 7,
-    "config edit": 2, "nonsense": 2, "lease take ../x --why w": 2, "end": 5,
+    "config edit": 2, "nonsense": 2, "session adopt x-261129-aaaaaa --why w": 5, "lease take ../x --why w": 2, "end": 5,
 }  # fmt: skip
 
 
