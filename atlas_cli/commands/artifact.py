@@ -36,6 +36,7 @@ def put(
 
     If another session put one since you read it, it stops (3) with a merged draft."""
     env = env_of(ctx)
+    assert env.store  # there is one, or the file is of no interest
     data = read_bytes(env, file)
     env.spoken = (f"artifact-{name}.{type_ or 'txt'}", data) if file == "-" else None
     me = env.session(strict=True)
