@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import json
 import os
 import subprocess
@@ -18,6 +19,12 @@ ROOT = Path(__file__).parent.parent
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="the long editions of the race, crash and power tests")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compiled once, before thousands of processes start (and before tests count their system calls)."""
+    if not hasattr(config, "workerinput"):
+        compileall.compile_dir(ROOT / "atlas_cli", quiet=1)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -48,7 +55,7 @@ class Result:
 
 def environment(home: Path) -> dict[str, str]:
     """A fixed environment: own home, no configuration of the machine, no variable of an AI tool or of Atlas."""
-    kept = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX", "TMPDIR")
+    kept = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR")
     env = {key: os.environ[key] for key in kept if key in os.environ}
     return env | {
         "HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config"), "XDG_STATE_HOME": str(home / ".state"),
