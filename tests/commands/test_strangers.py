@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ..conftest import Atlas
-from .test_day import ok
+from .test_day import DECISION, LATER, ok
 
 DECISION = (
     "decision",
@@ -24,7 +24,6 @@ DECISION = (
     "--why",
     "w",
 )
-LATER = {"ATLAS_CLOCK_OFFSET": str(5 * 3600)}
 
 
 @pytest.mark.parametrize(

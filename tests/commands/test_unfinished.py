@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ..conftest import Atlas
-from .test_day import ok
+from .test_day import DECISION, LATER, ok
 
-LATER = {"ATLAS_CLOCK_OFFSET": str(5 * 3600)}  # past the idle time of a session
 DECISION = (
     "decision",
     "add",
