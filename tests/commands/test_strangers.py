@@ -10,21 +10,6 @@ import pytest
 from ..conftest import Atlas
 from .test_day import DECISION, LATER, ok
 
-DECISION = (
-    "decision",
-    "add",
-    "--title",
-    "t",
-    "--recommended",
-    "a",
-    "--chosen",
-    "a",
-    "--stance",
-    "agreed",
-    "--why",
-    "w",
-)
-
 
 @pytest.mark.parametrize(
     "other",

@@ -7,21 +7,6 @@ import pytest
 from ..conftest import Atlas
 from .test_day import DECISION, LATER, ok
 
-DECISION = (
-    "decision",
-    "add",
-    "--title",
-    "t",
-    "--recommended",
-    "a",
-    "--chosen",
-    "a",
-    "--stance",
-    "agreed",
-    "--why",
-    "w",
-)
-
 
 @pytest.fixture
 def gone(repo: object, atlas: Atlas) -> str:
