@@ -55,6 +55,7 @@ class Env:
     def __init__(self, options: Options) -> None:
         self.options = options
         self.notices: list[str] = []
+        self.verb = ""  # the word behind the noun, as it was typed
         self.wrote = False
         self.spoken: tuple[str, bytes] | None = None  # a text that came from no file: lost if nothing keeps it
 

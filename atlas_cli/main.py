@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from . import __version__, console
-from .commands import COMMANDS, WRONG, UsageError
+from .commands import COMMANDS, WRONG, UsageError, only
 from .console import Talk
 from .env import Env, Options
 from .errors import EXITS, AtlasError, Failed, Unknown, Usage
@@ -34,7 +34,9 @@ class Root(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
-        found = typer.main.get_command(import_module(f".commands.{cmd_name}", __package__).app)
+        app = import_module(f".commands.{cmd_name}", __package__).app
+        build = typer.main.get_group if len(app.registered_commands) > 1 else typer.main.get_command
+        found: Any = build(only(app, ctx.obj.verb if ctx.obj else None))
         found.name = cmd_name
         return found
 
@@ -126,6 +128,7 @@ def main(argv: list[str]) -> int:
         options, rest = split(argv)
         talk = Talk(_command(rest), options.json, options.quiet)
         env = Env(options)
+        env.verb = rest[1] if len(rest) > 1 else ""
         if rest == ["--version"]:
             outcome: Any = Outcome({"version": __version__}, (f"atlas {__version__}",))
         elif not rest:

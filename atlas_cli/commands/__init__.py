@@ -1,5 +1,6 @@
 """One noun a file: parse, call, return. A module is loaded when its command is called; COMMANDS lists them."""
 
+import copy
 import difflib
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -98,6 +99,7 @@ class Noun(TyperGroup):
     """A noun's verbs. Bare, it lists or shows (`bare`); `atlas NOUN NAME` is `atlas NOUN show NAME`."""
 
     bare = "list"
+    every: tuple[str, ...] = ()  # the names of all verbs, also of those that this call did not need
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         formatter.write(
@@ -109,8 +111,8 @@ class Noun(TyperGroup):
         first = args[0] if args else ""
         if not first or (first.startswith("-") and first not in ("--help", "-h", "-")):
             args = [self.bare, *args]
-        elif first not in self.commands and not first.startswith("-"):
-            near = difflib.get_close_matches(first, self.commands, 1, 0.75)
+        elif first not in (self.every or self.commands) and not first.startswith("-"):
+            near = difflib.get_close_matches(first, self.every or self.commands, 1, 0.75)
             if first in WRONG:
                 raise Usage(f"there is no `atlas {ctx.info_name} {first}`", WRONG[first])
             if near:
@@ -125,6 +127,20 @@ def noun(bare: str = "list") -> typer.Typer:
     """A noun's app."""
     cls = type("Noun", (Noun,), {"bare": bare})
     return typer.Typer(cls=cls, add_completion=False, rich_markup_mode=None, no_args_is_help=False)
+
+
+def only(app: typer.Typer, verb: str | None) -> typer.Typer:
+    """A noun's app with no more verbs than this call can need (each costs a millisecond to build)."""
+    names = tuple(str(one.name) for one in app.registered_commands)
+    cls: Any = app.info.cls
+    if len(names) < 2 or verb is None or verb in ("--help", "-h"):
+        return app
+    kept = {verb} if verb in names else {"show", cls.bare}
+    found = copy.copy(app)
+    found.registered_commands = [one for one in app.registered_commands if one.name in kept]
+    found.info = copy.copy(app.info)
+    found.info.cls = type("Noun", (cls,), {"every": names})
+    return found
 
 
 def single() -> typer.Typer:

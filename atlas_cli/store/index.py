@@ -17,7 +17,7 @@ from ..records.text import Record
 from . import BRANCH, history
 from .git import Git
 
-FORMAT = 5
+FORMAT = 6
 _TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE commits(seq INTEGER PRIMARY KEY, oid TEXT UNIQUE, operation TEXT, session TEXT, at INTEGER,
@@ -27,8 +27,8 @@ CREATE INDEX by_session ON commits(session, seq);
 CREATE TABLE records(path TEXT PRIMARY KEY, folder TEXT, ref TEXT, blob TEXT, until INTEGER, seq INTEGER, data TEXT,
                      damage TEXT);
 CREATE INDEX by_time ON records(folder, until);
-CREATE INDEX by_age ON records(folder, seq);
-CREATE INDEX by_damage ON records(damage) WHERE damage IS NOT NULL;
+CREATE INDEX by_age ON records(folder, seq, path);
+CREATE INDEX by_damage ON records(path) WHERE damage IS NOT NULL;
 CREATE TABLE edits(path TEXT PRIMARY KEY, blob TEXT, oid TEXT);
 CREATE TABLE links(path TEXT, relation TEXT, target TEXT);
 CREATE INDEX by_path ON links(path);
@@ -287,7 +287,7 @@ class Index:
     def newest(self, folder: str, limit: int) -> list[tuple[str, Record]]:
         """The records of a folder written last, newest first."""
         found = self._all(
-            "SELECT path, data FROM records WHERE folder=? AND data IS NOT NULL ORDER BY seq DESC, path LIMIT ?",
+            "SELECT path, data FROM records WHERE folder=? AND data IS NOT NULL ORDER BY seq DESC, path DESC LIMIT ?",
             (folder, min(limit, MOST)),
         )
         return [(row[0], json.loads(row[1])) for row in found]
@@ -358,9 +358,13 @@ class Index:
         or the paths more than ten times as many."""
         if upto - after > most:
             return None
-        rows = self._all("SELECT paths FROM commits WHERE seq>? AND seq<=? ORDER BY seq", (after, upto))
-        found = list(dict.fromkeys(path for row in rows for path in row[0].split("\n") if path))
-        return found if len(found) <= most * 10 else None
+        found: dict[str, None] = {}
+        for seq in range(after + 1, upto + 1):
+            row = self._one("SELECT paths FROM commits WHERE seq=?", (seq,))
+            found |= dict.fromkeys(path for path in (row[0] if row else "").split("\n") if path)
+            if len(found) > most * 10:
+                return None
+        return list(found)
 
     def paths(self, most: int | None) -> list[str] | None:
         """The paths of all records; None where they are more than `most`."""
