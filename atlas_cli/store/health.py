@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -23,14 +24,20 @@ class Check(NamedTuple):
 
 def checks(store: Store, fix: bool) -> list[Check]:
     """All looks at the repository beneath the records, in the order in which they are repaired."""
-    return [_git(store), _disk(store), _locks(store, fix), _empty(store, fix), _branch(store, fix), _objects(store)]
+    return [
+        _git(store), _disk(store), _locks(store, fix), _litter(store, fix), _empty(store, fix), _branch(store, fix),
+        _objects(store),
+    ]  # fmt: skip
 
 
 def _git(store: Store) -> Check:
     version = store.git.run("version").decode().split()[2]
     numbers = [int(part) if part.isdecimal() else 0 for part in version.split(".")[:2]]
-    old = numbers < [2, 31]
-    return Check("git", "bad" if old else "ok", f"git {version}" + (" is too old: 2.31 or newer" if old else ""))
+    if numbers < [2, 31]:
+        return Check("git", "bad", f"git {version} is too old: 2.31 or newer")
+    if numbers < [2, 36]:
+        return Check("git", "warn", f"git {version} cannot sync refs: a power cut may take the last writes")
+    return Check("git", "ok", f"git {version}")
 
 
 def _disk(store: Store) -> Check:
@@ -68,6 +75,22 @@ def _locks(store: Store, fix: bool) -> Check:
     if not found:
         return Check("locks", "ok", "no lock was left behind")
     return Check("locks", "fixed" if fix else "warn", f"{', '.join(found)}: left by a git that died")
+
+
+def _litter(store: Store, fix: bool) -> Check:
+    """What killed commands left half made beside the store and in the view."""
+    places = [(store.home, "store.git.*"), (store.home, "machine.*")]
+    places += [(store.place.view, ".part-*")] if store.place.view else []
+    found = [
+        path for folder, name in places for path in folder.glob(name) if time.time() - path.lstat().st_mtime > 3600
+    ]
+    if not found:
+        return Check("litter", "ok", "nothing was left half made")
+    for path in found if fix else ():
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    return Check(
+        "litter", "fixed" if fix else "warn", f"{', '.join(path.name for path in found)}: left by a killed command"
+    )
 
 
 def _empty(store: Store, fix: bool) -> Check:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 
@@ -209,3 +210,13 @@ def test_no_list_leaves_out_a_damaged_record_in_silence(
     done = quick(*command)
     assert path in done.err, done
     assert path in str(quick(*command, "--json").json)
+
+
+def test_what_a_killed_command_left_half_made_is_taken_away(store: tuple[Hand, Seen], quick: Atlas) -> None:
+    hand, _ = store
+    half = hand.store.parent / "store.git.4711"
+    half.mkdir()
+    os.utime(half, (1, 1))
+    assert "store.git.4711" in quick("doctor").out
+    assert quick("doctor", "--fix").code == 0
+    assert not half.exists()
