@@ -12,6 +12,7 @@ from ..records.case import Change, Writer
 from ..records.text import Record
 from ..records.tree import Tree
 from . import body, env_of, single, verb
+from . import status as status_command
 
 app = single()
 
@@ -28,6 +29,7 @@ def end(
     stream: Annotated[str, typer.Option("--stream", metavar="S", help="Which status stream.")] = "main",
     section: Annotated[str | None, typer.Option("--section", metavar="H", help="Default: your goal.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="The text is the whole new entry.")] = False,
+    overflow: status_command.Overflow = None,
     keep: Annotated[list[str] | None, typer.Option("--keep", metavar="RES", help="A lease to be kept.")] = None,
 ) -> Outcome:
     """Write last: your text becomes the section under your goal in the status (--replace: the whole entry), your
@@ -45,10 +47,11 @@ def end(
         raise Usage("a text, or --unchanged, but not both")
     env.guard(given or "", unchanged or "", section or "")
     names.name(stream, "stream")
+    overflow = names.name(overflow, "artifact name") if overflow else None
     kept = [env.resource(one) for one in keep or []]
     wish = _wish(env, me, given, unchanged, section, replace)
     wish = wish._replace(withdrawn=env.withdrawn(stream)) if wish else None
-    done = _written(env, me, wish, stream, kept)
+    done = _written(env, me, wish, stream, kept, overflow)
     records = env.records(done)
     entry = next((one for one in records if one["ref"].startswith("status:")), None)
     back = [one["resource"] for one in records if one["ref"].startswith("lease:")]
@@ -59,9 +62,9 @@ def end(
     return Outcome({**closed, "status": entry, "released": back}, tuple(lines), (), published=False)
 
 
-def _written(env: Env, me: Record, wish: status.Wish | None, stream: str, kept: list[str]) -> Any:
+def _written(env: Env, me: Record, wish: status.Wish | None, stream: str, kept: list[str], overflow: str | None) -> Any:
     try:
-        return env.write(lambda tree, who: _close(env, tree, who, me, wish, stream, kept), me, "session: end")
+        return env.write(lambda tree, who: _close(env, tree, who, me, wish, stream, kept, overflow), me, "session: end")
     except AtlasError as stop:
         if "next" in stop.details:
             stop.hint += "; then close the session: atlas end"
@@ -88,13 +91,14 @@ def _wish(
 
 
 def _close(
-    env: Env, tree: Tree, who: Writer, me: Record, wish: status.Wish | None, stream: str, kept: list[str]
-) -> Change:
+    env: Env, tree: Tree, who: Writer, me: Record, wish: status.Wish | None, stream: str, kept: list[str],
+    overflow: str | None,
+) -> Change:  # fmt: skip
     """Status, leases and session in one change."""
     files: dict[str, bytes | None] = {}
     bases: tuple[str, ...] = ()
     if wish is not None:
-        entry = status.write(tree, who, stream, wish, env.seen(tree, me, "status", stream))
+        entry = status_command.entry(env, tree, who, me, stream, wish, None, overflow)
         files |= entry.files
         bases = entry.bases
     held = [

@@ -5,11 +5,13 @@ from typing import Annotated, Any
 import typer
 
 from ..env import Env
-from ..errors import NotFound, Usage
+from ..errors import NotFound, Refused, Usage
 from ..outcome import Block, Frame, Outcome, Table, listing
-from ..records import names, status, times
+from ..records import artifact, names, status, times
+from ..records.case import Change, Writer
 from ..records.text import Record
-from . import body, env_of, noun, one, parsed, verb
+from ..records.tree import Tree
+from . import body, env_of, noun, parsed, verb
 
 app = noun("show")
 Stream = Annotated[str, typer.Argument(metavar="[STREAM]", parser=parsed(lambda text: names.name(text, "stream")))]
@@ -17,20 +19,44 @@ Text = Annotated[str | None, typer.Option("-m", metavar="TEXT", help="The text."
 File = Annotated[str | None, typer.Option("--file", metavar="F", help="A file that holds the text.")]
 
 
-def written(env: Env, stream: str, wish: status.Wish, base: int | None, me: Record) -> dict[str, Any]:
+Overflow = Annotated[
+    str | None, typer.Option("--overflow", metavar="NAME", help="A text over the limit becomes this artifact.")
+]
+
+
+def entry(
+    env: Env, tree: Tree, who: Writer, me: Record, stream: str, wish: status.Wish, base: int | None,
+    overflow: str | None,
+) -> Change:  # fmt: skip
+    """The next entry; a text over the limit goes into an artifact (`overflow`), its first paragraph into the entry."""
+    seen = base if base is not None else env.seen(tree, me, "status", stream)
+    try:
+        return status.write(tree, who, stream, wish, seen)
+    except Refused as refused:
+        if overflow is None or refused.code != "limit":
+            raise
+    body = artifact.Wish(wish.body.encode(), "md", f"the whole of what {stream} says", same_topic=True, new=True)
+    put = artifact.put(tree, who, overflow, body, env.seen(tree, me, "artifact", overflow))
+    ref = f"artifact:{overflow}@{artifact.newest(tree, overflow) + 1}"
+    short = f"{wish.body.strip().partition(chr(10) * 2)[0]}\n\nThe whole text: {ref}\n"
+    change = status.write(tree, who, stream, wish._replace(body=short), seen)
+    return change._replace(files={**put.files, **change.files}, bases=(*put.bases, *change.bases))
+
+
+def written(
+    env: Env, stream: str, wish: status.Wish, base: int | None, me: Record, overflow: str | None
+) -> dict[str, Any]:
     """Writes the next entry; what the session wrote, it has read."""
     wish = wish._replace(withdrawn=env.withdrawn(stream))
     env.guard(wish.body, wish.section or "", wish.unchanged or "", wish.caveat or "")
     if base is not None:
         env.read("status", stream, base, status.find(env.tree, stream, base), claimed=True)
     done = env.write(
-        lambda tree, who: status.write(
-            tree, who, stream, wish, base if base is not None else env.seen(tree, me, "status", stream)
-        ),
+        lambda tree, who: entry(env, tree, who, me, stream, wish, base, overflow),
         me,
         f"status: {stream} ",
     )
-    record = one(env.records(done))
+    record = next(found for found in env.records(done) if found["ref"].startswith("status:"))
     if record["session"] == me["id"]:  # replayed too: the first answer may never have arrived
         env.read("status", stream, record["number"], status.place(stream, record["number"]))
     return record
@@ -70,6 +96,7 @@ def write(
     section: Annotated[str | None, typer.Option("--section", metavar="H", help="Only the section under H.")] = None,
     new: Annotated[bool, typer.Option("--new", help="A new stream is meant.")] = False,
     replace: Annotated[bool, typer.Option("--replace", help="The text replaces the whole entry.")] = False,
+    overflow: Overflow = None,
     base: Annotated[int | None, typer.Option("--base", metavar="N", min=1, help="The entry you have read.")] = None,
     relies_on: Annotated[list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")] = None,
     caveat: Annotated[str | None, typer.Option("--caveat", metavar="T", help="Shown wherever it is shown.")] = None,
@@ -86,7 +113,8 @@ def write(
     relies = tuple(env.exact(target) for target in relies_on or ())
     wish = status.Wish(given or "", section, replace, names.say(unchanged, "--unchanged") if unchanged else None,
                        relies, names.say(caveat, "--caveat") if caveat else None, new=new)  # fmt: skip
-    record = written(env, names.name(stream, "stream"), wish, base, env.session(strict=True))
+    overflow = names.name(overflow, "artifact name") if overflow else None
+    record = written(env, names.name(stream, "stream"), wish, base, env.session(strict=True), overflow)
     return Outcome(record, (f"{record['ref']} written",), (), published=False)
 
 

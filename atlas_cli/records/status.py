@@ -145,7 +145,7 @@ def _within_limits(tree: Tree, stream: str, body: str, old: Record | None, wish:
     if words > most and not wish.unchanged:
         raise Refused(
             f"the status would be {words} words long; at most {most}",
-            "say less, or put the long text into an artifact and name it here",
+            "say less, or let the whole text become an artifact: --overflow NAME",
             code="limit",
             details={
                 "words": words,

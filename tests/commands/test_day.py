@@ -277,3 +277,15 @@ def test_a_reader_that_leaves_early_or_never_came_is_no_error(begun: str, repo: 
         script = f"set -o pipefail; {shlex.join(command('log', '-n', '1000'))} {tail}"
         done = subprocess.run(["bash", "-c", script], cwd=repo, env=env, capture_output=True, check=False)
         assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_text_over_the_limit_becomes_an_artifact_with_its_first_paragraph_as_the_entry(
+    begun: str, atlas: Atlas
+) -> None:
+    whole = "The short of it.\n\n" + "word " * 300 + "\n"
+    record = ok(atlas, "status", "write", "-m", whole, "--overflow", "long-story")
+    assert record["body"] == "The short of it.\n\nThe whole text: artifact:long-story@1\n"
+    assert ok(atlas, "artifact", "get", "long-story")["body"] == whole
+    ended = ok(atlas, "end", "-m", whole, "--overflow", "long-story")
+    assert "## test\n\nThe short of it.\n\nThe whole text: artifact:long-story@2\n" in ended["status"]["body"]
+    assert atlas("verify", "--full").code == 0
