@@ -356,7 +356,8 @@ class Env:
             )
         if options.operation is not None:
             names.name(options.operation, "operation id")
-        writer = Writer(me["id"], me["actor"], self.store.machine, 0, options.operation or transaction.new_operation())
+        writer = Writer(me["id"], me["actor"], self.store.machine, 0, options.operation or transaction.new_operation(),
+                        tuple(me.get("lineage", ())))  # fmt: skip
         carried = self.local.unpublished(me["id"])
         intent = transaction.Intent(
             writer,
@@ -371,7 +372,7 @@ class Env:
         except AtlasError as stop:
             self._kept(stop)
             raise
-        if not written.replayed:
+        if not written.replayed and not written.empty:
             self.wrote = True
             self.spoken = None
             self.local.published(carried.values())

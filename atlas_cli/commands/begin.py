@@ -20,16 +20,18 @@ ROWS = 8  # of a list in the digest; what is cut is counted
 
 def register(
     env: Env, *, goal: str, kind: str, actor: str | None = None, paths: list[str] | None = None,
-    streams: list[str] | None = None, lasts: int | None = None,
+    streams: list[str] | None = None, lasts: int | None = None, parent: str | None = None,
 ) -> Record:  # fmt: skip
     """A new session, begun."""
     who = env.actor(actor)
     new = session.new_id(who, env.now(), os.urandom(6))
     me: Record = {"id": new, "actor": who}
+    if parent is not None:
+        me["lineage"] = [*session.live(env.snapshot, parent, env.now()).get("lineage", ()), parent]
     written = env.write(
         lambda tree, writer: session.begin(
             tree, writer, goal=goal, worktree=env.worktree, branch=env.branch(), kind=kind, paths=paths or [],
-            streams=streams or [], lasts=lasts,
+            streams=streams or [], lasts=lasts, parent=parent,
         ),
         me,
         "session: begin",
@@ -44,6 +46,7 @@ def begin(
     on: Annotated[list[str] | None, typer.Option("--on", help="A path that you will touch.", metavar="PATH")] = None,
     stream: Annotated[list[str] | None, typer.Option("--stream", help="A status stream besides main.")] = None,
     actor: Annotated[str | None, typer.Option("--actor", help="Who you are (default: the AI tool, or you).")] = None,
+    parent: Annotated[str | None, typer.Option("--parent", metavar="ID", help="The session that started you.")] = None,
     kind: Annotated[str, typer.Option("--class", help="What kind of session.", parser=parsed(names.name))] = "work",
     for_: For = None,
     words: Annotated[int, typer.Option("--words", help="The digest's length.", min=100)] = 700,
@@ -62,18 +65,20 @@ def begin(
         one for one, globs in env.policy["streams"].items()
         if one not in streams and any(names.overlap(f"glob:{glob}", f"path:{path}") for glob in globs for path in paths)
     ]  # fmt: skip
-    me = None if new else _continued(env, actor)
+    me = None if new or parent else _continued(env, actor)
     again = me is not None
     twins = env.ask.alike(goal, me["id"] if me else None) if goal else []
     env.notices += [f"{row['id']} ({row['state']}) has nearly your goal: {row['goal']}" for row in twins]
     if me is None:
-        me = register(env, goal=goal, kind=kind, actor=actor, paths=paths, streams=streams, lasts=for_)
+        me = register(env, goal=goal, kind=kind, actor=actor, paths=paths, streams=streams, lasts=for_,
+                      parent=parent)  # fmt: skip
     elif (goal and goal != me.get("goal")) or paths or streams:
         written = env.write(
             lambda tree, who: session.aim(tree, who, goal=goal, paths=paths, streams=streams), me, "session: go on"
         )
         me = env.records(written)[0]
-    env.began(me["id"])
+    if parent is None:  # a child names itself with --session; it is nobody's default
+        env.began(me["id"])
     data, blocks = digest(env, me, words)
     verb_ = "go on as" if again else "are"
     first = f"you {verb_} {me['id']} (pass it with --session, or ATLAS_SESSION, where that is unclear)"

@@ -19,13 +19,15 @@ Shown = tuple[str, str | None]  # a name in the view, and the path in the store 
 
 
 class Writer(NamedTuple):
-    """Who writes, when, under which operation. `machine` is a random id, not a host name."""
+    """Who writes, when, under which operation. `machine` is a random id, not a host name; `lineage` are the sessions
+    that it descends from."""
 
     session: str
     actor: str
     machine: str
     at: int
     operation: str
+    lineage: tuple[str, ...] = ()
 
     @property
     def when(self) -> str:

@@ -97,8 +97,8 @@ def take(
     run: bool = False,
 ) -> Change:  # fmt: skip
     """One conditional step: all of the resources or none (`any_of`: the first free one; `run`: for as long as a
-    command runs, past the end of its session). Held, naming holder, reason
-    and time left, where another has it or something that overlaps it. Taking what one holds renews it."""
+    command runs, past the end of its session). Held, naming holder, reason and time left, where another has it or
+    something that overlaps it. Taking what one holds renews it; what an ancestor holds is covered, and stays so."""
     rules = policy.of(tree)
     seconds = policy.seconds(rules, "lease_default") if seconds is None else seconds
     _allowed(seconds, policy.seconds(rules, "lease_max"))
@@ -133,6 +133,8 @@ def _taken(tree: Tree, writer: Writer, resource: str, why: str, seconds: int, ru
     """The row of a resource once the writer holds it."""
     now = writer.at
     old = current(tree, resource)
+    if old is not None and old["holder"] in writer.lineage and holds(old, now):
+        return tree.read(place(resource)) or b""  # an ancestor's lease covers it, and stays the ancestor's
     for _, other in tree.live(FOLDER, now - SKEW):
         if other["holder"] != writer.session and names.overlap(resource, other["resource"]) and _bars(other, writer):
             raise _held(other, resource, now)
@@ -156,6 +158,8 @@ def _taken(tree: Tree, writer: Writer, resource: str, why: str, seconds: int, ru
 
 def _bars(record: Record, writer: Writer) -> bool:
     """Whether a row keeps this writer out: another machine waits as much longer as clocks may differ."""
+    if record["holder"] in writer.lineage:
+        return False
     wait = 0 if record.get("machine") == writer.machine or "released" in record else SKEW
     over = (until(record) or 0) + wait <= writer.at
     return "released" not in record and not over and not _from_nowhere(record, writer.at)

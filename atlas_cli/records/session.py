@@ -42,7 +42,7 @@ def parse(path: str, data: bytes) -> Record:
         {"id": str, "version": "count", "actor": str, "began": "time", "machine": str},
         {"goal": str, "worktree": str, "branch": str, "class": str, "ended": "time", "on": "texts", "for": str,
          "paths": "texts", "streams": "texts", "lasts": "count", "adopted_by": str, "adopted": "time",
-         "adopted_why": str},
+         "adopted_why": str, "parent": str, "lineage": "texts"},
     )  # fmt: skip
 
 
@@ -98,14 +98,16 @@ def live(tree: Tree, session: str, now: int) -> Record:
 
 def begin(
     tree: Tree, writer: Writer, *, goal: str, worktree: str, branch: str, kind: str, paths: list[str],
-    streams: list[str], lasts: int | None,
+    streams: list[str], lasts: int | None, parent: str | None = None,
 ) -> Change:  # fmt: skip
-    """A new session's row."""
+    """A new session's row; with a live `parent` it works under its ancestors' leases."""
+    above = live(tree, parent, writer.at) if parent else {}
     if lasts is not None and lasts > LIFE:
         raise Refused(f"a session of {times.span(lasts)}; at most {times.span(LIFE)}", "begin again then", code="limit")
     fields: Record = {
         "goal": goal or None, "machine": writer.machine, "worktree": worktree or None, "branch": branch or None,
         "class": kind, "paths": paths or None, "streams": streams or None, "lasts": lasts, "began": writer.when,
+        "parent": parent, "lineage": [*above.get("lineage", ()), parent] if parent else None,
     }  # fmt: skip
     record = case.rewritten({"id": writer.session, "version": 0, "actor": writer.actor}, **fields)
     return Change(f"session: begin ({writer.session})", {place(writer.session): text.dump(record)})

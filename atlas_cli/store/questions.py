@@ -49,7 +49,9 @@ class Questions:
     def living(self, worktree: str) -> list[Record]:
         """The live sessions of a worktree, the newest first (not those that only run a command)."""
         rows = [row for _, row in self.index.live(session.FOLDER, self.now) if row.get("worktree") == worktree]
-        found = [row for row in rows if row.get("class") != "run" and self.pulse(row)[1] == "live"]
+        found = [
+            row for row in rows if row.get("class") != "run" and "parent" not in row and self.pulse(row)[1] == "live"
+        ]
         return sorted(found, key=lambda row: (row["began"], row["id"]), reverse=True)
 
     def alike(self, goal: str, mine: str | None) -> list[Record]:

@@ -113,3 +113,26 @@ def test_where_nothing_tells_it_is_the_only_live_session_here(repo: Path, env: d
     taken = alone(repo, env, "lease", "take", "gpu0", "--why", "w")
     assert taken["data"]["holder"] in (first, second)
     assert any("newest of 2 sessions" in notice for notice in taken["notices"])
+
+
+def test_a_child_works_under_its_ancestors_leases_and_gives_none_back(repo: Path, atlas: Atlas) -> None:
+    def data(*args: str) -> Any:
+        done = atlas(*args, "--json")
+        assert done.code == 0, done.out
+        return done.data
+
+    parent = data("begin", "--goal", "all of it")["id"]
+    data("lease", "take", "gpu0", "path:src", "--why", "w")
+    child = data("begin", "--parent", parent, "--goal", "a part")["id"]
+    assert data("begin")["id"] == parent, "a child is nobody's default"
+    before = atlas("git", "rev-parse", "atlas").out
+    assert data("lease", "take", "gpu0", "--why", "w", "--session", child)["holder"] == parent
+    assert atlas("git", "rev-parse", "atlas").out == before, "nothing had to be written"
+    assert data("lease", "take", "path:src/x.py", "--why", "w", "--session", child)["holder"] == child
+    assert atlas("lease", "release", "gpu0", "--session", child).code == 4
+    assert data("end", "--session", child)["released"] == ["path:src/x.py"]
+    assert sorted(row["resource"] for row in data("lease", "list")["items"]) == ["gpu0", "path:src"]
+    stranger = data("begin", "--new", "--actor", "stranger")["id"]
+    assert atlas("lease", "take", "path:src/x.py", "--why", "w", "--session", stranger).code == 4
+    assert atlas("begin", "--parent", child).code == 5, "a parent lives"
+    assert atlas("verify", "--full").code == 0
