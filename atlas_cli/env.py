@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import os
 import shlex
@@ -18,6 +19,7 @@ from .records.case import Change, Writer
 from .records.text import Record
 from .records.tree import Overlay, Tree
 from .store import callers, fault, place, store, transaction, view
+from .store.drafts import Drafts
 from .store.index import Index
 from .store.local import Local
 from .store.questions import Questions
@@ -403,49 +405,11 @@ class Env:
         ]
         return [{**record, "replayed": written.replayed, "operation": written.writer.operation} for record in found]
 
-    def _spoken_kept(self, error: AtlasError) -> None:
-        """A text that was typed or piped in outlives the refusal."""
-        name, data = self.spoken or ("", b"")
-        if "draft" not in error.details and data.strip():
-            try:
-                file = self.draft(name, data)
-            except OSError:
-                return
-            error.details["draft"] = str(file)
-            error.hint += f"\nyour text is kept in {self.shown(file)}"
-
     def _kept(self, stop: AtlasError) -> None:
-        """Writes the draft of a stop: the merge of a version jump, or the text that was refused."""
-        texts, body = stop.details.pop("merge", None), stop.details.pop("body", None)
-        whole = stop.details.pop("merged", None)
-        submit = stop.details.pop("submit", "")
-        if texts is None and body is None:
-            return
-        ref = stop.details.get("ref", "status")
-        if texts is not None:
-            from .store import merge
-
-            base, theirs, mine = texts
-            labels = ("yours", "what you had read", ref)
-            body, conflicts = (whole, 0) if whole is not None else merge.three_way(base, theirs, mine, labels)
-            stop.details["conflicts"] = conflicts
-        name = (
-            f"{ref.replace(':', '-').split('@')[0]}.{submit.rpartition(' --type ')[2] if '--type' in submit else 'md'}"
-        )
         try:
-            file = self._drafted(name, body.encode())
+            self.drafts.keep(stop)
         except OSError as error:
             self.notices.append(f"the draft could not be kept: {error.strerror}")
-            return
-        stop.details["draft"] = str(file)
-        options = self.options
-        place_ = f" -C {shlex.quote(options.directory)}" if options.directory != "." else ""
-        who = f" --session {options.session}" if options.session else ""
-        stop.details["next"] = submit.replace("{draft}", shlex.quote(self.shown(file))) + place_ + who
-        count = stop.details.get("conflicts", 0)
-        marked = f" with {count} conflict{'s' if count > 1 else ''} marked" if count else ""
-        kept = f"a merged draft{marked}" if texts is not None else "your text"
-        stop.hint = f"{stop.hint}\n{kept} is in {self.shown(file)}; submit it with: {stop.details['next']}"
 
     # judging
 
@@ -514,7 +478,8 @@ class Env:
         if "store" not in self.__dict__:
             return
         if self.spoken is not None and error.exit in (1, 3, 4, 5, 6) and error.code != "secret":
-            self._spoken_kept(error)
+            with contextlib.suppress(OSError):
+                self.drafts.keep_spoken(error, *self.spoken)
         if error.exit not in (3, 4, 5):
             return
         try:
@@ -526,32 +491,12 @@ class Env:
     # files
 
     @property
-    def files(self) -> Path:
-        """Where drafts lie: in the worktree's `.atlas/`, or beside the store where there is no worktree."""
-        return self.place.view or self.store.home
-
-    def drafts(self) -> list[str]:
-        """The texts that a stop or a hand edit left here, oldest first, as a person standing here would type them."""
-        folder = self.files / "drafts"
-        found = sorted(folder.iterdir(), key=lambda file: file.stat().st_mtime) if folder.is_dir() else []
-        return [self.shown(file) for file in found]
-
-    def _drafted(self, name: str, data: bytes) -> Path:
-        """A draft with these bytes: one that is there already, or a new one."""
-        folder = self.files / "drafts"
-        there = [file for file in folder.iterdir() if file.read_bytes() == data] if folder.is_dir() else []
-        return there[0] if there else self.draft(name, data)
-
-    def draft(self, name: str, data: bytes) -> Path:
-        return view.draft(self.files, name, data)
-
-    def shown(self, file: Path) -> str:
-        """A path as a person standing here would type it."""
-        try:
-            found = os.path.relpath(file, Path(self.options.directory).absolute())
-        except ValueError:
-            return str(file)
-        return found if not found.startswith("../../..") else str(file)
+    def drafts(self) -> Drafts:
+        """The texts that a stop or a hand edit left in this worktree."""
+        options = self.options
+        behind = f" -C {shlex.quote(options.directory)}" if options.directory != "." else ""
+        behind += f" --session {options.session}" if options.session else ""
+        return Drafts(self.place.view or self.store.home, Path(options.directory).absolute(), behind)
 
     def exclude(self) -> Path:
         return self.place.common / "info/exclude"
@@ -564,15 +509,7 @@ class Env:
         if not full and shown.as_of() == self.snapshot.head:
             return True
         done = shown.refresh(self.snapshot, self.index, self.now(), full)
-        for file in shown.aside:
-            name = file.name.removeprefix("edited-")
-            verb = "status write STREAM --file" if name.startswith("status-") else "artifact put NAME"
-            submit = (
-                f"; it is submitted with: atlas {verb} {self.shown(file)}" if name[:6] in ("status", "artifa") else ""
-            )
-            self.notices.append(
-                f"a file of the view had been edited by hand; the edit is kept in {self.shown(file)}{submit}"
-            )
+        self.notices += [self.drafts.edited(file) for file in shown.aside]
         return done
 
     def close(self) -> None:

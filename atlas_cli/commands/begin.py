@@ -146,7 +146,8 @@ def _budget(blocks: list[Block], words: int) -> list[Block]:
 
 def _you(env: Env, me: Record, data: dict[str, Any]) -> list[Block]:
     held = [record["resource"] for record in env.ask.held(me["id"])]
-    wrote, owes, drafts = env.index.commits(1, session=me["id"])[1], not env.index.closed(me["id"]), env.drafts()
+    wrote, owes = env.index.commits(1, session=me["id"])[1], not env.index.closed(me["id"])
+    drafts = env.drafts.names()
     data["you"] = {**me, "held": held, "wrote": wrote, "owes_status": owes, "drafts": drafts}
     blocks: list[Block] = [f"goal: {me.get('goal', '-')}; you hold: {', '.join(held) or 'nothing'}"]
     blocks += ["you have written, and owe the status an entry: atlas end -m TEXT"] if owes else []

@@ -52,21 +52,7 @@ def test_begin_again_goes_on_and_new_does_not(begun: str, atlas: Atlas) -> None:
 
 
 def test_end_without_a_text_stops_until_the_status_is_written(begun: str, atlas: Atlas) -> None:
-    ok(
-        atlas,
-        "decision",
-        "add",
-        "--title",
-        "t",
-        "--recommended",
-        "a",
-        "--chosen",
-        "a",
-        "--stance",
-        "agreed",
-        "--why",
-        "w",
-    )
+    ok(atlas, *DECISION)
     stop = atlas("end", "--json")
     assert (stop.code, stop.json["status"], stop.json["error"]["code"]) == (5, "stop", "write_last")
     ok(atlas, "status", "write", "-m", "All is said.")

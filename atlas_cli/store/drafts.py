@@ -1,0 +1,79 @@
+"""Drafts: texts that a stop, a refusal or a hand edit left over. Nothing that somebody wrote is lost."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+
+from ..errors import AtlasError
+from . import view
+
+
+class Drafts:
+    """The drafts of a worktree, in `.atlas/drafts/` (beside the store where there is no worktree). `here` is the folder
+    that the caller stands in, `behind` what a printed command must end with to be run from there."""
+
+    def __init__(self, root: Path, here: Path, behind: str = "") -> None:
+        self.root, self.here, self.behind = root, here, behind
+
+    def names(self) -> list[str]:
+        """The drafts there are, oldest first, as a person standing here would type them."""
+        return [self.shown(file) for file in sorted(self._files(), key=lambda file: file.stat().st_mtime)]
+
+    def shown(self, file: Path) -> str:
+        try:
+            found = os.path.relpath(file, self.here)
+        except ValueError:
+            return str(file)
+        return found if not found.startswith("../../..") else str(file)
+
+    def edited(self, file: Path) -> str:
+        """What is said of a hand edit that was set aside."""
+        name, said = file.name.removeprefix("edited-"), f"the edit is kept in {self.shown(file)}"
+        verbs = {"status": "status write STREAM --file", "artifacts": "artifact put NAME"}
+        verb = verbs.get(name.partition("-")[0])
+        told = f"; it is submitted with: atlas {verb} {self.shown(file)}" if verb else ""
+        return f"a file of the view had been edited by hand; {said}{told}"
+
+    def keep_spoken(self, error: AtlasError, name: str, data: bytes) -> None:
+        """A text that was typed or piped in outlives the refusal."""
+        if "draft" in error.details or not data.strip():
+            return
+        file = self._put(name, data)
+        error.details["draft"] = str(file)
+        error.hint += f"\nyour text is kept in {self.shown(file)}"
+
+    def keep(self, stop: AtlasError) -> None:
+        """Writes the draft of a stop: the merge of a version jump, or the text that was refused; and says how it is
+        submitted. Takes `merge`, `merged`, `body` and `submit` out of the stop's details."""
+        texts, body = stop.details.pop("merge", None), stop.details.pop("body", None)
+        whole, submit = stop.details.pop("merged", None), stop.details.pop("submit", "")
+        if texts is None and body is None:
+            return
+        ref, kept = stop.details.get("ref", "status"), "your text"
+        if texts is not None:
+            body, count = (whole, 0) if whole is not None else _merged(texts, ref)
+            stop.details["conflicts"] = count
+            kept = "a merged draft" + (f" with {count} conflict{'s' * (count > 1)} marked" if count else "")
+        ending = submit.rpartition(" --type ")[2] if "--type" in submit else "md"
+        file = self._put(f"{ref.replace(':', '-').split('@')[0]}.{ending}", body.encode())
+        stop.details["draft"] = str(file)
+        stop.details["next"] = submit.replace("{draft}", shlex.quote(self.shown(file))) + self.behind
+        stop.hint = f"{stop.hint}\n{kept} is in {self.shown(file)}; submit it with: {stop.details['next']}"
+
+    def _files(self) -> list[Path]:
+        folder = self.root / "drafts"
+        return list(folder.iterdir()) if folder.is_dir() else []
+
+    def _put(self, name: str, data: bytes) -> Path:
+        """A draft with these bytes: one that is there already, or a new one."""
+        there = [file for file in self._files() if file.read_bytes() == data]
+        return there[0] if there else view.draft(self.root, name, data)
+
+
+def _merged(texts: tuple[str, str, str], ref: str) -> tuple[str, int]:
+    from . import merge
+
+    base, theirs, mine = texts
+    return merge.three_way(base, theirs, mine, ("yours", "what you had read", ref))
