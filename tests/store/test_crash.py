@@ -120,7 +120,9 @@ def broken(shop: Shop, kind: str, point: str, operation: str) -> Result:
     argv, data = KINDS[kind]
     done = shop.atlas(*argv, "--operation", operation, data=data, ATLAS_FAULT=f"{point}:raise")
     lines = done.err.strip().split("\n")
-    assert f"planted at {point}" in lines[0] and len(lines) == 2 and "Traceback" not in done.err
+    assert f"planted at {point}" in lines[0] and "Traceback" not in done.err
+    # Behind the one line: the next step, where the text is kept, notices.
+    assert all(line.startswith(("  ", "notice: ")) for line in lines[1:])
     return done
 
 
