@@ -10,7 +10,6 @@ from typer.core import TyperCommand, TyperGroup
 
 from ..env import Env
 from ..errors import EXITS, AtlasError, Usage
-from ..outcome import Outcome
 from ..records import times
 
 COMMANDS: dict[str, str] = {
@@ -221,6 +220,3 @@ def read_bytes(env: Env, name: str) -> bytes:
 def one(found: list[dict[str, Any]]) -> dict[str, Any]:
     """The single record of a write."""
     return found[0]
-
-
-__all__ = ["Outcome"]

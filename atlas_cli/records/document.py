@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..errors import Damaged
 from . import times
 from .case import Case, Violation
 from .text import Record
@@ -51,11 +50,3 @@ def signed(case: Case, session: object) -> Iterator[Violation]:
     """A record's `session` is the session that wrote the commit."""
     if case.message.session is not None and session != case.message.session:
         yield Violation("session", case.path, f"says it is by {session}, the commit is by {case.message.session}")
-
-
-def number_in(name: str, path: str) -> int:
-    """The number that a file or folder is named by; Damaged for another name."""
-    digits = name.split(".")[0]
-    if not digits.isdecimal() or not digits.isascii():
-        raise Damaged(f"{path}: {name!r} is no number")
-    return int(digits)

@@ -324,11 +324,6 @@ class Index:
         row = self._one("SELECT * FROM commits WHERE operation=? ORDER BY seq LIMIT 1", (operation,))
         return dict(row) if row else None
 
-    def last_of(self, session: str) -> Row | None:
-        """A session's newest commit."""
-        row = self._one("SELECT * FROM commits WHERE session=? ORDER BY seq DESC LIMIT 1", (session,))
-        return dict(row) if row else None
-
     def last_at(self, session: str) -> int:
         """The latest moment that a session has written at; 0 where it never has."""
         row = self._one("SELECT coalesce(max(at), 0) FROM commits WHERE session=?", (session,))
