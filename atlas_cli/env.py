@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import records
 from .errors import AtlasError, Failed, NotFound, NotPublished, Protocol, Refused, Usage
-from .records import correction, names, policy, secrets, session, status, times
+from .records import correction, message, names, policy, secrets, session, status, times
 from .records.case import Change, Writer
 from .records.text import Record
 from .records.tree import Overlay, Tree
@@ -22,7 +22,7 @@ from .store import callers, fault, place, store, transaction, view
 from .store.drafts import Drafts
 from .store.index import Index
 from .store.local import Local
-from .store.questions import Questions
+from .store.questions import WEEK, Questions
 from .store.snapshot import Snapshot
 from .store.store import Store
 from .store.transaction import Written
@@ -60,6 +60,7 @@ class Env:
         self.verb = ""  # the word behind the noun, as it was typed
         self.wrote = False
         self.spoken: tuple[str, bytes] | None = None  # a text that came from no file: lost if nothing keeps it
+        self.source: Path | None = None  # the file that a text came from
 
     @cached_property
     def place(self) -> place.Place:
@@ -232,6 +233,40 @@ class Env:
 
     # reading
 
+    def since(self, text: str) -> int:
+        """The number of the last commit before what `--since` names: a time, a record, or my last look (`last`)."""
+        now = self.now()
+        if text == "last":
+            head = self.local.looked(self.reader())
+            found = self.index.seq(head) if head else None
+            if found is None:
+                self.notices.append("there is no last look of yours that is known here: the last seven days")
+            return self.index.upto(now - WEEK) if found is None else found
+        moment = times.since(text, now)
+        if moment is not None:
+            return self.index.upto(moment)
+        if ":" not in text:
+            raise Usage(f"--since {text[:80]!r} is no time", "18:00, 12h, 2026-11-29, a REF, or last (my last look)")
+        return self.index.written_in(self.path(records.ref(text)))
+
+    def reader(self) -> str:
+        """The actor that reads here."""
+        me = self.here()
+        return me["actor"] if me else self.actor(None)
+
+    def parked(self) -> list[dict[str, Any]]:
+        """The writes of this clone that are not in its history any more, since they contradicted the remote's: rows of
+        operation, commit, subject, session, at."""
+        found = []
+        for operation, oid in sorted(self.store.parked().items()):
+            entry = self.store.git.object(oid)
+            said = message.parse(entry[2].decode(errors="replace").partition("\n\n")[2]) if entry else None
+            if said is not None:
+                at = times.rfc3339(said.at) if said.at else None
+                found.append({"operation": operation, "commit": oid, "subject": said.subject, "session": said.session,
+                              "at": at})  # fmt: skip
+        return found
+
     def path(self, ref: names.Ref) -> str:
         """Where the record of a REF lies; NotFound where there is none."""
         return records.BY_NAME[ref.kind].find(self.tree, ref.id, ref.number)
@@ -377,6 +412,8 @@ class Env:
         if not written.replayed and not written.empty:
             self.wrote = True
             self.spoken = None
+            if self.source is not None and self.drafts.holds(self.source):
+                self.drafts.settle(self.source)
             self.local.published(carried.values())
             self.local.stops_published(me["id"])
         self.__dict__["snapshot"] = self.store.snapshot()
@@ -496,7 +533,7 @@ class Env:
         options = self.options
         behind = f" -C {shlex.quote(options.directory)}" if options.directory != "." else ""
         behind += f" --session {options.session}" if options.session else ""
-        return Drafts(self.place.view or self.store.home, Path(options.directory).absolute(), behind)
+        return Drafts(self.place.view or self.store.home, Path(options.directory).absolute(), self.local, behind)
 
     def exclude(self) -> Path:
         return self.place.common / "info/exclude"

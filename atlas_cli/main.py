@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from . import __version__, console
-from .commands import COMMANDS, WRONG, UsageError, only
+from .commands import COMMANDS, HIDDEN, WRONG, UsageError, only
 from .console import Talk
 from .env import Env, Options
 from .errors import EXITS, AtlasError, Failed, Unknown, Usage
@@ -32,7 +32,7 @@ class Root(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in COMMANDS:
+        if cmd_name not in COMMANDS and cmd_name not in HIDDEN:
             return None
         app = import_module(f".commands.{cmd_name}", __package__).app
         build = typer.main.get_group if len(app.registered_commands) > 1 else typer.main.get_command
@@ -43,7 +43,7 @@ class Root(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         import difflib
 
-        if args and args[0] not in COMMANDS:
+        if args and args[0] not in COMMANDS and args[0] not in HIDDEN:
             near = difflib.get_close_matches(args[0], COMMANDS, 1, 0.6)
             hint = WRONG.get(args[0]) or (f"did you mean atlas {near[0]}?" if near else "atlas --help lists them")
             raise Usage(f"there is no command {args[0][:80]!r}", hint)
@@ -132,9 +132,9 @@ def main(argv: list[str]) -> int:
         if rest == ["--version"]:
             outcome: Any = Outcome({"version": __version__}, (f"atlas {__version__}",))
         elif not rest:
-            outcome = import_module(".commands.begin", __package__).look(env)
+            outcome = import_module(".commands.digest", __package__).bare(env)
         else:
-            outcome = _called(rest, env, talk)
+            outcome = _called(_spelt(rest), env, talk)
         if isinstance(outcome, Outcome):
             env.afterwards()
             return _printed(outcome, _told(talk, env), env)
@@ -212,6 +212,11 @@ def _called(rest: list[str], env: Env, talk: Talk) -> Any:
     return found
 
 
+def _spelt(rest: list[str]) -> list[str]:
+    """The words of a call; the digest's own options stand behind no command."""
+    return ["digest", *rest] if rest[0].partition("=")[0] in ("--since", "--words") else rest
+
+
 def _told(talk: Talk, env: Env | None) -> Talk:
     head = None
     if env is not None and "snapshot" in env.__dict__:
@@ -229,7 +234,9 @@ def _refused(error: AtlasError, talk: Talk, env: Env | None) -> int:
 def _command(rest: list[str]) -> str:
     """The command's name for the envelope: the noun, and the verb if there is one."""
     words = [word for word in rest if not word.startswith("-")][:2]
-    if not words or words[0] not in COMMANDS:
-        return " ".join(words[:1]) or "atlas"
+    if not words or rest[0].startswith("-"):
+        return "atlas"
+    if words[0] not in COMMANDS:
+        return words[0]
     nouns = ("session", "status", "artifact", "lease", "decision", "config")
     return " ".join(words) if words[0] in nouns else words[0]

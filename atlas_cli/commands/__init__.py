@@ -32,6 +32,7 @@ COMMANDS: dict[str, str] = {
     "git": "Run git in the store's own repository.",
     "tour": "The story of Atlas, told by its own commands in a throw-away folder.",
 }
+HIDDEN = ("digest",)  # what is called in another way: bare `atlas`, git
 # Words that other tools would use, and what to say here.
 WRONG = {
     "undo": "nothing is undone here: atlas correct REF --why … puts a record right by name",
@@ -179,6 +180,9 @@ For = Annotated[
     int | None,
     typer.Option("--for", parser=parsed(times.duration), metavar="DURATION", help="How long: 90m, 2h, 1h30m."),
 ]
+Since = Annotated[
+    str | None, typer.Option("--since", metavar="T|REF|last", help="18:00, 12h, a date, a record, your last look.")
+]
 
 
 def body(env: Env, text: str | None, file: str | None, dash: str | None = None) -> str | None:
@@ -209,6 +213,7 @@ def read_bytes(env: Env, name: str) -> bytes:
     if name == "-":
         return sys.stdin.buffer.read()
     path = Path(env.options.directory, name)
+    env.source = path
     try:
         return path.read_bytes()
     except FileNotFoundError:

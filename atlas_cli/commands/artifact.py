@@ -11,7 +11,7 @@ from ..errors import Damaged, NotFound, Refused, Usage
 from ..outcome import Block, Frame, Outcome, Raw, Table, listing
 from ..records import artifact, names, times
 from ..records.text import Record
-from . import env_of, noun, one, parsed, read_bytes, verb
+from . import Since, env_of, noun, one, parsed, read_bytes, verb
 from .status import compared
 
 app = noun()
@@ -172,10 +172,16 @@ def _inline(data: bytes) -> dict[str, str]:
 def list_(
     ctx: typer.Context,
     new: Annotated[bool, typer.Option("--new", help="Every version that you have not read.")] = False,
+    since: Since = None,
 ) -> Outcome:
-    """The names and their newest versions; --new: what you have not opened yet."""
+    """The names and their newest versions; --new: every version that you have not opened yet.
+
+    A new reader gets those of seven days; a name put more than 48 times in a day counts once."""
     env = env_of(ctx)
-    items = env.ask.new_to(env.here()) if new else [_newest(env, name) for name in env.tree.names(artifact.FOLDER)]
+    items = _unread(env) if new else [_newest(env, name) for name in env.tree.names(artifact.FOLDER)]
+    if since is not None:
+        young = {record["name"] for _, _, record in env.index.since(artifact.FOLDER, env.since(since))}
+        items = [item for item in items if item["name"] in young]
     now = env.now()
     rows = tuple(
         (item["ref"], item["ext"], f"{item['size']:,}", times.ago(times.moment(item["at"]), now), item["session"],
@@ -186,6 +192,15 @@ def list_(
         ("ARTIFACT", "TYPE", "BYTES", "WHEN", "BY", "TITLE"), rows, "nothing new" if new else "nothing was put"
     )
     return Outcome(listing(items), (table,), ("what was handed over without `atlas artifact put` is not in it",))
+
+
+def _unread(env: Env) -> list[dict[str, Any]]:
+    """What is new to the reader; said are the names that count once, and what a new reader is spared."""
+    found = env.ask.new_to(env.here())
+    env.notices += [artifact.noise(name, count, "day", count) for name, count in found.noisy.items()]
+    if found.older:
+        env.notices.append(f"you are new here: {found.older} versions older than seven days are not counted as new")
+    return [{"id": item["ref"].partition(":")[2], "version": item["number"], **item} for item in found.items]
 
 
 def _newest(env: Env, name: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from ..errors import Usage
 from ..outcome import Block, Frame, Outcome, Table, listing
 from ..records import decision, names, times
 from ..records.text import Record
-from . import Why, env_of, noun, one, parsed, verb
+from . import Since, Why, env_of, noun, one, parsed, verb
 
 app = noun()
 
@@ -52,11 +52,14 @@ def add(
 
 
 @verb(app, "list", "atlas decision list -n 5", 7)
-def list_(ctx: typer.Context, count: Annotated[int, typer.Option("-n", min=1)] = 20) -> Outcome:
+def list_(ctx: typer.Context, count: Annotated[int, typer.Option("-n", min=1)] = 20, since: Since = None) -> Outcome:
     """The decisions, newest first."""
     env = env_of(ctx)
-    items = [{"ref": decision.ref(path, record), **record} for path, record in env.index.newest(decision.FOLDER, count)]
-    total = env.index.count(decision.FOLDER)
+    found, total = env.index.newest(decision.FOLDER, count), env.index.count(decision.FOLDER)
+    if since is not None:
+        young = env.index.since(decision.FOLDER, env.since(since))
+        found, total = [(path, record) for _, path, record in reversed(young)][:count], len(young)
+    items = [{"ref": decision.ref(path, record), **record} for path, record in found]
     env.damaged(decision.FOLDER + "/")
     rows = tuple((item["id"], item["stance"], item["chosen"], item["title"]) for item in items)
     table = Table(("DECISION", "STANCE", "CHOSEN", "TITLE"), rows, "nothing was decided here")

@@ -15,7 +15,7 @@ from ..errors import AtlasError, Failed, Held, Protocol, Refused, Usage
 from ..outcome import Outcome, Table, listing
 from ..records import lease, names, policy, session, times
 from ..records.text import Record
-from . import For, Why, begin, env_of, noun, one, verb
+from . import For, Since, Why, begin, env_of, noun, one, verb
 
 app = noun()
 Resources = Annotated[list[str], typer.Argument(metavar="RES…", help="gpu0, path:src/x.py, glob:**/*.sql, repo:run")]
@@ -94,14 +94,18 @@ def show(ctx: typer.Context, resource: Annotated[str, typer.Argument(metavar="RE
 
 @verb(app, "list", "atlas lease list", 7)
 def list_(
-    ctx: typer.Context, all_: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False
-) -> Outcome:
-    """What is held now, by whom and why."""
+    ctx: typer.Context, all_: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False,
+    since: Since = None,
+) -> Outcome:  # fmt: skip
+    """What is held now, by whom and why; --since: what was taken, renewed or given back since."""
     env = env_of(ctx)
     now, index = env.now(), env.index
-    found = [row["data"] for row in index.rows(lease.FOLDER) if row["data"]] if all_ else [
-        record for _, record in index.live(lease.FOLDER, now) if lease.holds(record, now)
-    ]  # fmt: skip
+    if since is not None:
+        found = [record for _, _, record in index.since(lease.FOLDER, env.since(since))]
+    elif all_:
+        found = [row["data"] for row in index.rows(lease.FOLDER) if row["data"]]
+    else:
+        found = [record for _, record in index.live(lease.FOLDER, now) if lease.holds(record, now)]
     items = [_row(record, now) for record in found]
     for path, damage in env.damaged(lease.FOLDER + "/"):
         items.append({"ref": None, "path": path, "state": "damaged", "damage": damage})

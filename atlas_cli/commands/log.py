@@ -9,7 +9,7 @@ from ..env import Env
 from ..errors import NotFound, Usage
 from ..outcome import Outcome, Table, listing
 from ..records import KINDS, message, times
-from . import env_of, single, verb
+from . import Since, env_of, single, verb
 
 app = single()
 
@@ -20,16 +20,14 @@ def log(
     what: Annotated[str | None, typer.Argument(metavar="REF|OPERATION", help="A record, or an operation id.")] = None,
     kind: Annotated[str | None, typer.Option("--kind", metavar="K", help="Only of this kind.")] = None,
     by: Annotated[str | None, typer.Option("--session", metavar="S", help="Only by this session.")] = None,
-    since: Annotated[str | None, typer.Option("--since", metavar="T", help="18:00, 12h, 2026-11-29.")] = None,
+    since: Since = None,
     collisions: Annotated[bool, typer.Option("--collisions", help="Only stops, and what came of them.")] = False,
     count: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 20,
 ) -> Outcome:
     """What was written, newest first. A commit is one transaction; its order is the only order there is."""
     env = env_of(ctx)
     index, now = env.index, env.now()
-    after = None
-    if since is not None and (after := times.since(since, now)) is None:
-        raise Usage(f"--since {since!r} is no time", "write it like 18:00, 12h or 2026-11-29")
+    after = env.since(since) if since is not None else None
     path = operation = None
     if what is not None and ":" in what:
         path = env.path(records.ref(what))
@@ -40,7 +38,7 @@ def log(
         raise Usage(f"there is no kind {kind[:80]!r}", f"the kinds are {', '.join(folders)}")
     folder = folders[kind] if kind else None
     commits, total = index.commits(
-        10_000 if collisions else count, session=by, folder=folder, path=path, operation=operation, since=after
+        count, session=by, folder=folder, path=path, operation=operation, after=after, stopped=collisions
     )
     if operation is not None and not commits:
         raise NotFound(
@@ -48,9 +46,6 @@ def log(
             "if that is what you gave with --operation it was never written, and it is safe to try again",
         )
     items = [_item(env, row) for row in commits]
-    if collisions:
-        items = [item for item in items if item["stops"]]
-        total, items = len(items), items[:count]
     rows = tuple(
         (item["commit"][:12], times.ago(times.moment(item["at"]), now) if item["at"] else "-", item["subject"],
          "; ".join(item["stops"]) if collisions else item["by"])

@@ -10,7 +10,7 @@ from ..outcome import Outcome, Table, listing
 from ..records import lease, names, session, times
 from ..records.case import Change, Writer
 from ..records.tree import Tree
-from . import Why, env_of, noun, verb
+from . import Since, Why, env_of, noun, verb
 
 app = noun()
 
@@ -39,11 +39,15 @@ def table(env: Env, items: list[dict[str, Any]]) -> Table:
 
 @verb(app, "list", "atlas session list --all", 7)
 def list_(
-    ctx: typer.Context, all_: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False
-) -> Outcome:
-    """The live sessions and their goals."""
+    ctx: typer.Context, all_: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False,
+    since: Since = None,
+) -> Outcome:  # fmt: skip
+    """The live sessions and their goals; --since: all that wrote anything since."""
     env = env_of(ctx)
-    items = rows(env, all_)
+    items = rows(env, all_ or since is not None)
+    if since is not None:
+        young = env.index.active(env.since(since))
+        items = [item for item in items if item["id"] in young]
     env.damaged(session.FOLDER + "/")
     return Outcome(listing(items), (table(env, items),), (session.BLIND,))
 

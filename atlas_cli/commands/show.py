@@ -8,10 +8,11 @@ import typer
 from .. import records
 from ..env import Env
 from ..outcome import Block, Frame, Outcome, listing
-from ..records import names
+from ..records import names, times
 from . import artifact, decision, env_of, single, status, verb
 
 app = single()
+READERS = 10  # sessions that are named
 
 
 @verb(app, "show", "atlas show status:main@12 artifact:schema", 7)
@@ -20,7 +21,8 @@ def show(
     refs: Annotated[list[str], typer.Argument(metavar="REF…")],
     withdrawn: Annotated[bool, typer.Option("--withdrawn", help="Also what was retracted.")] = False,
 ) -> Outcome:
-    """Show records by their REFs, each with its corrections. Shown is read: it leaves a receipt."""
+    """Show records by their REFs, each with its corrections, its age, what superseded it and who is known to have read
+    it. Shown is read: it leaves a receipt."""
     env = env_of(ctx)
     blocks: list[Block] = []
     items: list[dict[str, Any]] = []
@@ -28,11 +30,32 @@ def show(
         shown, data = _one(env, records.ref(text), withdrawn)
         blocks += shown
         items.append(data)
-    return Outcome(items[0] if len(items) == 1 else listing(items), tuple(blocks))
+    blind = "who read it in .atlas/, on a forge or with git is not known; other clones' readers are once they write"
+    return Outcome(items[0] if len(items) == 1 else listing(items), tuple(blocks), (blind,))
 
 
 def _one(env: Env, ref: names.Ref, withdrawn: bool) -> tuple[list[Block], dict[str, Any]]:
     _, record = env.resolve(ref)
+    readers = _readers(env, record)
+    blocks, data = _shown(env, ref, record, withdrawn)
+    if not records.BY_NAME[ref.kind].NUMBERED:
+        return blocks, data
+    more = f" and {len(readers) - READERS} more" if len(readers) > READERS else ""
+    line = f"known to have been read by: {', '.join(readers[:READERS]) or 'nobody'}{more}"
+    return [*blocks, line], {**data, "read_by": readers}
+
+
+def _readers(env: Env, record: dict[str, Any]) -> list[str]:
+    """Those who had read it before now, its writer aside."""
+    name = record.get("stream", record.get("name", ""))
+    kind = record["ref"].partition(":")[0]
+    found = env.ask.read_by(kind, name, record.get("number", 0))
+    return [reader for reader in found if reader != record.get("session")]
+
+
+def _shown(
+    env: Env, ref: names.Ref, record: dict[str, Any], withdrawn: bool
+) -> tuple[list[Block], dict[str, Any]]:  # fmt: skip
     if ref.kind == "artifact":
         return artifact.shown(env, record, withdrawn)
     data = {**record, "corrections": env.ask.corrections(record["ref"])}
@@ -42,4 +65,6 @@ def _one(env: Env, ref: names.Ref, withdrawn: bool) -> tuple[list[Block], dict[s
     if ref.kind == "decision":
         return decision.shown(env, record), data
     lines = [f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in record.items()]
-    return [Frame(record["ref"], "\n".join(lines)), *(f"! {line}" for line in env.ask.warnings(record))], data
+    at = record.get("at", record.get("began"))
+    age = f", {times.ago(times.moment(at), env.now())}" if at else ""
+    return [Frame(record["ref"] + age, "\n".join(lines)), *(f"! {line}" for line in env.ask.warnings(record))], data

@@ -11,7 +11,7 @@ from ..records import artifact, names, status, times
 from ..records.case import Change, Writer
 from ..records.text import Record
 from ..records.tree import Tree
-from . import body, env_of, noun, parsed, verb
+from . import Since, body, env_of, noun, parsed, verb
 
 app = noun("show")
 Stream = Annotated[str, typer.Argument(metavar="[STREAM]", parser=parsed(lambda text: names.name(text, "stream")))]
@@ -119,16 +119,27 @@ def write(
 
 
 @verb(app, "log", "atlas status log main -n 5", 7)
-def log(ctx: typer.Context, stream: Stream = "main", count: Annotated[int, typer.Option("-n", min=1)] = 20) -> Outcome:
+def log(
+    ctx: typer.Context, stream: Stream = "main", count: Annotated[int, typer.Option("-n", min=1)] = 20,
+    since: Since = None,
+) -> Outcome:  # fmt: skip
     """The entries of a stream, newest first."""
     env = env_of(ctx)
     last = status.newest(env.tree, stream)
-    items = [_brief(env, stream, number) for number in range(last, max(0, last - count), -1)
+    first = 0 if since is None else _then(env, stream, since)
+    items = [_brief(env, stream, number) for number in range(last, max(first, last - count), -1)
              if env.tree.blob(status.place(stream, number))]  # fmt: skip
     rows = tuple((item["ref"], item["session"], item["at"], item["first"]) for item in items)
     table = Table(("ENTRY", "BY", "AT", "FIRST LINE"), rows, f"status:{stream} is empty")
-    more = (f"{last} in all; -n {last} shows them",) if last > len(items) else ()
-    return Outcome(listing(items, last), (table, *more), (status.BLIND,))
+    total = last - first
+    more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
+    return Outcome(listing(items, total), (table, *more), (status.BLIND,))
+
+
+def _then(env: Env, stream: str, since: str) -> int:
+    """The entry that stood in a stream then; 0 where it was empty."""
+    path = env.index.as_of(f"{status.FOLDER}/{stream}", env.since(since))
+    return int(path.rpartition("/")[2].removesuffix(".md")) if path else 0
 
 
 def _brief(env: Env, stream: str, number: int) -> dict[str, Any]:
@@ -144,19 +155,20 @@ def diff(
     ctx: typer.Context, stream: Annotated[str, typer.Argument(metavar="[STREAM]")] = "main",
     old: Annotated[int | None, typer.Argument(metavar="[N]", min=1)] = None,
     new: Annotated[int | None, typer.Argument(metavar="[M]", min=1)] = None,
+    since: Since = None,
 ) -> Outcome:  # fmt: skip
-    """What changed between two entries (default: the last two)."""
+    """What changed between two entries (default: the last two; --since: from the one that stood there then)."""
     env = env_of(ctx)
     if stream.isdecimal() and new is None:  # `diff 3 8` is of main
         stream, old, new = "main", int(stream), old
     last = status.newest(env.tree, names.name(stream, "stream"))
     to = new or last
-    since = old or to - 1
     if not last:
         raise NotFound(f"status:{stream} is empty", "atlas status write")
-    before = _body(env, stream, since) if since else ""
+    base = (old or to - 1) if since is None else _then(env, stream, since)
+    before = _body(env, stream, base) if base else ""
     after = _body(env, stream, to)
-    return compared(before, after, f"status:{stream}@{since}", f"status:{stream}@{to}")
+    return compared(before, after, f"status:{stream}@{base}", f"status:{stream}@{to}")
 
 
 def _body(env: Env, stream: str, number: int) -> str:

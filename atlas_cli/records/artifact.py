@@ -20,6 +20,7 @@ SUFFIX = "/about.yaml"
 NUMBERED = True
 ROW = False
 BUSY = 12  # versions an hour above which a name is told that machine state does not belong here
+NOISE = 48  # versions a day above which a name counts once among what is new
 _PATH = re.compile(r"artifacts/([^/]+)/(\d{4,})/(about\.yaml|body\.[a-z0-9]{1,16})\Z")
 _EXT = re.compile(r"[a-z0-9]{1,16}\Z")
 
@@ -201,11 +202,22 @@ def _guard(tree: Tree, name: str, last: int, wish: Wish, now: int) -> tuple[str,
             )
     early = tree.read(place(name, last - BUSY + 1)) if last >= BUSY else None  # (None also where a hand left a gap)
     if early is not None and now - times.moment(parse(place(name, last - BUSY + 1), early)["at"]) < 3600:
-        return (
-            f"{name} was put {BUSY} times within the hour: machine state does not belong in a document channel "
-            "(every five minutes makes 288 versions a day, and buries what people wrote)",
-        )
+        return (noise(name, BUSY, "hour", 24 * BUSY),)
     return ()
+
+
+def noise(name: str, count: int, span: str, daily: int) -> str:
+    """What a name is told that is put all the time, with the arithmetic."""
+    return (
+        f"{name} was put {count} times within the {span} ({daily} versions a day, and each would be new to every "
+        "reader): machine state does not belong in a document channel"
+    )
+
+
+def numbered(path: str) -> tuple[str, int]:
+    """(name, number) of a version's path."""
+    _, name, number, _ = path.split("/")
+    return name, int(number)
 
 
 def alien(old: str, new: str) -> bool:

@@ -8,18 +8,28 @@ from pathlib import Path
 
 from ..errors import AtlasError
 from . import view
+from .local import Local
 
 
 class Drafts:
     """The drafts of a worktree, in `.atlas/drafts/` (beside the store where there is no worktree). `here` is the folder
     that the caller stands in, `behind` what a printed command must end with to be run from there."""
 
-    def __init__(self, root: Path, here: Path, behind: str = "") -> None:
-        self.root, self.here, self.behind = root, here, behind
+    def __init__(self, root: Path, here: Path, local: Local, behind: str = "") -> None:
+        self.root, self.here, self.local, self.behind = root, here, local, behind
 
-    def names(self) -> list[str]:
-        """The drafts there are, oldest first, as a person standing here would type them."""
-        return [self.shown(file) for file in sorted(self._files(), key=lambda file: file.stat().st_mtime)]
+    def listed(self) -> list[dict[str, str]]:
+        """The drafts there are, oldest first: `file` as a person standing here would type it, and `submit`."""
+        files = sorted(self._files(), key=lambda file: file.stat().st_mtime)
+        return [{"file": self.shown(file), "submit": self.local.submits(str(file))} for file in files]
+
+    def holds(self, file: Path) -> bool:
+        return file.resolve().parent == (self.root / "drafts").resolve()
+
+    def settle(self, file: Path) -> None:
+        """A draft whose text is in the history now is gone."""
+        file.unlink(missing_ok=True)
+        self.local.draft(str(self.root / "drafts" / file.name), "")
 
     def shown(self, file: Path) -> str:
         try:
@@ -33,7 +43,9 @@ class Drafts:
         name, said = file.name.removeprefix("edited-"), f"the edit is kept in {self.shown(file)}"
         verbs = {"status": "status write STREAM --file", "artifacts": "artifact put NAME"}
         verb = verbs.get(name.partition("-")[0])
-        told = f"; it is submitted with: atlas {verb} {self.shown(file)}" if verb else ""
+        submit = f"atlas {verb} {self.shown(file)}{self.behind}" if verb else ""
+        self.local.draft(str(file), submit)
+        told = f"; it is submitted with: {submit}" if verb else ""
         return f"a file of the view had been edited by hand; {said}{told}"
 
     def keep_spoken(self, error: AtlasError, name: str, data: bytes) -> None:
@@ -60,6 +72,7 @@ class Drafts:
         file = self._put(f"{ref.replace(':', '-').split('@')[0]}.{ending}", body.encode())
         stop.details["draft"] = str(file)
         stop.details["next"] = submit.replace("{draft}", shlex.quote(self.shown(file))) + self.behind
+        self.local.draft(str(file), stop.details["next"])
         stop.hint = f"{stop.hint}\n{kept} is in {self.shown(file)}; submit it with: {stop.details['next']}"
 
     def _files(self) -> list[Path]:

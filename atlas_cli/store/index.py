@@ -17,11 +17,11 @@ from ..records.text import Record
 from . import BRANCH, history
 from .git import Git
 
-FORMAT = 6
+FORMAT = 7
 _TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE commits(seq INTEGER PRIMARY KEY, oid TEXT UNIQUE, operation TEXT, session TEXT, at INTEGER,
-                     subject TEXT, paths TEXT);
+                     subject TEXT, paths TEXT, stops TEXT);
 CREATE INDEX by_operation ON commits(operation);
 CREATE INDEX by_session ON commits(session, seq);
 CREATE TABLE records(path TEXT PRIMARY KEY, folder TEXT, ref TEXT, blob TEXT, until INTEGER, seq INTEGER, data TEXT,
@@ -29,6 +29,7 @@ CREATE TABLE records(path TEXT PRIMARY KEY, folder TEXT, ref TEXT, blob TEXT, un
 CREATE INDEX by_time ON records(folder, until);
 CREATE INDEX by_age ON records(folder, seq, path);
 CREATE INDEX by_damage ON records(path) WHERE damage IS NOT NULL;
+CREATE TABLE reads(ref TEXT, session TEXT, PRIMARY KEY(ref, session)) WITHOUT ROWID;
 CREATE TABLE edits(path TEXT PRIMARY KEY, blob TEXT, oid TEXT);
 CREATE TABLE links(path TEXT, relation TEXT, target TEXT);
 CREATE INDEX by_path ON links(path);
@@ -172,7 +173,7 @@ class Index:
             commits = list(history.between(self.git, known, head))
             if old and (not commits or commits[0].parents[:1] != (old,)):
                 self.rewound = old
-                for table in ("commits", "records", "edits", "links", "meta"):
+                for table in ("commits", "records", "reads", "edits", "links", "meta"):
                     self.db.execute(f"DELETE FROM {table}")
                 commits = list(history.between(self.git, None, head))
             self._take(commits)
@@ -194,7 +195,8 @@ class Index:
             rows.append(self._commit_row(at, commit.oid, commit.message, commit.changes))
             last.update({path: (new, at) for path, _, new in commit.changes})
             self._edits(commit.oid, commit.message, commit.changes)
-        self.db.executemany("INSERT OR REPLACE INTO commits VALUES(?,?,?,?,?,?,?)", rows)
+            self._reads(commit.message)
+        self.db.executemany("INSERT OR REPLACE INTO commits VALUES(?,?,?,?,?,?,?,?)", rows)
         last |= {path: (blob, last[path][1]) for path, blob, _ in self.edits() if path in last}
         there = self.db.execute("SELECT 1 FROM records LIMIT 1").fetchone() is not None
         wanted = [blob for path, (blob, _) in last.items() if blob and is_record(path)]
@@ -214,10 +216,17 @@ class Index:
             elif old is not None:
                 self.db.execute("INSERT OR IGNORE INTO edits VALUES(?,?,?)", (path, old, oid))
 
+    def _reads(self, message: Message) -> None:
+        """Notes what the commit says that its session has read."""
+        if message.bases and message.session:
+            pairs = [(base.partition("~")[0], message.session) for base in message.bases]
+            self.db.executemany("INSERT OR IGNORE INTO reads VALUES(?,?)", pairs)
+
     @staticmethod
     def _commit_row(seq: int, oid: str, message: Message, changes: Iterable[FileChange]) -> tuple[Any, ...]:
         paths = "\n".join(path.encode(errors="replace").decode() for path, _, _ in changes)
-        return (seq, oid, message.operation, message.session, message.at, message.subject, paths)
+        stops = "\n".join(message.stops)
+        return (seq, oid, message.operation, message.session, message.at, message.subject, paths, stops)
 
     def _record(self, path: str, blob: str | None, seq: int, data: bytes | None, there: bool = True) -> None:
         """Takes one file as it now is, of which `data` are the bytes (None: they are missing or broken); `there`: one
@@ -255,10 +264,11 @@ class Index:
                     return
                 seq = self.db.execute("SELECT coalesce(max(seq), 0) FROM commits").fetchone()[0] + 1
                 self.db.execute(
-                    "INSERT INTO commits VALUES(?,?,?,?,?,?,?)", self._commit_row(seq, oid, message, changes)
+                    "INSERT INTO commits VALUES(?,?,?,?,?,?,?,?)", self._commit_row(seq, oid, message, changes)
                 )
                 midway()
                 self._edits(oid, message, changes)
+                self._reads(message)
                 for path, _, new in changes:
                     self._record(path, new, seq, files.get(path))
                 self._set("head", oid)
@@ -284,6 +294,21 @@ class Index:
         found = self._all("SELECT * FROM records WHERE folder=? ORDER BY seq, path", (folder,))
         return [{**dict(row), "data": json.loads(row["data"]) if row["data"] else None} for row in found]
 
+    def backwards(self, folder: str) -> Iterator[tuple[int, str]]:
+        """(seq, path) of a folder's readable records, the one written last first; read as far as it is asked for."""
+        upto: tuple[int, str] = (MOST, "")
+        while rows := self._all(
+            "SELECT seq, path FROM records WHERE folder=? AND (seq, path)<(?, ?) AND data IS NOT NULL "
+            "ORDER BY seq DESC, path DESC LIMIT 200", (folder, *upto),
+        ):  # fmt: skip
+            yield from ((row[0], row[1]) for row in rows)
+            upto = rows[-1][0], rows[-1][1]
+
+    def record(self, path: str) -> Record:
+        """A readable record, without its body."""
+        found: Record = json.loads(self._one("SELECT data FROM records WHERE path=?", (path,))[0])
+        return found
+
     def newest(self, folder: str, limit: int) -> list[tuple[str, Record]]:
         """The records of a folder written last, newest first."""
         found = self._all(
@@ -292,8 +317,9 @@ class Index:
         )
         return [(row[0], json.loads(row[1])) for row in found]
 
-    def count(self, folder: str) -> int:
-        row = self._one("SELECT count(*) FROM records WHERE folder=?", (folder,))
+    def count(self, folder: str, upto: int = MOST) -> int:
+        """How many records of a folder were written last by a commit, or before it."""
+        row = self._one("SELECT count(*) FROM records WHERE folder=? AND seq<=?", (folder, upto))
         return int(row[0])
 
     def edits(self) -> list[tuple[str, str, str]]:
@@ -331,15 +357,19 @@ class Index:
 
     def commits(
         self, limit: int, *, session: str | None = None, folder: str | None = None, path: str | None = None,
-        operation: str | None = None, since: int | None = None,
+        operation: str | None = None,
+        after: int | None = None, upto: int | None = None, stopped: bool = False,
     ) -> tuple[list[Row], int]:  # fmt: skip
-        """The newest commits first, and how many there are in all. `folder`: that changed something in it."""
+        """The newest commits first, and how many there are in all. `folder`: that changed something in it; `after` and
+        `upto`: commits by number; `stopped`: whose session had met a stop."""
         tests = {
             "session=?": session,
             "instr(char(10)||paths, char(10)||?)>0": folder,
             "instr(char(10)||paths||char(10), char(10)||?||char(10))>0": path,
             "operation LIKE ? ESCAPE '!'": None if operation is None else _literal(operation) + "%",
-            "at>=?": since,
+            "seq>?": after,
+            "seq<=?": upto,
+            "stops<>?": "" if stopped else None,
         }
         chosen = {test: value for test, value in tests.items() if value is not None}
         where = " WHERE " + " AND ".join(chosen) if chosen else ""
@@ -375,6 +405,39 @@ class Index:
             (folder, seq),
         )
         return [(row[0], row[1], json.loads(row[2])) for row in rows]
+
+    def readers(self, ref: str) -> list[str]:
+        """The sessions that have said, with a write, that they had read a record."""
+        return [row[0] for row in self._all("SELECT session FROM reads WHERE ref=? ORDER BY session", (ref,))]
+
+    def upto(self, moment: int) -> int:
+        """The number of the last commit before a moment; 0 where there is none. (By halving: the commits' own times
+        rise, but for what the clocks of two machines differ.)"""
+        low, high = 0, self.last_seq()
+        while low < high:
+            middle = (low + high + 1) // 2
+            at = self._one(
+                "SELECT at FROM commits WHERE seq<=? AND at IS NOT NULL ORDER BY seq DESC LIMIT 1", (middle,)
+            )
+            low, high = (middle, high) if at is None or at[0] < moment else (low, middle - 1)
+        return low
+
+    def written_in(self, path: str) -> int:
+        """The number of the commit that wrote a record last."""
+        row = self._one("SELECT seq FROM records WHERE path=?", (path,))
+        return int(row[0]) if row else self.last_seq()
+
+    def as_of(self, folder: str, seq: int) -> str | None:
+        """The last path below a folder that was there when a commit was made."""
+        row = self._one(
+            "SELECT path FROM records WHERE path>=? AND path<? AND seq<=? ORDER BY path DESC LIMIT 1",
+            (f"{folder}/", f"{folder}0", seq),
+        )
+        return row[0] if row else None
+
+    def active(self, seq: int) -> set[str]:
+        """The sessions that wrote anything after a commit."""
+        return {row[0] for row in self._all("SELECT DISTINCT session FROM commits WHERE seq>?", (seq,)) if row[0]}
 
     def last_seq(self) -> int:
         return int(self._one("SELECT coalesce(max(seq), 0) FROM commits")[0])

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import Failed
 
-FORMAT = 3
+FORMAT = 4
 _TABLES = """
 CREATE TABLE IF NOT EXISTS begun(worktree TEXT, caller TEXT, session TEXT, PRIMARY KEY(worktree, caller));
 CREATE TABLE IF NOT EXISTS receipts(session TEXT, reader TEXT, kind TEXT, id TEXT, number INTEGER, blob TEXT,
@@ -21,6 +21,8 @@ CREATE INDEX IF NOT EXISTS by_reader ON receipts(reader, kind, id, number);
 CREATE TABLE IF NOT EXISTS rewinds(head TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS told(session TEXT PRIMARY KEY, seq INTEGER);
 CREATE TABLE IF NOT EXISTS stops(session TEXT, kind TEXT, at INTEGER);
+CREATE TABLE IF NOT EXISTS looks(reader TEXT PRIMARY KEY, head TEXT);
+CREATE TABLE IF NOT EXISTS drafts(file TEXT PRIMARY KEY, submit TEXT);
 CREATE TABLE IF NOT EXISTS views(worktree TEXT, path TEXT, blob TEXT, PRIMARY KEY(worktree, path));
 """
 
@@ -124,15 +126,48 @@ class Local:
         )  # fmt: skip
         return [(row[0], row[1]) for row in rows]
 
-    def has_read(self, session: str, kind: str, id: str, number: int) -> bool:
-        return bool(self._one(
-            "SELECT 1 FROM receipts WHERE session=? AND kind=? AND id=? AND number=?", session, kind, id, number
-        ))  # fmt: skip
+    def has_read(self, who: str, kind: str, id: str, number: int) -> bool:
+        """Whether a session, or any session of a reader, has read a version."""
+        return any(
+            self._one(f"SELECT 1 FROM receipts WHERE {as_}=? AND kind=? AND id=? AND number=?", who, kind, id, number)
+            for as_ in ("session", "reader")
+        )
 
     def known_to(self, reader: str) -> set[tuple[str, str, int]]:
         """All that a reader (an actor in this clone) has ever read here, as (kind, id, number)."""
         rows = self._all("SELECT kind, id, number FROM receipts WHERE reader=?", reader)
         return {(row[0], row[1], row[2]) for row in rows}
+
+    def reading_since(self, reader: str) -> int | None:
+        """The moment of a reader's first receipt here; None for a new reader."""
+        row = self._one("SELECT min(at) FROM receipts WHERE reader=?", reader)
+        return row[0] if row else None
+
+    def readers(self, kind: str, id: str, number: int) -> list[str]:
+        """The sessions of this clone that have read a version."""
+        rows = self._all("SELECT session FROM receipts WHERE kind=? AND id=? AND number=?", kind, id, number)
+        return [row[0] for row in rows]
+
+    def looked(self, reader: str) -> str | None:
+        """The head that a reader's last digest was of."""
+        row = self._one("SELECT head FROM looks WHERE reader=?", reader)
+        return row[0] if row else None
+
+    def look(self, reader: str, head: str) -> None:
+        if self.looked(reader) != head:
+            self._put("INSERT OR REPLACE INTO looks VALUES(?,?)", reader, head)
+
+    def draft(self, file: str, submit: str) -> None:
+        """Notes the command that submits a draft (empty: forget the draft)."""
+        if submit:
+            self._put("INSERT OR REPLACE INTO drafts VALUES(?,?)", file, submit)
+        else:
+            self._put("DELETE FROM drafts WHERE file=?", file)
+
+    def submits(self, file: str) -> str:
+        """The command that submits a draft; empty where none is known."""
+        row = self._one("SELECT submit FROM drafts WHERE file=?", file)
+        return row[0] if row else ""
 
     def unpublished(self, session: str, limit: int = 100) -> dict[str, int]:
         """The newest receipts that no commit carries yet, as `status:main@12~3f9c01ab77de`, each with its row's id."""

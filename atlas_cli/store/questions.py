@@ -4,8 +4,9 @@ command answers alike."""
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import records
 from ..errors import Usage
@@ -13,6 +14,20 @@ from ..records import artifact, correction, lease, names, policy, session, times
 from ..records.text import Record
 from .index import Index
 from .local import Local
+
+WEEK = 7 * 86400
+SCAN = 1000  # versions that a digest looks through for what is new
+
+
+class New(NamedTuple):
+    """What is new to a reader: the newest versions, how many there are in all (`more` where not all were counted),
+    how many older ones a new reader is spared, and the names that count once."""
+
+    items: list[Record]
+    total: int
+    more: bool
+    older: int
+    noisy: dict[str, int]
 
 
 class Questions:
@@ -83,17 +98,43 @@ class Questions:
                 found.append({**record, "state": state, "last": times.rfc3339(last)})
         return found
 
-    def new_to(self, me: Record | None) -> list[Record]:
-        """Artifact versions that this reader has not opened; a new reader gets those of the last seven days."""
+    def new_to(self, me: Record | None, most: int | None = None) -> New:
+        """Artifact versions that this reader has not opened, the newest first: those since a week before the first
+        receipt; for a new reader those of seven days. A name put all the time counts once. `most`: for a digest."""
         known = self.local.known_to(me["actor"]) if me else set()
-        week = self.now - 7 * 86400
+        first = self.local.reading_since(me["actor"]) if me else None
+        horizon, day = self.index.upto((first or self.now) - WEEK), self.index.upto(self.now - 86400)
+        unread: dict[str, list[tuple[int, str]]] = {}
+        puts: Counter[str] = Counter()
+        more = False
+        for at, (seq, path) in enumerate(self.index.backwards(artifact.FOLDER)):
+            more = most is not None and at >= SCAN and seq > horizon
+            if more or seq <= horizon:
+                break
+            name, number = artifact.numbered(path)
+            puts[name] += seq > day
+            if ("artifact", name, number) not in known:
+                unread.setdefault(name, []).append((seq, path))
+        noisy = {name: count for name, count in puts.items() if count > artifact.NOISE and name in unread}
+        paths = [one for name, found in unread.items() for one in (found[:1] if name in noisy else found)]
+        shown = [path for _, path in sorted(paths, reverse=True)[:most]]
+        items = [{"ref": self.index.ref_of(path), **self.index.record(path)} for path in shown]
+        older = 0 if first else self.index.count(artifact.FOLDER, horizon)
+        return New(items, len(paths), more, older, noisy)
+
+    def read_by(self, kind: str, id: str, number: int) -> list[str]:
+        """The sessions that are known to have read a version: those that said so with a write, and this clone's."""
+        return sorted({*self.index.readers(f"{kind}:{id}@{number}"), *self.local.readers(kind, id, number)})
+
+    def corrected(self, me: Record | None, after: int | None) -> list[Record]:
+        """The corrections after a commit (None: of the last seven days), those of what this reader relied on or has
+        read first, the newest first; each with `touches`."""
+        after = self.index.upto(self.now - WEEK) if after is None else after
         found = []
-        for path, record in self.index.newest(artifact.FOLDER, 200):
-            fresh = times.moment(record["at"]) >= week
-            mine = me is not None and record["session"] == me["id"]
-            if fresh and not mine and ("artifact", record["name"], record["number"]) not in known:
-                found.append({"ref": artifact.ref(path, record), **record})
-        return found
+        for _, path, record in reversed(self.index.since(correction.FOLDER, after)):
+            how = self._touches(me["actor"], record["target"]) if me else ""
+            found.append({"ref": correction.ref(path, record), **record, "touches": how})
+        return sorted(found, key=lambda one: ("you relied on", "you read", "").index(one["touches"]))
 
     def who(self, where: str, mine: str | None, paths: list[str], hours: int = 24) -> list[dict[str, Any]]:
         """Who is on these paths (from the root): live leases, live sessions that named them, commits of the last
@@ -127,22 +168,22 @@ class Questions:
             return []
         found = []
         for _, _, record in self.index.since(correction.FOLDER, told):
-            if record["retract"] and record["session"] != me["id"] and (how := self._touches(me, record["target"])):
+            others = record["retract"] and record["session"] != me["id"]
+            if others and (how := self._touches(me["id"], record["target"])):
                 found.append(f"{record['target']}, which {how}, was {correction.shown(record)}")
         self.local.tell(me["id"], last)
         return found
 
-    def _touches(self, me: Record, target: str) -> str:
-        """What a session has to do with a record: `you relied on`, `you read`, or nothing."""
-        if any(record["session"] == me["id"] for _, record in self.index.pointing(target, "relies_on")):
+    def _touches(self, who: str, target: str) -> str:
+        """What a session, or all sessions of an actor, have to do with a record: `you relied on`, `you read`, or
+        nothing."""
+        if any(who in (record["session"], record["actor"]) for _, record in self.index.pointing(target, "relies_on")):
             return "you relied on"
         try:
             ref = records.ref(target)
         except Usage:  # a hand may have written anything there
             return ""
-        if self.local.has_read(me["id"], ref.kind, ref.id, ref.number or 0):
-            return "you read"
-        return ""
+        return "you read" if self.local.has_read(who, ref.kind, ref.id, ref.number or 0) else ""
 
 
 def _words(goal: str) -> set[str]:

@@ -18,6 +18,7 @@ from .index import Index
 from .place import Place
 from .snapshot import Snapshot
 
+PARKED = "refs/atlas/parked/"
 # The root commit is a constant, so that all stores share it.
 _WHO = "Atlas <atlas@localhost> 0 +0000"
 
@@ -72,6 +73,19 @@ class Store:
     def snapshot(self, head: str | None = None) -> Snapshot:
         """The store at a commit (None: at its head now)."""
         return Snapshot(self.git, head or self.head(), self.place.width, self._live)
+
+    def parked(self) -> dict[str, str]:
+        """Commit by operation of the writes that could not be carried over to the remote's history."""
+        found = {}
+        packed = self.home / "store.git/packed-refs"
+        for line in packed.read_text().split("\n") if packed.exists() else ():
+            oid, _, name = line.partition(" ")
+            if name.startswith(PARKED):
+                found[name.removeprefix(PARKED)] = oid
+        folder = self.home / "store.git" / PARKED
+        for file in folder.iterdir() if folder.is_dir() else ():
+            found[file.name] = file.read_text().strip()
+        return found
 
     def _live(self, head: str, folder: str, after: int) -> Iterable[tuple[str, Record]]:
         self.at(head)

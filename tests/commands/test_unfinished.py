@@ -45,9 +45,10 @@ def test_a_live_session_is_not_adopted(gone: str, atlas: Atlas) -> None:
 
 
 def test_a_goal_that_another_has_is_said_before_the_work_begins(gone: str, atlas: Atlas) -> None:
-    begun = atlas("begin", "--new", "--actor", "twin", "--goal", "Rewrite the parser now", "--json")
-    assert any(f"{gone} (live) has nearly your goal" in notice for notice in begun.json["notices"])
-    assert [row["id"] for row in begun.data["alike"]] == [gone]
+    goal = ("--goal", "Rewrite the parser now")
+    assert f"! {gone} (live) has nearly your goal" in atlas("begin", "--new", "--actor", "twin", *goal).out
+    ok(atlas, "end")
+    assert gone in [row["id"] for row in ok(atlas, "begin", "--new", "--actor", "twin", *goal)["alike"]]
     assert ok(atlas, "begin", "--new", "--actor", "twin", "--goal", "paint the shed")["alike"] == []
 
 

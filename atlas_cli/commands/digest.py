@@ -1,0 +1,281 @@
+"""The digest: where things stand, most important first, within a word budget; with `--since` the morning report.
+Bare `atlas` prints it and begins nothing."""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from ..env import Env
+from ..errors import Damaged
+from ..outcome import Block, Frame, Outcome, Table
+from ..records import artifact, decision, lease, names, session, status, times
+from ..records.text import Record
+from . import Since, env_of, single, verb
+from . import session as sessions
+
+app = single()
+WORDS = 700
+MOST = 20  # rows of a list in the data, the ones that matter most; what is cut is counted under `more`
+CELL = 14  # words of a cell
+RESERVED = 90  # words for what a command says around the digest
+Words = Annotated[int, typer.Option("--words", help="The digest's length.", min=100)]
+
+
+class Part(NamedTuple):
+    """A list of the digest: its rows, what matters most first, and the command that shows the rest."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    more: str
+    total: int
+
+
+class Digest:
+    """What is gathered for a reader (`me` None: nobody has begun); `after`: the commit since which things are told."""
+
+    def __init__(self, env: Env, me: Record | None, after: int | None) -> None:
+        self.env, self.me, self.after, self.now = env, me, after, env.now()
+        self.data: dict[str, Any] = {"more": {}}
+
+    def part(
+        self, key: str, items: list[Record], rows: Iterable[tuple[str, ...]], columns: str, title: str, more: str,
+        total: int | None = None,
+    ) -> list[Part]:  # fmt: skip
+        """A list, in the data under `key` and as a part; nothing where it is empty."""
+        self.data[key] = items[:MOST]
+        count = len(items) if total is None else total
+        if count > MOST:
+            self.data["more"][key] = {"total": count, "command": more}
+        shown = [tuple(_short(cell) for cell in row) for row in rows][:MOST]
+        return [Part(title, tuple(columns.split("|")), shown, more, count)] if items else []
+
+    def mine(self, path: str) -> bool:
+        """Whether a resource (`path:…`) meets what this session said it would touch."""
+        return any(names.overlap(f"path:{own}", path) for own in (self.me or {}).get("paths", ()))
+
+    def ago(self, text: str) -> str:
+        return times.ago(times.moment(text), self.now)
+
+
+@verb(app, "digest", "atlas --since last", 7)
+def look(ctx: typer.Context, since: Since = None, words: Words = WORDS) -> Outcome:
+    """Where things stand: what bare `atlas` prints. It begins nothing.
+
+    With --since the morning report: the status as a diff, and what was done, decided, corrected, stopped since."""
+    return bare(env_of(ctx), since, words)
+
+
+def bare(env: Env, since: str | None = None, words: int = WORDS) -> Outcome:
+    """The digest, without beginning anything."""
+    me = env.here()
+    data, blocks = digest(env, me, words, since)
+    head = () if me else ('no session here: atlas begin --goal "what you will do"',)
+    return Outcome(data, (*head, *blocks), (session.BLIND, lease.BLIND))
+
+
+def digest(
+    env: Env, me: Record | None, words: int, since: str | None = None, twins: list[Record] | None = None
+) -> tuple[dict[str, Any], list[Block]]:
+    """Where things stand, as data and blocks: parked and unfinished first, then you, the status (always whole), what is
+    new, who is at work. `twins`: sessions with nearly the same goal."""
+    found = Digest(env, me, None if since is None else env.since(since))
+    parts: list[Block | Part] = [*_since(found, since), *_parked(found), *_you(found), *_twins(found, twins or [])]
+    parts += _status(found)
+    for part in (_corrections, _unfinished, _paths, _news, _leases, _sessions, _done, _decisions, _collisions):
+        parts += part(found)
+    env.damaged()
+    env.local.look(me["actor"] if me else env.actor(None), env.snapshot.head or "")
+    return found.data, _budget(parts, words - RESERVED)
+
+
+def _budget(parts: list[Block | Part], words: int) -> list[Block]:
+    """The parts as blocks within the budget: every list keeps its first row, the first lists get the rest."""
+    lists = [part for part in parts if isinstance(part, Part)]
+    left = words - sum(_count(part) for part in parts if not isinstance(part, Part))
+    left -= sum(_count(part.title) + len(part.columns) + 12 + _count(part.rows[0]) for part in lists)
+    shown = []
+    for part in parts:
+        if not isinstance(part, Part):
+            shown.append(part)
+            continue
+        rows = [part.rows[0]]
+        for row in part.rows[1:]:
+            left -= _count(row)
+            if left < 0:
+                break
+            rows.append(row)
+        shown += [f"{part.title}:", Table(part.columns, tuple(rows))]
+        shown += [f"(+{part.total - len(rows)} more: {part.more})"] if part.total > len(rows) else []
+    return shown
+
+
+def _count(block: Any) -> int:
+    text = block.body + block.title + " " * 9 if isinstance(block, Frame) else block
+    return len((" ".join(text) if isinstance(text, tuple) else str(text)).split())
+
+
+def _short(cell: str) -> str:
+    words = cell.split(" ")
+    return cell if len(words) <= CELL else " ".join(words[:CELL]) + " …"
+
+
+def _since(found: Digest, asked: str | None) -> list[Block]:
+    if found.after is None:
+        return []
+    index = found.env.index
+    total = index.last_seq() - found.after
+    commit = next((row["oid"] for row in index.commits(1, upto=found.after)[0]), None)
+    found.data["since"] = {"asked": asked, "commit": commit, "writes": total}
+    return [f"since {'your last look' if asked == 'last' else asked}: {total} write{'s' * (total != 1)}"]
+
+
+def _parked(found: Digest) -> list[Block | Part]:
+    items = found.env.parked()
+    rows = [(one["subject"], one["session"] or "-", one["at"] or "-", one["operation"][:8]) for one in items]
+    title = "PARKED: written here, and not in the history that others see"
+    return [*found.part("parked", items, rows, "WRITE|BY|AT|OPERATION", title, "atlas parked")]
+
+
+def _you(found: Digest) -> list[Block | Part]:
+    env, me = found.env, found.me
+    if me is None:
+        return []
+    held = [record["resource"] for record in env.ask.held(me["id"])]
+    wrote, owes = env.index.commits(1, session=me["id"])[1], not env.index.closed(me["id"])
+    drafts = env.drafts.listed()
+    found.data["you"] = {**me, "held": held, "wrote": wrote, "owes_status": owes, "drafts": drafts}
+    blocks: list[Block | Part] = [f"goal: {me.get('goal', '-')}; you hold: {', '.join(held) or 'nothing'}"]
+    blocks += ["you have written, and owe the status an entry: atlas end -m TEXT"] if owes else []
+    rows = [(one["file"], one["submit"] or "-") for one in drafts]
+    title = "drafts not yet settled (submit one, or remove the file)"
+    return blocks + ([Part(title, ("FILE", "SUBMIT WITH"), rows, "ls .atlas/drafts", len(rows))] if rows else [])
+
+
+def _twins(found: Digest, twins: list[Record]) -> list[Block]:
+    found.data["alike"] = twins[:MOST]
+    return [f"! {row['id']} ({row['state']}) has nearly your goal: {row['goal']}" for row in twins[:3]]
+
+
+def _status(found: Digest) -> list[Block]:
+    env = found.env
+    found.data["status"] = []
+    blocks: list[Block] = []
+    for stream in dict.fromkeys(["main", *(found.me or {}).get("streams", [])]):
+        last = status.newest(env.tree, stream)
+        if not last:
+            blocks.append(f"status:{stream} is empty: nobody has written where things stand")
+            continue
+        try:
+            record = env.shown_status(stream, last, found.me)
+        except Damaged as error:
+            blocks.append(f"status:{stream}@{last} cannot be read: {error.message}; atlas doctor --fix puts it right")
+            continue
+        found.data["status"].append(record)
+        body = status.WITHHELD if record["body"] is None else record["body"]
+        title = f"status:{stream}@{last} by {record['session']}, {found.ago(record['at'])}"
+        if found.after is not None and record["body"] is not None:
+            title, body = _changed(found, record, title)
+        blocks += [Frame(title, body), *(f"! {line}" for line in env.ask.warnings(record))]
+    return blocks
+
+
+def _changed(found: Digest, record: Record, title: str) -> tuple[str, str]:
+    """The entry whole, its lines marked with + and -, against the one that stood there then."""
+    path = found.env.index.as_of(f"{status.FOLDER}/{record['stream']}", found.after or 0)
+    old = int(path.rpartition("/")[2].removesuffix(".md")) if path else 0
+    if old == record["number"]:
+        return f"{title}; unchanged since", record["body"]
+    then = found.env.shown_status(record["stream"], old, None)["body"] or "" if old else ""
+    lines = difflib.unified_diff(then.splitlines(), record["body"].splitlines(), n=10**6, lineterm="")
+    record["since"] = old
+    text = "\n".join(line for line in lines if not line.startswith(("--- ", "+++ ", "@@ ")))
+    return f"{title}; lines marked + and - against @{old}", text
+
+
+def _corrections(found: Digest) -> list[Part]:
+    items = found.env.ask.corrected(found.me, found.after)
+    rows = []
+    for one in items[:MOST]:
+        leaning = [found.env.index.ref_of(path) for path, _ in found.env.index.pointing(one["target"], "relies_on")]
+        verb_ = "retracted" if one["retract"] else "corrected"
+        rows.append((one["target"], verb_, one["touches"] or "-", one["why"], ", ".join(leaning[:5]) or "-"))
+    columns = "RECORD|WAS|WHICH|WHY|RELIED ON BY"
+    return found.part("corrections", items, rows, columns, "corrections", "atlas log --kind correction")
+
+
+def _unfinished(found: Digest) -> list[Part]:
+    items = found.env.ask.unfinished()
+    rows = ((item["id"], found.ago(item["last"]), item.get("goal", "-")) for item in items)
+    title = "over, and never wrote the status (it has not happened until someone does: atlas session adopt ID)"
+    return found.part("unfinished", items, rows, "SESSION|LAST WRITE|GOAL", title, "atlas session list --all")
+
+
+def _paths(found: Digest) -> list[Part]:
+    paths = (found.me or {}).get("paths")
+    if not paths:
+        return []
+    items = found.env.who(paths)
+    rows = ((item["path"], item["what"], item["who"], item["when"], item["text"]) for item in items)
+    return found.part("on", items, rows, "PATH|WHAT|WHO|WHEN|TEXT", "on your paths", f"atlas who {' '.join(paths)}")
+
+
+def _news(found: Digest) -> list[Part]:
+    new = found.env.ask.new_to(found.me, MOST)
+    found.env.notices += [artifact.noise(name, count, "day", count) for name, count in new.noisy.items()]
+    rows = ((item["ref"], item["session"], item.get("title") or item.get("caveat") or "-") for item in new.items)
+    title = "artifacts that you have not read"
+    title += f" ({new.older} older ones are not counted)" if new.older else ""
+    title += f" (of the newest {new.total})" if new.more else ""
+    more = "atlas artifact list --new"
+    return found.part("new", new.items, rows, "NEW TO YOU|BY|WHAT", title, more, new.total)
+
+
+def _leases(found: Digest) -> list[Part]:
+    live = [row for _, row in found.env.index.live(lease.FOLDER, found.now) if lease.holds(row, found.now)]
+    live = sorted(live, key=lambda row: not found.mine(row["resource"]))
+    items = [{**row, "seconds_left": (lease.until(row) or 0) - found.now} for row in live]
+    rows = ((row["resource"], row["holder"], times.span(row["seconds_left"]), row["why"]) for row in items)
+    return found.part("leases", items, rows, "RESOURCE|HOLDER|LEFT|WHY", "live leases", "atlas lease list")
+
+
+def _sessions(found: Digest) -> list[Part]:
+    others = [item for item in sessions.rows(found.env, False) if item["id"] != (found.me or {}).get("id")]
+    items = sorted(others, key=lambda row: not any(found.mine(f"path:{path}") for path in row.get("paths", ())))
+    rows = list(sessions.table(found.env, items[:MOST]).rows)
+    columns = "SESSION|STATE|LAST WRITE|GOAL"
+    return found.part("sessions", items, rows, columns, "other live sessions", "atlas session list")
+
+
+def _done(found: Digest) -> list[Part]:
+    """The sessions that have ended since."""
+    if found.after is None:
+        return []
+    rows = [row for _, _, row in reversed(found.env.index.since(session.FOLDER, found.after)) if "ended" in row]
+    shown = ((row["id"], found.ago(row["ended"]), row.get("goal", "-")) for row in rows)
+    return found.part("done", rows, shown, "SESSION|ENDED|GOAL", "sessions done", "atlas session list --all")
+
+
+def _decisions(found: Digest) -> list[Part]:
+    index, after = found.env.index, found.after
+    if after is None:
+        recent = [record for _, record in index.newest(decision.FOLDER, 5)]
+    else:
+        recent = [record for _, _, record in reversed(index.since(decision.FOLDER, after))]
+    items = [{"ref": f"decision:{record['id']}", **record} for record in recent]
+    rows = ((r["id"], r["stance"], r["chosen"], r["title"]) for r in items)
+    title = "recent decisions" if after is None else "decisions"
+    return found.part("decisions", items, rows, "DECISION|STANCE|CHOSEN|TITLE", title, "atlas decision list")
+
+
+def _collisions(found: Digest) -> list[Part]:
+    """The stops since, and what was written after them."""
+    if found.after is None:
+        return []
+    commits, total = found.env.index.commits(MOST, after=found.after, stopped=True)
+    items = [{"session": row["session"], "stops": row["stops"].split("\n"), "then": row["subject"]} for row in commits]
+    rows = ((row["session"] or "-", ", ".join(row["stops"]), row["then"]) for row in items)
+    more = "atlas log --collisions"
+    return found.part("collisions", items, rows, "SESSION|STOPS|THEN WROTE", "stops met", more, total)
