@@ -1,6 +1,7 @@
 """`atlas end`: write last. Writes the status, gives back the leases, closes the session: one transaction."""
 
-from typing import Annotated, Any
+import shlex
+from typing import Annotated
 
 import typer
 
@@ -29,6 +30,7 @@ def end(
     stream: Annotated[str, typer.Option("--stream", metavar="S", help="Which status stream.")] = "main",
     section: Annotated[str | None, typer.Option("--section", metavar="H", help="Default: your goal.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="The text is the whole new entry.")] = False,
+    base: Annotated[int | None, typer.Option("--base", metavar="N", min=1, help="The entry you have read.")] = None,
     overflow: status_command.Overflow = None,
     keep: Annotated[list[str] | None, typer.Option("--keep", metavar="RES", help="A lease to be kept.")] = None,
 ) -> Outcome:
@@ -51,7 +53,11 @@ def end(
     kept = [env.resource(one) for one in keep or []]
     wish = _wish(env, me, given, unchanged, section, replace)
     wish = wish._replace(withdrawn=env.withdrawn(stream)) if wish else None
-    done = _written(env, me, wish, stream, kept, overflow)
+    if base is not None:
+        env.read("status", stream, base, status.find(env.tree, stream, base), claimed=True)
+    done = env.write(
+        lambda tree, who: _close(env, tree, who, me, wish, stream, kept, overflow, base), me, "session: end"
+    )
     records = env.records(done)
     entry = next((one for one in records if one["ref"].startswith("status:")), None)
     back = [one["resource"] for one in records if one["ref"].startswith("lease:")]
@@ -60,15 +66,6 @@ def end(
     lines += [f"{me['id']} has ended"]
     closed = next(one for one in records if one["ref"].startswith("session:"))
     return Outcome({**closed, "status": entry, "released": back}, tuple(lines), (), published=False)
-
-
-def _written(env: Env, me: Record, wish: status.Wish | None, stream: str, kept: list[str], overflow: str | None) -> Any:
-    try:
-        return env.write(lambda tree, who: _close(env, tree, who, me, wish, stream, kept, overflow), me, "session: end")
-    except AtlasError as stop:
-        if "next" in stop.details:
-            stop.hint += "; then close the session: atlas end"
-        raise
 
 
 def _wish(
@@ -90,15 +87,27 @@ def _wish(
     return status.Wish(given, section=heading, replace=replace)
 
 
+def _to_end(stop: AtlasError, stream: str, kept: list[str]) -> None:
+    """The command that submits the draft of a stop closes the session as well."""
+    if submit := stop.details.get("submit"):
+        flags = "".join(f" --keep {shlex.quote(one)}" for one in kept)
+        end = f"atlas end --replace{f' --stream {stream}' if stream != 'main' else ''}{flags}"
+        stop.details["submit"] = submit.replace(f"atlas status write {stream}", end)
+
+
 def _close(
     env: Env, tree: Tree, who: Writer, me: Record, wish: status.Wish | None, stream: str, kept: list[str],
-    overflow: str | None,
+    overflow: str | None, base: int | None,
 ) -> Change:  # fmt: skip
     """Status, leases and session in one change."""
     files: dict[str, bytes | None] = {}
     bases: tuple[str, ...] = ()
     if wish is not None:
-        entry = status_command.entry(env, tree, who, me, stream, wish, None, overflow)
+        try:
+            entry = status_command.entry(env, tree, who, me, stream, wish, base, overflow)
+        except AtlasError as stop:
+            _to_end(stop, stream, kept)
+            raise
         files |= entry.files
         bases = entry.bases
     held = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from atlas_cli.records import artifact, correction, lease, session, text, times
 from ..conftest import Atlas
 from .test_day import DECISION, LATER, ok
 
+X_SHA256 = hashlib.sha256(b"x").hexdigest()
 MANY = " ".join(f"word{count}" for count in range(40))
 
 
@@ -114,7 +116,7 @@ def test_every_unread_version_is_new_and_a_noisy_name_counts_once(
     files: dict[str, bytes] = {}
     for name, versions, age in (("state", 49, 60), ("plan", 3, 60), ("history", 2, 30 * 86400)):
         for number in range(1, versions + 1):
-            about = {"name": name, "number": number, "ext": "md", "size": 1, "sha256": "0" * 64, **by}
+            about = {"name": name, "number": number, "ext": "md", "size": 1, "sha256": X_SHA256, **by}
             about["at"] = times.rfc3339(now - age)
             files |= {artifact.place(name, number): text.dump(about), artifact.body_place(about): b"x"}
     plumbed(repo / ".git/atlas/store.git", files, now)
