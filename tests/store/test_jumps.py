@@ -130,7 +130,7 @@ def test_an_end_that_meets_a_version_jump_loses_nothing(desk: Desk) -> None:
     assert "bob has done the parser" in draft(stop).read_text()
     assert desk.quick("lease", "show", "gpu0", "--json").data["state"] == "held"  # all or nothing
     assert desk.submit(desk.bob, stop).code == 0
-    assert desk.run(desk.bob, "end").code == 0
+    assert desk.quick("session", "show", desk.bob, "--json").data["state"] == "ended"
     body = desk.read("status")
     for part in (BASE.strip(), "## ann\n\nann has done the docs", "## bob\n\nbob has done the parser"):
         assert part in body
