@@ -30,12 +30,6 @@ from .store.transaction import Written
 if TYPE_CHECKING:
     from .store.audit import Report
 
-# What an AI tool sets in the processes that it starts: the actor's name by default.
-AGENTS = {
-    "CLAUDECODE": "claude", "CLAUDE_CODE_SESSION_ID": "claude", "CODEX_THREAD_ID": "codex", "CODEX_SANDBOX": "codex",
-    "GEMINI_CLI": "gemini", "CURSOR_AGENT": "cursor", "CURSOR_TRACE_ID": "cursor", "OPENCODE": "opencode",
-}  # fmt: skip
-
 
 class Options(NamedTuple):
     """The global options, as given."""
@@ -223,7 +217,7 @@ class Env:
         """The actor's name: as given, else ATLAS_ACTOR, else the AI tool's, else the login name."""
         if given is not None:
             return names.name(given, "actor")
-        found = os.environ.get("ATLAS_ACTOR") or next((who for key, who in AGENTS.items() if os.environ.get(key)), "")
+        found = os.environ.get("ATLAS_ACTOR") or callers.tool()
         if not found:
             try:
                 found = getpass.getuser()

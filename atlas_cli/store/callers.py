@@ -1,67 +1,94 @@
-"""Who is calling, where nobody says it: the AI tool's own session id, else the process that this command is run by."""
+"""Who is calling, where nobody says it: the AI tool's own session id, else the process that this command is run by.
 
-from __future__ import annotations
+A hook asks this too: nothing is imported that costs anything."""
 
 import os
-import subprocess
-from pathlib import Path
-from typing import NamedTuple
 
-# Where an AI tool names its own session to the processes that it starts.
-TOOLS = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "GEMINI_CLI_SESSION_ID", "CURSOR_TRACE_ID", "OPENCODE_SESSION_ID")
+# actor, the variable in which the tool names its own session to what it starts ("" where it has none), other marks.
+TOOLS = (
+    # Claude Code: the id, since 2.1.132, is the `session_id` that its hooks are given (its change log).
+    ("claude", "CLAUDE_CODE_SESSION_ID", "CLAUDECODE"),
+    # Codex: codex-rs, protocol/src/shell_environment.rs; CODEX_SANDBOX is set in its sandbox only.
+    ("codex", "CODEX_THREAD_ID", "CODEX_SANDBOX"),
+    # Copilot CLI and coding agent: github/copilot-cli, changelog.md; COPILOT_AGENT: the terminals of VS Code's agent.
+    ("copilot", "COPILOT_AGENT_SESSION_ID", "COPILOT_CLI", "COPILOT_AGENT"),
+    # Cursor's agent. Its CURSOR_TRACE_ID stands in every terminal of a window, also in a person's: it tells nothing.
+    ("cursor", "CURSOR_CONVERSATION_ID", "CURSOR_AGENT"),
+    # Amp: ampcode.com/manual.
+    ("amp", "AMP_CURRENT_THREAD_ID"),
+    # Goose: aaif-goose/goose, pull request 7072.
+    ("goose", "AGENT_SESSION_ID", "GOOSE_TERMINAL"),
+    # Gemini CLI: its hooks reference; shell commands are given the mark only.
+    ("gemini", "GEMINI_SESSION_ID", "GEMINI_CLI"),
+    # opencode gives marks (packages/opencode/src/index.ts); the id comes from plugins that use its `shell.env` hook.
+    ("opencode", "OPENCODE_SESSION_ID", "OPENCODE"),
+    # Qwen Code (packages/core, shellExecutionService.ts) and Augment (its CLI reference).
+    ("qwen", "", "QWEN_CODE"),
+    ("augment", "", "AUGMENT_AGENT"),
+)
 # What only passes a command on: shells, git (`git atlas`), and what starts one program as another.
 _SHELLS = "sh bash dash zsh fish ksh mksh ash csh tcsh busybox pwsh nu xonsh login"
 _PASSING = """
 git git-atlas atlas env sudo su doas timeout nice nohup setsid stdbuf script xargs time strace uv uvx pipx make just
 """
 _PASSES_ON = frozenset((_SHELLS + _PASSING).split())
+# What starts jobs that have nothing to do with each other: there, the caller is what it started.
+_JOBS = "cron crond fcron atd anacron systemd init launchd runsv s6-supervise supervisord tini dumb-init docker-init"
+_STARTERS = frozenset(_JOBS.split())
 _DEPTH = 64
 
 
-class Process(NamedTuple):
-    """A process as it cannot be mistaken for another: its number is used again, its start is not."""
-
-    name: str
-    parent: int
-    start: str
+def tool() -> str:
+    """The AI tool that started this process, by its actor's name; empty where none did."""
+    for actor, *keys in TOOLS:
+        if any(key and os.environ.get(key) for key in keys):
+            return actor
+    return os.environ.get("AI_AGENT", "")[:64]  # what tools that are not listed may say of themselves
 
 
 def caller() -> str | None:
-    """A text that stays the same for one caller and differs between two; None where nothing tells."""
-    for key in TOOLS:
-        if value := os.environ.get(key):
-            return f"{key}={value[:200]}"
-    return _ancestor(os.getppid())
+    """A text that stays the same for one caller and differs between two; None where nothing tells. A tool that runs in
+    another tool inherits that one's variables: all of them together name it."""
+    ids = [f"{key}={value[:200]}" for _, key, *_ in TOOLS if key and (value := os.environ.get(key))]
+    return ";".join(ids) or _ancestor()
 
 
-def _ancestor(pid: int) -> str | None:
-    """The nearest ancestor that is no shell and not git."""
+def _ancestor() -> str | None:
+    """The nearest ancestor that is no shell and not git; under what starts jobs, the job: the last command of its shell
+    may have taken that shell's place, so this process may be it. A name says nothing, programs change theirs."""
+    below, pid, me = None, os.getpid(), os.getpid()
     for _ in range(_DEPTH):
-        found = look(pid) if pid > 1 else None
+        found = look(pid) if pid > 0 else None
         if found is None:
             return None
-        if found.name.removeprefix("-") not in _PASSES_ON:
-            return f"{found.name}:{pid}:{found.start}:{_boot()}"
-        pid = found.parent
+        name, parent, start = found
+        if name not in _STARTERS:
+            below = f"{pid}:{start}"
+        if name in _STARTERS or (pid not in (1, me) and name.removeprefix("-") not in _PASSES_ON):
+            return below and f"{below}:{_boot()}"
+        pid = parent
     return None
 
 
-def look(pid: int) -> Process | None:
-    """A process by its number; None where it cannot be seen."""
+def look(pid: int) -> tuple[str, int, str] | None:
+    """(name, parent, start) of a process; None where it cannot be seen. Its number is used again, its start is not."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            stat = file.read()
     except FileNotFoundError:
-        return None if Path("/proc/self/stat").exists() else _by_ps(pid)
+        return None if os.path.exists("/proc/self/stat") else _by_ps(pid)  # noqa: PTH110
     except OSError:
         return None
     # pid (name) state ppid … start: the name may hold spaces and brackets.
     name, _, rest = stat.partition(b"(")[2].rpartition(b")")
     fields = rest.split()
-    return Process(os.fsdecode(name), int(fields[1]), fields[19].decode()) if len(fields) > 19 else None
+    return (os.fsdecode(name), int(fields[1]), fields[19].decode()) if len(fields) > 19 else None
 
 
-def _by_ps(pid: int) -> Process | None:
+def _by_ps(pid: int) -> tuple[str, int, str] | None:
     """The same where there is no /proc (macOS)."""
+    import subprocess
+
     try:
         done = subprocess.run(
             ["ps", "-o", "ppid=,lstart=,comm=", "-p", str(pid)], capture_output=True, timeout=5, check=False
@@ -71,12 +98,13 @@ def _by_ps(pid: int) -> Process | None:
     words = os.fsdecode(done.stdout).split(None, 6)
     if len(words) < 7 or not words[0].isdecimal():
         return None
-    return Process(words[6].strip().rpartition("/")[2], int(words[0]), "-".join(words[1:6]))
+    return words[6].strip().rpartition("/")[2], int(words[0]), "-".join(words[1:6])
 
 
 def _boot() -> str:
     """This start of the machine."""
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
     except OSError:
         return ""

@@ -18,6 +18,8 @@ from ..conftest import Atlas, Git, command
 # A tool that runs each command in a shell started fresh for it, as AI tools do.
 TOOL = (
     "import json, subprocess, sys\n"
+    "if sys.argv[1:]:\n"
+    "    open('/proc/self/comm', 'w').write(sys.argv[1])\n"
     "for line in sys.stdin:\n"
     "    done = subprocess.run(['sh', '-c', line], capture_output=True, text=True)\n"
     "    print(json.dumps([done.returncode, done.stdout, done.stderr]), flush=True)\n"
@@ -33,17 +35,22 @@ def env(env: dict[str, str]) -> dict[str, str]:
 class Tool:
     """A process that outlives its commands."""
 
-    def __init__(self, cwd: Path, env: dict[str, str]) -> None:
+    def __init__(self, cwd: Path, env: dict[str, str], name: str = "") -> None:
         self.child = subprocess.Popen(
-            [sys.executable, "-c", TOOL], cwd=cwd, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+            [sys.executable, "-c", TOOL, *[name] * bool(name)], cwd=cwd, env=env, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
 
-    def __call__(self, *args: str) -> tuple[int, Any]:
+    def run(self, script: str) -> tuple[int, str]:
         assert self.child.stdin is not None
         assert self.child.stdout is not None
-        self.child.stdin.write(shlex.join(command(*args, "--json")) + "; exit $?\n")
+        self.child.stdin.write(script + "\n")
         self.child.stdin.flush()
         code, out, _ = json.loads(self.child.stdout.readline())
+        return code, out
+
+    def __call__(self, *args: str) -> tuple[int, Any]:
+        code, out = self.run(shlex.join(command(*args, "--json")) + "; exit $?")
         return code, json.loads(out)
 
     def close(self) -> None:
@@ -89,28 +96,65 @@ def test_subagents_of_one_tool_in_another_worktree_are_others(
     assert ids[0] != ids[1]
 
 
-def alone(repo: Path, env: dict[str, str], *args: str) -> Any:
+def test_a_tool_that_runs_in_another_tool_is_another_caller(repo: Path, atlas: Atlas) -> None:
+    outer = {"CLAUDE_CODE_SESSION_ID": "o", "CLAUDECODE": "1"}
+    ids = [atlas("begin", "--json", **who).data["id"] for who in (outer, outer | {"CODEX_THREAD_ID": "i"}, outer)]
+    assert (ids[0] == ids[2], ids[0] == ids[1]) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("marks", "actor"),
+    [({"CLAUDECODE": "1"}, "claude"), ({"CODEX_THREAD_ID": "t"}, "codex"), ({"COPILOT_CLI": "1"}, "copilot"),
+     ({"CURSOR_TRACE_ID": "a person's window"}, "tester"), ({"AI_AGENT": "new-tool/2.1"}, "new-tool-2-1")],
+)  # fmt: skip
+def test_the_actor_is_the_tool(marks: dict[str, str], actor: str, repo: Path, atlas: Atlas) -> None:
+    named = atlas("begin", "--json", ATLAS_ACTOR="", USER="tester", LOGNAME="tester", **marks)
+    assert named.data["you"]["actor"] == actor
+
+
+@pytest.mark.skipif(not Path("/proc/self/comm").exists(), reason="a process cannot be named here")
+def test_each_job_of_cron_is_its_own_session(repo: Path, env: dict[str, str]) -> None:
+    """One daemon starts them all; a job is a shell, whose last command may take its place."""
+    daemon = Tool(repo, env, "crond")
+    begin = shlex.join(command("begin", "--json"))
+    jobs = [daemon.run(f"{begin}; {begin}") for _ in range(2)]
+    daemon.close()
+    ids = [[json.loads(line)["data"]["id"] for line in out.splitlines()] for code, out in jobs if code == 0]
+    assert [len(set(job)) for job in ids] == [1, 1]
+    assert ids[0][0] != ids[1][0]
+
+
+# A container whose first process is the command's own shell, and one in which no process can be looked at.
+ALONE = (
+    ["unshare", "-pf", "--mount-proc", "sh", "-c"],
+    ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /proc && exec sh -c "$0"'],
+)
+
+
+def alone(container: list[str], repo: Path, env: dict[str, str], *args: str) -> Any:
     """The envelope of a command that sees no process but its own shell, as in some containers."""
     if shutil.which("unshare") is None:
         pytest.skip("unshare is not installed")
-    script = shlex.join(command(*args, "--json")) + "; exit 0"
     done = subprocess.run(
-        ["unshare", "-pf", "--mount-proc", "sh", "-c", script], cwd=repo, env=env, capture_output=True
+        [*container, shlex.join(command(*args, "--json")) + "; exit 0"], cwd=repo, env=env, capture_output=True
     )
     if done.returncode:
-        pytest.skip(f"no process namespace of one's own here: {done.stderr.decode().strip()}")
+        pytest.skip(f"no namespace of one's own here: {done.stderr.decode().strip()}")
     return json.loads(done.stdout)
 
 
-def test_where_nothing_tells_it_is_the_only_live_session_here(repo: Path, env: dict[str, str]) -> None:
-    first = alone(repo, env, "begin", "--goal", "one")["data"]["id"]
-    assert alone(repo, env, "begin")["data"]["id"] == first
-    second = alone(repo, env, "begin", "--new", "--goal", "two")["data"]["id"]
-    stop = alone(repo, env, "status", "write", "-m", "whose?")["error"]
+@pytest.mark.parametrize("container", ALONE, ids=["one process", "no /proc"])
+def test_where_nothing_tells_it_is_the_only_live_session_here(
+    container: list[str], repo: Path, env: dict[str, str]
+) -> None:
+    first = alone(container, repo, env, "begin", "--goal", "one")["data"]["id"]
+    assert alone(container, repo, env, "begin")["data"]["id"] == first
+    second = alone(container, repo, env, "begin", "--new", "--goal", "two")["data"]["id"]
+    stop = alone(container, repo, env, "status", "write", "-m", "whose?")["error"]
     assert stop["code"] == "which_session"
     assert first in stop["hint"]
     assert second in stop["hint"]
-    taken = alone(repo, env, "lease", "take", "gpu0", "--why", "w")
+    taken = alone(container, repo, env, "lease", "take", "gpu0", "--why", "w")
     assert taken["data"]["holder"] in (first, second)
     assert any("newest of 2 sessions" in notice for notice in taken["notices"])
 
