@@ -537,7 +537,7 @@ class Env:
         if self.place.view is None:
             return None
         shown = view.View(self.place.view, self.local, self.exclude())
-        if not full and shown.as_of() == self.snapshot.head:
+        if not full and shown.is_current(self.snapshot.head):
             return True
         done = shown.refresh(self.snapshot, self.index, self.now(), full)
         self.notices += [self.drafts.edited(file) for file in shown.aside]

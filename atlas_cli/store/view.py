@@ -4,6 +4,8 @@ the store: refreshed by difference, each file by atomic rename; what a hand chan
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,6 +20,20 @@ from .local import Local
 from .snapshot import Snapshot
 
 SMALL = 200  # commits, or records, up to which a command refreshes the view by the way
+PACKAGE = os.fspath(Path(__file__).parents[2])  # where `atlas_cli` lies
+# `.atlas/atlas`: this Atlas for shells where `atlas` is not on PATH, or is another tool.
+LAUNCHER = """#!/bin/sh
+# The Atlas that ran here last. Written by Atlas, and written anew when another one runs here.
+if [ ! -x {python} ] || [ ! -e {package}/atlas_cli/main.py ]; then
+    echo "atlas: error (environment): the Atlas that ran here is gone; install atlas-cli, then run: atlas view" >&2
+    exit 1
+fi
+exec {python} -P -c 'import sys
+where = sys.argv.pop(1)
+sys.path[:0] = [where] * (where not in sys.path)
+from atlas_cli.main import run
+run()' {package} "$@"
+"""
 
 
 class View:
@@ -26,21 +42,29 @@ class View:
     def __init__(self, root: Path, local: Local, exclude: Path) -> None:
         self.root, self.local, self.exclude = root, local, exclude
         self.key = os.fsencode(root).decode(errors="backslashreplace")
-        self.known = local.viewed(self.key)
+        # Not the interpreter's own name: one environment has several.
+        self.by = f"{sys.prefix}, {PACKAGE}".encode(errors="backslashreplace").decode().replace("\n", "\\n")
+        self.known: list[str] = []
         self.aside: list[Path] = []  # hand edits that were put into drafts
 
-    def as_of(self) -> str | None:
-        """The head that the view shows; None where there is no view."""
+    def as_of(self) -> tuple[str, str]:
+        """The head that the view shows, and by whom it was written; empty where there is no view."""
         try:
-            return (self.root / "AS-OF").read_text().split("\n")[0].removeprefix("head: ") or None
+            lines = (self.root / "AS-OF").read_text(encoding="utf-8").split("\n")
         except (OSError, UnicodeDecodeError):
-            return None
+            return "", ""
+        found = dict(line.partition(": ")[::2] for line in lines)
+        return found.get("head", ""), found.get("by", "")
+
+    def is_current(self, head: str | None) -> bool:
+        """Whether it shows that head, and its launcher starts this Atlas: one small file is read for it."""
+        return self.as_of() == (head or "", self.by)
 
     def refresh(self, snapshot: Snapshot, index: Index, now: int, full: bool = False) -> bool:
         """Brings the view to a snapshot. False where it was left as it is: too much at once (`atlas view` does it),
         another command is at it, or the place is not ours to write."""
-        head, old = snapshot.head or "", self.as_of()
-        if old == head and not full:
+        head, old = snapshot.head or "", self.as_of()[0]
+        if self.is_current(head) and not full:
             return True
         if self.root.is_symlink() or (self.root.exists() and not self.root.is_dir()):
             return False
@@ -53,9 +77,12 @@ class View:
             with lock.held(self.root / ".lock", wait=0.0) as fd:
                 if fd is None:
                     return False
+                self.known = self.local.viewed(self.key)
                 for name, content in self._readable(snapshot, index, paths, now).items():
-                    self._put(name, content)
-                text = f"head: {head}\nat: {times.rfc3339(now)}\nA view of the store; reading here leaves no receipt.\n"
+                    self._put(name, content, snapshot)
+                self._launcher()
+                text = f"head: {head}\nat: {times.rfc3339(now)}\nby: {self.by}\n"
+                text += "A view of the store; reading here leaves no receipt.\n"
                 self._write(
                     self.root / "AS-OF", (text + "A lease shown here may be over: look at `expires`.\n").encode()
                 )
@@ -63,7 +90,12 @@ class View:
             return False
         return True
 
-    def _changed(self, index: Index, old: str | None, head: str, full: bool) -> Iterable[str] | None:
+    def _launcher(self) -> None:
+        if sys.executable:
+            found = {"python": shlex.quote(sys.executable), "package": shlex.quote(PACKAGE)}
+            self._write(self.root / "atlas", os.fsencode(LAUNCHER.format(**found)), 0o555)
+
+    def _changed(self, index: Index, old: str, head: str, full: bool) -> Iterable[str] | None:
         """The store's paths that may look different; None where they are too many for now."""
         before = index.seq(old) if old and not full else None
         if before is None:
@@ -129,14 +161,14 @@ class View:
         data = snapshot.read(source)
         return None if data is None else (snapshot.blob(source) or "", data)
 
-    def _put(self, name: str, content: tuple[str, bytes] | None) -> None:
+    def _put(self, name: str, content: tuple[str, bytes] | None, snapshot: Snapshot) -> None:
         file = self.root / name
         if any(parent.is_symlink() for parent in (file, *file.parents[: len(Path(name).parts) - 1])):
             return
         ours = self.local.view(self.key, name)
         if content is not None and ours == content[0] and file.exists() and file.read_bytes() == content[1]:
             return
-        self._set_aside(file, name, ours, content)
+        self._set_aside(file, name, ours, content, snapshot)
         if content is None:
             file.unlink(missing_ok=True)
         else:
@@ -144,21 +176,24 @@ class View:
             self._write(file, content[1])
         self.local.set_view(self.key, name, content[0] if content else None)
 
-    def _set_aside(self, file: Path, name: str, ours: str | None, content: tuple[str, bytes] | None) -> None:
-        """A file that is not as we wrote it goes into the drafts before it is replaced."""
+    def _set_aside(
+        self, file: Path, name: str, ours: str | None, content: tuple[str, bytes] | None, snapshot: Snapshot
+    ) -> None:
+        """A file that is not as we wrote it goes into the drafts before it is replaced. What the store has is no such
+        file: a copied or moved worktree, or a lost notebook, knows nothing of what we wrote there."""
         try:
             there = file.read_bytes()
         except FileNotFoundError:
             return
-        width = len(ours or (content[0] if content else "")) or 40
-        if not there or blob_id(there, width) in (ours, content[0] if content else None):
+        blob = blob_id(there, snapshot.width)
+        if not there or blob in (ours, content[0] if content else None) or snapshot.git.object(blob):
             return  # (an empty file is what a power cut leaves)
         self.aside.append(draft(self.root, f"edited-{name.replace('/', '-')}", there))
 
-    def _write(self, file: Path, data: bytes) -> None:
+    def _write(self, file: Path, data: bytes, mode: int = 0o444) -> None:
         part = self.root / f".part-{os.getpid()}"
         part.write_bytes(data)
-        part.chmod(0o444)
+        part.chmod(mode)
         part.replace(file)
 
     def _excluded(self) -> None:
