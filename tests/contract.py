@@ -41,11 +41,11 @@ CALLS: dict[Verb, tuple[list[str], int | None]] = {
     ("decision", "list"): ([], 0), ("decision", "show"): (["DECISION"], 0), ("correct",): (["status:main", *WHY], 5),
     ("who",): (["src"], 0), ("log",): ([], 0), ("verify",): ([], 0), ("config", "show"): ([], 0),
     ("config", "get"): (["fresh"], 0), ("config", "set"): (["fresh", "2m"], 5), ("config", "edit"): ([], 2),
-    ("doctor",): ([], 0), ("view",): ([], 0), ("git",): ([], 2), ("tour",): ([], None),
+    ("doctor",): ([], 0), ("view",): ([], 0), ("setup",): ([], 0), ("git",): ([], 2), ("tour",): ([], None),
 }  # fmt: skip
 LISTS: list[Verb] = [
     ("session", "list"), ("artifact", "list"), ("artifact", "log"), ("lease", "list"), ("decision", "list"),
-    ("status", "log"), ("log",), ("who",),
+    ("status", "log"), ("log",), ("who",), ("setup",),
 ]  # fmt: skip
 
 

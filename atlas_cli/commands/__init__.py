@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
     "verify": "Judge the whole history by the rules that the writer used.",
     "config": "The policy of the store.",
     "doctor": "Look at the store's health; --fix repairs what can be repaired.",
+    "setup": "Tell AI tools about Atlas: AGENTS.md, CLAUDE.md, Claude Code's hooks.",
     "view": "Write this worktree's .atlas/ folder anew.",
     "git": "Run git in the store's own repository.",
     "tour": "The story of Atlas, told by its own commands in a throw-away folder.",

@@ -1,0 +1,151 @@
+"""`atlas setup`: tells the AI tools of this repository about Atlas, in the files that they read."""
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from ..errors import NotFound, Refused, Usage, Violations
+from ..outcome import Outcome, Table, listing
+from . import block, env_of, settings, single, verb
+
+app = single()
+
+
+class Part(NamedTuple):
+    """What we keep in a file: it is put into its bytes, or taken out of them (None: no file)."""
+
+    put: Callable[[bytes | None], bytes]
+    take: Callable[[bytes], bytes | None]
+
+
+def _hook(name: str, seconds: int, **more: str) -> dict[str, Any]:
+    """A group of hooks for settings that a team shares: this machine's launcher, else what is on PATH, else nothing."""
+    command = f'"${{CLAUDE_PROJECT_DIR:-.}}/.atlas/atlas" hook {name} 2>/dev/null || atlas-hook {name} 2>/dev/null || :'
+    return {**more, "hooks": [{"type": "command", "command": command, "timeout": seconds}]}
+
+
+# Claude Code's hooks (its hooks reference). SessionStart without a matcher: startup, resume, clear, compact, fork and
+# what will come. SessionEnd, not Stop, which fires at every turn; its hooks share 1.5 s unless one asks for more.
+CLAUDE = {
+    "SessionStart": _hook("session-start", 30),
+    "PreToolUse": _hook("edit", 10, matcher="Edit|Write|MultiEdit|NotebookEdit"),
+    "SessionEnd": _hook("session-end", 10),
+}
+# tool: what it reads. A new tool is one entry.
+TOOLS: dict[str, dict[str, Part]] = {
+    "agents": {"AGENTS.md": Part(block.put, block.take)},
+    "claude": {
+        "CLAUDE.md": Part(block.put, block.take),
+        ".claude/settings.json": Part(partial(settings.put, wanted=CLAUDE), settings.take),
+    },
+}
+
+
+@verb(app, "setup", "atlas setup claude", 6, 7, 9)
+def setup(
+    ctx: typer.Context,
+    tool: Annotated[str | None, typer.Argument(metavar="agents|claude", help="For which tool.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Change nothing; exit 9 unless all is current.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Take out again what was put in.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="The tools, their files, and how these stand.")] = False,
+) -> Outcome:
+    """Tell AI tools about Atlas: a marked block in AGENTS.md (agents: read by most tools) or CLAUDE.md (claude), and
+    for Claude Code hooks in .claude/settings.json. Run again, it refreshes them; what else is there stays as it is.
+
+    The hooks start each session with the digest, warn of an edit to what another leases, and give leases back at the
+    end. The file is the one that a team shares: where Atlas is not installed its hooks do nothing."""
+    env = env_of(ctx)
+    assert env.snapshot is not None  # there is a store
+    if (top := env.place.top) is None:
+        raise Refused("a bare repository has no files to set up", "go into a worktree of it")
+    if check + remove + list_ > 1 or (tool is None and (check or remove)):
+        raise Usage("say of one tool what to do", f"atlas setup {'|'.join(TOOLS)} [--check|--remove]")
+    if tool is not None and tool not in TOOLS:
+        raise NotFound(f"there is no setup for {tool[:40]!r}", f"there is one for {', '.join(TOOLS)}")
+    chosen = [tool] if tool else list(TOOLS)
+    files = [File.read(top, one, name, part) for one in chosen for name, part in TOOLS[one].items()]
+    if tool is None or list_ or check:
+        rows = [file.row() for file in files]
+        if check and (wrong := [row for row in rows if row["state"] != "current"]):
+            said = "; ".join(f"{row['file']}: {row['state']}" for row in wrong)
+            raise Violations(said, f"atlas setup {tool}", code="not_current", details={"items": rows})
+        return _answer(rows)
+    news = [(file, file.without() if remove else file.current()) for file in files]
+    for file, new in news:  # all or none: every refusal comes before the first write
+        file.may_become(new)
+    for file, new in news:
+        if new != file.data:
+            _put(file.path, new, top)
+    return _answer([file.row("unchanged" if new == file.data else "removed" if remove else "written")
+                    for file, new in news])  # fmt: skip
+
+
+def _answer(rows: list[dict[str, Any]]) -> Outcome:
+    table = Table(("TOOL", "FILE", "STATE"), tuple((row["tool"], row["file"], row["state"]) for row in rows))
+    return Outcome(listing(rows), (table,), ("a text that a tool reads is advice: only git's hooks stop anything",))
+
+
+class File(NamedTuple):
+    """A file that a tool reads: its bytes (None: there is none), and what we keep in it."""
+
+    tool: str
+    name: str
+    path: Path
+    part: Part
+    data: bytes | None
+
+    @classmethod
+    def read(cls, top: Path, tool: str, name: str, part: Part) -> "File":
+        """The file that a name stands for: a link inside the worktree is followed."""
+        path = (top / name).resolve()
+        if not path.is_relative_to(top.resolve()):
+            raise Refused(f"{name} leads to {path}, outside this worktree", "put a file of its own there")
+        return cls(tool, name, path, part, path.read_bytes() if path.exists() else None)
+
+    def current(self) -> bytes | None:
+        return self._asked(self.part.put, self.data)
+
+    def without(self) -> bytes | None:
+        return None if self.data is None else self._asked(self.part.take, self.data)
+
+    def _asked(self, edit: Callable[[Any], bytes | None], data: bytes | None) -> bytes | None:
+        try:
+            return edit(data)
+        except UnicodeDecodeError:
+            raise Refused(f"{self.name} was left as it is: it is not UTF-8", "save it as UTF-8") from None
+        except Refused as error:
+            raise Refused(f"{self.name} was left as it is: {error.message}", error.hint) from None
+
+    def may_become(self, new: bytes | None) -> None:
+        """Refused where a file that would change is read-only."""
+        if new != self.data and self.data is not None and not self.path.stat().st_mode & 0o200:
+            raise Refused(f"{self.name} is read-only", "make it writable, then try again")
+
+    def row(self, state: str = "") -> dict[str, Any]:
+        """How it stands: as told, or current, outdated, missing, or what keeps it from being read."""
+        try:
+            if not state:
+                now, bare = self.current() == self.data, self.without() == self.data
+                state = "current" if now else "missing" if bare else "outdated"
+        except Refused as error:
+            state = error.message
+        return {"tool": self.tool, "file": self.name, "state": state}
+
+
+def _put(file: Path, data: bytes | None, top: Path) -> None:
+    """The file with these bytes, or gone; a folder that is empty without it goes too."""
+    if data is None:
+        file.unlink()
+        if file.parent != top.resolve() and not any(file.parent.iterdir()):
+            file.parent.rmdir()
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_name(f".{file.name}.atlas-{os.getpid()}")
+    part.write_bytes(data)
+    if file.exists():
+        part.chmod(file.stat().st_mode & 0o7777)
+    part.replace(file)
