@@ -16,7 +16,8 @@ ARROWS = {
     "commands": {"records", "env", "outcome", "errors"},
     "console": {"outcome", "errors"},
     "main": {"console", "env", "outcome", "errors", "commands", "__version__"},
-    "hook": {"errors"},
+    "hook": {"errors", "agent"},
+    "agent": {"main", "env", "store", "records", "errors"},  # like main, a boundary of its own: it never fails
     "__main__": {"main"},
 }
 OWNERS = {

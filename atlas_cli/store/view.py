@@ -28,11 +28,12 @@ if [ ! -x {python} ] || [ ! -e {package}/atlas_cli/main.py ]; then
     echo "atlas: error (environment): the Atlas that ran here is gone; install atlas-cli, then run: atlas view" >&2
     exit 1
 fi
+of=main
+[ "$1" != hook ] || {{ of=hook; shift; }}
 exec {python} -P -c 'import sys
-where = sys.argv.pop(1)
+where, of = sys.argv.pop(1), sys.argv.pop(1)
 sys.path[:0] = [where] * (where not in sys.path)
-from atlas_cli.main import run
-run()' {package} "$@"
+__import__("atlas_cli." + of, fromlist=["run"]).run()' {package} "$of" "$@"
 """
 
 

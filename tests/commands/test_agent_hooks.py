@@ -1,0 +1,234 @@
+"""What an AI tool's hooks call: as real processes, with whatever a tool may give them."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from atlas_cli.commands.setup import CLAUDE
+
+from ..conftest import Atlas, Git
+
+FORMS = ("session-start", "session-end", "edit")
+Hook = Callable[..., Any]
+
+
+@pytest.fixture
+def env(env: dict[str, str]) -> dict[str, str]:
+    """As a tool starts its hooks: an older one, that names its session nowhere but on standard input."""
+    return {key: value for key, value in env.items() if key not in ("CODEX_THREAD_ID", "ATLAS_ACTOR")} | {
+        "CLAUDECODE": "1"
+    }
+
+
+def argv(name: str) -> list[str]:
+    return [sys.executable, "-c", "from atlas_cli.hook import run; run()", name]
+
+
+@pytest.fixture
+def hook(env: dict[str, str], tmp_path: Path) -> Hook:
+    """What a hook says: `hook("edit", tool_input=…, at=…)`; None for nothing."""
+
+    def call(name: str, at: Path | None = None, extra: dict[str, str] | None = None, **given: Any) -> Any:
+        where = at or tmp_path / "repo"
+        told = {"session_id": "one", "cwd": str(where), "hook_event_name": name, **given}
+        done = subprocess.run(
+            argv(name),
+            cwd=where,
+            env=env | (extra or {}),
+            input=json.dumps(told).encode(),
+            capture_output=True,
+            timeout=60,
+        )
+        assert done.returncode == 0
+        assert done.stdout == b"" or done.stdout.count(b"\n") == 1
+        return json.loads(done.stdout)["hookSpecificOutput"] if done.stdout else None
+
+    return call
+
+
+def one(atlas: Atlas, *args: str, who: str = "one") -> Any:
+    """The data of a command of the tool's session."""
+    done = atlas("--json", *args, CLAUDE_CODE_SESSION_ID=who)
+    assert done.code == 0, done
+    return done.data
+
+
+@pytest.fixture
+def other(repo: Path, atlas: Atlas) -> str:
+    """A session that holds src/ and gpu0."""
+    found = one(atlas, "begin", "--actor", "bob", who="two")["id"]
+    one(atlas, "lease", "take", "path:src", "gpu0", "--why", "all of it", who="two")
+    return str(found)
+
+
+def test_a_session_starts_with_the_digest_and_goes_on_after_a_compaction(
+    repo: Path, hook: Hook, atlas: Atlas, tmp_path: Path
+) -> None:
+    file = tmp_path / "env file"
+    said = [
+        hook("session-start", source=source, extra={"CLAUDE_ENV_FILE": str(file)}) for source in ("startup", "compact")
+    ]
+    assert all(one["hookEventName"] == "SessionStart" for one in said)
+    me = one(atlas, "session", "show")
+    assert me["id"].startswith("claude-")
+    assert [
+        f"{verb} {me['id']}" in text["additionalContext"] for verb, text in zip(("are", "go on as"), said, strict=True)
+    ]
+    assert "git atlas begin --goal" in said[1]["additionalContext"]
+    assert file.read_text() == "export CLAUDE_CODE_SESSION_ID=one\n" * 2
+    hook("session-start", extra={"CLAUDE_ENV_FILE": str(file), "CLAUDE_CODE_SESSION_ID": "one"})
+    assert file.read_text().count("export") == 2, "what the tool says itself need not be said again"
+    assert one(atlas, "session", "list")["total"] == 1
+    hook("session-start", session_id="another")
+    assert one(atlas, "session", "list")["total"] == 2
+
+
+def test_a_digest_that_is_too_long_for_the_tool_is_cut_and_says_so(repo: Path, hook: Hook, atlas: Atlas) -> None:
+    one(atlas, "begin")
+    one(atlas, "config", "set", "status_words", "5000")
+    one(atlas, "status", "write", "-m", "many words of a status é\n" * 700)
+    text = hook("session-start")["additionalContext"]
+    assert len(text) < 10_000
+    assert "é" in text
+    assert text.endswith("(cut here: git atlas begin prints all of it)\n")
+
+
+def test_a_refusal_to_begin_is_said_and_fails_nothing(repo: Path, hook: Hook) -> None:
+    said = hook("session-start", extra={"ATLAS_SESSION": "gone-261129-aaaaaa"})
+    assert "stop 5" in said["additionalContext"]
+
+
+def test_the_end_gives_leases_back_and_closes_only_what_owes_nothing(
+    repo: Path, hook: Hook, atlas: Atlas, other: str
+) -> None:
+    hook("session-start")
+    me = one(atlas, "lease", "take", "gpu1", "--why", "w")["holder"]
+    (repo / "x.md").write_text("x\n")
+    one(atlas, "artifact", "put", "note", "x.md")
+    assert hook("session-end", reason="other") is None
+    assert {row["resource"]: row["holder"] for row in one(atlas, "lease", "list")["items"]} == {
+        "path:src": other,
+        "gpu0": other,
+    }
+    assert one(atlas, "session", "show")["state"] == "live", "it wrote, and may be continued"
+    one(atlas, "status", "write", "-m", "done")
+    assert hook("session-end", reason="clear") is None
+    assert one(atlas, "session", "show", me)["state"] == "ended"
+    head = atlas("git", "rev-parse", "atlas").out
+    assert hook("session-end") is None
+    assert atlas("git", "rev-parse", "atlas").out == head
+
+
+def test_a_lease_that_a_running_command_needs_is_kept(repo: Path, hook: Hook, atlas: Atlas) -> None:
+    me = one(atlas, "begin")["id"]
+    end = f"{shlex.join(argv('session-end'))} <<'E'\n" + json.dumps({"session_id": "one"}) + "\nE"
+    one(atlas, "lease", "run", "gpu1", "--why", "w", "--", "sh", "-c", f"unset ATLAS_SESSION\n{end}")
+    assert one(atlas, "session", "show", me)["state"] == "ended"
+    released = [row for row in one(atlas, "log")["items"] if row["subject"].startswith("lease: release")]
+    assert len(released) == 1, "by `lease run`, once its command was over"
+
+
+def test_an_edit_of_what_another_leases_is_told(repo: Path, hook: Hook, atlas: Atlas, other: str, git: Git) -> None:
+    one(atlas, "begin")
+
+    def about(path: object, key: str = "file_path", **more: Any) -> Any:
+        found = hook("edit", tool_name="Edit", tool_input={key: str(path), "new_string": "x"}, **more)
+        return found and {key: re.sub(r" for .* more", "", text) for key, text in found.items()}
+
+    said = about(repo / "src/x.py")
+    assert list(said) == ["hookEventName", "additionalContext"]
+    assert all(word in said["additionalContext"] for word in (other, "path:src", "all of it", "advisory"))
+    assert about("src/not/there/yet.ipynb", "notebook_path") == said
+    assert about("x.py", at=repo / "src") == said
+    assert [about(path) for path in ("README.md", "/etc/hostname", "/", "\0", "")] == [None] * 5
+    assert about(repo / "src/x.py", session_id="two") is None, "one's own"
+    child = one(atlas, "begin", "--parent", other, who="three")["id"]
+    assert about(repo / "src/x.py", extra={"ATLAS_SESSION": child}) is None, "an ancestor's"
+    git("worktree", "add", "-q", "--detach", "../linked")
+    assert about(repo.parent / "linked/src/x.py") == said, "judged where the file is"
+    assert hook("edit", tool_input="src/x.py") is None
+
+
+ODD = {
+    "closed": "exec <&-; {}", "garbage": "echo nonsense | {}", "another shape": "echo '[1, 2]' | {}", "nothing": ": | {}",
+    "endless": "yes '{{' | {}", "huge": "head -c 40000000 /dev/zero | {}", "deep": "head -c 2000000 /dev/zero | tr '\\0' '[' | {}",
+    "never closed": "(echo '{{\"session_id\": \"one\"}}'; exec sleep 30) | {}", "silent": "sleep 30 | {}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_whatever_is_given_it_answers_and_ends(name: str, repo: Path, atlas: Atlas, env: dict[str, str]) -> None:
+    one(atlas, "begin")
+    children = {}
+    for case, script in ODD.items():
+        # The hook's answer and code are this shell's, whatever feeds it; a feeder that is left over is not waited for.
+        line = script.format(f'{{ {shlex.join(argv(name))}; echo "end $?"; }}')
+        children[case] = subprocess.Popen(
+            ["bash", "-c", line], cwd=repo, env=env, stdout=subprocess.PIPE, start_new_session=True
+        )
+    for case, child in children.items():
+        assert child.stdout is not None
+        lines = []
+        while not lines or not lines[-1].startswith(b"end"):
+            lines.append(child.stdout.readline())
+            assert lines[-1], (case, lines)
+        os.killpg(child.pid, 9)
+        child.wait()
+        child.stdout.close()
+        assert lines[-1] == b"end 0\n", (case, lines)
+        assert [bool(json.loads(line)) for line in lines[:-1]] in ([], [True]), case
+
+
+def test_a_terminal_is_not_waited_for(repo: Path, env: dict[str, str]) -> None:
+    keyboard, terminal = pty.openpty()
+    done = subprocess.run(argv("session-start"), cwd=repo, env=env, stdin=terminal, capture_output=True, timeout=60)
+    os.close(keyboard), os.close(terminal)
+    assert (done.returncode, "additionalContext" in done.stdout.decode()) == (0, True)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_without_a_store_or_with_a_broken_one_it_fails_nothing(
+    name: str, bare_project: Path, atlas: Atlas, hook: Hook, tmp_path: Path
+) -> None:
+    edit = {"tool_input": {"file_path": "src/x.py"}}
+    assert hook(name, **edit) is None
+    assert hook(name, at=tmp_path, **edit) is None
+    assert hook(name, **{**edit, "cwd": str(tmp_path / "gone")}) is None
+    assert not (bare_project / ".git/atlas").exists()
+    assert atlas("init").code == 0
+    shutil.rmtree(bare_project / ".git/atlas/store.git/objects")
+    said = hook(name, **edit)
+    assert said is None or "atlas: error" in said["additionalContext"]
+
+
+def test_the_commands_in_the_settings_work_without_atlas_on_path(
+    begun: str, repo: Path, env: dict[str, str], tmp_path: Path
+) -> None:
+    commands = {event: group["hooks"][0]["command"] for event, group in CLAUDE.items()}
+    bare = {key: value for key, value in env.items() if key != "PYTHONPATH"}
+    bare |= {"PATH": f"{Path(shutil.which('git') or '').parent}:/usr/bin:/bin", "CLAUDE_PROJECT_DIR": str(repo)}
+
+    def said(event: str, **given: str) -> bytes:
+        done = subprocess.run(
+            ["sh", "-c", commands[event]], cwd=tmp_path, env=bare, capture_output=True,
+            input=json.dumps({"session_id": "one", "cwd": str(repo), **given}).encode(),
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, b"")
+        return done.stdout
+
+    assert b"SessionStart" in said("SessionStart")
+    assert said("SessionEnd") == said("PreToolUse") == b""
+    shutil.rmtree(repo / ".atlas")
+    assert said("SessionStart") == b""
