@@ -13,7 +13,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from . import main
 from .env import Env, Options
 from .records import lease, names, session, times
 from .records.case import Change, Writer
@@ -80,6 +79,8 @@ def _env(folder: object) -> Env:
 
 def session_start(given: Given) -> Given | None:
     """`begin`, its answer as context: also again, after the tool has compacted it."""
+    from . import main
+
     data = io.BytesIO()
     out = io.TextIOWrapper(data, "utf-8", write_through=True)
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
