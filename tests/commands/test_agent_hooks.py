@@ -19,6 +19,7 @@ import pytest
 from atlas_cli.commands.setup import CLAUDE
 
 from ..conftest import Atlas, Git
+from ..store.hand import Hand
 
 FORMS = ("session-start", "session-end", "edit")
 Hook = Callable[..., Any]
@@ -159,6 +160,19 @@ def test_an_edit_of_what_another_leases_is_told(repo: Path, hook: Hook, atlas: A
     git("worktree", "add", "-q", "--detach", "../linked")
     assert about(repo.parent / "linked/src/x.py") == said, "judged where the file is"
     assert hook("edit", tool_input="src/x.py") is None
+
+
+@pytest.mark.parametrize(
+    ("choice", "key"), [("stop", "permissionDecision"), ("warn", "additionalContext"), ("off", None)]
+)
+def test_the_policy_says_what_a_lease_does(
+    choice: str, key: str | None, repo: Path, hook: Hook, other: str, env: dict[str, str]
+) -> None:
+    hand = Hand(repo, env)
+    hand.commit({"atlas.yaml": hand.read("atlas.yaml") + f'preconditions: {{"leases": "{choice}"}}\n'.encode()})
+    said = hook("edit", tool_input={"file_path": "src/x.py"})
+    assert (said and list(said)[1]) == key
+    assert choice != "stop" or (said["permissionDecision"] == "deny" and other in said["permissionDecisionReason"])
 
 
 ODD = {
