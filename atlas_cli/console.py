@@ -27,6 +27,7 @@ class Talk(NamedTuple):
     quiet: bool = False
     head: str | None = None
     fetched_at: str | None = None
+    unpublished: str = ""  # why what was written is not published
 
 
 def visible(text: str, lines: bool = False) -> str:
@@ -49,8 +50,11 @@ def answer(outcome: Outcome, talk: Talk, notices: Sequence[str]) -> None:
         _line(f"note: {line}")
     for line in notices:
         _line(f"notice: {line}", sys.stderr)
-    if outcome.published is False:
-        _line(f"recorded at {(talk.head or '')[:12]} in this clone's store; not published")
+    if outcome.published is not None:
+        head, why = (talk.head or "")[:12], talk.unpublished or "this store has no remote"
+        _line(
+            f"published at {head}" if outcome.published else f"recorded at {head} in this clone; not published: {why}"
+        )
 
 
 def refusal(error: AtlasError, talk: Talk, notices: Sequence[str]) -> None:

@@ -7,22 +7,22 @@ import getpass
 import os
 import shlex
 import time
-from collections.abc import Callable
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import records
-from .errors import AtlasError, Failed, NotFound, NotPublished, Protocol, Refused, Usage
+from .errors import AtlasError, Failed, NotFound, Protocol, Refused, Usage
 from .records import correction, message, names, policy, secrets, session, status, times
-from .records.case import Change, Writer
+from .records.case import Change, Decide, Writer
 from .records.text import Record
 from .records.tree import Overlay, Tree
-from .store import callers, fault, place, store, transaction, view
+from .store import callers, fault, place, remote, store, transaction, view
 from .store.drafts import Drafts
 from .store.index import Index
 from .store.local import Local
 from .store.questions import WEEK, Questions
+from .store.sharing import Sharing
 from .store.snapshot import Snapshot
 from .store.store import Store
 from .store.transaction import Written
@@ -53,6 +53,7 @@ class Env:
         self.notices: list[str] = []
         self.verb = ""  # the word behind the noun, as it was typed
         self.wrote = False
+        self.asks = True  # whether the remote may be asked for what is new
         self.spoken: tuple[str, bytes] | None = None  # a text that came from no file: lost if nothing keeps it
         self.source: Path | None = None  # the file that a text came from
 
@@ -69,8 +70,16 @@ class Env:
         return Local(self.store.home / "local.sqlite", self.notices.append)
 
     @cached_property
+    def sharing(self) -> Sharing:
+        """This command's dealings with the store's remote."""
+        options = self.options
+        return Sharing(self.store, self.notices.append, options.offline, options.require_published)
+
+    @cached_property
     def snapshot(self) -> Snapshot:
-        """The store as it was when the command first looked."""
+        """The store as it was when the command first looked, its copy of the remote not too old."""
+        if self.asks:
+            self.sharing.freshen()
         return self.store.snapshot()
 
     @property
@@ -128,10 +137,28 @@ class Env:
         except ValueError:
             raise Usage(f"ATLAS_CLOCK_OFFSET={offset!r} is no number of seconds") from None
 
-    def create(self, readme: bytes, test: bool, elsewhere: str | None) -> bool:
+    def chosen(self, name: str | None, branch: str | None) -> None:
+        """Notes the remote, and the branch there, that `init` was told to share through."""
+        if name is None and branch is None:
+            return
+        there = remote.remotes(self.place)
+        if name is not None and name not in there:
+            raise NotFound(f"there is no remote {name[:80]!r}", f"git remote shows them: {', '.join(there) or 'none'}")
+        remote.choose(self.place.home, name, branch)
+
+    def join(self) -> bool:
+        """Takes the store that the remote has, where this clone has none yet. True if it did."""
+        from .store import publish
+
+        if self.options.offline or (self.place.home / "store.git").is_dir():
+            return False
+        joined = publish.join(self.place)
+        if joined:
+            self.sharing.eager = True
+        return joined
+
+    def create(self, readme: bytes, test: bool) -> bool:
         """Makes the store if there is none, with its policy. True if it was made."""
-        if elsewhere:
-            raise Refused("this version of Atlas does not publish yet", "atlas init makes a store for this clone")
         store.create(self.place)
         if not store.is_bare_root(self.store.snapshot()):
             return False
@@ -232,7 +259,7 @@ class Env:
         now = self.now()
         if text == "last":
             head = self.local.looked(self.reader())
-            found = self.index.seq(head) if head else None
+            found = self.index.reached(head) if head else None
             if found is None:
                 self.notices.append("there is no last look of yours that is known here: the last seven days")
             return self.index.upto(now - WEEK) if found is None else found
@@ -377,14 +404,10 @@ class Env:
 
     # writing
 
-    def write(self, decide: Callable[[Tree, Writer], Change], me: Record, what: str) -> Written:
-        """Runs a pure change as one transaction of a session; `what` begins the subject of such a change. What a stop
-        carries of the user's text is kept."""
+    def write(self, decide: Decide, me: Record, what: str, exclusive: bool = False) -> Written:
+        """Runs a pure change as one transaction of a session, and publishes it; `what` begins the subject of such a
+        change. `exclusive`: it counts only once it is published. What a stop carries of the user's text is kept."""
         options = self.options
-        if options.require_published:
-            raise NotPublished(
-                "this store has no remote to publish to; nothing was written", "leave out --require-published"
-            )
         if options.operation is not None:
             names.name(options.operation, "operation id")
         writer = Writer(me["id"], me["actor"], self.store.machine, 0, options.operation or transaction.new_operation(),
@@ -399,7 +422,7 @@ class Env:
             expect=transaction.expectation(options.expect) if options.expect is not None else None,
         )
         try:
-            written = transaction.write(self.store, decide, intent)
+            written = self.sharing.write(decide, intent, exclusive)
         except AtlasError as stop:
             self._kept(stop)
             raise
@@ -493,6 +516,10 @@ class Env:
             fault.at("before_view", self.policy)
             self.refresh()
             me = self.here()
+            parked = [one["subject"] for one in self.parked() if me and one["session"] == me["id"]]
+            self.notices[:0] = [f"PARKED, others were first: {'; '.join(parked)}: atlas parked"] if parked else []
+            if lost := self.sharing.lost():
+                self.notices.append(f"{lost}: atlas doctor says what can be done")
             self.notices += self.ask.news(me) if me else []
             self.notices += [
                 f"the store's history was rewound: {head} was its head and is no longer part of it; "

@@ -137,6 +137,8 @@ def main(argv: list[str]) -> int:
             outcome = _called(_spelt(rest), env, talk)
         if isinstance(outcome, Outcome):
             env.afterwards()
+            if outcome.published is not None:
+                outcome = outcome._replace(published=env.sharing.published)
             return _printed(outcome, _told(talk, env), env)
         return 0
     except AtlasError as error:
@@ -218,10 +220,10 @@ def _spelt(rest: list[str]) -> list[str]:
 
 
 def _told(talk: Talk, env: Env | None) -> Talk:
-    head = None
-    if env is not None and "snapshot" in env.__dict__:
-        head = env.snapshot.head
-    return Talk(talk.command, talk.json, talk.quiet, head)
+    if env is None or "snapshot" not in env.__dict__:
+        return talk
+    sharing = env.sharing
+    return talk._replace(head=env.snapshot.head, fetched_at=sharing.fetched_at(), unpublished=sharing.why)
 
 
 def _refused(error: AtlasError, talk: Talk, env: Env | None) -> int:
@@ -238,5 +240,5 @@ def _command(rest: list[str]) -> str:
         return "atlas"
     if words[0] not in COMMANDS:
         return words[0]
-    nouns = ("session", "status", "artifact", "lease", "decision", "config")
+    nouns = ("session", "status", "artifact", "lease", "decision", "config", "parked")
     return " ".join(words) if words[0] in nouns else words[0]

@@ -24,6 +24,8 @@ COMMANDS: dict[str, str] = {
     "decision": "The decision log: recommended, chosen, the stance, and why.",
     "correct": "Put right a bad write by name, your own first of all.",
     "who": "Who is on these paths: leases, sessions, commits of the last hours.",
+    "sync": "Publish what was recorded here, and bring what others have published.",
+    "parked": "Writes of this clone that contradict what others published first.",
     "log": "What was written, by whom, in which order.",
     "verify": "Judge the whole history by the rules that the writer used.",
     "config": "The policy of the store.",

@@ -45,6 +45,10 @@ def end(
         raise Usage("--section and --replace say different things", "give one of them")
     given = body(env, text, file, dash)  # before anything can refuse: a text that was piped in must not be lost
     me = env.session(strict=True)
+    if any(one["session"] == me["id"] for one in env.parked()):
+        raise Protocol("writes of this session are parked: others were first", "atlas parked shows them, take or drop "
+                       "settles each; then end", code="parked")  # fmt: skip
+    env.sharing.eager = True
     if given is not None and unchanged is not None:
         raise Usage("a text, or --unchanged, but not both")
     env.guard(given or "", unchanged or "", section or "")

@@ -30,15 +30,23 @@ def init(
     ] = False,
     test: Annotated[bool, typer.Option("--test", hidden=True)] = False,
 ) -> Outcome:
-    """Create the store of this repository, or find the one that is there.
+    """Create the store of this repository, or find the one that is there: in this clone, or at its git remote.
 
     The store is a repository of its own inside the git directory: no ref, index or file of yours is touched but
-    .atlas/ and info/exclude. All worktrees share it. This version keeps to one clone: --remote and --branch are
-    refused until it can publish."""
+    .atlas/ and info/exclude. All worktrees share it, and all clones of the remote, by its branch `atlas`."""
     env = env_of(ctx)
-    made = env.create(template("branch-README.md"), test, remote or branch)
+    env.chosen(remote, branch)
+    joined = env.join()
+    made = not joined and env.create(template("branch-README.md"), test)
     store = env.policy["store"]
-    word = "created" if made else "was there already"
+    word = "created" if made else ("joined" if joined else "was there already")
+    if made:
+        env.sharing.eager = True
+        env.sharing.publish()
+    there = env.sharing.remote
+    name = there.name if there else None
     lines = (f"the store {store} {word}: {env.store.home / 'store.git'}", 'next: atlas begin --goal "what you will do"')
-    data = {"store": store, "created": made, "path": str(env.store.home / "store.git"), "remote": None, "hooks": []}
-    return Outcome(data, lines, ("this store is known to this clone only; it has no remote yet",))
+    data = {"store": store, "created": made, "joined": joined, "path": str(env.store.home / "store.git"),
+            "remote": name, "hooks": []}  # fmt: skip
+    limits = () if there else ("this store is known to this clone only; it has no remote yet",)
+    return Outcome(data, lines, limits, published=None if env.sharing.published is None else False)

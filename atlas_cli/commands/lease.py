@@ -6,15 +6,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
 from ..env import Env
-from ..errors import AtlasError, Failed, Held, Protocol, Refused, Usage
+from ..errors import AtlasError, Failed, Held, NotPublished, Protocol, Refused, Unknown, Usage
 from ..outcome import Outcome, Table, listing
 from ..records import lease, names, policy, session, times
+from ..records.case import Change, Decide, Writer
 from ..records.text import Record
+from ..records.tree import Tree
 from . import For, Since, Why, begin, env_of, noun, one, verb
 
 app = noun()
@@ -44,10 +47,9 @@ def take(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, a
     env = env_of(ctx)
     wanted, reason = _resources(env, resources), names.say(why, "--why")
     env.guard(reason, *wanted)
-    written = env.write(
-        lambda tree, me: lease.take(tree, me, wanted, reason, for_, any_of), env.session(), "lease: take "
-    )
-    return _answer(env, env.records(written), "you hold")
+    me = env.session()
+    rows = _exclusive(env, me, lambda tree, who: lease.take(tree, who, wanted, reason, for_, any_of))
+    return _answer(env, rows, "you hold")
 
 
 @verb(app, "renew", "atlas lease renew gpu0 --for 1h", 3, 4, 5, 6, 7)
@@ -55,7 +57,8 @@ def renew(ctx: typer.Context, resources: Resources, for_: For = None) -> Outcome
     """Hold it for another stretch of time, from now on."""
     env = env_of(ctx)
     wanted = _resources(env, resources)
-    written = env.write(lambda tree, me: lease.renew(tree, me, wanted, for_), env.session(), "lease: renew ")
+    me = env.session()
+    written = env.write(lambda tree, who: lease.renew(tree, who, wanted, for_), me, "lease: renew ", exclusive=True)
     return _answer(env, env.records(written), "you hold")
 
 
@@ -66,6 +69,24 @@ def release(ctx: typer.Context, resources: Resources) -> Outcome:
     wanted = _resources(env, resources)
     written = env.write(lambda tree, me: lease.release(tree, me, wanted), env.session(), "lease: release ")
     return _answer(env, env.records(written), "given back:")
+
+
+def _renewed(held: list[str], seconds: int, tree: Tree, who: Writer) -> Change:
+    return lease.renew(tree, who, held, seconds)
+
+
+def _exclusive(env: Env, me: Record, decide: Decide) -> list[Record]:
+    """Takes a lease that counts only once it is published; its rows. Unconfirmed, what is new of it is given back."""
+    env.sharing.eager = True
+    before = {row["resource"] for row in env.ask.held(me["id"])}
+    try:
+        return env.records(env.write(decide, me, "lease: take ", exclusive=True))
+    except (NotPublished, Unknown) as error:
+        env.sharing.eager = False
+        if new := [row["resource"] for row in env.ask.held(me["id"]) if row["resource"] not in before]:
+            _give_back(env, me, new)
+            error.message += f"; {', '.join(new)} was given back"
+        raise
 
 
 def _state(record: dict[str, Any], now: int) -> str:
@@ -133,10 +154,8 @@ def run(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, an
     own = env.here()
     me = own or begin.register(env, goal=reason, kind="run")
     try:
-        written = env.write(
-            lambda tree, who: lease.take(tree, who, wanted, reason, for_, any_of, run=True), me, "lease: take "
-        )
-        held = [record["resource"] for record in env.records(written)]
+        rows = _exclusive(env, me, lambda tree, who: lease.take(tree, who, wanted, reason, for_, any_of, run=True))
+        held = [record["resource"] for record in rows]
         code, lost = _under_lease(env, me, held, for_ or policy.seconds(env.policy, "lease_default"))
         for part in [held] if lost is None else [[resource] for resource in held]:  # lost: those that are left
             _give_back(env, me, part)
@@ -174,7 +193,8 @@ def _under_lease(env: Env, me: Record, held: list[str], seconds: int) -> tuple[i
             code = child.wait(max(0.05, due - time.monotonic()))
         except subprocess.TimeoutExpired:
             try:
-                env.write(lambda tree, who: lease.renew(tree, who, held, seconds), me, "lease: renew ")
+                again = partial(_renewed, held, seconds)
+                env.write(again, me, "lease: renew ", exclusive=True)
             except (Held, Refused, Protocol) as stop:
                 child.terminate()
                 return _code(child.wait()), stop

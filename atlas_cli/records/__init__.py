@@ -62,6 +62,14 @@ def is_record(path: str) -> bool:
     return kind is not None and path.endswith(kind.SUFFIX)
 
 
+def before(path: str) -> str | None:
+    """The path of the document that a numbered one follows; None where there is none."""
+    kind = kind_of(path)
+    numbered = getattr(kind, "numbered", None) if is_record(path) else None
+    name, number = numbered(path) if numbered else ("", 0)
+    return kind.place(name, number - 1) if kind and number > 1 else None  # type: ignore[attr-defined]
+
+
 def ref(text: str) -> Ref:
     """A REF from text; Usage with the forms for anything else."""
     name, colon, rest = text.partition(":")

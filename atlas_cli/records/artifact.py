@@ -216,8 +216,8 @@ def noise(name: str, count: int, span: str, daily: int) -> str:
 
 def numbered(path: str) -> tuple[str, int]:
     """(name, number) of a version's path."""
-    _, name, number, _ = path.split("/")
-    return name, int(number)
+    match = _PATH.match(path)
+    return (match[1], int(match[2])) if match else ("", 0)
 
 
 def alien(old: str, new: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..errors import Damaged, Refused
@@ -60,6 +60,9 @@ class Change(NamedTuple):
     bases: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
     repairs: str | None = None
+
+
+Decide = Callable[[Tree, Writer], Change]  # what a write is
 
 
 class Case(NamedTuple):

@@ -12,6 +12,7 @@ from .case import FORMAT, Case, Change, Shown, Violation, Writer, check
 from .text import Record
 from .tree import Tree
 
+Policy = Mapping[str, Any]
 NAME = "policy"
 FOLDER = "atlas.yaml"
 SUFFIX = ""

@@ -21,6 +21,12 @@ ROW = False
 _PATH = re.compile(r"status/([^/]+)/(\d{3,})/(\d{6,})\.md\Z")
 
 
+def numbered(path: str) -> tuple[str, int]:
+    """(stream, number) of an entry's path."""
+    match = _PATH.match(path)
+    return (match[1], int(match[3])) if match else ("", 0)
+
+
 def place(stream: str, number: int) -> str:
     return f"{FOLDER}/{stream}/{number // 1000:03}/{number:06}.md"
 

@@ -1,3 +1,6 @@
 """The store: a bare git repository of Atlas's own, one branch, moved by compare-and-set only."""
 
 BRANCH = "refs/heads/atlas"
+REMOTE = "refs/atlas/remote"  # the last published head that this clone knows
+BEFORE = "refs/atlas/before"  # the local head that the last carrying over replaced
+PARKED = "refs/atlas/parked/"  # a write that could not be carried over, under the name of its operation

@@ -155,6 +155,21 @@ def audit(store: Store, head: str, full: bool) -> Report:
     return report._replace(good=good)
 
 
+def judge(store: Store, start: str, head: str) -> list[Finding]:
+    """The violations of the commits after `start` up to `head`, by the rules on files and messages."""
+    walk = _Walk(store.git, store.snapshot(start))
+    found = []
+    for commit in history.between(store.git, start, head):
+        changes = {path: new for path, _, new in commit.changes}
+        broken = [*_shape(commit, store.place.width)]
+        if not commit.message.repairs:
+            broken += rules.judge(walk, _Child(walk, changes), commit.changes, commit.message)
+        by = commit.message.session
+        found += [Finding(commit.oid, commit.message.subject, by, violation) for violation in broken]
+        walk.blobs.update(changes)
+    return found
+
+
 def _last_good(report: Report, commits: list[history.Commit], start: str | None) -> str | None:
     wrong = {finding.commit for finding in report.open}
     good = start

@@ -49,14 +49,17 @@ def environment(hermetic: bool = True) -> dict[str, str]:
 class Git:
     """Calls of git in one repository (`directory` is a git directory, or None to let git find one)."""
 
-    def __init__(self, directory: str | None, cwd: str | None = None, hermetic: bool = True) -> None:
+    def __init__(
+        self, directory: str | None, cwd: str | None = None, hermetic: bool = True, include: str = ""
+    ) -> None:  # fmt: skip
         self.directory, self.cwd = directory, cwd
+        self.include = [f"include.path={include}"] if include else []  # the user's settings, below our own
         self.env = environment(hermetic)
         self._objects: subprocess.Popen[bytes] | None = None
 
     def argv(self, args: Sequence[str], options: Sequence[str] = ()) -> list[str]:
         where = [f"--git-dir={self.directory}"] if self.directory else []
-        settings = [word for flag in (*_FLAGS, *options) for word in ("-c", flag)]
+        settings = [word for flag in (*self.include, *_FLAGS, *options) for word in ("-c", flag)]
         return ["git", *settings, *where, *args]
 
     def ask(

@@ -47,5 +47,10 @@ def between(git: Git, old: str | None, new: str) -> Iterator[Commit]:
         yield Commit(*head, tuple(changes), modes)
 
 
+def root(git: Git, commit: str) -> str:
+    """The first commit of a history."""
+    return git.run("rev-list", "--max-parents=0", "--max-count=1", commit).decode().strip()
+
+
 def _real(oid: str) -> str | None:
     return oid if oid.strip("0") else None

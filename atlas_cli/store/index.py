@@ -14,14 +14,16 @@ from ..errors import Damaged
 from ..records import is_record, kind_of
 from ..records.message import FileChange, Message
 from ..records.text import Record
-from . import BRANCH, history
+from . import BEFORE, BRANCH, history
 from .git import Git
+from .snapshot import Snapshot
 
-FORMAT = 7
+FORMAT = 8
 _TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE commits(seq INTEGER PRIMARY KEY, oid TEXT UNIQUE, operation TEXT, session TEXT, at INTEGER,
                      subject TEXT, paths TEXT, stops TEXT);
+CREATE TABLE moved(oid TEXT PRIMARY KEY, seq INTEGER);
 CREATE INDEX by_operation ON commits(operation);
 CREATE INDEX by_session ON commits(session, seq);
 CREATE TABLE records(path TEXT PRIMARY KEY, folder TEXT, ref TEXT, blob TEXT, until INTEGER, seq INTEGER, data TEXT,
@@ -172,12 +174,37 @@ class Index:
             known = old if old and self.git.object(old) else None
             commits = list(history.between(self.git, known, head))
             if old and (not commits or commits[0].parents[:1] != (old,)):
-                self.rewound = old
-                for table in ("commits", "records", "reads", "edits", "links", "meta"):
-                    self.db.execute(f"DELETE FROM {table}")
-                commits = list(history.between(self.git, None, head))
+                before = self.git.object(BEFORE)
+                self.rewound = None if before and before[0] == old else old
+                commits = list(history.between(self.git, self._back(known, head), head))
             self._take(commits)
             self._set("head", head)
+
+    def _back(self, old: str | None, head: str) -> str | None:
+        """Takes out what the history no longer holds; the last commit that is left (None: all is to be read anew)."""
+        code, out, _ = self.git.ask("merge-base", old, head) if old else (1, b"", "")
+        base = out.decode().strip()
+        seq = None if code else self.seq(base)
+        if seq is None:
+            for table in ("commits", "moved", "records", "reads", "edits", "links", "meta"):
+                self.db.execute(f"DELETE FROM {table}")
+            return None
+        gone = self.db.execute("SELECT oid, paths FROM commits WHERE seq>?", (seq,)).fetchall()
+        self.db.executemany("INSERT OR REPLACE INTO moved VALUES(?,?)", [(row[0], seq) for row in gone])
+        self.db.executemany("DELETE FROM edits WHERE oid=?", [(row[0],) for row in gone])
+        self.db.execute("DELETE FROM commits WHERE seq>?", (seq,))
+        then = Snapshot(self.git, base, len(base))
+        for path in {path for row in gone for path in row[1].split("\n") if path}:
+            blob = then.blob(path)
+            data = self.git.object(blob) if blob else None
+            self._record(path, blob, self._written(path), data[2] if data else None)
+        return base
+
+    def _written(self, path: str) -> int:
+        """The number of the last commit that changed a path."""
+        where = "instr(char(10)||paths||char(10), char(10)||?||char(10))>0"
+        row = self.db.execute(f"SELECT coalesce(max(seq), 0) FROM commits WHERE {where}", (path,)).fetchone()
+        return int(row[0])
 
     def _knows(self, head: str) -> bool:
         """Whether the cache is at `head`, or past it because the branch is (not because the branch went back)."""
@@ -280,6 +307,11 @@ class Index:
     def seq(self, oid: str) -> int | None:
         row = self._one("SELECT seq FROM commits WHERE oid=?", (oid,))
         return row[0] if row else None
+
+    def reached(self, oid: str) -> int | None:
+        """A commit's number; of one that was carried over, that of the last one before it that stayed."""
+        row = self._one("SELECT seq FROM moved WHERE oid=?", (oid,))
+        return row[0] if row else self.seq(oid)
 
     def live(self, folder: str, after: int) -> list[tuple[str, Record]]:
         """The readable rows below a folder in force after that moment, soonest over first."""

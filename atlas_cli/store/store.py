@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import sqlite3
@@ -10,15 +11,15 @@ from functools import cached_property
 from pathlib import Path
 
 from ..errors import Damaged, Failed, NotFound
+from ..records import names
 from ..records.text import Record
 from ..records.tree import object_id
-from . import BRANCH
+from . import BRANCH, PARKED
 from .git import Git
 from .index import Index
 from .place import Place
 from .snapshot import Snapshot
 
-PARKED = "refs/atlas/parked/"
 # The root commit is a constant, so that all stores share it.
 _WHO = "Atlas <atlas@localhost> 0 +0000"
 
@@ -70,6 +71,15 @@ class Store:
             )
         return found[0]
 
+    def ref(self, name: str) -> str | None:
+        """The commit that a ref of the store is at."""
+        found = self.git.object(name)
+        return found[0] if found else None
+
+    def holds(self, old: str, new: str) -> bool:
+        """Whether a commit is part of the history of another."""
+        return old == new or self.git.ask("merge-base", "--is-ancestor", old, new)[0] == 0
+
     def snapshot(self, head: str | None = None) -> Snapshot:
         """The store at a commit (None: at its head now)."""
         return Snapshot(self.git, head or self.head(), self.place.width, self._live)
@@ -87,6 +97,15 @@ class Store:
             found[file.name] = file.read_text().strip()
         return found
 
+    def changed(self, commit: str) -> list[str]:
+        """The paths that a commit changed."""
+        out = self.git.run("diff-tree", "-r", "-z", "--no-commit-id", "--name-only", "--root", commit)
+        return [path for path in out.decode(errors="replace").split("\0") if path]
+
+    def unpark(self, operation: str) -> None:
+        """Forgets a parked write: it was settled in another way."""
+        self.git.run("update-ref", "--no-deref", "-d", parked_ref(operation))
+
     def _live(self, head: str, folder: str, after: int) -> Iterable[tuple[str, Record]]:
         self.at(head)
         return self.index.live(folder, after)
@@ -103,6 +122,12 @@ class Store:
         self.git.close()
         if "index" in self.__dict__:
             self.index.close()
+
+
+def parked_ref(operation: str) -> str:
+    """The ref under which a write is parked; an operation id that no ref can be named after goes by its hash."""
+    plain = names.valid(operation) and ".." not in operation and not operation.endswith((".lock", "."))
+    return PARKED + (operation if plain else hashlib.sha256(operation.encode()).hexdigest()[:32])
 
 
 def create(place: Place) -> Store:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from .. import records
 from ..errors import Failed, Locked, NotFound, Refused, Unknown, Usage, VersionJump
 from ..records import names, policy, rules
-from ..records.case import Change, Writer
+from ..records.case import Change, Decide, Writer
 from ..records.message import FileChange, Message, change_digest
 from ..records.tree import Overlay, Tree, object_id
 from . import BRANCH, fault, lock
@@ -29,8 +29,6 @@ STALE = 10.0  # seconds after which a lock file that nobody can hold is put asid
 REFUSALS = 20  # times in a row that git may fail to move a branch which nobody has locked, before it is an error
 LOOSE = 6700  # objects from which on packing them is worth while (git's own figure)
 HOUSEKEEPING = 256  # commits between two looks at whether the store wants packing
-
-Decide = Callable[[Tree, Writer], Change]
 
 
 class Written(NamedTuple):

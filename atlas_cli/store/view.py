@@ -98,7 +98,7 @@ class View:
 
     def _changed(self, index: Index, old: str, head: str, full: bool) -> Iterable[str] | None:
         """The store's paths that may look different; None where they are too many for now."""
-        before = index.seq(old) if old and not full else None
+        before = index.reached(old) if old and not full else None
         if before is None:
             return index.paths(None if full else SMALL * 10)
         return index.touched(before, index.seq(head) or before, SMALL)

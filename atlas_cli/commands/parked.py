@@ -1,0 +1,113 @@
+"""`atlas parked`: writes of this clone that contradict what others published first."""
+
+from typing import Annotated, Any
+
+import typer
+
+from .. import records
+from ..env import Env
+from ..errors import AtlasError, NotFound, Refused
+from ..outcome import Block, Frame, Outcome, Table, listing
+from ..records import artifact, lease, status, times
+from ..records.case import Change, Writer
+from ..records.text import Record
+from ..records.tree import Tree
+from . import env_of, noun, verb
+from .status import entry
+
+app = noun()
+Id = Annotated[str, typer.Argument(metavar="ID", help="The operation, or its first digits.")]
+BLIND = "parked in this clone: no other clone knows of it"
+
+
+@verb(app, "list", "atlas parked", 7)
+def list_(ctx: typer.Context) -> Outcome:
+    """The parked writes of this clone."""
+    env = env_of(ctx)
+    items = env.parked()
+    rows = tuple((one["operation"][:12], one["subject"], one["session"] or "-", one["at"] or "-") for one in items)
+    return Outcome(listing(items), (Table(("OPERATION", "WRITE", "BY", "AT"), rows, "nothing is parked"),), (BLIND,))
+
+
+@verb(app, "show", "atlas parked show 3f9c01ab", 7)
+def show(ctx: typer.Context, wanted: Id) -> Outcome:
+    """What a parked write would have put."""
+    env = env_of(ctx)
+    one = _found(env, wanted)
+    found = [{"path": path, **record} for path, record in _records(env, one)]
+    blocks: list[Block] = [Frame(row["ref"], _text(row)) for row in found]
+    return Outcome({**one, "records": found}, tuple(blocks), (BLIND,))
+
+
+def _text(row: dict[str, Any]) -> str:
+    fields = [f"{key}: {value}" for key, value in row.items() if key not in ("body", "path", "ref", "id")]
+    return "\n".join([*fields, "", row.get("body", "")]).rstrip()
+
+
+@verb(app, "take", "atlas parked take 3f9c01ab", 3, 4, 5, 6, 7)
+def take(ctx: typer.Context, wanted: Id) -> Outcome:
+    """Write it again, on what is there now. Where that stops, the text is kept as a draft, and the stop says how on."""
+    env = env_of(ctx)
+    me = env.session(strict=True)
+    one = _found(env, wanted)
+    done = []
+    for path, record in _records(env, one):
+        try:
+            written = env.write(_again(env, me, path, record, one["commit"]), me, "")
+        except AtlasError as stop:
+            if "draft" in stop.details:
+                env.store.unpark(one["operation"])
+            raise
+        done += [row["ref"] for row in env.records(written)]
+    env.store.unpark(one["operation"])
+    return Outcome({**one, "written": done}, (f"written again: {', '.join(done)}",), (), published=False)
+
+
+def _again(env: Env, me: Record, path: str, record: Record, commit: str) -> Any:
+    """The change that a record asks for, decided anew."""
+    kind = record["ref"].partition(":")[0]
+
+    def decide(tree: Tree, who: Writer) -> Change:
+        if kind == "status":
+            wish = status.Wish(record["body"], relies_on=tuple(record.get("relies_on", ())), new=True)
+            return entry(env, tree, who, me, record["stream"], wish, record["number"] - 1 or None, None)
+        if kind == "artifact":
+            data = env.store.snapshot(commit).read(artifact.body_place(record)) or b""
+            wish_ = artifact.Wish(data, record["ext"], record.get("title"), record.get("caveat"),
+                                  tuple(record.get("relies_on", ())), True, True)  # fmt: skip
+            return artifact.put(tree, who, record["name"], wish_, record["number"] - 1 or None)
+        seconds = times.moment(record["expires"]) - times.moment(record["at"])
+        return lease.take(tree, who, [record["resource"]], record["why"], seconds)
+
+    if kind not in ("status", "artifact", "lease"):
+        raise Refused(f"{record['ref']} cannot be written again as it was", f"see it with atlas parked show, then "
+                      f"atlas parked drop {commit[:12]}")  # fmt: skip
+    return decide
+
+
+@verb(app, "drop", "atlas parked drop 3f9c01ab", 7)
+def drop(ctx: typer.Context, wanted: Id) -> Outcome:
+    """Settle it without writing it: it is no longer listed. Its commit stays in this clone's store."""
+    env = env_of(ctx)
+    one = _found(env, wanted)
+    env.store.unpark(one["operation"])
+    return Outcome(one, (f"dropped: {one['subject']}; atlas git show {one['commit'][:12]} still shows it",), (BLIND,))
+
+
+def _found(env: Env, wanted: str) -> dict[str, Any]:
+    found = [one for one in env.parked() if one["operation"].startswith(wanted) or one["commit"].startswith(wanted)]
+    if len(found) != 1:
+        what = "nothing that is parked here begins" if not found else f"{len(found)} parked writes begin"
+        raise NotFound(f"{what} with {wanted[:80]!r}", "atlas parked lists them")
+    return found[0]
+
+
+def _records(env: Env, one: dict[str, Any]) -> list[tuple[str, Record]]:
+    """(path, record) of what a parked commit put; session rows aside, which nothing contradicts."""
+    snapshot = env.store.snapshot(one["commit"])
+    found = []
+    for path in env.store.changed(one["commit"]):
+        data = snapshot.read(path)
+        if data is not None and records.is_record(path) and not path.startswith("sessions/"):
+            found.append((path, records.describe(path, data)))
+    return found

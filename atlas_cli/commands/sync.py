@@ -1,0 +1,34 @@
+"""`atlas sync`: what was recorded goes to the remote, and what others have published comes."""
+
+import typer
+
+from ..errors import NotPublished, VersionJump
+from ..outcome import Outcome
+from . import env_of, single, verb
+
+app = single()
+
+
+@verb(app, "sync", "atlas sync", 3, 6, 7)
+def sync(ctx: typer.Context) -> Outcome:
+    """Publish what was recorded here, and bring what others have published.
+
+    What contradicts what others were first with is parked (exit 3), and shown until `atlas parked` settles it."""
+    env = env_of(ctx)
+    env.asks = False
+    env.sharing.eager = True
+    before = env.store.head()
+    shared = env.sharing.publish(look=True)
+    if shared.parked:
+        raise VersionJump(
+            f"{len(shared.parked)} of this clone's writes contradict what others published first, and are parked",
+            "atlas parked shows them, atlas parked take ID writes one again on what is there now",
+            code="parked",
+            details={"parked": list(shared.parked)},
+        )
+    if not shared.published:
+        raise NotPublished(f"not published: {shared.why}", "what was recorded stays, and goes with a later sync")
+    after = env.store.head()
+    commits = env.index.commits(1)[1]
+    line = f"in step with the remote: {commits} commits" + ("" if before == after else ", new ones among them")
+    return Outcome({"head": after, "moved": before != after, "commits": commits, "parked": []}, (line,), published=True)

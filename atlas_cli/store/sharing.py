@@ -1,0 +1,133 @@
+"""How one command shares: whether the remote is asked first, and whether what was recorded is published."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ..errors import AtlasError, NotPublished, Unknown
+from ..records import policy, times
+from ..records.case import Decide
+from . import transaction
+from .remote import Remote, find
+from .store import Store
+from .transaction import Intent, Written
+
+if TYPE_CHECKING:
+    from .publish import Exchange, Memory, Shared
+
+FETCH = 3.0  # seconds that a read waits for the remote
+AWAY = 60  # seconds that a read does not ask a remote which gave no answer
+
+
+class Sharing:
+    """A command's dealings with the remote. `offline`: none; `required`: a write counts only once it is published."""
+
+    def __init__(self, store: Store, say: Callable[[str], None], offline: bool, required: bool) -> None:
+        self.store, self.say, self.offline, self.required = store, say, offline, required
+        self.eager = False  # the remote is asked, however new the copy is, and whatever failed a moment ago
+        self.published: bool | None = None  # what became of the last write; None where nothing was written
+        self.why = ""  # why it is not published
+
+    @cached_property
+    def remote(self) -> Remote | None:
+        """The git remote that the store is shared through, if it is to be asked at all."""
+        return None if self.offline else find(self.store.place, self.store.home)
+
+    @cached_property
+    def memory(self) -> Memory:
+        from .publish import Memory
+
+        return Memory(self.store)
+
+    def fetched_at(self) -> str | None:
+        """When the remote was last asked with success."""
+        at = int(self.memory.get("fetched_at")) if self.remote else 0
+        return times.rfc3339(at) if at else None
+
+    def freshen(self) -> None:
+        """Asks the remote, for three seconds at most, where the copy is older than the policy's `fresh`; not again for
+        a minute after a failure."""
+        if self.remote is None:
+            return
+        age, silent = time.time() - self.memory.get("asked_at"), time.time() - self.memory.get("away_at")
+        if silent < AWAY or (not self.eager and age < policy.seconds(self._rules(), "fresh")):
+            return
+        exchange = self._exchange(self.remote)
+        exchange.pull(FETCH)
+        self._heard(exchange.notices)
+
+    def lost(self) -> str:
+        """What has become of the remote's branch, where it is no longer what was published; else empty."""
+        return str(self.memory.data.get("lost", "")) if self.remote else ""
+
+    def write(self, decide: Decide, intent: Intent, exclusive: bool) -> Written:
+        """A write, recorded, and published where it is to be. Found parked, it is decided anew on the new head under
+        the same operation: what others wrote meanwhile stops it, or does not."""
+        wanted = exclusive or self.required
+        if self.required and self.remote is None:
+            why = "--offline was given" if self.offline else "this store has no remote"
+            raise NotPublished(f"{why}, so nothing can be published; nothing was written",
+                               "leave out --require-published")  # fmt: skip
+        written = transaction.write(self.store, decide, intent)
+        self.published = False
+        if self.remote is None or not (wanted or self._due()):
+            return written
+        operation = intent.writer.operation
+        while True:
+            shared = self.publish(mine=operation)
+            if operation not in shared.parked:
+                break
+            self.store.unpark(operation)
+            written = transaction.write(self.store, decide, intent)
+        if shared.published or not wanted:
+            return written
+        raise self._unshared(shared, operation, exclusive)
+
+    def publish(self, look: bool = False, mine: str = "") -> Shared:
+        """All that was recorded, pushed. `look`: the remote is asked even where there is nothing to push; `mine`: an
+        operation that is decided anew if it is parked, so that nothing need be said of it."""
+        from .publish import Shared
+
+        if self.remote is None:
+            return Shared(False, "--offline was given" if self.offline else "this store has no remote")
+        shared = self._exchange(self.remote).publish(look=look)
+        self._heard([line for line in shared.notices if not mine or mine not in line])
+        self.published, self.why = shared.published, shared.why
+        return shared
+
+    def _exchange(self, there: Remote) -> Exchange:
+        from .publish import Exchange
+
+        return Exchange(self.store, there)
+
+    def _heard(self, notices: object) -> None:
+        self.__dict__.pop("memory", None)
+        for line in notices if isinstance(notices, list | tuple) else ():
+            self.say(line)
+
+    def _due(self) -> bool:
+        """Whether a write that need not be published now is pushed all the same."""
+        from .publish import REMEMBERED
+
+        when = self._rules()["publish"]
+        if when != "now" and not (when == "end" and self.eager):
+            self.why = f"the policy says publish: {when}"
+            return False
+        if not self.eager and time.time() - self.memory.get("failed_at") < REMEMBERED:
+            self.why = f"{self.memory.data.get('failed')} (a moment ago)"
+            return False
+        return True
+
+    def _rules(self) -> policy.Policy:
+        return policy.usable(self.store.snapshot())
+
+    def _unshared(self, shared: Shared, operation: str, exclusive: bool) -> AtlasError:
+        """The answer of a write that was to be published and is not."""
+        if shared.unclear:
+            return Unknown(f"the remote's answer was lost ({shared.why}); operation {operation}",
+                           f"atlas sync, then atlas log {operation}, say whether it is there")  # fmt: skip
+        done = "" if exclusive else "; it is recorded in this clone, and a later sync carries it"
+        return NotPublished(f"not published: {shared.why}{done}", "try again later", details={"operation": operation})
