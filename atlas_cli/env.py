@@ -152,10 +152,7 @@ class Env:
 
         if self.options.offline or (self.place.home / "store.git").is_dir():
             return False
-        joined = publish.join(self.place)
-        if joined:
-            self.sharing.eager = True
-        return joined
+        return publish.join(self.place)
 
     def create(self, readme: bytes, test: bool) -> bool:
         """Makes the store if there is none, with its policy. True if it was made."""
@@ -278,15 +275,15 @@ class Env:
     def parked(self) -> list[dict[str, Any]]:
         """The writes of this clone that are not in its history any more, since they contradicted the remote's: rows of
         operation, commit, subject, session, at."""
-        found = []
-        for operation, oid in sorted(self.store.parked().items()):
-            entry = self.store.git.object(oid)
+        found, git = [], self.snapshot.git
+        for operation, oid in self.store.parked().items():
+            entry = git.object(oid)
             said = message.parse(entry[2].decode(errors="replace").partition("\n\n")[2]) if entry else None
             if said is not None:
                 at = times.rfc3339(said.at) if said.at else None
                 found.append({"operation": operation, "commit": oid, "subject": said.subject, "session": said.session,
                               "at": at})  # fmt: skip
-        return found
+        return sorted(found, key=lambda one: (str(one["at"]), str(one["subject"])))
 
     def path(self, ref: names.Ref) -> str:
         """Where the record of a REF lies; NotFound where there is none."""

@@ -1,5 +1,6 @@
 """`atlas parked`: writes of this clone that contradict what others published first."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -66,16 +67,25 @@ def take(ctx: typer.Context, wanted: Id) -> Outcome:
 def _again(env: Env, me: Record, path: str, record: Record, commit: str) -> Any:
     """The change that a record asks for, decided anew."""
     kind = record["ref"].partition(":")[0]
+    before = env.store.snapshot(f"{commit}^")
+
+    def common(tree: Tree, place: Callable[[str, int], str], name: str) -> int | None:
+        """The newest number that the writer had read and that is still the same."""
+        for number in range(record["number"] - 1, 0, -1):
+            if before.blob(place(name, number)) == tree.blob(place(name, number)):
+                return number
+        return None
 
     def decide(tree: Tree, who: Writer) -> Change:
         if kind == "status":
             wish = status.Wish(record["body"], relies_on=tuple(record.get("relies_on", ())), new=True)
-            return entry(env, tree, who, me, record["stream"], wish, record["number"] - 1 or None, None)
+            base = common(tree, status.place, record["stream"])
+            return entry(env, tree, who, me, record["stream"], wish, base, None)
         if kind == "artifact":
             data = env.store.snapshot(commit).read(artifact.body_place(record)) or b""
             wish_ = artifact.Wish(data, record["ext"], record.get("title"), record.get("caveat"),
                                   tuple(record.get("relies_on", ())), True, True)  # fmt: skip
-            return artifact.put(tree, who, record["name"], wish_, record["number"] - 1 or None)
+            return artifact.put(tree, who, record["name"], wish_, common(tree, artifact.place, record["name"]))
         seconds = times.moment(record["expires"]) - times.moment(record["at"])
         return lease.take(tree, who, [record["resource"]], record["why"], seconds)
 

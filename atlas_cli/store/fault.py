@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 # The points of a write, in their order.
-POINTS = ("before_objects", "after_objects", "before_ref", "after_ref", "before_ack", "mid_cache", "before_view",
-          "before_push", "after_push")  # fmt: skip
+POINTS = ("before_objects", "after_objects", "before_ref", "after_ref", "before_ack", "mid_cache", "before_view")
+PUSH = ("before_push", "after_push")
 
 
 def at(point: str, policy: Mapping[str, Any]) -> None:

@@ -18,8 +18,8 @@ from .remote import Away, Remote, find
 from .store import Store, create, is_bare_root, parked_ref, root_commit, sync_folders
 
 LOCK_WAIT = 10.0  # seconds for another command that publishes; then the answer is "recorded"
-CALL = 20.0  # seconds for one call to the remote
-DEADLINE = 40.0  # seconds for all of it
+CALL = 10.0  # seconds for one call to the remote
+DEADLINE = 30.0  # seconds for all of it
 REMEMBERED = 30  # seconds that a failed push is remembered
 TRIES = 4  # pushes in a row that may be refused although nobody else was first
 
@@ -88,7 +88,8 @@ class Exchange:
             try:
                 self._pulled(timeout)
             except Away as error:
-                self.memory.put(asked_at=self.now(), away_at=self.now(), failed=error.message)
+                now = self.now()
+                self.memory.put(asked_at=now, away_at=now, failed_at=now, failed=error.message)
                 return False
             return True
 

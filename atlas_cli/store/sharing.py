@@ -27,7 +27,8 @@ class Sharing:
 
     def __init__(self, store: Store, say: Callable[[str], None], offline: bool, required: bool) -> None:
         self.store, self.say, self.offline, self.required = store, say, offline, required
-        self.eager = False  # the remote is asked, however new the copy is, and whatever failed a moment ago
+        self.look = False  # the remote is asked for what is new, however new the copy is
+        self.eager = False  # and what was recorded is pushed, whatever failed a moment ago
         self.published: bool | None = None  # what became of the last write; None where nothing was written
         self.why = ""  # why it is not published
 
@@ -53,7 +54,7 @@ class Sharing:
         if self.remote is None:
             return
         age, silent = time.time() - self.memory.get("asked_at"), time.time() - self.memory.get("away_at")
-        if silent < AWAY or (not self.eager and age < policy.seconds(self._rules(), "fresh")):
+        if silent < AWAY or (not self.look and not self.eager and age < policy.seconds(self._rules(), "fresh")):
             return
         exchange = self._exchange(self.remote)
         exchange.pull(FETCH)

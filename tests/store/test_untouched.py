@@ -24,12 +24,13 @@ EVERY = (
     "correct status:main@1 --why wrong --retract", "who src", "log", "log --collisions", "session list", "session show",
     "config", "config show", "config get status_words", "config set status_words 300", "verify", "verify --full", "doctor",
     "doctor --fix", "view", "setup --list", "git log --oneline", "git gc --quiet", "end -m done", "session list --all",
+    "sync", "parked", "parked list",
 )  # fmt: skip
 # Commands that end otherwise, and must leave everything as it is all the same.
 REFUSED = {
     "status write -m three": 5, "lease renew gpu0 gpu1": 5, "artifact get nothing": 7, "decision show 2026-01-01-x": 7,
     "config edit": 2, "nonsense": 2, "session adopt x-261129-aaaaaa --why w": 5, "lease take ../x --why w": 2, "end": 5,
-    "setup claude --check": 9,
+    "setup claude --check": 9, "parked show x": 7, "parked take x": 5, "parked drop x": 7,
 }  # fmt: skip
 
 
@@ -74,7 +75,7 @@ def look(repo: Path, tmp_path: Path) -> Picture:
     return {
         **mine,
         **{f"linked/{name}": entry for name, entry in linked.items()},
-        **picture(tmp_path / "origin.git", ()),
+        **picture(tmp_path / "origin.git", ("objects", "refs/heads/atlas")),  # the store's own branch there
     }
 
 

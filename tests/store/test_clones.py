@@ -1,0 +1,168 @@
+"""Two clones and a remote: exactly one of two contradicting writes is published, and the other's command says so."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from ..conftest import Result, command
+
+DECISION = (
+    "decision",
+    "add",
+    "--title",
+    "t",
+    "--recommended",
+    "a",
+    "--chosen",
+    "a",
+    "--stance",
+    "agreed",
+    "--why",
+    "w",
+)
+
+
+class Fleet(NamedTuple):
+    """A bare remote `hub.git` and its clones `a` and `b`, each with a session of its own."""
+
+    top: Path
+    env: dict[str, str]
+
+    def git(self, clone: str, *args: str) -> str:
+        done = subprocess.run(["git", *args], cwd=self.top / clone, env=self.env, capture_output=True, text=True)
+        assert done.returncode == 0, (args, done.stderr)
+        return done.stdout.strip()
+
+    def run(self, clone: str, *args: str, **extra: str) -> Result:
+        env = {**self.env, "CODEX_THREAD_ID": clone, "ATLAS_ACTOR": f"actor-{clone}", **extra}
+        done = subprocess.run(command(*args, "--json"), cwd=self.top / clone, env=env, capture_output=True, text=True)
+        return Result(done.returncode, done.stdout, done.stderr)
+
+    def ok(self, clone: str, *args: str, **extra: str) -> dict:  # type: ignore[type-arg]
+        done = self.run(clone, *args, **extra)
+        assert done.code == 0, (clone, args, done.out, done.err)
+        found = done.data
+        assert isinstance(found, dict)
+        return found
+
+    def heads(self, clone: str) -> tuple[str, str]:
+        """The store's head in a clone, and the remote's."""
+        return self.git(f"{clone}/.git/atlas/store.git", "rev-parse", "atlas"), self.git(
+            "hub.git", "rev-parse", "atlas"
+        )
+
+    def level(self, *clones: str) -> None:
+        """Every clone's store is the remote's, and its history keeps the rules."""
+        for clone in clones:
+            self.ok(clone, "sync")
+            here, there = self.heads(clone)
+            assert here == there
+            assert self.run(clone, "verify", "--full").code == 0
+
+
+@pytest.fixture
+def hub(tmp_path: Path, env: dict[str, str]) -> Fleet:
+    """A remote with one commit of code, and two clones of it."""
+    found = Fleet(tmp_path, env)
+    found.git(".", "init", "-q", "--bare", "hub.git")
+    found.git(".", "clone", "-q", "hub.git", "a")
+    (tmp_path / "a/x.py").write_text("print('x')\n")
+    found.git("a", "add", "."), found.git("a", "commit", "-qm", "first"), found.git("a", "push", "-q", "origin", "HEAD")
+    found.git(".", "clone", "-q", "hub.git", "b")
+    return found
+
+
+@pytest.fixture
+def fleet(hub: Fleet) -> Iterator[Fleet]:
+    hub.ok("a", "init", "--test")
+    for clone in ("a", "b"):
+        hub.ok(clone, "begin", "--goal", f"work of {clone}")
+    yield hub
+    hub.level("a", "b")
+
+
+def test_a_clone_joins_by_beginning_and_init_finds_the_store(hub: Fleet) -> None:
+    made = hub.run("a", "init", "--test")
+    assert made.json["store"]["published"] is True
+    assert hub.run("b", "status").json["error"]["code"] == "no_store"
+    assert hub.run("b", "begin", "--goal", "g").json["store"]["published"] is True
+    assert hub.ok("b", "init")["store"] == made.data["store"]
+    hub.level("a", "b")
+
+
+def test_of_two_statuses_with_one_number_the_second_stops_with_what_the_first_wrote(fleet: Fleet) -> None:
+    fleet.ok("a", "status", "write", "-m", "From a.")
+    stop = fleet.run("b", "status", "write", "-m", "From b.")
+    assert (stop.code, stop.json["error"]["code"]) == (5, "read_first"), "b has read nothing yet"
+    fleet.ok("b", "status", "show")
+    fleet.ok("b", "status", "write", "-m", "From a.\nFrom b.")
+    stop = fleet.run("a", "status", "write", "-m", "From a.\nAgain a.", "-C", ".")
+    assert stop.code == 3
+    assert "From b." in Path(stop.json["error"]["details"]["draft"]).read_text()
+    assert fleet.ok("a", "parked")["total"] == 0, "the command itself answered: nothing is left to settle"
+
+
+def test_of_two_takers_of_one_thing_one_holds_it(fleet: Fleet) -> None:
+    fleet.ok("a", "lease", "take", "gpu0", "path:src", "--why", "w")
+    assert [fleet.run("b", "lease", "take", what, "--why", "w").code for what in ("gpu0", "path:src/deep/x.py")] == [
+        4,
+        4,
+    ]
+    (row,) = [one for one in fleet.ok("b", "lease", "list")["items"] if one["resource"] == "gpu0"]
+    assert row["holder"].startswith("actor-a")
+
+
+def test_of_two_artifacts_with_one_number_the_second_stops(fleet: Fleet) -> None:
+    fleet.ok("a", "artifact", "put", "doc", "x.py", "--offline")
+    fleet.ok("b", "artifact", "put", "doc", "x.py")
+    (fleet.top / "a/x.py").write_text("print('x')\nprint('a')\n")
+    assert fleet.run("a", "artifact", "put", "doc", "x.py").code in (3, 5)
+    assert fleet.ok("a", "parked")["total"] == 1
+    fleet.ok("a", "parked", "drop", fleet.ok("a", "parked")["items"][0]["operation"])
+
+
+def test_documents_named_by_their_operation_always_merge(fleet: Fleet) -> None:
+    for clone in ("a", "b"):
+        fleet.ok(clone, *DECISION, "--offline")
+        fleet.ok(clone, *DECISION)
+    fleet.ok("a", "sync")
+    assert fleet.ok("a", "decision", "list")["total"] == fleet.ok("b", "decision", "list")["total"] == 4
+
+
+def test_the_chain_that_once_lost_an_update_is_parked_whole(fleet: Fleet) -> None:
+    fleet.ok("a", "status", "write", "-m", "One.")
+    fleet.ok("b", "begin")
+    for text in ("One.\nTwo of a.", "One.\nTwo of a.\nThree of a."):
+        fleet.ok("a", "status", "write", "-m", text, "--offline")
+    fleet.ok("a", *DECISION, "--offline")
+    fleet.ok("b", "status", "write", "-m", "One.\nTwo of b.")
+    stop = fleet.run("a", "sync")
+    assert (stop.code, len(stop.json["error"]["details"]["parked"])) == (3, 2)
+    fleet.ok("b", "sync")
+    assert fleet.ok("b", "decision", "list")["total"] == 1, "what contradicts nothing was carried over"
+    assert "Two of b." in fleet.ok("a", "status")["body"]
+    assert any("PARKED" in notice for notice in fleet.run("a", "lease", "list").json["notices"])
+    assert fleet.run("a", "end", "-m", "x").json["error"]["code"] == "parked"
+    parked = fleet.ok("a", "parked")["items"]
+    assert "Two of a." in str(fleet.ok("a", "parked", "show", parked[0]["operation"])["records"])
+    for one in parked:
+        taken = fleet.run("a", "parked", "take", one["operation"])
+        assert taken.code == 3, taken.out
+        assert "of a." in Path(taken.json["error"]["details"]["draft"]).read_text()
+    assert fleet.ok("a", "parked")["total"] == 0
+    fleet.ok("a", "end", "-m", "Both are drafts now.")
+
+
+def test_take_and_release_offline_of_what_the_other_took(fleet: Fleet) -> None:
+    fleet.ok("a", "lease", "take", "gpu0", "--why", "w", "--offline")
+    fleet.ok("a", "lease", "release", "gpu0", "--offline")
+    fleet.ok("b", "lease", "take", "gpu0", "--why", "w")
+    assert fleet.run("a", "sync").code == 3
+    assert fleet.ok("a", "lease", "show", "gpu0")["holder"].startswith("actor-b")
+    for one in fleet.ok("a", "parked")["items"]:
+        fleet.ok("a", "parked", "drop", one["operation"])
