@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import Damaged, NotFound, Refused, Usage
-from . import row, text, times
+from . import names, row, text, times
 from .case import FORMAT, Case, Change, Shown, Violation, Writer, check
 from .text import Record
 from .tree import Tree
@@ -29,10 +29,16 @@ KEYS: dict[str, tuple[Any, str]] = {
     "session_idle": ("4h", "a session without a write for so long counts as gone"),
     "artifact_notice": (1_000_000, "bytes of an artifact above which it says so"),
     "artifact_limit": (10_000_000, "bytes of an artifact above which it is refused"),
+    "unattended": ("ok", "ok, warn or stop: what `atlas check` says of commits that name no session"),
+    "check_on_receive": ("off", "off, warn or stop: `atlas check` on a server, for pushes to the integration branches"),
+    "skip_mark": ("[skip ci]", "a line in each of the store's commits that keeps CI from running for it; empty: none"),
     "streams": ({}, "which paths belong to which status stream, in a monorepo"),
 }
 _DURATIONS = ("fresh", "lease_default", "lease_max", "session_idle")
-_CHOICES = {"durability": ("full", "fast"), "publish": ("now", "end", "manual")}
+_CHOICES = {
+    "durability": ("full", "fast"), "publish": ("now", "end", "manual"), "unattended": ("ok", "warn", "stop"),
+    "check_on_receive": ("off", "warn", "stop"),
+}  # fmt: skip
 _FIXED = ("format", "store", "version", "test")
 
 
@@ -91,6 +97,9 @@ def valid(key: str, value: object) -> None:
     elif key in _CHOICES:
         if value not in _CHOICES[key]:
             raise Usage(f"{key} is one of {', '.join(_CHOICES[key])}, not {str(value)[:80]}")
+    elif isinstance(default, str):
+        if not isinstance(value, str) or not names.one_line(value) or len(value) > 80 or value != value.strip():
+            raise Usage(f"{key} is a short text on one line, not {str(value)[:80]!r}")
     elif not isinstance(value, dict) or not all(
         isinstance(globs, list) and all(isinstance(glob, str) for glob in globs) for globs in value.values()
     ):
