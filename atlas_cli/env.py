@@ -20,6 +20,7 @@ from .records.text import Record
 from .records.tree import Overlay, Tree
 from .store import callers, fault, place, store, transaction, view
 from .store.drafts import Drafts
+from .store.git import Git
 from .store.index import Index
 from .store.local import Local
 from .store.questions import WEEK, Questions
@@ -359,15 +360,18 @@ class Env:
 
     def who(self, paths: list[str], hours: int = 24) -> list[dict[str, Any]]:
         """Who is on these paths (from the root): rows of path, what, who, when, text."""
-        return self.ask.who(str(self.place.top or self.place.common), self.session_id(), paths, hours)
+        return self.ask.who(self.git, self.session_id(), paths, hours)
+
+    @cached_property
+    def git(self) -> Git:
+        """The user's repository, as git itself would see it from its top."""
+        return Git(None, str(self.place.top or self.place.common), hermetic=False)
 
     def branch(self) -> str:
         """The branch of this worktree; empty where HEAD is detached or there is no worktree."""
-        from .store.git import Git
-
         if self.place.top is None:
             return ""
-        code, out, _ = Git(None, str(self.place.top), hermetic=False).ask("symbolic-ref", "--quiet", "--short", "HEAD")
+        code, out, _ = self.git.ask("symbolic-ref", "--quiet", "--short", "HEAD")
         return "" if code else out.decode(errors="replace").strip()
 
     def began(self, session_id: str) -> None:

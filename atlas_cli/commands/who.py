@@ -16,7 +16,7 @@ def who(
     paths: Annotated[list[str], typer.Argument(metavar="PATH…")],
     hours: Annotated[int, typer.Option("--hours", min=1, max=8760, help="How far back commits are looked at.")] = 24,
 ) -> Outcome:
-    """Live leases, live sessions that named the path, and commits of the last hours on any branch."""
+    """Live leases, live sessions that named or changed the path, and commits of the last hours on any branch."""
     env = env_of(ctx)
     wanted = [env.resource(f"path:{path.removeprefix('path:')}").partition(":")[2] for path in paths]
     items = env.who(wanted, hours)

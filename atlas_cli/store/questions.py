@@ -12,9 +12,11 @@ from .. import records
 from ..errors import Usage
 from ..records import artifact, correction, lease, names, policy, session, times
 from ..records.text import Record
+from .git import Git
 from .index import Index
 from .local import Local
 
+MOST = 10  # commits that are named for a path
 WEEK = 7 * 86400
 SCAN = 1000  # versions that a digest looks through for what is new
 
@@ -136,29 +138,39 @@ class Questions:
             found.append({"ref": correction.ref(path, record), **record, "touches": how})
         return sorted(found, key=lambda one: ("you relied on", "you read", "").index(one["touches"]))
 
-    def who(self, where: str, mine: str | None, paths: list[str], hours: int = 24) -> list[dict[str, Any]]:
-        """Who is on these paths (from the root): live leases, live sessions that named them, commits of the last
-        hours on any branch of the repository at `where`. Rows of path, what, who, when, text."""
+    def who(self, git: Git, mine: str | None, paths: list[str], hours: int = 24) -> list[dict[str, Any]]:
+        """Who is on these paths (from the root): live leases, live sessions that named or changed them, commits of the
+        last hours on any branch of the user's repository. Rows of path, what, who, when, text."""
         from . import commits
 
         now, found = self.now, []
+        leases = [row for _, row in self.index.live(lease.FOLDER, now)]
+        sessions = [row for _, row in self.index.live(session.FOLDER, now) if row["id"] != mine]
+        sessions = [row for row in sessions if self.pulse(row)[1] == "live"]
+        # No session lives longer than a day, so what the live ones changed is among these.
+        recent = commits.recent(git, paths, now - max(hours, 24) * 3600)
         for path in paths:
-            for _, row in self.index.live(lease.FOLDER, now):
+            on_it = [code for code, touched in recent if path in touched]
+            changed = {name for code in on_it for name in code.sessions}
+            for row in leases:
                 if names.overlap(f"path:{path}", row["resource"]):
                     rest = times.span((lease.until(row) or 0) - now)
                     found.append({"path": path, "what": f"lease {row['resource']}", "who": row["holder"],
                                   "when": f"{rest} left", "at": row["expires"], "text": row["why"]})  # fmt: skip
-            for _, row in self.index.live(session.FOLDER, now):
+            for row in sessions:
                 near = any(names.overlap(f"path:{path}", f"path:{other}") for other in row.get("paths", ()))
-                if near and row["id"] != mine and self.pulse(row)[1] == "live":
-                    found.append({"path": path, "what": "session", "who": row["id"], "at": row["began"],
-                                  "when": f"since {row['began']}",
+                if near or row["id"] in changed:
+                    found.append({"path": path, "what": "session" if near else "session (changed it)",
+                                  "who": row["id"], "at": row["began"], "when": f"since {row['began']}",
                                   "text": row.get("goal", "-")})  # fmt: skip
-            for commit in commits.recent(where, [path], now - hours * 3600, 10):
-                found.append({"path": path, "what": f"commit {commit['commit'][:10]}",
-                              "who": commit["session"] or commit["author"], "at": times.rfc3339(commit["at"]),
-                              "when": times.ago(commit["at"], now),
-                              "text": commit["subject"]})  # fmt: skip
+            late = [code for code in on_it if code.at >= now - hours * 3600]
+            for code in late[:MOST]:
+                found.append({"path": path, "what": f"commit {code.oid[:10]}", "at": times.rfc3339(code.at),
+                              "who": ", ".join(code.sessions) or code.author.rpartition(" <")[0],
+                              "when": times.ago(code.at, now), "text": code.subject})  # fmt: skip
+            if late[MOST:]:
+                text = f"{len(late) - MOST} more commits: git log --all -- {path}"
+                found.append({"path": path, "what": "commits", "who": "-", "at": None, "when": "-", "text": text})
         return found
 
     def news(self, me: Record) -> list[str]:
