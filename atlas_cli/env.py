@@ -7,7 +7,7 @@ import getpass
 import os
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,7 +29,9 @@ from .store.store import Store
 from .store.transaction import Written
 
 if TYPE_CHECKING:
+    from .records.ci import Asked
     from .store.audit import Report
+    from .store.checking import Checked, Received
 
 
 class Options(NamedTuple):
@@ -453,6 +455,21 @@ class Env:
         from .store import audit
 
         return audit.audit(self.store, self.snapshot.head or "", full)
+
+    def check(self, given: str | None, asked: Asked) -> Checked:
+        """Judges the user's commits by their trailers: a range, else what CI asks for, else what is not upstream."""
+        from .store import checking
+
+        found = checking.check(self.place, self.git, given, asked, self.notices.append)
+        if found.own:
+            self.__dict__["snapshot"] = self.store.snapshot(found.head)
+        return found
+
+    def received(self, lines: Iterable[str]) -> Received:
+        """Judges a push that a server is about to take."""
+        from .store import checking
+
+        return checking.received(self.place, lines)
 
     def health(self, fix: bool) -> list[dict[str, Any]]:
         """Looks at the repository beneath the records: rows of what, state (ok, warn, bad, fixed), text."""

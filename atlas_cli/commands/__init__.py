@@ -26,6 +26,7 @@ COMMANDS: dict[str, str] = {
     "who": "Who is on these paths: leases, sessions, commits of the last hours.",
     "log": "What was written, by whom, in which order.",
     "verify": "Judge the whole history by the rules that the writer used.",
+    "check": "Judge code commits by their trailers, in CI and on a server.",
     "config": "The policy of the store.",
     "doctor": "Look at the store's health; --fix repairs what can be repaired.",
     "setup": "Tell AI tools about Atlas: AGENTS.md, CLAUDE.md, Claude Code's hooks.",

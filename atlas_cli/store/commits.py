@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from ..errors import Failed
 from ..records import names
 from ..records.code import Code
-from .git import Git, last_line
+from .git import AS_IS, Git, last_line
 
 _FORMAT = "--format=%x01%H%x00%P%x00%aN <%aE>%x00%at%x00%cN <%cE>%x00%ct%x00%B"
-_SAME = (
-    "log.showSignature=false",
-    "log.follow=false",
-    "log.mailmap=false",
-    f"diff.orderFile={os.devnull}",
-)  # whatever a user set
 
 
 def read(git: Git, *args: str, paths: Sequence[str] = ()) -> list[Code]:
     """The commits that `git log` gives for these arguments and literal paths, newest first; merges without paths."""
     code, out, err = git.ask(
         "log", "-z", "--raw", "-r", "-M", "--root", "--encoding=UTF-8", "--diff-merges=off", _FORMAT, *args, "--stdin",
-        options=_SAME, data="\n".join(["--", *paths, ""]).encode(errors="surrogateescape"),
+        options=AS_IS, data="\n".join(["--", *paths, ""]).encode(errors="surrogateescape"),
         extra={"GIT_LITERAL_PATHSPECS": "1"},
     )  # fmt: skip
     if code:

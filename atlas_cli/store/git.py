@@ -22,6 +22,8 @@ _FLAGS = (
     "core.hooksPath=/dev/null", "core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false",
     "protocol.ext.allow=never", "core.quotePath=false",
 )  # fmt: skip
+# For `git log`: what its user may have set, which would change its output.
+AS_IS = ("log.showSignature=false", "log.follow=false", "log.mailmap=false", f"diff.orderFile={os.devnull}")
 # What the store's git may wait for: a write of a few objects is milliseconds.
 TIMEOUT = 60
 
@@ -44,6 +46,11 @@ def environment(hermetic: bool = True) -> dict[str, str]:
     if hermetic:
         env |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_DEFAULT_REF_FORMAT": "files"}
     return env
+
+
+def inherited() -> dict[str, str]:
+    """What a call over the network keeps of the environment besides: settings that carry credentials."""
+    return {key: value for key, value in os.environ.items() if key.startswith("GIT_CONFIG_")}
 
 
 class Git:
