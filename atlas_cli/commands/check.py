@@ -54,8 +54,8 @@ def check(
     items = [_item(finding) for finding in verdict.findings]
     passed = sum(verdict.unattended.values())
     left = ", ".join(f"{count} {reason}" for reason, count in verdict.unattended.items() if count)
-    said = f"{verdict.judged + passed} commits ({checked.range}) by {checked.store} ({checked.head[:12]}): {verdict.judged} judged"
-    said += f"; unattended: {left}" if left else ""
+    said = f"{verdict.judged + passed} commits ({checked.range}) by {checked.store} ({checked.head[:12]}): "
+    said += f"{verdict.judged} judged" + (f"; unattended: {left}" if left else "")
     data: dict[str, Any] = {
         "range": checked.range, "store": checked.store, "judged": verdict.judged, "unattended": verdict.unattended,
         "findings": items,
