@@ -28,7 +28,7 @@ NEXT = {  # what clears a finding
     "links": "links: atlas links --fix puts them right",
     "unattended": "unattended: atlas begin comes before a commit",
 }
-MOST = 50  # findings that a push is told
+MOST = 20  # findings that a push is told
 
 
 @verb(app, "check", "atlas check main..HEAD", 7, 9)
