@@ -180,8 +180,12 @@ def test_ci_finds_range_and_store_and_leaves_its_clone_as_it_was(
     # What a force push took away.
     done = atlas("check", "--json", cwd=there, **github(tmp_path / "force", {"before": "1" * 40, "after": head}))
     assert "force push" in str(done.json["notices"]) and done.json["error"]["details"]["judged"] == 1
-    # A plain clone has the branch.
+    # A plain clone has the branch, unless it was deleted there.
     whole = clone(git, remote, tmp_path / "whole")
+    git("update-ref", "-d", "refs/remotes/origin/atlas", cwd=whole)
+    before = picture(whole, ())
+    assert atlas("check", "--json", cwd=whole).data["store"] == "the store on origin" and picture(whole, ()) == before
+    git("fetch", "-q", cwd=whole)
     (whole / "x").write_text("x"), git("add", "x", cwd=whole), git("commit", "-qm", "not pushed", cwd=whole)
     done = atlas("check", "--json", cwd=whole)
     assert (done.data["store"], done.data["judged"], done.data["unattended"]["without a session"]) == (
