@@ -62,6 +62,7 @@ def check(
     }  # fmt: skip
     stops = len(verdict.stops)
     if form != "text":
+        env.notices += [said] if form != "github" else []  # for whoever reads the log
         return Outcome(data, (Raw(FORMATS[form](items, said)),), exit=9 if stops else 0)
     found = "\n".join(_line(item) for item in items)
     if stops:

@@ -14,6 +14,8 @@ from ..records.tree import Tree, object_id
 from . import history
 from .git import Git
 from .index import MOST, Index
+from .past import source
+from .place import Place
 from .snapshot import PLAIN, Snapshot
 from .store import Store, root_commit
 
@@ -136,6 +138,14 @@ def audit(store: Store, head: str, full: bool) -> Report:
     if good is not None:
         index.remember("verified", good)
     return report._replace(good=good)
+
+
+def elsewhere(place: Place, git: Git) -> Report:
+    """Judges, from the beginning, the store that a clone without one has fetched, or that its remote has."""
+    with source(place, git) as found:
+        commits = list(history.between(found.git, None, found.head))
+        findings = judged(found.git, place.width, None, commits, None)
+        return Report(found.head, None, len(commits), None, findings)
 
 
 def judged(

@@ -185,6 +185,8 @@ def test_ci_finds_range_and_store_and_leaves_its_clone_as_it_was(
     git("update-ref", "-d", "refs/remotes/origin/atlas", cwd=whole)
     before = picture(whole, ())
     assert atlas("check", "--json", cwd=whole).data["store"] == "the store on origin" and picture(whole, ()) == before
+    found_ = atlas("verify", "--full", "--json", cwd=whole)  # what a schedule does
+    assert (found_.code, found_.data["head"]) == (0, work.hand.head()) and picture(whole, ()) == before
     git("fetch", "-q", cwd=whole)
     (whole / "x").write_text("x"), git("add", "x", cwd=whole), git("commit", "-qm", "not pushed", cwd=whole)
     done = atlas("check", "--json", cwd=whole)

@@ -22,7 +22,7 @@ def test_commits_are_found_wherever_they_are(repo: Path, begun: str, quick: Atla
         rows = quick("who", path, "--session", begun, "--json").data["items"]
         return [(row["what"].split()[0], row["who"], row["text"]) for row in rows]
 
-    commit("literal", "src/[id]/p.ts", "src/i/p.ts", ":!x")
+    commit("literal", "src/[id]/p.ts", "src/i/p.ts", ":(odd)x")
     git("worktree", "add", "-q", "--detach", str(tmp_path / "linked"))
     commit("in a detached worktree", "docs/a.md", cwd=tmp_path / "linked", session=other)
     git("mv", "docs/a.md", "docs/b.md", cwd=tmp_path / "linked")
@@ -34,7 +34,7 @@ def test_commits_are_found_wherever_they_are(repo: Path, begun: str, quick: Atla
     (repo / "src/x.py").write_text("put aside\n"), git("add", "-A"), git("stash", "-q")
 
     assert [row[2] for row in who("src/x.py")] == ["fetched", "first"]
-    assert [row[2] for row in who("src/[id]/p.ts")] == [row[2] for row in who(":!x")] == ["literal"]
+    assert [row[2] for row in who("src/[id]/p.ts")] == [row[2] for row in who(":(odd)x")] == ["literal"]
     seen = [("commit", "Test", "renamed"), ("commit", other, "in a detached worktree")]
     assert who("docs/b.md") == [("session", other, "another"), *seen]
     assert who("docs/a.md") == [("session", other, "another"), *seen]
