@@ -59,7 +59,8 @@ def _fetched(place: Place, git: Git, folder: str) -> Source:
     if code or not out:
         where = f"in this clone or on {remote}" if remote else "in this clone, and it has no remote"
         raise NotFound(f"there is no Atlas store {where}", "atlas init makes one", code="no_store")
-    beside = {"GIT_OBJECT_DIRECTORY": folder, "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(place.common / "objects")}
+    objects = str(place.common / "objects").replace("\\", "\\\\").replace('"', '\\"')
+    beside = {"GIT_OBJECT_DIRECTORY": folder, "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{objects}"'}
     code, _, err = git.ask(
         "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=", "--no-recurse-submodules", "--no-filter",
         "--no-auto-maintenance", "--end-of-options", remote, BRANCH, extra=net | beside, timeout=300,
