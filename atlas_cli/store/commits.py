@@ -21,49 +21,45 @@ def read(git: Git, *args: str, paths: Sequence[str] = ()) -> list[Code]:
     )  # fmt: skip
     if code:
         raise Failed(f"git log failed ({code}): {last_line(err)}")
-    found: list[Code] = []
-    paths_: list[str] = []
-    moved: dict[str, str | None] = {}
+    commits: list[tuple[list[str], list[str], dict[str, str | None]]] = []  # fields, paths, moved
     words = iter(out.decode(errors="surrogateescape").split("\0"))
     for word in words:
         if word.startswith("\x01"):
-            paths_, moved = [], {}
-            above, author, made, committer, at, message = (next(words) for _ in range(6))
-            found.append(Code(word[1:], tuple(above.split()), author, int(made), committer, int(at), message))
+            commits.append(([word[1:], *(next(words) for _ in range(6))], [], {}))
         elif word.lstrip("\n").startswith(":"):
-            kind, old = word.rpartition(" ")[2], next(words)
-            new = next(words) if kind[0] in "RC" else old
-            if kind[0] in "RD":
-                moved[old] = None if kind == "D" else new
-            paths_ += dict.fromkeys((old, new) if kind[0] == "R" else (new,))
-            found[-1] = found[-1]._replace(paths=tuple(paths_), moved=moved)
-    return found
+            _, paths_, moved = commits[-1]
+            kind, old = word.rpartition(" ")[2][0], next(words)
+            new = next(words) if kind in "RC" else old
+            if kind in "RD":
+                moved[old] = new if kind == "R" else None
+            paths_ += [old, new] if kind == "R" else [new]
+    return [
+        Code(oid, tuple(above.split()), author, int(made), committer, int(at), message, tuple(paths_), moved)
+        for (oid, above, author, made, committer, at, message), paths_, moved in commits
+    ]
 
 
 def recent(git: Git, paths: Sequence[str], since: int) -> list[tuple[Code, set[str]]]:
     """The commits after a moment, on any branch, local or fetched, and in any worktree, that touched these paths (from
     the root) or what was renamed to them; newest first, each with those of `paths` that it touched."""
-    wanted = {path: {path} for path in paths}  # path: what it was called
+    called = {path: {path} for path in paths}  # what each was called
     while True:
-        every = {name for called in wanted.values() for name in called}
+        every = sorted({name for names_ in called.values() for name in names_})
         codes = read(
             git, "--exclude=refs/stash", "--exclude=refs/notes/*", "--exclude=refs/remotes/*/atlas", "--all",
-            f"--since={since}", "--no-merges", "--full-diff", paths=sorted(every) if "." not in every else (),
+            f"--since={since}", "--no-merges", "--full-diff", paths=() if "." in every else every,
         )  # fmt: skip
-        found = [(code, {path for path, called in wanted.items() if _on(code, called)}) for code in codes]
-        older = len(every)
-        for code, _ in found:
-            for old, new in code.moved.items():
-                for called in wanted.values():
-                    if new and any(_within(new, name) for name in called) and not any(_within(old, n) for n in called):
-                        called.add(old)
-        if len({name for called in wanted.values() for name in called}) == older:
-            return found
+        moves = [(old, new) for code in codes for old, new in code.moved.items() if new]
+        before = sum(map(len, called.values()))
+        for names_ in called.values():
+            names_ |= {old for old, new in moves if _in(new, names_) and not _in(old, names_)}
+        if sum(map(len, called.values())) == before:
+            return [(code, {path for path in paths if _on(code, called[path])}) for code in codes]
 
 
 def _on(code: Code, called: set[str]) -> bool:
     return any(names.overlap(f"path:{path}", f"path:{name}") for path in code.paths for name in called)
 
 
-def _within(path: str, folder: str) -> bool:
-    return folder == "." or path == folder or path.startswith(f"{folder}/")
+def _in(path: str, folders: set[str]) -> bool:
+    return any(folder in (".", path) or path.startswith(f"{folder}/") for folder in folders)

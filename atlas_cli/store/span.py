@@ -37,7 +37,8 @@ def span(
     revisions = (head, *([f"^{base}"] if base else []))
     if cut := _cut(git, revisions):
         raise _lacking(git, asked, f"the history ends at {cut[:12]}, within what is to be judged")
-    branch = asked.target or asked.branch or (_branch(git) if head == "HEAD" else head)
+    here = _said(git, "symbolic-ref", "--short", "HEAD") if head == "HEAD" else head
+    branch = asked.target or asked.branch or here or ""
     text = f"{base[:40]}..{head[:40]}" if base else f"all of {head[:40]}"
     on = branch.removeprefix("origin/") in branch_names(git, rules)
     return Span(revisions, text, Where(on, asked.target is not None))
@@ -51,7 +52,7 @@ def branch_names(git: Git, rules: Mapping[str, Any]) -> set[str]:
     head = _said(git, "symbolic-ref", "refs/remotes/origin/HEAD")
     if not head and git.run("rev-parse", "--is-bare-repository").strip() == b"true":
         head = _said(git, "symbolic-ref", "HEAD")
-    return {head.rpartition("/")[2]} if head else {"main", "master"}
+    return {head.removeprefix("refs/remotes/origin/").removeprefix("refs/heads/")} if head else {"main", "master"}
 
 
 def _given(text: str) -> tuple[str | None, str]:
@@ -98,10 +99,6 @@ def _default(git: Git) -> str | None:
     """The branch that others are merged into."""
     names = (_said(git, "symbolic-ref", "refs/remotes/origin/HEAD"), _tracked(git, "main"), _tracked(git, "master"))
     return next((name for name in names if name and _there(git, name)), None)
-
-
-def _branch(git: Git) -> str:
-    return _said(git, "symbolic-ref", "--short", "HEAD") or ""
 
 
 def _shallow(git: Git) -> bool:
