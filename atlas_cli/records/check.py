@@ -40,14 +40,14 @@ class Entry(NamedTuple):
 
 class Past(NamedTuple):
     """What the store's history says, since its first moment. `begins`: the place where a session came into it;
-    `writes`: the (place, moment) of each of its commits; `leases`: the (moment, row) versions of each, in order."""
+    `writes`: the (place, moment) of each of its commits; `leases`: by resource, its (moment, row) versions in order."""
 
     since: int
     sessions: Mapping[str, Record]
     begins: Mapping[str, int]
     writes: Mapping[str, Sequence[tuple[int, int]]]
     entries: Mapping[str, Mapping[int, Entry]]
-    leases: Sequence[Sequence[tuple[int, Record]]] = ()
+    leases: Mapping[str, Sequence[tuple[int, Record]]] = {}
 
     def lineage(self, session: str) -> set[str]:
         return {session, *self.sessions.get(session, {}).get("lineage", ())}
@@ -59,12 +59,11 @@ class Past(NamedTuple):
             found.add(session)
         return found
 
-    def held(self, moment: int) -> Iterator[Record]:
-        """The leases that were held around that moment without changing hands."""
-        for versions in self.leases:
-            before, after = (_in_force(versions, moment + slack) for slack in (-SLACK, SLACK))
-            if before and after and before["token"] == after["token"]:
-                yield after
+
+def _held(versions: Sequence[tuple[int, Record]], moment: int) -> Record | None:
+    """The row of a lease that was held around that moment without changing hands."""
+    before, after = (_in_force(versions, moment + slack) for slack in (-SLACK, SLACK))
+    return after if before and after and before["token"] == after["token"] else None
 
 
 def _in_force(versions: Sequence[tuple[int, Record]], moment: int) -> Record | None:
@@ -146,11 +145,29 @@ def _commit(code: Code, past: Past, idle: int) -> _Said:
             yield "read_first", f"{session} names no status entry that it had read", "", False
         for read in sorted(reads):
             yield from _read(code, session, read, past, idle)
-        for row in past.held(code.made) if code.own_dates else ():
-            path = next((path for path in code.paths if names.overlap(f"path:{path}", row["resource"])), None)
-            if row["holder"] not in past.lineage(session) and path is not None:
-                text = f"{row['resource']} was held by {row['holder']} until {row['expires']}: {row['why']}"
-                yield "leases", text, path, True
+        yield from _leased(code, past, past.lineage(session)) if code.own_dates else ()
+
+
+def _leased(code: Code, past: Past, lineage: set[str]) -> _Said:
+    """The leases of others on what a commit changed; most of thousands are told by the names of folders alone."""
+    changed = set(code.paths)
+    above = {one for path in changed for one in _upwards(path)}
+    for resource, versions in past.leases.items():
+        kind, _, place = resource.partition(":")
+        if kind == "path" and place not in above and changed.isdisjoint(_upwards(place)):
+            continue
+        row = _held(versions, code.made)
+        path = next((path for path in code.paths if row and names.overlap(f"path:{path}", resource)), None)
+        if row and path and row["holder"] not in lineage:
+            yield "leases", f"{resource} was held by {row['holder']} until {row['expires']}: {row['why']}", path, True
+
+
+def _upwards(path: str) -> Iterator[str]:
+    """A path, and the folders that it lies in."""
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
+    yield "."
 
 
 def _life(code: Code, session: str, past: Past) -> _Said:

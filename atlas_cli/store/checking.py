@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from ..errors import Damaged
@@ -56,7 +57,14 @@ def _judged(found: Source, place: Place, git: Git, codes: list[Code], where: Whe
 
 def dead_links(git: Git, code: Code) -> Iterable[tuple[str, str]]:
     """(path, text) of the relative links that a commit's moves and deletions broke."""
-    return ()
+    try:
+        links, moves = (import_module(f"atlas_cli.{name}") for name in ("records.links", "store.moves"))
+    except ImportError:  # not part of this version
+        return
+    if code.moved and code.parents:
+        for one in links.broken(*moves.between(git, code.parents[0], code.oid)):
+            better = f"; {one.corrected} would" if one.corrected else ""
+            yield one.file, f"line {one.line}: {one.written} leads nowhere{better}"
 
 
 class Received(NamedTuple):

@@ -99,7 +99,8 @@ def past(found: Source, width: int, codes: Sequence[Code]) -> Past:
     while missing := wanted & begins.keys() - rows.keys():
         rows |= {name: _session(tree, name) for name in missing}
         wanted |= {row["adopted_by"] for row in rows.values() if "adopted_by" in row}
-    return Past(since, rows, begins, writes, entries, [_versions(found.git, one) for one in leases.items()])
+    rows_of = [_versions(found.git, one) for one in leases.items()]
+    return Past(since, rows, begins, writes, entries, {one[0][1]["resource"]: one for one in rows_of if one})
 
 
 def _session(tree: Snapshot, name: str) -> Record:

@@ -131,15 +131,20 @@ def lease(holder: str, at: int, token: int = 1, resource: str = "path:src", **mo
 )
 def test_leases_are_judged_as_the_store_had_them_then(versions: Any, wanted: bool) -> None:
     changed = ann(0, paths=("docs/a", "src/x.py"))
-    assert said(past(leases=[versions]), changed) == [("leases", "warn")] * wanted
-    assert said(past(leases=[versions]), changed, preconditions={"leases": "off"}) == []
-    strict = said(past(leases=[versions]), changed, preconditions={"leases": "stop"}, where=Where(request=True))
+    assert said(past(leases={versions[0][1]["resource"]: versions}), changed) == [("leases", "warn")] * wanted
+    assert said(past(leases={versions[0][1]["resource"]: versions}), changed, preconditions={"leases": "off"}) == []
+    strict = said(
+        past(leases={versions[0][1]["resource"]: versions}),
+        changed,
+        preconditions={"leases": "stop"},
+        where=Where(request=True),
+    )
     assert strict == [("leases", "stop")] * wanted
 
 
 def test_a_lease_of_an_ancestor_covers() -> None:
     rows = {ANN: {**ROWS[ANN], "lineage": [BOB]}}
-    assert said(past(leases=[[lease(BOB, NOW)]], sessions=rows), ann(0, paths=("src/x",))) == []
+    assert said(past(leases={"path:src": [lease(BOB, NOW)]}, sessions=rows), ann(0, paths=("src/x",))) == []
 
 
 MAIN = Where(integration=True)

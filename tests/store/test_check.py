@@ -139,6 +139,22 @@ def test_a_lease_of_another_on_a_changed_path_warns(
     assert done.data["findings"][0]["path"] == "src/y.py" and "moving files" in done.data["findings"][0]["text"]
 
 
+def test_a_link_that_a_commit_left_dead_is_its_own(work: Work, quick: Atlas, git: Git) -> None:
+    pytest.importorskip("atlas_cli.records.links")
+    git("switch", "-q", "-c", "side")
+    (work.hand.repo / "docs").mkdir()
+    (work.hand.repo / "docs/a.md").write_text("[b](b.md) and [never there](x.md)\n")
+    base = work.commit("docs/b.md")
+    git("mv", "docs/b.md", "docs/c.md")
+    moved = work.commit(subject="moved")
+    git("rm", "-q", "docs/c.md")
+    work.commit(subject="deleted")
+    done = quick("check", f"{base}..", "--json")
+    assert found(done) == [(moved, "links", "stop")] and done.code == 9
+    [one] = done.json["error"]["details"]["findings"]
+    assert (one["path"], one["text"]) == ("docs/a.md", "line 1: b.md leads nowhere; c.md would")
+
+
 @pytest.fixture
 def remote(work: Work, git: Git, tmp_path: Path) -> Path:
     """What the code and the store were pushed to."""
