@@ -18,7 +18,7 @@ from .records import correction, message, names, policy, secrets, session, statu
 from .records.case import Change, Writer
 from .records.text import Record
 from .records.tree import Overlay, Tree
-from .store import callers, fault, place, store, transaction, view
+from .store import callers, fault, picture, place, store, transaction, view
 from .store.drafts import Drafts
 from .store.git import Git
 from .store.index import Index
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .records.ci import Asked
     from .store.audit import Report
     from .store.checking import Checked, Received
+    from .store.hooks import Hook
 
 
 class Options(NamedTuple):
@@ -56,12 +57,13 @@ class Env:
         self.notices: list[str] = []
         self.verb = ""  # the word behind the noun, as it was typed
         self.wrote = False
+        self.hooked = False  # whether git called, from one of its hooks
         self.spoken: tuple[str, bytes] | None = None  # a text that came from no file: lost if nothing keeps it
         self.source: Path | None = None  # the file that a text came from
 
     @cached_property
     def place(self) -> place.Place:
-        return place.find(str(Path(self.options.directory).absolute()))
+        return place.find(str(Path(self.options.directory).absolute()), self.hooked)
 
     @cached_property
     def store(self) -> Store:
@@ -162,13 +164,14 @@ class Env:
 
     def session_id(self, strict: bool = False) -> str | None:
         """The session named by `--session` or ATLAS_SESSION, else the one that this caller began last in this worktree.
-        Where nothing tells who calls, the only live one here; `strict`: a stop where several live here."""
+        Where nothing tells who calls, the only live one here; `strict`: a stop where several live here. A caller that
+        has begun none, and is no AI tool, may be the person whose session stands in this clone."""
         named = self.options.session or os.environ.get("ATLAS_SESSION")
         if named or not self.worktree:
             return named
-        caller = callers.caller()
+        caller = callers.caller(self.hooked)
         if caller is not None:
-            return self.local.begun(self.worktree, caller)
+            return self.local.begun(self.worktree, caller) or self._person()
         here = self.ask.living(self.worktree)
         if len(here) > 1 and strict:
             raise Protocol(
@@ -178,7 +181,20 @@ class Env:
             )
         if len(here) > 1:
             self.notices.append(f"taken for {here[0]['id']}, the newest of {len(here)} sessions that live here")
-        return here[0]["id"] if here else None
+        return here[0]["id"] if here else self._person()
+
+    @staticmethod
+    def tool() -> str:
+        """The AI tool that started this process; empty where none did."""
+        return callers.tool()
+
+    def person(self) -> Record | None:
+        """The session of this clone's person, if it stands."""
+        return self.ask.person(self.store.machine)
+
+    def _person(self) -> str | None:
+        found = None if callers.tool() else self.person()
+        return found["id"] if found else None
 
     def session(self, strict: bool = False) -> Record:
         """The live session that this command is part of; Protocol where there is none. An operation that is asked for
@@ -191,6 +207,9 @@ class Env:
         if found is None:
             raise self._nobody()
         record = session.live(self.snapshot, found, self.now())
+        if record.get("class") == session.PERSON and (tool := callers.tool()):
+            raise Protocol(f"{found} is a person's session; this process carries an AI tool's mark ({tool})",
+                           "begin one of your own: atlas begin --goal …", code="no_session")  # fmt: skip
         last, state = self.ask.pulse(record)
         if state != "live":
             raise Protocol(
@@ -517,6 +536,7 @@ class Env:
             self.refresh()
             me = self.here()
             self.notices += self.ask.news(me) if me else []
+            self.pictured()
             self.notices += [
                 f"the store's history was rewound: {head} was its head and is no longer part of it; "
                 f"atlas git log {head} shows what was there, atlas doctor --fix takes note of it"
@@ -526,6 +546,27 @@ class Env:
             self.notices.append(error.message)
         except OSError as error:
             self.notices.append(f"the view could not be refreshed: {error}")
+
+    def pictured(self) -> None:
+        """Keeps up the picture from which the hooks answer, once a hook has asked for it; it is drawn anew where the
+        head, a receipt or whose session it is has changed."""
+        head, until = picture.drawn(str(self.store.home))
+        if head and (self.local.moved or head != self.snapshot.head or until <= time.time()):
+            from .store import hooks
+
+            hooks.keep(self.store.home, hooks.draw(self.ask, self.snapshot, self.snapshot.head or ""))
+
+    @cached_property
+    def hook(self) -> Hook:
+        """What a git hook asks of the commit and of the store."""
+        from .store import hooks
+
+        return hooks.Hook(self.ask, self.snapshot, self.snapshot.head or "", self.store.home)
+
+    def glanced(self, me: Record, stream: str, number: int) -> None:
+        """A hook prints an entry: the session has seen it, and may commit (to supersede it, it must be read)."""
+        blob = self.snapshot.blob(status.place(stream, number)) or ""
+        self.local.glance(me["id"], me["actor"], stream, number, blob, self.now())
 
     def stopped(self, error: AtlasError) -> None:
         """A stop is a test result: counted for the session, and published with its next write."""

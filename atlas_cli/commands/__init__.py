@@ -34,7 +34,7 @@ COMMANDS: dict[str, str] = {
     "git": "Run git in the store's own repository.",
     "tour": "The story of Atlas, told by its own commands in a throw-away folder.",
 }
-HIDDEN = ("digest",)  # what is called in another way: bare `atlas`, git
+HIDDEN = ("digest", "hook")  # what is called in another way: bare `atlas`, git
 # Words that other tools would use, and what to say here.
 WRONG = {
     "undo": "nothing is undone here: atlas correct REF --why … puts a record right by name",

@@ -33,12 +33,21 @@ KEYS: dict[str, tuple[Any, str]] = {
     "check_on_receive": ("off", "off, warn or stop: `atlas check` on a server, for pushes to the integration branches"),
     "skip_mark": ("[skip ci]", "a line in each of the store's commits that keeps CI from running for it; empty: none"),
     "streams": ({}, "which paths belong to which status stream, in a monorepo"),
+    "preconditions": (
+        {"read_first": "stop", "write_last": "stop", "leases": "warn", "links": "stop", "retracted": "warn"},
+        "what git's hooks do about each: stop, warn or off",
+    ),
+    "integration": (
+        [],
+        "branches whose pushes need a status (none: the remote's default one, else main, master)",
+    ),
 }
 _DURATIONS = ("fresh", "lease_default", "lease_max", "session_idle")
 _CHOICES = {
     "durability": ("full", "fast"), "publish": ("now", "end", "manual"), "unattended": ("ok", "warn", "stop"),
     "check_on_receive": ("off", "warn", "stop"),
 }  # fmt: skip
+LEVELS = ("stop", "warn", "off")
 _FIXED = ("format", "store", "version", "test")
 
 
@@ -77,6 +86,21 @@ def _in_force(data: bytes | None) -> Mapping[str, Any]:
     return defaults if data is None else {**defaults, **parse(FOLDER, data)}
 
 
+def level(policy: Mapping[str, Any], precondition: str) -> str:
+    """What is done about a precondition of commits: stop, warn or off."""
+    return str(policy["preconditions"].get(precondition) or KEYS["preconditions"][0][precondition])
+
+
+def streams_of(policy: Mapping[str, Any], paths: Iterable[str]) -> list[str]:
+    """The status streams that these paths (from the root) belong to: `main` where none claims a path, or there is
+    none."""
+    claims = [(stream, f"glob:{glob}") for stream, globs in policy["streams"].items() for glob in globs]
+    found: set[str] = set()
+    for path in paths if claims else ():
+        found.update({one for one, glob in claims if names.overlap(glob, f"path:{path}")} or {"main"})
+    return sorted(found) or ["main"]
+
+
 def seconds(policy: Mapping[str, Any], key: str) -> int:
     """A duration of the policy, in seconds."""
     return times.duration(policy[key])
@@ -100,6 +124,12 @@ def valid(key: str, value: object) -> None:
     elif isinstance(default, str):
         if not isinstance(value, str) or not names.one_line(value) or len(value) > 80 or value != value.strip():
             raise Usage(f"{key} is a short text on one line, not {str(value)[:80]!r}")
+    elif key == "preconditions":
+        if not isinstance(value, dict) or not all(one in default and value[one] in LEVELS for one in value):
+            raise Usage(f"{key} is a map of {', '.join(default)} to {', '.join(LEVELS)}, not {str(value)[:80]}")
+    elif key == "integration":
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise Usage(f'{key} is a list of branches like ["main"], not {str(value)[:80]}')
     elif not isinstance(value, dict) or not all(
         isinstance(globs, list) and all(isinstance(glob, str) for glob in globs) for globs in value.values()
     ):

@@ -17,6 +17,8 @@ SUFFIX = ".yaml"
 NUMBERED = False
 ROW = True
 LIFE = 24 * 3600  # seconds after `begin` at the latest
+PERSON = "person"  # the class of a person's standing session, which lasts until it is ended
+_STANDING = 50 * 365 * 86400
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,40}-([0-9]{6})-[a-z0-9]{6}\Z")
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 
@@ -59,6 +61,8 @@ def until(record: Record) -> int | None:
     """The latest moment it can be live; the index knows its newest commit, which may end it earlier."""
     if "ended" in record:
         return times.moment(record["ended"])
+    if record.get("class") == PERSON:
+        return times.moment(record["began"]) + _STANDING
     lasts: int = record.get("lasts", LIFE)
     return times.moment(record["began"]) + min(LIFE, lasts)
 

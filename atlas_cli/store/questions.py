@@ -60,8 +60,17 @@ class Questions:
         last = max(times.moment(record["began"]), self.index.last_at(record["id"]))
         if "ended" in record:
             return last, "ended"
-        over = min(session.until(record) or 0, last + policy.seconds(self.rules, "session_idle"))
-        return last, "live" if over > self.now else "expired"
+        return last, "live" if self.over(record, last) > self.now else "expired"
+
+    def over(self, record: Record, last: int) -> int:
+        """The moment at which a session that wrote last at `last` is over, if it does nothing more."""
+        idle = 0 if record.get("class") == session.PERSON else policy.seconds(self.rules, "session_idle")
+        return min(session.until(record) or 0, last + idle) if idle else session.until(record) or 0
+
+    def person(self, machine: str) -> Record | None:
+        """The standing session of this clone's person."""
+        rows = [row for _, row in self.index.live(session.FOLDER, self.now) if row.get("class") == session.PERSON]
+        return next((row for row in rows if row["machine"] == machine), None)
 
     def living(self, worktree: str) -> list[Record]:
         """The live sessions of a worktree, the newest first (not those that only run a command)."""

@@ -1,0 +1,208 @@
+"""What git's hooks ask, answered in full: the picture drawn anew, the commit being made, what is to be pushed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import Damaged, Failed
+from ..records import lease, names, policy, session, status, times
+from ..records.text import Record
+from ..records.tree import Tree
+from . import gate, picture, trailers
+from .local import Local
+from .picture import Picture
+from .questions import Questions
+
+NEVER = 30 * 86400  # seconds that a picture holds in which nothing changes by time
+UNPUSHED = 1000  # commits that a push is judged by, the newest first
+
+
+class Code(NamedTuple):
+    """A commit of the user's that is about to be pushed."""
+
+    oid: str
+    at: int
+    message: str
+
+    @property
+    def owner(self) -> str:
+        """The session that made it; empty where it does not say."""
+        return (trailers.sessions(self.message) or [""])[-1]
+
+    @property
+    def reads(self) -> dict[str, int]:
+        return trailers.reads(self.message)
+
+
+def draw(ask: Questions, tree: Tree, head: str) -> str:
+    """The picture's text, as of a head and a moment."""
+    rules, now = ask.rules, ask.now
+    streams = {one: _entry(tree, one, status.newest(tree, one)) for one in dict.fromkeys(["main", *rules["streams"]])}
+    lines = [f"level\t{key}\t{policy.level(rules, key)}" for key in policy.KEYS["preconditions"][0]]
+    lines += [f"integration\t{picture.wrapped(branch)}" for branch in rules["integration"]]
+    lines += [f"stream\t{one}\t{number}\t{blob}" for one, (number, blob) in streams.items()]
+    ends = [now + NEVER]
+    leaning = {one[0] for one in ask.index.leaning()}
+    here = {row["id"]: row for _, row in ask.index.live(session.FOLDER, now)}
+    alive = {id: over for id, row in here.items() if (over := ask.over(row, ask.pulse(row)[0])) > now}
+    for id, over in alive.items():
+        row = here[id]
+        ends.append(over)
+        leans = "retracted" if id in leaning else "-"
+        kind = row.get("class", "work")
+        kind = kind if kind in ("run", session.PERSON) else "child" if "parent" in row else "work"
+        words = (id, kind, picture.wrapped(row.get("worktree", "")), str(over), " ".join(row.get("lineage", ())), leans)
+        lines.append("session\t" + "\t".join(words))
+        seen = {one: glimpsed(ask.local, tree, id, one) for one in streams}
+        lines += [f"seen\t{id}\t{one}\t{entry[0]}\t{entry[1]}" for one, entry in seen.items() if entry]
+    for worktree, caller, id in ask.local.everyone():
+        if id in alive:
+            lines.append(f"begun\t{picture.wrapped(worktree)}\t{picture.wrapped(caller)}\t{id}")
+    for _, row in ask.index.live(lease.FOLDER, now):
+        if row["resource"].startswith(("path:", "glob:", "repo:")):
+            begins = times.moment(row["at"]) - lease.LONGEST  # one dated far ahead holds nothing until then
+            ends.append(begins if begins > now else lease.until(row) or 0)
+            lines += [f"lease\t{row['resource']}\t{row['holder']}\t{lease.until(row)}"] if lease.holds(row, now) else []
+    return "\n".join([picture.FORMAT, f"head\t{head}\t{now}\t{min(ends)}", *lines, "end"])
+
+
+def keep(home: Path, text: str) -> None:
+    """Puts a picture in place, whole or not at all; where nothing can be written the hooks look for themselves."""
+    part = home / f"{picture.FILE}.{os.getpid()}"
+    try:
+        part.write_text(text, encoding="utf-8", errors="surrogateescape")
+        part.replace(home / picture.FILE)
+    except OSError:
+        part.unlink(missing_ok=True)
+
+
+def _entry(tree: Tree, stream: str, number: int) -> tuple[int, str]:
+    return number, (tree.blob(status.place(stream, number)) or "") if number else ""
+
+
+def glimpsed(local: Local, tree: Tree, id: str, stream: str) -> tuple[int, str] | None:
+    """(number, blob) of the newest entry that a session has read, or that a hook has printed for it, and that is still
+    there as it was."""
+    both = sorted({*local.seen(id, "status", stream), *local.seen(id, "glance", stream)}, reverse=True)
+    return next((one for one in both if tree.blob(status.place(stream, one[0])) == one[1]), None)
+
+
+class Hook:
+    """One call of a hook."""
+
+    def __init__(self, ask: Questions, tree: Tree, head: str, home: Path) -> None:
+        self.ask, self.tree, self.head, self.home = ask, tree, head, home
+
+    @cached_property
+    def here(self) -> gate.Here:
+        code, out = gate.ask("rev-parse", "--absolute-git-dir")
+        if code:
+            raise Failed("git does not say which repository the hook is run for")
+        return gate.Here(os.fsdecode(out.rstrip(b"\n")))
+
+    @cached_property
+    def picture(self) -> Picture:
+        """Drawn anew, and kept for the next hook."""
+        text = draw(self.ask, self.tree, self.head)
+        keep(self.home, text)
+        return Picture(text)
+
+    def changed(self) -> list[tuple[str, str]]:
+        """(A, M, D or T, path) of what the commit itself changes; a merge only what is as in none of its parents."""
+        found = gate.staged()
+        for parent in self._merged():
+            other = {path for _, path in gate.staged(parent) or ()}
+            found = [one for one in found or () if one[1] in other]
+        if found is None:
+            raise Failed("git does not say what is being committed")
+        return found
+
+    def _merged(self) -> list[str]:
+        """The other parents of a merge. While git runs pre-merge-commit, only its environment names them."""
+        if self.here.has("MERGE_HEAD"):
+            return Path(self.here.git, "MERGE_HEAD").read_text().split()
+        return [key.removeprefix("GITHEAD_") for key in os.environ if key.startswith("GITHEAD_")]
+
+    def streams(self, paths: Iterable[str]) -> list[str]:
+        return policy.streams_of(self.ask.rules, paths)
+
+    def missed(self, me: Record, stream: str) -> range:
+        """The numbers of the entries that a session has not seen; empty while it has seen the current one."""
+        last = status.newest(self.tree, stream)
+        seen = glimpsed(self.ask.local, self.tree, me["id"], stream)
+        return range(seen[0] + 1 if seen else last, last + 1) if last else range(0)
+
+    def barred(self, me: Record | None, paths: list[str]) -> dict[str, list[str]]:
+        """The leases of others that lie on these paths: resource and the paths."""
+        mine = {me["id"], *me.get("lineage", ())} if me else set()
+        found: dict[str, list[str]] = {}
+        for resource, path in self.picture.near(paths, mine):
+            if names.overlap(resource, f"path:{path}"):
+                found.setdefault(resource, []).append(path)
+        return found
+
+    def settle(self) -> None:
+        """Read first was judged in this sequence."""
+        gate.judged(self.here)
+
+    def sign(self, file: str, me: Record, streams: list[str]) -> None:
+        """Adds a session's trailers to a commit message."""
+        seen = {one: found for one in streams if (found := glimpsed(self.ask.local, self.tree, me["id"], one))}
+        entries = {one: (status.newest(self.tree, one), "") for one in streams}
+        gate.sign(file, me["id"], gate.read_trailers(entries, seen), self._comment(file))
+
+    @staticmethod
+    def _comment(file: str) -> bytes | None:
+        """What the comments of a message begin with; None where no editor is opened and there are none."""
+        if os.environ.get("GIT_EDITOR") == ":":
+            return None
+        said = [gate.ask("config", "--get", f"core.comment{end}")[1].rstrip(b"\n") for end in ("String", "Char")]
+        found = next((one for one in said if one), b"#")
+        if found != b"auto":
+            return found
+        last = [line for line in Path(file).read_bytes().split(b"\n") if line.strip()][-1:]
+        return last[0][:1] if last and last[0][:1] in b"#;@!$%^&|:" else b"#"
+
+    def guarded(self, remote: str) -> list[str] | None:
+        """The branches of integration on a remote; None where every branch is one, since it has none yet."""
+        found = list(self.ask.rules["integration"]) or gate.default(self.here, remote)
+        known = not gate.ask("config", "--get", f"remote.{remote}.url")[0]
+        empty = known and not gate.ask("for-each-ref", "--count=1", f"refs/remotes/{remote}/")[1]
+        return found or (None if empty else ["main", "master"])
+
+    def unpushed(self, local: str, there: str, remote: str) -> list[Code]:
+        """The commits that a push brings to a remote, the newest first, without merges."""
+        known = not gate.ask("config", "--get", f"remote.{remote}.url")[0]
+        but = [f"--remotes={remote}" if known else "--remotes"]
+        but += [there] if there.strip("0") and not gate.ask("cat-file", "-e", f"{there}^{{commit}}")[0] else []
+        code, out = gate.ask(
+            "-c", "log.showSignature=false", "log", "-z", "-s", f"-n{UNPUSHED}", "--no-merges", "--no-color",
+            "--encoding=UTF-8", "--format=%H %ct%n%B", local, "--not", *but, "--",
+        )  # fmt: skip
+        if code:
+            raise Failed("git does not say what is being pushed")
+        found = [one.partition("\n") for one in out.decode(errors="replace").split("\0") if one]
+        return [Code(head.split(" ")[0], int(head.split(" ")[1]), body) for head, _, body in found]
+
+    def told(self, code: Code, me: str | None) -> bool:
+        """Whether the status tells of a commit: an entry by its session, or by the one that pushes, later than what the
+        commit was made on; one that only says `unchanged` counts while it is the current one."""
+        read = code.reads or dict.fromkeys(self.picture.streams, -1)
+        return any(self._written(stream, number, code, me) for stream, number in read.items())
+
+    def _written(self, stream: str, after: int, code: Code, me: str | None) -> bool:
+        last = status.newest(self.tree, stream)
+        for number in range(last, max(after, 0), -1):
+            try:
+                entry = status.get(self.tree, stream, number)
+            except Damaged:
+                continue
+            if after < 0 and times.moment(entry["at"]) < code.at:
+                return False
+            if entry["session"] in (me, code.owner) and ("unchanged" not in entry or number == last):
+                return True
+        return False
