@@ -437,6 +437,8 @@ class Env:
             self.local.stops_published(me["id"])
         self.__dict__["snapshot"] = self.store.snapshot()
         self.__dict__.pop("tree", None)
+        if policy.FOLDER in written.files:
+            self.__dict__.pop("policy", None)
         self.options = options._replace(operation=None, expect=None)  # they are about a command's first write
         self.notices += written.notices
         if written.replayed and not _same(written, what, me["id"]):

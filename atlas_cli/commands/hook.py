@@ -20,6 +20,7 @@ Finding = tuple[str, AtlasError]  # the precondition, and what is to be said
 SHOWN = 5  # missed entries that a stop prints in full
 GO_ON = {
     "": "then run the same git command again",
+    "merge": "then git commit --no-edit completes the merge",
     "rebase": "nothing is lost: git -c core.editor=true rebase --continue goes on",
     "cherry-pick": "nothing is lost: git -c core.editor=true cherry-pick --continue goes on",
     "revert": "nothing is lost: git commit --no-edit makes the revert; git revert --continue the next ones, if any",
@@ -65,13 +66,17 @@ def say(env: Env, found: list[Finding]) -> None:
         raise stops[0]
 
 
-def pre_commit(env: Env, args: list[str], given: str) -> None:
+def pre_merge_commit(env: Env, args: list[str], given: str) -> None:
+    pre_commit(env, args, given, "merge")
+
+
+def pre_commit(env: Env, args: list[str], given: str, going: str = "") -> None:
     changed = env.hook.changed()
     paths = [path for _, path in changed]
-    me, found = _who(env, "")
-    found += _read_first(env, me, paths, "") if me else []
-    found += _view(changed) + _leases(env, me, paths) + (_retracted(env, me) if me else [])
     assert env.hook.picture  # drawn for the next one
+    me, found = _who(env, going)
+    found += _read_first(env, me, paths, going) if me else []
+    found += _view(changed) + _leases(env, me, paths) + (_retracted(env, me) if me else [])
     say(env, found)
 
 
@@ -79,25 +84,29 @@ def prepare_commit_msg(env: Env, args: list[str], given: str) -> None:
     """Read first where pre-commit is not run, once in a sequence; the trailers, where a session commits."""
     here, source = env.hook.here, args[1] if len(args) > 1 else ""
     going = here.sequence()
+    assert env.hook.picture
     me, found = _who(env, going)
     if going and not here.settled():
         paths = [path for _, path in env.hook.changed()] if env.policy["streams"] else []
         say(env, found + (_read_first(env, me, paths, going) if me else []))
         env.hook.settle()
-    _sign(env, me, args[0], source, source not in ("", "template"))
+    if source == "template":
+        env.hook.template(args[0])
+    if source not in ("", "template"):
+        _sign(env, me, args[0], source)
 
 
 def commit_msg(env: Env, args: list[str], given: str) -> None:
     """The trailers of a message that was typed into an editor: before, it was empty, and git would have taken them for
     one."""
-    _sign(env, _who(env, "")[0], args[0], "commit" if env.hook.here.has("rebase-merge") else "", True)
+    if not env.hook.untouched(args[0]):
+        _sign(env, _who(env, "")[0], args[0], "commit")
 
 
-def _sign(env: Env, me: Record | None, file: str, source: str, written: bool) -> None:
-    if me is not None and written and env.hook.here.made_here(source):
+def _sign(env: Env, me: Record | None, file: str, source: str) -> None:
+    if me is not None and env.hook.here.made_here(source):
         changed = [path for _, path in env.hook.changed()] if env.policy["streams"] else []
         env.hook.sign(file, me, env.hook.streams(changed))
-    assert env.hook.picture
 
 
 def pre_push(env: Env, args: list[str], given: str) -> None:
@@ -230,7 +239,7 @@ def _retracted(env: Env, me: Record) -> list[Finding]:
 
 
 HOOKS: dict[str, Callable[[Env, list[str], str], None]] = {
-    "pre-commit": pre_commit, "pre-merge-commit": pre_commit, "prepare-commit-msg": prepare_commit_msg,
+    "pre-commit": pre_commit, "pre-merge-commit": pre_merge_commit, "prepare-commit-msg": prepare_commit_msg,
     "commit-msg": commit_msg, "pre-push": pre_push, "post-merge": notice, "post-rewrite": notice,
     "post-checkout": notice,
 }  # fmt: skip

@@ -108,7 +108,7 @@ def _commit(seen: picture.Picture, me: picture.Session, here: Here) -> bool:
 
 def _message(seen: picture.Picture, me: picture.Session, here: Here, name: str, args: list[str]) -> bool:
     """Judges read first where pre-commit was not run, once in a sequence, and adds the trailers."""
-    own = here.made_here(args[1] if len(args) > 1 else "")
+    own = here.made_here("commit" if name == "commit-msg" else (*args, "")[1])
     if name == "prepare-commit-msg" and here.sequence() and not here.settled():
         if seen.levels["read_first"] != "off" and not seen.current(me):
             return False

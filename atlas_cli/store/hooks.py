@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +19,7 @@ from .picture import Picture
 from .questions import Questions
 
 NEVER = 30 * 86400  # seconds that a picture holds in which nothing changes by time
+TEMPLATE = "ATLAS_TEMPLATE"  # in the git directory, while an editor is open
 UNPUSHED = 1000  # commits that a push is judged by, the newest first
 
 
@@ -154,6 +156,19 @@ class Hook:
         seen = {one: found for one in streams if (found := glimpsed(self.ask.local, self.tree, me["id"], one))}
         entries = {one: (status.newest(self.tree, one), "") for one in streams}
         gate.sign(file, me["id"], gate.read_trailers(entries, seen), self._comment(file))
+
+    def template(self, file: str) -> None:
+        """Remembers a template as it is put before the user: git gives up on one that comes back untouched."""
+        shutil.copyfile(file, f"{self.here.git}/{TEMPLATE}")
+
+    def untouched(self, file: str) -> bool:
+        """Whether a message is no more than the template that was put before the user."""
+        kept, comment = Path(self.here.git, TEMPLATE), self._comment(file)
+        if not kept.exists():
+            return False
+        first = kept.read_bytes()
+        kept.unlink()
+        return trailers.text(first, comment) == trailers.text(Path(file).read_bytes(), comment)
 
     @staticmethod
     def _comment(file: str) -> bytes | None:

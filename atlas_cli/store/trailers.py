@@ -10,10 +10,10 @@ def signed(message: bytes, session: str, reads: list[str], comment: bytes | None
     """The message with a session's trailers in it, above what git will cut off. Left as it is: one without any text
     (git is to give up), and one that carries another session's trailers. `comment`: what comments begin with; None
     where no editor is opened, and every line is text."""
-    text, rest = _parted(message, comment)
-    lines = text.split(b"\n")
+    body, rest = _parted(message, comment)
+    lines = body.split(b"\n")
     found = {line[len(SESSION) :].strip() for line in lines if line.startswith(SESSION)}
-    if found - {session.encode()} or not text.strip():
+    if found - {session.encode()} or not body.strip():
         return message
     kept = [line for line in lines if not line.startswith((SESSION, READ))]
     while kept and not kept[-1].strip():
@@ -43,6 +43,11 @@ def reads(message: str) -> dict[str, int]:
         if line.startswith(READ.decode()) and at and number.isdecimal():
             found[stream.strip()] = max(int(number), found.get(stream.strip(), 0))
     return found
+
+
+def text(message: bytes, comment: bytes | None) -> bytes:
+    """What is neither comment nor cut off, without the white space around it."""
+    return _parted(message, comment)[0].strip()
 
 
 def _parted(message: bytes, comment: bytes | None) -> tuple[bytes, bytes]:

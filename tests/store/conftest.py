@@ -75,7 +75,9 @@ def store(written: tuple[Path, Seen], tmp_path: Path, env: dict[str, str]) -> tu
 @pytest.fixture(scope="session")
 def first_project(worker: Worker, tmp_path_factory: pytest.TempPathFactory) -> Project:
     home = tmp_path_factory.mktemp("home")
-    (home / ".gitconfig").write_text("[user]\n\tname = T\n\temail = t@example.invalid\n[init]\n\tdefaultBranch = main\n")
+    (home / ".gitconfig").write_text(
+        "[user]\n\tname = T\n\temail = t@example.invalid\n[init]\n\tdefaultBranch = main\n"
+    )
     return prepared(tmp_path_factory.mktemp("hooked") / "repo", environment(home), worker)
 
 

@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from atlas_cli.records import names
+from atlas_cli.store import picture
+
 from ..conftest import ROOT, Result
 from .hooked import Project
 
@@ -63,7 +66,9 @@ def test_without_a_session_the_stop_names_how_to_begin(project: Project) -> None
     assert first(done).startswith("atlas: stop 5 (no session): ")
     words = hint(done, r"(atlas begin --goal \"[^\"]+\")")
     env = {**project.env, "CODEX_THREAD_ID": "another tool"}
-    subprocess.run([sys.executable, "-m", "atlas_cli", *words[1:]], cwd=project.top, env=env, check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "atlas_cli", *words[1:]], cwd=project.top, env=env, check=True, capture_output=True
+    )
     assert project("commit", "-qm", "x", who="nobody", CODEX_THREAD_ID="another tool").code == 0
     project.write("src/x.py", "gone")
     named = project("commit", "-qam", "x", ATLAS_SESSION="ann-261129-aaaaaa")
@@ -123,19 +128,26 @@ PATHS = {
 }  # fmt: skip
 
 
-def test_a_lease_of_another_stops_exactly_its_paths(project: Project) -> None:
+@pytest.mark.parametrize("case", PATHS)
+def test_a_lease_of_another_lies_on_exactly_its_paths(case: str) -> None:
+    resource, path, held = PATHS[case]
+    text = f"{picture.FORMAT}\nhead\tx\t0\t9\nlease\t{resource}\tbob\t9\nend"
+    near = picture.Picture(text).near([path], {"ann"})
+    assert any(names.overlap(found, f"path:{one}") for found, one in near) == held
+    assert picture.Picture(text).near([path], {"ann", "bob"}) == []
+
+
+@pytest.mark.parametrize("case", ["its folder", "brackets are literal", "a pattern"])
+def test_a_lease_of_another_stops_a_commit(case: str, project: Project) -> None:
+    resource, path, _ = PATHS[case]
     policy(project, leases="stop")
-    for case, (resource, path, held) in PATHS.items():
-        project.atlas("bob", "lease", "take", resource, "--why", "the great move")
-        done = project.commit(path)
-        assert done.code == int(held), (case, done)
-        if held:
-            assert first(done).startswith(f"atlas: stop 4 (held): {path}: {resource} is held by {project.sessions['bob']}")
-            assert "the great move" in first(done)
-            project.ok(*hint(done, r"git (restore --staged -- .*) \(with"))
-            project.ok("commit", "-qm", "the rest", "--allow-empty")
-            assert project.commit(path, who="bob").code == 0
-        project.atlas("bob", "lease", "release", resource)
+    project.atlas("bob", "lease", "take", resource, "--why", "the great move")
+    done = project.commit(path)
+    assert first(done).startswith(f"atlas: stop 4 (held): {path}: {resource} is held by {project.sessions['bob']}")
+    assert "the great move" in first(done)
+    project.ok(*hint(done, r"git (restore --staged -- .*) \(with"))
+    project.ok("commit", "-qm", "the rest", "--allow-empty")
+    assert project.commit(path, who="bob").code == 0
 
 
 def test_leases_warn_by_default_and_lineage_is_no_other(project: Project) -> None:

@@ -10,7 +10,9 @@ from atlas_cli.store import trailers
 
 ME, OTHER = "ann-261129-aaaaaa", "bob-261129-bbbbbb"
 ADDED = f"Atlas-Session: {ME}\nAtlas-Read: main@3~0123456789ab\n".encode()
-CUT = b"# ------------------------ >8 ------------------------\n# Do not modify.\ndiff --git a/x b/x\n+Atlas-Session: x\n"
+CUT = (
+    b"# ------------------------ >8 ------------------------\n# Do not modify.\ndiff --git a/x b/x\n+Atlas-Session: x\n"
+)
 
 
 def signed(message: bytes, comment: bytes | None = b"#") -> bytes:
