@@ -76,21 +76,27 @@ class Picture:
         """(resource, path) of each lease of others that may lie on one of these paths, `mine` being the sessions that
         are not others. A pattern counts for the folder that it cannot leave: a closer look may clear it."""
         held: dict[str, list[str]] = {}
-        above: dict[str, list[str]] = {}
         for resource, holder, _ in self.leases:
             if holder not in mine:
                 kind, _, path = resource.partition(":")
-                path = path if kind == "path" else _fixed(path) if kind == "glob" else "."
-                held.setdefault(path, []).append(resource)
-                for folder in _folders(path):
-                    above.setdefault(folder, []).append(resource)
+                held.setdefault(path if kind == "path" else _fixed(path) if kind == "glob" else ".", []).append(
+                    resource
+                )
         if not held:
             return []
+        above: dict[str, list[str]] = {}
+        for path, resources in held.items():
+            for folder in _folders(path):
+                above.setdefault(folder, []).extend(resources)
+        over: dict[str, list[str]] = {"": held.get(".", [])}  # by folder: what lies on it, or on one above it
         found = []
         for path in paths:
-            found += [(one, path) for one in above.get(path, ())]
-            for folder in (".", *_folders(path), path):
-                found += [(one, path) for one in held.get(folder, ())]
+            folder = path.rpartition("/")[0]
+            if folder not in over:
+                chain = (*_folders(folder), folder)
+                over[folder] = [*over[""], *(one for part in chain for one in held.get(part, ()))]
+            if over[folder] or path in held or path in above:
+                found += [(one, path) for one in (*over[folder], *held.get(path, ()), *above.get(path, ()))]
         return found
 
     def leased(self, path: str, me: Session) -> bool:
@@ -106,7 +112,11 @@ def _fixed(pattern: str) -> str:
 
 def _folders(path: str) -> list[str]:
     """The folders that a path lies in, without the root."""
-    return [path[:at] for at, char in enumerate(path) if char == "/"]
+    found, at = [], path.find("/")
+    while at >= 0:
+        found.append(path[:at])
+        at = path.find("/", at + 1)
+    return found
 
 
 def wrapped(text: str) -> str:
