@@ -79,9 +79,8 @@ class Picture:
         for resource, holder, _ in self.leases:
             if holder not in mine:
                 kind, _, path = resource.partition(":")
-                held.setdefault(path if kind == "path" else _fixed(path) if kind == "glob" else ".", []).append(
-                    resource
-                )
+                path = path if kind == "path" else _fixed(path) if kind == "glob" else "."
+                held.setdefault(path, []).append(resource)
         if not held:
             return []
         above: dict[str, list[str]] = {}
