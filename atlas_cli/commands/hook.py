@@ -76,7 +76,7 @@ def pre_commit(env: Env, args: list[str], given: str, going: str = "") -> None:
     assert env.hook.picture  # drawn for the next one
     me, found = _who(env, going)
     found += _read_first(env, me, paths, going) if me else []
-    found += _view(changed) + _leases(env, me, paths) + (_retracted(env, me) if me else [])
+    found += _view(changed) + _links(env, changed) + _leases(env, me, paths) + (_retracted(env, me) if me else [])
     say(env, found)
 
 
@@ -207,6 +207,25 @@ def _view(changed: list[tuple[str, str]]) -> list[Finding]:
         return []
     hint = "take it out, then commit again: git rm -r -q -f --cached .atlas"
     return [("view", Refused(f"{inside[0]} is a view of the store, and never part of a commit", hint, code="view"))]
+
+
+def _links(env: Env, changed: list[tuple[str, str]]) -> list[Finding]:
+    moved = any(how == "D" for how, _ in changed)
+    dead = env.hook.broken() if moved and policy.level(env.policy, "links") != "off" else []
+    if not dead:
+        return []
+    lines = [f"{one.file}:{one.line}: {one.written} {_now(one.corrected)}\n    {one.text.strip()}" for one in dead]
+    files = shlex.join(dict.fromkeys(one.file for one in dead))
+    return [("links", Protocol(
+        f"{dead[0].file}:{dead[0].line}: this commit breaks the link to {dead[0].written}"
+        + (f", and {len(dead) - 1} more" if dead[1:] else ""),
+        f"correct them (a link to what is gone, by hand), then commit again: atlas links --fix && git add -- {files}",
+        code="links", blocks=(("broken links, each with its line as it must read", "\n".join(lines)),),
+    ))]  # fmt: skip
+
+
+def _now(corrected: str | None) -> str:
+    return "leads to something deleted" if corrected is None else f"is now {corrected}"
 
 
 def _leases(env: Env, me: Record | None, paths: list[str]) -> list[Finding]:

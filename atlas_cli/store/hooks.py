@@ -6,20 +6,23 @@ import os
 import shutil
 from collections.abc import Iterable
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import Damaged, Failed
 from ..records import lease, names, policy, session, status, times
 from ..records.text import Record
 from ..records.tree import Tree
 from . import gate, picture, trailers
+from .git import Git
 from .local import Local
 from .picture import Picture
 from .questions import Questions
 
 NEVER = 30 * 86400  # seconds that a picture holds in which nothing changes by time
 TEMPLATE = "ATLAS_TEMPLATE"  # in the git directory, while an editor is open
+OURS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")  # what git tells its hook of the commit
 UNPUSHED = 1000  # commits that a push is judged by, the newest first
 
 
@@ -44,7 +47,9 @@ def draw(ask: Questions, tree: Tree, head: str) -> str:
     """The picture's text, as of a head and a moment."""
     rules, now = ask.rules, ask.now
     streams = {one: _entry(tree, one, status.newest(tree, one)) for one in dict.fromkeys(["main", *rules["streams"]])}
-    lines = [f"level\t{key}\t{policy.level(rules, key)}" for key in policy.KEYS["preconditions"][0]]
+    levels = {key: policy.level(rules, key) for key in policy.KEYS["preconditions"][0]}
+    levels["links"] = levels["links"] if _links() else "off"
+    lines = [f"level\t{key}\t{level}" for key, level in levels.items()]
     lines += [f"integration\t{picture.wrapped(branch)}" for branch in rules["integration"]]
     lines += [f"stream\t{one}\t{number}\t{blob}" for one, (number, blob) in streams.items()]
     ends = [now + NEVER]
@@ -80,6 +85,14 @@ def keep(home: Path, text: str) -> None:
         part.replace(home / picture.FILE)
     except OSError:
         part.unlink(missing_ok=True)
+
+
+def _links() -> tuple[Any, Any] | None:
+    """The rule for links, and how moves are found; None in an installation without them."""
+    try:
+        return import_module("...records.links", __name__), import_module("..moves", __name__)
+    except ModuleNotFoundError:
+        return None
 
 
 def _entry(tree: Tree, stream: str, number: int) -> tuple[int, str]:
@@ -128,6 +141,20 @@ class Hook:
         if self.here.has("MERGE_HEAD"):
             return Path(self.here.git, "MERGE_HEAD").read_text().split()
         return [key.removeprefix("GITHEAD_") for key in os.environ if key.startswith("GITHEAD_")]
+
+    def broken(self) -> list[Any]:
+        """The links that the commit breaks. A merge breaks none: its sides have answered for theirs."""
+        found = _links()
+        if found is None or self._merged() or gate.ask("rev-parse", "--verify", "-q", "HEAD")[0]:
+            return []
+        links, moves = found
+        git = Git(None, hermetic=False)
+        git.env |= {key: os.environ[key] for key in OURS if key in os.environ}
+        try:
+            before, after, moved = moves.between(git, "HEAD", None)
+            return list(links.broken(before, after, moved)) if moved else []
+        finally:
+            git.close()
 
     def streams(self, paths: Iterable[str]) -> list[str]:
         return policy.streams_of(self.ask.rules, paths)

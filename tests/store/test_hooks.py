@@ -307,3 +307,29 @@ def test_nothing_of_python_is_taken_from_the_project(project: Project) -> None:
     assert project("commit", "-qm", "x", PYTHONPATH=str(project.top), PYTHONSTARTUP="x.py").code == 0
     assert project.trailers() == project.signs()
     assert (ROOT / "atlas_cli/hook.py").exists()
+
+
+@pytest.mark.skipif(not (ROOT / "atlas_cli/store/moves.py").exists(), reason="a version without the rule for links")
+def test_a_move_that_leaves_links_behind_stops_with_the_corrected_line(project: Project) -> None:
+    project.write("docs/page.md", "see [the code](../src/x.py)\nand [nothing](gone.md)\n")
+    project.ok("add", ".")
+    project.ok("commit", "-qm", "links, one of them dead")
+    project.ok("mv", "src/x.py", "src/new.py")
+    for form in ((), ("-a",), ("--", "src/x.py", "src/new.py")):
+        done = project("commit", "-qm", "moved", *form)
+        assert first(done).startswith(
+            "atlas: stop 5 (links): docs/page.md:1: this commit breaks the link to ../src/x.py"
+        )
+        assert "see [the code](../src/new.py)" in done.err
+        assert "gone.md" not in done.err, "what was dead before is nobody's"
+    words = hint(done, r"atlas (links --fix) &&")
+    env = {**project.env, "ATLAS_SESSION": project.sessions["ann"]}
+    subprocess.run(
+        [sys.executable, "-m", "atlas_cli", *words], cwd=project.top, env=env, check=True, capture_output=True
+    )
+    project.ok(*hint(done, r"&& git (add -- \S+)"))
+    project.ok("commit", "-qm", "moved")
+    project.ok("rm", "-q", "src/new.py")
+    assert "leads to something deleted" in project("commit", "-qm", "deleted").err
+    policy(project, links="warn")
+    project.ok("commit", "-qm", "deleted")
