@@ -34,15 +34,18 @@ def _quick(name: str, args: list[str], given: bytes) -> bool:
 
     try:
         return gate.quick(name, args, given)
-    except (OSError, ValueError, IndexError, KeyError):
+    except Exception:  # noqa: BLE001 - the quick answer failed, whatever it was: the full one is asked
         return False
 
 
 def _full(name: str, args: list[str], given: bytes) -> None:
     """The whole program: it knows all, and takes its time."""
     _site()
-    from atlas_cli import main
-
+    try:
+        from atlas_cli import main
+    except ImportError as error:
+        sys.stderr.write(f"atlas: it cannot be loaded ({error}), so this goes unjudged: install it anew\n")
+        return
     told = ["--given", given.decode(errors="surrogateescape")] if name == "pre-push" else []
     sys.argv = ["atlas", "hook", name, *told, "--", *args]
     main.run()

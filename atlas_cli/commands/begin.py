@@ -85,7 +85,7 @@ def begin(
     data, blocks = digest.digest(env, me, words, since, twins)
     verb_ = "go on as" if again else "are"
     first = f"you {verb_} {me['id']} (pass it with --session, or ATLAS_SESSION, where that is unclear)"
-    limits = (session.BLIND, lease.BLIND)
+    limits = (session.BLIND, lease.BLIND, *([session.TAKEN] if person else []))
     data = {"ref": f"session:{me['id']}", "id": me["id"], "version": me["version"], "continued": again,
             "replayed": bool(me.get("replayed")), **data}  # fmt: skip
     return Outcome(data, (first, *blocks), limits, published=None if again and not env.wrote else False)

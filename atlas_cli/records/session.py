@@ -179,4 +179,5 @@ def actor(text_: str) -> str:
     return text_ if names.valid(text_) else names.slug(text_, 24)
 
 
+TAKEN = "a program of yours that carries no AI tool's mark, and has begun no session, is taken for you here"
 BLIND = "known to this store only: a worker that never called `atlas begin` is invisible here"

@@ -17,7 +17,7 @@ from ..records.tree import Tree
 from . import gate, picture, trailers
 from .git import Git
 from .local import Local
-from .picture import Picture
+from .picture import Picture, line
 from .questions import Questions
 
 NEVER = 30 * 86400  # seconds that a picture holds in which nothing changes by time
@@ -49,9 +49,9 @@ def draw(ask: Questions, tree: Tree, head: str) -> str:
     streams = {one: _entry(tree, one, status.newest(tree, one)) for one in dict.fromkeys(["main", *rules["streams"]])}
     levels = {key: policy.level(rules, key) for key in policy.KEYS["preconditions"][0]}
     levels["links"] = levels["links"] if _links() else "off"
-    lines = [f"level\t{key}\t{level}" for key, level in levels.items()]
-    lines += [f"integration\t{picture.wrapped(branch)}" for branch in rules["integration"]]
-    lines += [f"stream\t{one}\t{number}\t{blob}" for one, (number, blob) in streams.items()]
+    lines = [line("level", key, level) for key, level in levels.items()]
+    lines += [line("integration", branch) for branch in rules["integration"]]
+    lines += [line("stream", one, *entry) for one, entry in streams.items()]
     ends = [now + NEVER]
     leaning = {one[0] for one in ask.index.leaning()}
     here = {row["id"]: row for _, row in ask.index.live(session.FOLDER, now)}
@@ -62,26 +62,23 @@ def draw(ask: Questions, tree: Tree, head: str) -> str:
         leans = "retracted" if id in leaning else "-"
         kind = row.get("class", "work")
         kind = kind if kind in ("run", session.PERSON) else "child" if "parent" in row else "work"
-        words = (id, kind, picture.wrapped(row.get("worktree", "")), str(over), " ".join(row.get("lineage", ())), leans)
-        lines.append("session\t" + "\t".join(words))
+        lines.append(line("session", id, kind, row.get("worktree", ""), over, " ".join(row.get("lineage", ())), leans))
         seen = {one: glimpsed(ask.local, tree, id, one) for one in streams}
-        lines += [f"seen\t{id}\t{one}\t{entry[0]}\t{entry[1]}" for one, entry in seen.items() if entry]
-    for worktree, caller, id in ask.local.everyone():
-        if id in alive:
-            lines.append(f"begun\t{picture.wrapped(worktree)}\t{picture.wrapped(caller)}\t{id}")
+        lines += [line("seen", id, one, *entry) for one, entry in seen.items() if entry]
+    lines += [line("begun", *one) for one in ask.local.everyone() if one[2] in alive]
     for _, row in ask.index.live(lease.FOLDER, now):
         if row["resource"].startswith(("path:", "glob:", "repo:")):
             begins = times.moment(row["at"]) - lease.LONGEST  # one dated far ahead holds nothing until then
             ends.append(begins if begins > now else lease.until(row) or 0)
-            lines += [f"lease\t{row['resource']}\t{row['holder']}\t{lease.until(row)}"] if lease.holds(row, now) else []
-    return "\n".join([picture.FORMAT, f"head\t{head}\t{now}\t{min(ends)}", *lines, "end"])
+            lines += [line("lease", row["resource"], row["holder"], lease.until(row))] if lease.holds(row, now) else []
+    return "\n".join([picture.FORMAT, line("head", head, now, min(ends)), *lines, "end"])
 
 
 def keep(home: Path, text: str) -> None:
     """Puts a picture in place, whole or not at all; where nothing can be written the hooks look for themselves."""
     part = home / f"{picture.FILE}.{os.getpid()}"
     try:
-        part.write_text(text, encoding="utf-8", errors="surrogateescape")
+        part.write_text(text, encoding="utf-8", errors="surrogatepass")
         part.replace(home / picture.FILE)
     except OSError:
         part.unlink(missing_ok=True)

@@ -37,7 +37,7 @@ class Picture:
         self.begun: dict[tuple[str, str], str] = {}
         self.leases: list[tuple[str, str, int]] = []  # resource, holder, until
         for line in lines[1:-1]:
-            what, *rest = line.split("\t")
+            what, *rest = map(_plain, line.split("\t")) if "%" in line else line.split("\t")
             if what == "lease":
                 self.leases.append((rest[0], rest[1], int(rest[2])))
             elif what == "head":
@@ -45,15 +45,15 @@ class Picture:
             elif what == "level":
                 self.levels[rest[0]] = rest[1]
             elif what == "integration":
-                self.integration.append(plain(rest[0]))
+                self.integration.append(rest[0])
             elif what == "stream":
                 self.streams[rest[0]] = (int(rest[1]), rest[2])
             elif what == "session":
-                self.sessions[rest[0]] = Session(rest[0], rest[1], plain(rest[2]), rest[3], rest[4], rest[5])
+                self.sessions[rest[0]] = Session(*rest)
             elif what == "seen":
                 self.sessions[rest[0]].seen[rest[1]] = (int(rest[2]), rest[3])
             elif what == "begun":
-                self.begun[plain(rest[0]), plain(rest[1])] = rest[2]
+                self.begun[rest[0], rest[1]] = rest[2]
 
     def who(self, named: str | None, worktree: str, caller: str | None, tool: bool) -> Session | None:
         """The live session of a caller, by the rule of `Env.session_id`; None where it is not certain."""
@@ -118,14 +118,17 @@ def _folders(path: str) -> list[str]:
     return found
 
 
-def wrapped(text: str) -> str:
-    """A free text as one word of a line."""
-    for char in "%\t\n\r":
-        text = text.replace(char, f"%{ord(char):02x}")
-    return text
+def line(*words: object) -> str:
+    """A line of the file; whatever a record says, it stays one."""
+    found = []
+    for word in map(str, words):
+        for char in "%\t\n\r":
+            word = word.replace(char, f"%{ord(char):02x}")
+        found.append(word)
+    return "\t".join(found)
 
 
-def plain(word: str) -> str:
+def _plain(word: str) -> str:
     """The text of such a word."""
     for char in "\r\n\t%":
         word = word.replace(f"%{ord(char):02x}", char)
@@ -159,7 +162,7 @@ def drawn(home: str) -> tuple[str, int]:
 def current(home: str) -> Picture | None:
     """The picture, if it is certain to say what the store says now."""
     try:
-        with open(f"{home}/{FILE}", encoding="utf-8", errors="surrogateescape") as found:
+        with open(f"{home}/{FILE}", encoding="utf-8", errors="surrogatepass") as found:
             picture = Picture(found.read())
     except (OSError, ValueError, IndexError, KeyError):
         return None

@@ -16,11 +16,11 @@ from .crew import Worker
 SCRIPT = '#!/bin/sh\nexec "{python}" -I -S "{hook}" {name} "$@"\n'
 
 
-def install(repo: Path, python: str = sys.executable) -> None:
+def install(repo: Path, program: Path = ROOT / "atlas_cli/hook.py") -> None:
     for name in NAMES:
         file = repo / ".git/hooks" / name
         file.parent.mkdir(exist_ok=True)
-        file.write_text(SCRIPT.format(python=python, hook=ROOT / "atlas_cli/hook.py", name=name))
+        file.write_text(SCRIPT.format(python=sys.executable, hook=program, name=name))
         file.chmod(0o755)
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ from atlas_cli.records import names
 from atlas_cli.store import picture
 
 from ..conftest import ROOT, Result
-from .hooked import Project
+from .hooked import Project, install
 
 STATUS = ("status", "write", "-m", "two", "--replace")
 
@@ -333,3 +334,18 @@ def test_a_move_that_leaves_links_behind_stops_with_the_corrected_line(project: 
     assert "leads to something deleted" in project("commit", "-qm", "deleted").err
     policy(project, links="warn")
     project.ok("commit", "-qm", "deleted")
+
+
+def test_no_record_can_put_a_line_into_the_picture() -> None:
+    evil = "path:x\t9\nlevel\tread_first\toff\r%0a"
+    text = "\n".join([picture.FORMAT, picture.line("head", "h", 0, 9), picture.line("lease", evil, "b\tc", 9), "end"])
+    found = picture.Picture(text)
+    assert (found.leases, found.levels) == ([(evil, "b\tc", 9)], {})
+
+
+def test_an_atlas_that_cannot_be_loaded_says_so_and_stops_nobody(project: Project, tmp_path: Path) -> None:
+    lonely = tmp_path / "lonely/atlas_cli"
+    shutil.copytree(ROOT / "atlas_cli", lonely, ignore=shutil.ignore_patterns("main.py", "__pycache__"))
+    install(project.top, program=lonely / "hook.py")
+    done = project.commit("src/x.py")
+    assert (done.code, "cannot be loaded" in done.err) == (0, True)
