@@ -349,3 +349,33 @@ def test_an_atlas_that_cannot_be_loaded_says_so_and_stops_nobody(project: Projec
     install(project.top, program=lonely / "hook.py")
     done = project.commit("src/x.py")
     assert (done.code, "cannot be loaded" in done.err) == (0, True)
+
+
+def test_the_caller_is_who_called_git_whatever_runs_the_hooks(project: Project) -> None:
+    """Two tools that name no session: each is the process whose shells begin and commit; a framework runs the hooks."""
+    project.env = {key: value for key, value in project.env.items() if key != "CODEX_THREAD_ID"}
+    for name in ("pre-commit", "prepare-commit-msg"):
+        file = project.top / ".git/hooks" / name
+        file.rename(file.with_suffix(".real"))
+        file.write_text(
+            f"#!{sys.executable}\nimport subprocess, sys\nsys.exit(subprocess.call([__file__ + '.real', *sys.argv[1:]]))\n"
+        )
+        file.chmod(0o755)
+    work = (
+        "import subprocess, sys\n"
+        "def sh(line):\n    return subprocess.run(['sh', '-c', line + '; exit $?'], capture_output=True, text=True)\n"
+        f"done = sh('{sys.executable} -m atlas_cli begin --goal work --json')\n"
+        "assert done.returncode == 0, done\n"
+        "sys.stdout.write(done.stdout); sys.stdout.flush(); sys.stdin.readline()\n"
+        "done = sh('echo $$ > src/x.py; git commit -qam x')\n"
+        "assert done.returncode == 0, done.stderr\n"
+    )
+    tools = [subprocess.Popen([sys.executable, "-c", work], cwd=project.top, env=project.env, text=True,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)]  # fmt: skip
+    for tool in tools:
+        assert tool.stdin is not None
+        assert tool.stdout is not None
+        mine = json.loads(tool.stdout.readline())["data"]["id"]
+        tool.communicate("go\n")
+        assert tool.returncode == 0
+        assert project.trailers()[0] == f"Atlas-Session: {mine}"
