@@ -1,5 +1,6 @@
 """What a git hook says once the quick answer was not certain: called by `atlas-hook`, not by people."""
 
+import contextlib
 import os
 import shlex
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..env import Env
-from ..errors import AtlasError, Failed, Held, NotFound, Protocol, Refused
+from ..errors import AtlasError, Failed, Held, NotFound, Protocol, Refused, Usage
 from ..outcome import Outcome
 from ..records import lease, policy, status, times
 from ..records.correction import shown
@@ -34,25 +35,21 @@ def hook(
     """What git's hooks ask."""
     env = env_of(ctx)
     env.hooked = True
+    closed = False
     try:
         assert env.store
     except NotFound:  # no store here: nothing to say
         return Outcome(None)
     try:
+        assert env.hook.picture  # drawn for the next one
         HOOKS[name](env, args or [], given)
     except Failed as error:
-        if _closed(env):
+        with contextlib.suppress(AtlasError):
+            closed = env.policy.get("hooks_missing") == "closed"
+        if closed:
             raise
         env.notices.append(f"Atlas could not judge this ({error.message}): it goes on unjudged. {error.hint}".strip())
     return Outcome(None)
-
-
-def _closed(env: Env) -> bool:
-    """Whether, by the policy, nothing passes that could not be judged."""
-    try:
-        return env.policy.get("hooks_missing") == "closed"
-    except AtlasError:
-        return False
 
 
 def say(env: Env, found: list[Finding]) -> None:
@@ -73,7 +70,6 @@ def pre_merge_commit(env: Env, args: list[str], given: str) -> None:
 def pre_commit(env: Env, args: list[str], given: str, going: str = "") -> None:
     changed = env.hook.changed()
     paths = [path for _, path in changed]
-    assert env.hook.picture  # drawn for the next one
     me, found = _who(env, going)
     found += _read_first(env, me, paths, going) if me else []
     found += _view(changed) + _links(env, changed) + _leases(env, me, paths) + (_retracted(env, me) if me else [])
@@ -84,7 +80,6 @@ def prepare_commit_msg(env: Env, args: list[str], given: str) -> None:
     """Read first where pre-commit is not run, once in a sequence; the trailers, where a session commits."""
     here, source = env.hook.here, args[1] if len(args) > 1 else ""
     going = here.sequence()
-    assert env.hook.picture
     me, found = _who(env, going)
     if going and not here.settled():
         paths = [path for _, path in env.hook.changed()] if env.policy["streams"] else []
@@ -93,20 +88,20 @@ def prepare_commit_msg(env: Env, args: list[str], given: str) -> None:
     if source == "template":
         env.hook.template(args[0])
     if source not in ("", "template"):
-        _sign(env, me, args[0], source)
+        _sign(env, me, args[0], source, False)
 
 
 def commit_msg(env: Env, args: list[str], given: str) -> None:
     """The trailers of a message that was typed into an editor: before, it was empty, and git would have taken them for
     one."""
     if not env.hook.untouched(args[0]):
-        _sign(env, _who(env, "")[0], args[0], "commit")
+        _sign(env, _who(env, "")[0], args[0], "commit", True)
 
 
-def _sign(env: Env, me: Record | None, file: str, source: str) -> None:
+def _sign(env: Env, me: Record | None, file: str, source: str, typed: bool) -> None:
     if me is not None and env.hook.here.made_here(source):
         changed = [path for _, path in env.hook.changed()] if env.policy["streams"] else []
-        env.hook.sign(file, me, env.hook.streams(changed))
+        env.hook.sign(file, me, env.hook.streams(changed), typed)
 
 
 def pre_push(env: Env, args: list[str], given: str) -> None:
@@ -114,11 +109,10 @@ def pre_push(env: Env, args: list[str], given: str) -> None:
     found: list[Finding] = []
     guarded = env.hook.guarded(args[0])
     for line in given.split("\n"):
-        local, there, ref = (line.split(" ") + [""] * 4)[1], (line.split(" ") + [""] * 4)[3], line.split(" ")[2:3]
-        branch = ref[0].removeprefix("refs/heads/") if ref and ref[0].startswith("refs/heads/") else ""
-        if branch and local.strip("0") and (guarded is None or branch in guarded):
+        _, local, ref, there = line.split(" ") if line.count(" ") == 3 else ("", "", "", "")
+        branch = ref.removeprefix("refs/heads/")
+        if branch != ref and local.strip("0") and (guarded is None or branch in guarded):
             found += _write_last(env, args[0], branch, local, there)
-    assert env.hook.picture
     say(env, found)
 
 
@@ -141,8 +135,7 @@ def _write_last(env: Env, remote: str, branch: str, local: str, there: str) -> l
     on = ", ".join(f"{stream}@{number}" for stream, number in first.reads.items()) or times.rfc3339(first.at)
     error = Protocol(
         f"commits go to {branch} of {remote}, and {me['id']} has written no status since {first.oid[:10]} (read: {on})",
-        "write it, then push again: atlas status write -m 'what is done, what is open' "
-        "(or --unchanged 'why', while it still holds)",
+        f"write it, then push again: {_writing(env, me, first.reads)}",
         code="write_last",
     )  # fmt: skip
     if me.get("class") == "person":
@@ -151,27 +144,39 @@ def _write_last(env: Env, remote: str, branch: str, local: str, there: str) -> l
     return [("write_last", error)]
 
 
+def _writing(env: Env, me: Record, read: dict[str, int]) -> str:
+    """The command that writes the status; what it supersedes must be read."""
+    stream = next(iter(read), "main")
+    last = status.newest(env.tree, stream)
+    shown = f"atlas status show {stream} && " if last and env.seen(env.tree, me, "status", stream) != last else ""
+    return (
+        f"{shown}atlas status write {stream} --section 'what you worked on' -m 'what is done, what is open' "
+        "(or --unchanged 'why' alone, while it still holds)"
+    )
+
+
 def notice(env: Env, args: list[str], given: str) -> None:
     """After a merge, a rewrite, a checkout: says where the status went on meanwhile."""
     me = env.here()
     missed = [*env.hook.missed(me, "main")] if me else []
     if missed:
         env.notices.append(f"status:main@{missed[-1]} was written since you last looked: atlas status show main")
-    assert env.hook.picture
 
 
 def _who(env: Env, going: str) -> tuple[Record | None, list[Finding]]:
     """The session that commits, or what to say where there is none."""
     try:
         return env.session(strict=True), []
-    except (Protocol, NotFound) as error:
+    except (Protocol, NotFound, Usage) as error:
+        named = os.environ.get("ATLAS_SESSION")
         if error.code == "which_session":
             hint = error.hint.replace("--session ID", "ATLAS_SESSION=ID before the git command")
-        elif env.tool() or env.options.session or os.environ.get("ATLAS_SESSION"):
-            hint = f'begin one: atlas begin --goal "what you will do", {GO_ON[going]}'
+        elif env.tool() or named:
+            begin = "unset ATLAS_SESSION && atlas begin" if named else "atlas begin"
+            hint = f'begin one: {begin} --goal "what you will do", {GO_ON[going]}'
         else:
             hint = f"begin one that stands for you in this clone: atlas begin --person, {GO_ON[going]}"
-        return None, [("read_first", Protocol(error.message, hint, code=error.code))]
+        return None, [("read_first", Protocol(error.message, hint, code=error.code.replace("usage", "no_session")))]
 
 
 def _read_first(env: Env, me: Record, paths: list[str], going: str) -> list[Finding]:

@@ -87,9 +87,12 @@ def quick(name: str, args: list[str], given: bytes) -> bool:
         return me is None or seen.current(me)
     if me is None:
         return False
+    if name == "commit-msg":
+        with open(args[0], "rb") as message:  # signed before, unless it was typed into an editor since
+            return trailers.SESSION in message.read()
     if name == "pre-commit":
         return _commit(seen, me, here)
-    return name in ("prepare-commit-msg", "commit-msg") and _message(seen, me, here, name, args)
+    return name == "prepare-commit-msg" and _message(seen, me, here, args[0], (*args, "")[1])
 
 
 def _commit(seen: picture.Picture, me: picture.Session, here: Here) -> bool:
@@ -106,18 +109,17 @@ def _commit(seen: picture.Picture, me: picture.Session, here: Here) -> bool:
     return levels["leases"] == "off" or not seen.near([path for _, path in found], {me.id, *me.lineage})
 
 
-def _message(seen: picture.Picture, me: picture.Session, here: Here, name: str, args: list[str]) -> bool:
+def _message(seen: picture.Picture, me: picture.Session, here: Here, file: str, source: str) -> bool:
     """Judges read first where pre-commit was not run, once in a sequence, and adds the trailers."""
-    own = here.made_here("commit" if name == "commit-msg" else (*args, "")[1])
-    if name == "prepare-commit-msg" and here.sequence() and not here.settled():
+    if here.sequence() and not here.settled():
         if seen.levels["read_first"] != "off" and not seen.current(me):
             return False
         judged(here)
-    if not own:
+    if not here.made_here(source):
         return True
-    if os.environ.get("GIT_EDITOR") != ":" or list(seen.streams) != ["main"]:
+    if os.environ.get("GIT_EDITOR") != ":" or source in ("", "template") or list(seen.streams) != ["main"]:
         return False
-    sign(args[0], me.id, read_trailers(seen.streams, me.seen), None)
+    sign(file, me.id, read_trailers(seen.streams, me.seen), None)
     return True
 
 

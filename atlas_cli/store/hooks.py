@@ -175,11 +175,11 @@ class Hook:
         """Read first was judged in this sequence."""
         gate.judged(self.here)
 
-    def sign(self, file: str, me: Record, streams: list[str]) -> None:
-        """Adds a session's trailers to a commit message."""
+    def sign(self, file: str, me: Record, streams: list[str], typed: bool) -> None:
+        """Adds a session's trailers to a commit message, which may have been `typed` into an editor."""
         seen = {one: found for one in streams if (found := glimpsed(self.ask.local, self.tree, me["id"], one))}
         entries = {one: (status.newest(self.tree, one), "") for one in streams}
-        gate.sign(file, me["id"], gate.read_trailers(entries, seen), self._comment(file))
+        gate.sign(file, me["id"], gate.read_trailers(entries, seen), self._comment(file, typed))
 
     def template(self, file: str) -> None:
         """Remembers a template as it is put before the user: git gives up on one that comes back untouched."""
@@ -187,7 +187,7 @@ class Hook:
 
     def untouched(self, file: str) -> bool:
         """Whether a message is no more than the template that was put before the user."""
-        kept, comment = Path(self.here.git, TEMPLATE), self._comment(file)
+        kept, comment = Path(self.here.git, TEMPLATE), self._comment(file, True)
         if not kept.exists():
             return False
         first = kept.read_bytes()
@@ -195,9 +195,9 @@ class Hook:
         return trailers.text(first, comment) == trailers.text(Path(file).read_bytes(), comment)
 
     @staticmethod
-    def _comment(file: str) -> bytes | None:
+    def _comment(file: str, typed: bool) -> bytes | None:
         """What the comments of a message begin with; None where no editor is opened and there are none."""
-        if os.environ.get("GIT_EDITOR") == ":":
+        if os.environ.get("GIT_EDITOR") == ":" and not typed:
             return None
         said = [gate.ask("config", "--get", f"core.comment{end}")[1].rstrip(b"\n") for end in ("String", "Char")]
         found = next((one for one in said if one), b"#")

@@ -74,6 +74,10 @@ def test_without_a_session_the_stop_names_how_to_begin(project: Project) -> None
     project.write("src/x.py", "gone")
     named = project("commit", "-qam", "x", ATLAS_SESSION="ann-261129-aaaaaa")
     assert first(named).startswith("atlas: stop 5 (no session): there is no session ann-261129-aaaaaa")
+    assert "unset ATLAS_SESSION && atlas begin" in named.err
+    assert "stop 5 (no session): 'nonsense' is no session id" in first(
+        project("commit", "-qam", "x", ATLAS_SESSION="nonsense")
+    )
 
 
 def test_a_person_has_a_standing_session(project: Project) -> None:

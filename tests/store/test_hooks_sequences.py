@@ -135,6 +135,7 @@ def test_an_editor_a_template_and_giving_up(project: Project, tmp_path: Path) ->
     project.write("src/x.py", "1")
     assert project("commit", "-qa", **edit).code == 1, "quitting the editor gives up, as without hooks"
     assert "Atlas" not in (tmp_path / "seen").read_text()
+    assert project("commit", "-qa", GIT_EDITOR=":").code == 1, "and so does an editor that is none"
     project.ok("commit", "-qa", TYPE="typed\\n\\nbody\\n# a comment\\n", **edit)
     assert project.message() == "typed\n\nbody\n\n" + "\n".join(project.signs())
     for extra in (("-v",), ("-c", "x"), ("-v", "-e", "-m", "told")):
