@@ -211,6 +211,8 @@ def test_a_commit_made_in_the_middle_of_a_rebase_is_ones_own(project: Project) -
     branched(project)
     project.ok("checkout", "-q", "side")
     project.ok("rebase", "-q", "-i", "main", GIT_SEQUENCE_EDITOR="sed -i '1s/pick/edit/'")
+    project.ok("commit", "-q", "--amend", "--no-edit")
+    assert project.trailers() == [], "another's commit stays another's"
     project.commit("src/x.py")
     assert project.trailers() == project.signs()
     project.ok("rebase", "--continue")
