@@ -35,6 +35,8 @@ def hook(
     """What git's hooks ask."""
     env = env_of(ctx)
     env.hooked = True
+    if name not in HOOKS:
+        raise Usage(f"there is no hook {name[:40]!r} here", f"the hooks are {', '.join(HOOKS)}")
     closed = False
     try:
         assert env.store
