@@ -8,13 +8,14 @@ from collections.abc import Iterable
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import Damaged, Failed
 from ..records import lease, names, policy, session, status, times
+from ..records.code import Code
 from ..records.text import Record
 from ..records.tree import Tree
-from . import gate, picture, trailers
+from . import commits, gate, picture, trailers
 from .git import Git
 from .local import Local
 from .picture import Picture, line
@@ -24,23 +25,6 @@ NEVER = 30 * 86400  # seconds that a picture holds in which nothing changes by t
 TEMPLATE = "ATLAS_TEMPLATE"  # in the git directory, while an editor is open
 OURS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")  # what git tells its hook of the commit
 UNPUSHED = 1000  # commits that a push is judged by, the newest first
-
-
-class Code(NamedTuple):
-    """A commit of the user's that is about to be pushed."""
-
-    oid: str
-    at: int
-    message: str
-
-    @property
-    def owner(self) -> str:
-        """The session that made it; empty where it does not say."""
-        return (trailers.sessions(self.message) or [""])[-1]
-
-    @property
-    def reads(self) -> dict[str, int]:
-        return trailers.reads(self.message)
 
 
 def draw(ask: Questions, tree: Tree, head: str) -> str:
@@ -117,6 +101,13 @@ class Hook:
         return gate.Here(os.fsdecode(out.rstrip(b"\n")))
 
     @cached_property
+    def git(self) -> Git:
+        """The user's repository, and the index that the hook was started with."""
+        found = Git(None, hermetic=False)
+        found.env |= {key: os.environ[key] for key in OURS if key in os.environ}
+        return found
+
+    @cached_property
     def picture(self) -> Picture:
         """Drawn anew, and kept for the next hook."""
         text = draw(self.ask, self.tree, self.head)
@@ -145,13 +136,8 @@ class Hook:
         if found is None or self._merged() or gate.ask("rev-parse", "--verify", "-q", "HEAD")[0]:
             return []
         links, moves = found
-        git = Git(None, hermetic=False)
-        git.env |= {key: os.environ[key] for key in OURS if key in os.environ}
-        try:
-            before, after, moved = moves.between(git, "HEAD", None)
-            return list(links.broken(before, after, moved)) if moved else []
-        finally:
-            git.close()
+        before, after, moved = moves.between(self.git, "HEAD", None)
+        return list(links.broken(before, after, moved)) if moved else []
 
     def streams(self, paths: Iterable[str]) -> list[str]:
         return policy.streams_of(self.ask.rules, paths)
@@ -218,30 +204,32 @@ class Hook:
         known = not gate.ask("config", "--get", f"remote.{remote}.url")[0]
         but = [f"--remotes={remote}" if known else "--remotes"]
         but += [there] if there.strip("0") and not gate.ask("cat-file", "-e", f"{there}^{{commit}}")[0] else []
-        code, out = gate.ask(
-            "-c", "log.showSignature=false", "log", "-z", "-s", f"-n{UNPUSHED}", "--no-merges", "--no-color",
-            "--encoding=UTF-8", "--format=%H %ct%n%B", local, "--not", *but, "--",
-        )  # fmt: skip
-        if code:
-            raise Failed("git does not say what is being pushed")
-        found = [one.partition("\n") for one in out.decode(errors="replace").split("\0") if one]
-        return [Code(head.split(" ")[0], int(head.split(" ")[1]), body) for head, _, body in found]
+        return commits.read(self.git, "--no-merges", f"-n{UNPUSHED}", local, "--not", *but)
+
+    @staticmethod
+    def made_by(code: Code) -> tuple[str, dict[str, int]]:
+        """The session that made a commit (empty where it does not say), and what it had read by then."""
+        return next(
+            ((id, {read.stream: read.number for read in reads}) for id, reads in reversed(code.sessions.items())),
+            ("", {}),
+        )
 
     def told(self, code: Code, me: str | None) -> bool:
         """Whether the status tells of a commit: an entry by its session, or by the one that pushes, later than what the
         commit was made on; one that only says `unchanged` counts while it is the current one."""
-        read = code.reads or dict.fromkeys(self.picture.streams, -1)
-        return any(self._written(stream, number, code, me) for stream, number in read.items())
+        owner, read = self.made_by(code)
+        read = read or dict.fromkeys(self.picture.streams, -1)
+        return any(self._written(stream, number, code.at, (owner, me)) for stream, number in read.items())
 
-    def _written(self, stream: str, after: int, code: Code, me: str | None) -> bool:
+    def _written(self, stream: str, after: int, made: int, by: tuple[str | None, ...]) -> bool:
         last = status.newest(self.tree, stream)
         for number in range(last, max(after, 0), -1):
             try:
                 entry = status.get(self.tree, stream, number)
             except Damaged:
                 continue
-            if after < 0 and times.moment(entry["at"]) < code.at:
+            if after < 0 and times.moment(entry["at"]) < made:
                 return False
-            if entry["session"] in (me, code.owner) and ("unchanged" not in entry or number == last):
+            if entry["session"] in by and ("unchanged" not in entry or number == last):
                 return True
         return False

@@ -28,23 +28,6 @@ def signed(message: bytes, session: str, reads: list[str], comment: bytes | None
     return b"\n".join([*kept, *gap, *(line + end for line in block), b""]) + (b"\n" + rest if rest else b"")
 
 
-def sessions(message: str) -> list[str]:
-    """The sessions that a message names, wherever in it: a squashed one holds several."""
-    lines = message.split("\n")
-    return [line[len(SESSION) :].strip() for line in lines if line.startswith(SESSION.decode())]
-
-
-def reads(message: str) -> dict[str, int]:
-    """The highest entry number read of each stream that a message names."""
-    found: dict[str, int] = {}
-    for line in message.split("\n"):
-        stream, at, rest = line.removeprefix(READ.decode()).partition("@")
-        number = rest.partition("~")[0].strip()
-        if line.startswith(READ.decode()) and at and number.isdecimal():
-            found[stream.strip()] = max(int(number), found.get(stream.strip(), 0))
-    return found
-
-
 def text(message: bytes, comment: bytes | None) -> bytes:
     """What is neither comment nor cut off, without the white space around it."""
     return _parted(message, comment)[0].strip()
