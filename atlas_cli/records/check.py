@@ -203,12 +203,14 @@ def _owing(codes: Sequence[Code], past: Past) -> Iterator[tuple[Code, str, bool]
     """(last commit, text, whether it only warns) of each session that owes the status an entry."""
     last: dict[str, Code] = {}
     seen: dict[str, dict[str, int]] = {}
-    for code in (one for one in codes if len(one.parents) < 2):  # a merge owes nothing, whatever it had read
+    for code in sorted(codes, key=lambda one: len(one.parents) > 1):  # a merge owes nothing, whatever it had read:
         for session, reads in code.sessions.items():
+            if len(code.parents) > 1 and session in last:  # it counts for who has done nothing but merge
+                continue
             numbers = seen.setdefault(session, {})
             for read in reads:
                 numbers[read.stream] = max(read.number, numbers.get(read.stream, 0))
-            if session in past.begins:
+            if len(code.parents) < 2 and session in past.begins:
                 last[session] = code
     paid = {session for session, numbers in seen.items() if _paid(past, session, numbers or {"main": 0})}
     for session, code in last.items():

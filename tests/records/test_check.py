@@ -188,3 +188,8 @@ def test_who_takes_no_part_is_counted() -> None:
 def test_dead_links_are_held_against_the_commit_that_broke_them() -> None:
     verdict = judge([ann(0), code()], past(), policy.of(store()), Where(), lambda _: [("a.md", "x is dead")])
     assert [(one.rule, one.level, one.path) for one in verdict.findings] == [("links", "stop", "a.md")]
+
+
+def test_a_merge_after_the_status_owes_nothing() -> None:
+    merge = ann(2, parents=("p", "q"))
+    assert said(past("x", ANN), ann(1), merge, where=MAIN) == []
