@@ -41,16 +41,18 @@ def answer(outcome: Outcome, talk: Talk, notices: Sequence[str]) -> None:
     if talk.json:
         _envelope(talk, "ok", outcome.data, [*notices, *outcome.limits], outcome.published, None)
         return
+    out = sys.stderr  # stays so where stdout holds the very bytes of a record, or what another program said
     for block in outcome.blocks:
         _block(block)
+        out = sys.stderr if isinstance(block, Raw) else sys.stdout
     if talk.quiet:
         return
     for line in outcome.limits:
-        _line(f"note: {line}")
+        _line(f"note: {line}", out)
     for line in notices:
         _line(f"notice: {line}", sys.stderr)
     if outcome.published is False:
-        _line(f"recorded at {(talk.head or '')[:12]} in this clone's store; not published")
+        _line(f"recorded at {(talk.head or '')[:12]} in this clone's store; not published", out)
 
 
 def refusal(error: AtlasError, talk: Talk, notices: Sequence[str]) -> None:

@@ -27,7 +27,7 @@ def test_help_ends_with_an_example_and_the_exit_codes(verb: Verb, said: Said) ->
     for argv in ([*verb, "--help"], ["--quiet", *verb, "--help"]):
         done = said(*argv, where="outside")
         assert (done.code, done.err) == (0, ""), done
-        example, codes = re.split(r"\n *Exit codes:\n", done.out.rpartition(" Example:\n")[2])
+        example, codes = re.split(r"\n *Exit codes:\n", done.out.rpartition("\nExample:\n")[2])
         assert example.strip().startswith(f"atlas {' '.join(verb)}") or example.strip() == f"atlas {verb[0]}", example
         numbers = {int(line.split()[0]) for line in codes.splitlines() if re.match(r" +\d+  ", line)}
         assert {0, 1, 2} <= numbers <= set(EXITS)

@@ -10,7 +10,8 @@ from typer.core import TyperCommand, TyperGroup
 
 from ..env import Env
 from ..errors import EXITS, AtlasError, Usage
-from ..records import times
+from ..outcome import Outcome
+from ..records import limits, policy, times
 
 COMMANDS: dict[str, str] = {
     "init": "Create the store of this repository, or find the one that is there.",
@@ -60,7 +61,32 @@ UsageError: Any = typer.BadParameter.__bases__[0]
 
 
 class Command(TyperCommand):
-    """A command whose usage error names everything that is missing or wrong at once."""
+    """A command whose usage error names everything that is missing or wrong at once, and whose answer and help close
+    with its limits."""
+
+    example = ""
+    exits: tuple[int, ...] = ()
+
+    def invoke(self, ctx: Any) -> Any:
+        found = super().invoke(ctx)
+        return found._replace(limits=self.limits(ctx)) if isinstance(found, Outcome) else found
+
+    def limits(self, ctx: Any) -> tuple[str, ...]:
+        """What this command does not do, under the policy in force; under the defaults where there is none."""
+        path = ctx.command_path.partition(" ")[2]
+        if "{" not in "".join(limits.LIMITS.get(path, ())):
+            return limits.of(path, {})
+        try:
+            return limits.of(path, ctx.obj.policy)
+        except AtlasError:
+            return limits.of(path, {key: value for key, (value, _) in policy.KEYS.items()})
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        if closing := self.limits(ctx):
+            with formatter.section("Limits"):
+                formatter.write_dl([("-", line) for line in closing])
+        formatter.write(f"\nExample:\n  {self.example.replace(chr(10), chr(10) + '  ')}\n\nExit codes:\n")
+        formatter.write("".join(f"  {code:>3}  {EXITS[code][0]}\n" for code in sorted(self.exits)))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         problems: list[str] = []
@@ -151,11 +177,10 @@ def single() -> typer.Typer:
 
 
 def verb(app: typer.Typer, name: str, example: str, *exits: int, **settings: Any) -> Callable[[Any], Any]:
-    """A command of an app, whose help ends with an example and the exit codes that it can give."""
+    """A command of an app, whose help ends with its limits, an example and the exit codes that it can give."""
     writes = (8, 10) if 3 in exits else ()
-    codes = "\n".join(f"  {code:>3}  {EXITS[code][0]}" for code in sorted({0, 1, 2, *exits, *writes}))
-    epilog = f"\b\nExample:\n  {example.replace(chr(10), chr(10) + '  ')}\n\n\b\nExit codes:\n{codes}"
-    return app.command(name, cls=Command, epilog=epilog, **settings)
+    cls = type("Command", (Command,), {"example": example, "exits": (0, 1, 2, *exits, *writes)})
+    return app.command(name, cls=cls, **settings)
 
 
 def env_of(ctx: typer.Context) -> Env:

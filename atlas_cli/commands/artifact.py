@@ -58,7 +58,7 @@ def put(
     if record["session"] == me["id"]:  # replayed too: the first answer may never have arrived
         env.read("artifact", name, record["number"], artifact.place(name, record["number"]))
     line = f"{record['ref']} put: {record['size']:,} bytes, {record['ext']}, SHA-256 {record['sha256'][:12]}"
-    return Outcome(record, (line,), (), published=False)
+    return Outcome(record, (line,), published=False)
 
 
 @verb(app, "show", "atlas artifact show schema@3", 7)
@@ -191,7 +191,7 @@ def list_(
     table = Table(
         ("ARTIFACT", "TYPE", "BYTES", "WHEN", "BY", "TITLE"), rows, "nothing new" if new else "nothing was put"
     )
-    return Outcome(listing(items), (table,), ("what was handed over without `atlas artifact put` is not in it",))
+    return Outcome(listing(items), (table,))
 
 
 def _unread(env: Env) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ import typer
 from ..env import Env
 from ..errors import Protocol, Refused, Usage
 from ..outcome import Outcome
-from ..records import lease, names, session
+from ..records import names, session
 from ..records.text import Record
 from . import For, Since, digest, env_of, parsed, single, verb
 
@@ -85,10 +85,10 @@ def begin(
     data, blocks = digest.digest(env, me, words, since, twins)
     verb_ = "go on as" if again else "are"
     first = f"you {verb_} {me['id']} (pass it with --session, or ATLAS_SESSION, where that is unclear)"
-    limits = (session.BLIND, lease.BLIND, *([session.TAKEN] if person else []))
+    env.notices += [session.TAKEN] if person else []
     data = {"ref": f"session:{me['id']}", "id": me["id"], "version": me["version"], "continued": again,
             "replayed": bool(me.get("replayed")), **data}  # fmt: skip
-    return Outcome(data, (first, *blocks), limits, published=None if again and not env.wrote else False)
+    return Outcome(data, (first, *blocks), published=None if again and not env.wrote else False)
 
 
 def _persons(env: Env) -> Record | None:

@@ -48,7 +48,7 @@ def add(
     }  # fmt: skip
     written = env.write(lambda tree, who: decision.add(tree, who, **fields), me, "decision: ")
     record = one(env.records(written))
-    return Outcome(record, (f"{record['ref']} logged ({record['stance']})",), (), published=False)
+    return Outcome(record, (f"{record['ref']} logged ({record['stance']})",), published=False)
 
 
 @verb(app, "list", "atlas decision list -n 5", 7)
@@ -64,7 +64,7 @@ def list_(ctx: typer.Context, count: Annotated[int, typer.Option("-n", min=1)] =
     rows = tuple((item["id"], item["stance"], item["chosen"], item["title"]) for item in items)
     table = Table(("DECISION", "STANCE", "CHOSEN", "TITLE"), rows, "nothing was decided here")
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
-    return Outcome(listing(items, total), (table, *more), (decision.BLIND,))
+    return Outcome(listing(items, total), (table, *more))
 
 
 @verb(app, "show", "atlas decision show 2026-11-29-storage", 7)

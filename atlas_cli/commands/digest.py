@@ -10,7 +10,7 @@ import typer
 from ..env import Env
 from ..errors import Damaged
 from ..outcome import Block, Frame, Outcome, Table
-from ..records import artifact, decision, lease, names, session, status, times
+from ..records import artifact, decision, lease, limits, names, session, status, times
 from ..records.text import Record
 from . import Since, env_of, single, verb
 from . import session as sessions
@@ -73,7 +73,7 @@ def bare(env: Env, since: str | None = None, words: int = WORDS) -> Outcome:
     me = env.here()
     data, blocks = digest(env, me, words, since)
     head = () if me else ('no session here: atlas begin --goal "what you will do"',)
-    return Outcome(data, (*head, *blocks), (session.BLIND, lease.BLIND))
+    return Outcome(data, (*head, *blocks), limits.of("digest", env.policy))
 
 
 def digest(

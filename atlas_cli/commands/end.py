@@ -65,7 +65,7 @@ def end(
     lines += [f"given back: {', '.join(back)}"] if back else []
     lines += [f"{me['id']} has ended"]
     closed = next(one for one in records if one["ref"].startswith("session:"))
-    return Outcome({**closed, "status": entry, "released": back}, tuple(lines), (), published=False)
+    return Outcome({**closed, "status": entry, "released": back}, tuple(lines), published=False)
 
 
 def _wish(

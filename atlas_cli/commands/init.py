@@ -41,4 +41,4 @@ def init(
     word = "created" if made else "was there already"
     lines = (f"the store {store} {word}: {env.store.home / 'store.git'}", 'next: atlas begin --goal "what you will do"')
     data = {"store": store, "created": made, "path": str(env.store.home / "store.git"), "remote": None, "hooks": []}
-    return Outcome(data, lines, ("this store is known to this clone only; it has no remote yet",))
+    return Outcome(data, lines)

@@ -8,7 +8,7 @@ from .. import records
 from ..env import Env
 from ..errors import NotFound, Usage
 from ..outcome import Outcome, Table, listing
-from ..records import KINDS, message, times
+from ..records import KINDS, message, names, times
 from . import Since, env_of, single, verb
 
 app = single()
@@ -35,7 +35,7 @@ def log(
         operation = what
     folders = {one.NAME: one.FOLDER for one in KINDS}
     if kind is not None and kind not in folders:
-        raise Usage(f"there is no kind {kind[:80]!r}", f"the kinds are {', '.join(folders)}")
+        raise Usage(f"there is no kind {kind[:80]!r}", names.hint(kind, folders, f"the kinds are {', '.join(folders)}"))
     folder = folders[kind] if kind else None
     commits, total = index.commits(
         count, session=by, folder=folder, path=path, operation=operation, after=after, stopped=collisions
@@ -53,7 +53,7 @@ def log(
     )  # fmt: skip
     table = Table(("COMMIT", "WHEN", "WHAT", "STOPS BEFORE IT" if collisions else "BY"), rows, "nothing was written")
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
-    return Outcome(listing(items, total), (table, *more), ("known to this clone only",))
+    return Outcome(listing(items, total), (table, *more))
 
 
 def _item(env: Env, row: dict[str, Any]) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def list_(
         young = env.index.active(env.since(since))
         items = [item for item in items if item["id"] in young]
     env.damaged(session.FOLDER + "/")
-    return Outcome(listing(items), (table(env, items),), (session.BLIND,))
+    return Outcome(listing(items), (table(env, items),))
 
 
 @verb(app, "show", "atlas session show claude-261129-7f3k2m", 5, 7)
@@ -66,7 +66,7 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, typer.Argument(metava
     lines = [f"{record['id']}: {state}, began {record['began']}, last write {times.rfc3339(last)}"]
     lines += [f"goal: {record.get('goal', '-')}", f"holds: {', '.join(held) or 'nothing'}"]
     lines += [f"wrote ({total}):", *(f"  {subject}" for subject in wrote)]
-    return Outcome(data, tuple(lines), (session.BLIND,))
+    return Outcome(data, tuple(lines))
 
 
 @verb(
@@ -101,4 +101,4 @@ def adopt(ctx: typer.Context, wanted: Annotated[str, typer.Argument(metavar="ID"
     lines = [f"{wanted} is adopted: what it left is yours to finish, and to write into the status"]
     lines += [f"its leases are yours now: {', '.join(taken)}"] if taken else []
     lines += [f"its drafts lie in {record['worktree']}/.atlas/drafts"] if record.get("worktree") else []
-    return Outcome({**row, "leases": taken}, tuple(lines), (session.BLIND,), published=False)
+    return Outcome({**row, "leases": taken}, tuple(lines), published=False)

@@ -69,10 +69,9 @@ def show(ctx: typer.Context, entry: Annotated[str, typer.Argument(metavar="[STRE
     ref = names.versioned(entry, "status")
     number = status.newest(env.tree, ref.id) if ref.number is None else ref.number
     if not number and ref.number is None:
-        empty = f"status:{ref.id} is empty: nobody has written where things stand"
-        return Outcome({"stream": ref.id, "version": 0, "body": ""}, (empty,), (status.BLIND,))
+        return Outcome({"stream": ref.id, "version": 0, "body": ""}, (status.empty(env.tree, ref.id),))
     record = env.shown_status(ref.id, number, env.here())
-    return Outcome(record, tuple(shown(env, record)), (status.BLIND,))
+    return Outcome(record, tuple(shown(env, record)))
 
 
 def shown(env: Env, record: Record) -> list[Block]:
@@ -115,7 +114,7 @@ def write(
                        relies, names.say(caveat, "--caveat") if caveat else None, new=new)  # fmt: skip
     overflow = names.name(overflow, "artifact name") if overflow else None
     record = written(env, names.name(stream, "stream"), wish, base, env.session(strict=True), overflow)
-    return Outcome(record, (f"{record['ref']} written",), (), published=False)
+    return Outcome(record, (f"{record['ref']} written",), published=False)
 
 
 @verb(app, "log", "atlas status log main -n 5", 7)
@@ -130,10 +129,10 @@ def log(
     items = [_brief(env, stream, number) for number in range(last, max(first, last - count), -1)
              if env.tree.blob(status.place(stream, number))]  # fmt: skip
     rows = tuple((item["ref"], item["session"], item["at"], item["first"]) for item in items)
-    table = Table(("ENTRY", "BY", "AT", "FIRST LINE"), rows, f"status:{stream} is empty")
+    table = Table(("ENTRY", "BY", "AT", "FIRST LINE"), rows, "" if rows else status.empty(env.tree, stream))
     total = last - first
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
-    return Outcome(listing(items, total), (table, *more), (status.BLIND,))
+    return Outcome(listing(items, total), (table, *more))
 
 
 def _then(env: Env, stream: str, since: str) -> int:
@@ -164,7 +163,7 @@ def diff(
     last = status.newest(env.tree, names.name(stream, "stream"))
     to = new or last
     if not last:
-        raise NotFound(f"status:{stream} is empty", "atlas status write")
+        raise NotFound(status.empty(env.tree, stream), "atlas status write")
     base = (old or to - 1) if since is None else _then(env, stream, since)
     before = _body(env, stream, base) if base else ""
     after = _body(env, stream, to)

@@ -22,7 +22,7 @@ app = single()
 START = -44 * 3600  # the story begins so long before now, and is told by its own clock
 
 
-@verb(app, "tour", "atlas tour --keep /tmp/atlas-tour")
+@verb(app, "tour", "atlas tour")
 def tour(
     ctx: typer.Context,
     keep: Annotated[str | None, typer.Option("--keep", metavar="DIR", help="Play it there, and leave it.")] = None,

@@ -22,5 +22,4 @@ def who(
     items = env.who(wanted, hours)
     rows = tuple((item["path"], item["what"], item["who"], item["when"], item["text"]) for item in items)
     table = Table(("PATH", "WHAT", "WHO", "WHEN", "TEXT"), rows, "nobody that is known here")
-    limit = "a worker without a lease, a named path or a commit in this clone is invisible here"
-    return Outcome(listing(items), (table,), (limit,))
+    return Outcome(listing(items), (table,))

@@ -80,8 +80,10 @@ def find(tree: Tree, name: str, number: int | None = None) -> str:
     wanted = last if number is None else number
     if not wanted or tree.blob(place(name, wanted)) is None:
         there = f"its newest version is {last}" if last else "nothing was put under that name"
-        raise NotFound(f"there is no artifact:{name}{'' if number is None else f'@{number}'}; {there}",
-                       "atlas artifact list shows the names")  # fmt: skip
+        raise NotFound(
+            f"there is no artifact:{name}{'' if number is None else f'@{number}'}; {there}",
+            names.hint(name, [] if last else tree.names(FOLDER), "atlas artifact list shows the names", "artifact:"),
+        )
     return place(name, wanted)
 
 

@@ -81,7 +81,9 @@ def find(tree: Tree, resource: str, number: int | None = None) -> str:
     """The path of a resource's row; NotFound where nobody ever took it."""
     path = place(resource)
     if tree.blob(path) is None:
-        raise NotFound(f"nobody has taken a lease on {resource} here", "atlas lease list shows what is held")
+        there = (record["resource"] for _, record in tree.live(FOLDER, 0))
+        hint = names.hint(resource, there, "atlas lease list shows what is held")
+        raise NotFound(f"nobody has taken a lease on {resource} here", hint)
     return path
 
 
@@ -276,14 +278,3 @@ def _handed(found: Case, old: Record | None, new: Record) -> Iterator[Violation]
         yield Violation("token", found.path, f"the fencing token jumped from {before} to {new['token']}")
     if "released" in new and not (live and same):
         yield Violation("not_held", found.path, "was given back by a session that did not hold it")
-
-
-def limits(rules: Record) -> tuple[str, ...]:
-    """What a lease does not do."""
-    return (
-        "a lease is advisory: Atlas enforces nothing outside its own commands, and two readers can see 'free' in the "
-        f"same second; it expires by itself, after {rules['lease_max']} at the latest",
-    )
-
-
-BLIND = "an empty list does not prove that anything is idle: a session that took no lease is invisible here"

@@ -136,6 +136,12 @@ def valid(key: str, value: object) -> None:
         raise Usage(f'{key} is a map like {{"api": ["services/api/**"]}}, not {str(value)[:80]}')
 
 
+def unknown(key: str) -> NotFound:
+    """The refusal of a key that is none."""
+    hint = names.hint(key, KEYS, f"the keys are {', '.join(KEYS)}")
+    return NotFound(f"there is no key {key[:80]!r} in the policy", hint)
+
+
 def first(store: str, test: bool) -> bytes:
     """The policy of a new store: the defaults stand in it as comments, so that they can change with the tool."""
     lines = ["# The policy of this store. Change it with `atlas config set KEY VALUE` or `atlas config edit`."]
@@ -150,7 +156,7 @@ def put(tree: Tree, writer: Writer, key: str, value: object) -> Change:
     if key in _FIXED:
         raise Refused(f"{key} is the store's own and cannot be set", "atlas config shows what can be")
     if key not in KEYS:
-        raise NotFound(f"there is no key {key!r} in the policy", f"the keys are {', '.join(KEYS)}")
+        raise unknown(key)
     valid(key, value)
     data = tree.read(FOLDER) or b""
     version = parse(FOLDER, data)["version"] + 1
@@ -166,7 +172,7 @@ def replace(tree: Tree, writer: Writer, data: bytes) -> Change:
             raise Refused(f"{key} is the store's own and cannot be edited", "set it back and save again")
     for key in new:
         if key not in KEYS and key not in _FIXED and key not in old:
-            raise NotFound(f"there is no key {key!r} in the policy", f"the keys are {', '.join(KEYS)}")
+            raise unknown(key)
     data = text.set_by_hand(data, "version", old["version"] + 1)
     return Change(f"policy: edit ({writer.session})", {FOLDER: data})
 

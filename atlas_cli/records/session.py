@@ -74,7 +74,9 @@ def links(record: Record) -> Iterable[tuple[str, str]]:
 def find(tree: Tree, session: str, number: int | None = None) -> str:
     path = place(session)
     if tree.blob(path) is None:
-        raise NotFound(f"there is no session {session} in this store", "atlas session list shows them")
+        there = (name.removesuffix(SUFFIX) for name in tree.names(path.rpartition("/")[0]))
+        hint = names.hint(session, there, "atlas session list shows them")
+        raise NotFound(f"there is no session {session} in this store", hint)
     return path
 
 
@@ -89,7 +91,7 @@ def live(tree: Tree, session: str, now: int) -> Record:
     try:
         record = get(tree, session)
     except NotFound as error:
-        raise Protocol(error.message, "begin one: atlas begin --goal …", code="no_session") from None
+        raise Protocol(error.message, f"{error.hint}; or begin one: atlas begin --goal …", code="no_session") from None
     if "ended" in record or (until(record) or 0) <= now:
         how = "has ended" if "ended" in record else "has expired"
         raise Protocol(
@@ -180,4 +182,3 @@ def actor(text_: str) -> str:
 
 
 TAKEN = "a program of yours that carries no AI tool's mark, and has begun no session, is taken for you here"
-BLIND = "known to this store only: a worker that never called `atlas begin` is invisible here"

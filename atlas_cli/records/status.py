@@ -70,8 +70,15 @@ def find(tree: Tree, stream: str, number: int | None = None) -> str:
     path = place(stream, wanted)
     if not wanted or tree.blob(path) is None:
         there = f"its newest entry is {last}" if last else "it has no entry yet"
-        raise NotFound(f"there is no status:{stream}@{wanted}; {there}", f"atlas status log {stream}")
+        hint = names.hint(stream, [] if last else tree.names(FOLDER), f"atlas status log {stream}", "status:")
+        raise NotFound(f"there is no status:{stream}{f'@{wanted}' if wanted else ''}; {there}", hint)
     return path
+
+
+def empty(tree: Tree, stream: str) -> str:
+    """What is said of a stream without an entry."""
+    hint = names.hint(stream, tree.names(FOLDER), "", "status:")
+    return f"status:{stream} is empty: nobody has written where things stand{f'; {hint}'.rstrip() if hint else ''}"
 
 
 def get(tree: Tree, stream: str, number: int) -> Record:
@@ -281,4 +288,3 @@ def judge(found: Case) -> Iterator[Violation]:
 
 
 WITHHELD = "(retracted; atlas show REF --withdrawn shows it)"
-BLIND = "what nobody wrote down is not in it"
