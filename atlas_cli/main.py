@@ -40,6 +40,12 @@ class Root(TyperGroup):
         found.name = cmd_name
         return found
 
+    globals = (*_VALUES, *_FLAGS)  # for the completion
+
+    @staticmethod
+    def split(words: list[str]) -> tuple[Options, list[str]]:
+        return split(words)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         import difflib
 

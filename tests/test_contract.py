@@ -11,7 +11,7 @@ from atlas_cli.commands import COMMANDS, WRONG
 from atlas_cli.errors import EXITS, AtlasError
 
 from .conftest import Atlas
-from .contract import CALLS, LISTS, VERBS, WHY, Said, Verb, call, envelope, places, said
+from .contract import ANYWHERE, CALLS, LISTS, VERBS, WHY, Said, Verb, call, envelope, places, said
 
 each = pytest.mark.parametrize("verb", VERBS, ids=" ".join)
 writes = pytest.mark.parametrize("verb", [verb for verb in VERBS if CALLS[verb][1] == 5], ids=" ".join)
@@ -31,7 +31,7 @@ def test_help_ends_with_an_example_and_the_exit_codes(verb: Verb, said: Said) ->
         assert example.strip().startswith(f"atlas {' '.join(verb)}") or example.strip() == f"atlas {verb[0]}", example
         numbers = {int(line.split()[0]) for line in codes.splitlines() if re.match(r" +\d+  ", line)}
         assert {0, 1, 2} <= numbers <= set(EXITS)
-        assert verb == ("tour",) or 7 in numbers
+        assert verb in ANYWHERE or 7 in numbers
         assert CALLS[verb][1] != 5 or verb == ("session", "show") or {3, 5, 6, 7, 8, 10} <= numbers
     done = said("--json", *verb, "--help", where="outside")
     assert "Exit codes:" in envelope(done)["data"]["help"]
@@ -84,8 +84,8 @@ def test_what_is_missing_unknown_and_wrong_is_named_together(said: Said) -> None
 def test_outside_a_repository_and_without_a_store_it_is_7_and_names_what_makes_one(
     verb: Verb, said: Said, places: tuple[Path, str]
 ) -> None:
-    if verb in (("tour",), ("config", "edit")):
-        return  # the tour makes its own; an editor is asked for on a terminal first
+    if verb in (*ANYWHERE, ("config", "edit")):
+        return  # an editor is asked for on a terminal first
     for where in ("outside", "plain"):
         if verb == ("git",):
             done = said("git", "log", where=where)

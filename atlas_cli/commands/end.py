@@ -27,7 +27,7 @@ def end(
     unchanged: Annotated[
         str | None, typer.Option("--unchanged", metavar="WHY", help="The status holds, and why.")
     ] = None,
-    stream: Annotated[str, typer.Option("--stream", metavar="S", help="Which status stream.")] = "main",
+    stream: Annotated[str, typer.Option("--stream", metavar="STREAM", help="Which status stream.")] = "main",
     section: Annotated[str | None, typer.Option("--section", metavar="H", help="Default: your goal.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="The text is the whole new entry.")] = False,
     base: Annotated[int | None, typer.Option("--base", metavar="N", min=1, help="The entry you have read.")] = None,
