@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from . import __version__, console
-from .commands import COMMANDS, HIDDEN, WRONG, UsageError, only
+from .commands import COMMANDS, HIDDEN, UsageError, no_command, only, problem
 from .console import Talk
 from .env import Env, Options
 from .errors import EXITS, AtlasError, Failed, Unknown, Usage
@@ -47,12 +47,8 @@ class Root(TyperGroup):
         return split(words)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        import difflib
-
         if args and args[0] not in COMMANDS and args[0] not in HIDDEN:
-            near = difflib.get_close_matches(args[0], COMMANDS, 1, 0.6)
-            hint = WRONG.get(args[0]) or (f"did you mean atlas {near[0]}?" if near else "atlas --help lists them")
-            raise Usage(f"there is no command {args[0][:80]!r}", hint)
+            raise no_command(args[0])
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -207,7 +203,7 @@ def _called(rest: list[str], env: Env, talk: Talk) -> Any:
             raise KeyboardInterrupt
     except UsageError as error:
         path = error.ctx.command_path if getattr(error, "ctx", None) else "atlas"
-        raise Usage(error.format_message().rstrip("."), f"see {path} --help") from None
+        raise Usage(problem(error), f"see {path} --help") from None
     except typer.Exit:
         found = None
     except typer.Abort:

@@ -1,7 +1,6 @@
 """One noun a file: parse, call, return. A module is loaded when its command is called; COMMANDS lists them."""
 
 import copy
-import difflib
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -11,7 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 from ..env import Env
 from ..errors import EXITS, AtlasError, Usage
 from ..outcome import Outcome
-from ..records import limits, policy, times
+from ..records import limits, names, policy, times
 
 COMMANDS: dict[str, str] = {
     "init": "Create the store of this repository, or find the one that is there.",
@@ -58,6 +57,14 @@ WRONG = {
     "take": "atlas lease take RES --why …",
     "list": "say of what: atlas lease list, atlas artifact list, atlas decision list, atlas session list",
 }
+
+
+def no_command(word: str) -> Usage:
+    """The refusal of a word that is no command."""
+    hint = WRONG.get(word) or names.hint(word, COMMANDS, "atlas --help lists them", "atlas ")
+    return Usage(f"there is no command {word[:80]!r}", hint)
+
+
 UsageError: Any = typer.BadParameter.__bases__[0]
 
 
@@ -99,8 +106,9 @@ class Command(TyperCommand):
                 break
             except UsageError as error:
                 unknown = getattr(error, "option_name", None)
-                problems.append(error.format_message().rstrip("."))
                 found = [arg for arg in args if unknown and arg.partition("=")[0] == unknown]
+                if not any("extra argument" in problem(error) and "no option" in one for one in problems):
+                    problems.append(problem(error))  # (what stands behind an unknown option is no argument)
                 if type(error).__name__ != "NoSuchOption" or not found:
                     rest = []
                     break
@@ -110,6 +118,17 @@ class Command(TyperCommand):
         return rest
 
 
+def problem(error: Any) -> str:
+    """A usage error of the parser, on one line; an unknown option with the one that was probably meant."""
+    unknown = getattr(error, "option_name", None)
+    if type(error).__name__ != "NoSuchOption" or not unknown or error.ctx is None:
+        said = str(error.format_message()).rstrip(".")
+        return said[:1].lower() + said[1:]
+    own = [name for one in error.ctx.command.params for name in one.opts if name.startswith("-")]
+    near = names.meant(unknown, [*own, *error.ctx.find_root().command.globals])
+    return f"there is no option {unknown}" + (f" (did you mean {near}?)" if near else "")
+
+
 def _collecting(param: Any, problems: list[str]) -> Callable[..., Any]:
     handle = type(param).handle_parse_result
 
@@ -117,7 +136,7 @@ def _collecting(param: Any, problems: list[str]) -> Callable[..., Any]:
         try:
             return handle(param, ctx, opts, args)
         except UsageError as error:
-            problems.append(error.format_message().rstrip("."))
+            problems.append(problem(error))
             ctx.params.setdefault(param.name, None)
             return None, args
 
@@ -141,13 +160,10 @@ class Noun(TyperGroup):
         if not first or (first.startswith("-") and first not in ("--help", "-h", "-")):
             args = [self.bare, *args]
         elif first not in (self.every or self.commands) and not first.startswith("-"):
-            near = difflib.get_close_matches(first, self.every or self.commands, 1, 0.75)
-            if first in WRONG:
-                raise Usage(f"there is no `atlas {ctx.info_name} {first}`", WRONG[first])
-            if near:
-                raise Usage(
-                    f"there is no `atlas {ctx.info_name} {first}`", f"did you mean atlas {ctx.info_name} {near[0]}?"
-                )
+            near = names.meant(first, self.every or self.commands)
+            if near or first in WRONG:
+                hint = WRONG.get(first) or f"did you mean atlas {ctx.info_name} {near}?"
+                raise Usage(f"there is no `atlas {ctx.info_name} {first}`", hint)
             args = ["show", *args]
         return super().parse_args(ctx, args)
 
@@ -160,15 +176,15 @@ def noun(bare: str = "list") -> typer.Typer:
 
 def only(app: typer.Typer, verb: str | None) -> typer.Typer:
     """A noun's app with no more verbs than this call can need (each costs a millisecond to build)."""
-    names = tuple(str(one.name) for one in app.registered_commands)
+    every = tuple(str(one.name) for one in app.registered_commands)
     cls: Any = app.info.cls
-    if len(names) < 2 or verb is None or verb in ("--help", "-h"):
+    if len(every) < 2 or verb is None or verb in ("--help", "-h"):
         return app
-    kept = {verb} if verb in names else {"show", cls.bare}
+    kept = {verb} if verb in every else {"show", cls.bare}
     found = copy.copy(app)
     found.registered_commands = [one for one in app.registered_commands if one.name in kept]
     found.info = copy.copy(app.info)
-    found.info.cls = type("Noun", (cls,), {"every": names})
+    found.info.cls = type("Noun", (cls,), {"every": every})
     return found
 
 

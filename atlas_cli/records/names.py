@@ -190,7 +190,8 @@ def meant(text: str, others: Iterable[str]) -> str | None:
     import difflib
     from itertools import islice
 
-    found = difflib.get_close_matches(text[:100], islice(others, 5000), 1, 0.87 if len(text) > 12 else 0.66)
+    likeness = 0.87 if len(text) > 12 else 0.75 if len(text) > 3 else 0.66
+    found = difflib.get_close_matches(text[:100], islice(others, 5000), 1, likeness)
     return found[0] if found else None
 
 

@@ -91,7 +91,7 @@ def live(tree: Tree, session: str, now: int) -> Record:
     try:
         record = get(tree, session)
     except NotFound as error:
-        raise Protocol(error.message, f"{error.hint}; or begin one: atlas begin --goal …", code="no_session") from None
+        raise Protocol(error.message, f"begin one: atlas begin --goal …; {error.hint}", code="no_session") from None
     if "ended" in record or (until(record) or 0) <= now:
         how = "has ended" if "ended" in record else "has expired"
         raise Protocol(
