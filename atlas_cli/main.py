@@ -66,6 +66,7 @@ class Root(TyperGroup):
                 ("--quiet", "the answer only"),
                 ("--offline, --require-published", "about remotes"),
             ])  # fmt: skip
+        formatter.write("\natlas help TOPIC: protocol, leases, stops, files, json\n")
         with formatter.section("Exit codes"):
             formatter.write_dl([(str(code), meaning) for code, (meaning, _) in EXITS.items()])
 
@@ -128,6 +129,7 @@ def main(argv: list[str]) -> int:
     env: Env | None = None
     try:
         options, rest = split(argv)
+        rest = _spelt(rest)
         talk = Talk(_command(rest), options.json, options.quiet)
         env = Env(options)
         env.verb = rest[1] if len(rest) > 1 else ""
@@ -136,7 +138,7 @@ def main(argv: list[str]) -> int:
         elif not rest:
             outcome = import_module(".commands.digest", __package__).bare(env)
         else:
-            outcome = _called(_spelt(rest), env, talk)
+            outcome = _called(rest, env, talk)
         if isinstance(outcome, Outcome):
             env.afterwards()
             return _printed(outcome, _told(talk, env), env)
@@ -215,8 +217,10 @@ def _called(rest: list[str], env: Env, talk: Talk) -> Any:
 
 
 def _spelt(rest: list[str]) -> list[str]:
-    """The words of a call; the digest's own options stand behind no command."""
-    return ["digest", *rest] if rest[0].partition("=")[0] in ("--since", "--words") else rest
+    """The words of a call: the digest's own options stand behind no command, `help COMMAND` is its `--help`."""
+    if rest and rest[0].partition("=")[0] in ("--since", "--words"):
+        return ["digest", *rest]
+    return [*rest[1:], "--help"] if rest[:1] == ["help"] and rest[1:] and rest[1] in COMMANDS else rest
 
 
 def _told(talk: Talk, env: Env | None) -> Talk:
@@ -236,7 +240,7 @@ def _refused(error: AtlasError, talk: Talk, env: Env | None) -> int:
 def _command(rest: list[str]) -> str:
     """The command's name for the envelope: the noun, and the verb if there is one."""
     words = [word for word in rest if not word.startswith("-")][:2]
-    if not words or rest[0].startswith("-"):
+    if not words or rest[0].startswith("-") or words[0] in HIDDEN:
         return "atlas"
     if words[0] not in COMMANDS:
         return words[0]

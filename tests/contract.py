@@ -42,6 +42,7 @@ CALLS: dict[Verb, tuple[list[str], int | None]] = {
     ("who",): (["src"], 0), ("log",): ([], 0), ("verify",): ([], 0), ("check",): ([], 0), ("config", "show"): ([], 0),
     ("config", "get"): (["fresh"], 0), ("config", "set"): (["fresh", "2m"], 5), ("config", "edit"): ([], 2),
     ("doctor",): ([], 0), ("view",): ([], 0), ("setup",): ([], 0), ("git",): ([], 2), ("tour",): ([], None),
+    ("help",): ([], None),
     ("completion",): (["bash"], None),
 }  # fmt: skip
 LISTS: list[Verb] = [
@@ -59,7 +60,7 @@ def _verbs() -> dict[Verb, Any]:
     return found
 
 
-ANYWHERE: list[Verb] = [("tour",), ("completion",)]  # they need no store
+ANYWHERE: list[Verb] = [("tour",), ("completion",), ("help",)]  # they need no store
 VERBS = _verbs()  # every command there is, with its parser
 
 

@@ -1,7 +1,7 @@
 """One noun a file: parse, call, return. A module is loaded when its command is called; COMMANDS lists them."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -31,6 +31,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "Look at the store's health; --fix repairs what can be repaired.",
     "setup": "Tell AI tools about Atlas: AGENTS.md, CLAUDE.md, Claude Code's hooks.",
     "view": "Write this worktree's .atlas/ folder anew.",
+    "help": "A short page on a topic: protocol, leases, stops, files, json.",
     "completion": "The script that makes your shell complete commands and names.",
     "git": "Run git in the store's own repository.",
     "tour": "The story of Atlas, told by its own commands in a throw-away folder.",
@@ -84,10 +85,7 @@ class Command(TyperCommand):
         path = ctx.command_path.partition(" ")[2]
         if "{" not in "".join(limits.LIMITS.get(path, ())):
             return limits.of(path, {})
-        try:
-            return limits.of(path, ctx.obj.policy)
-        except AtlasError:
-            return limits.of(path, {key: value for key, (value, _) in policy.KEYS.items()})
+        return limits.of(path, rules_for(ctx.obj))
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         if closing := self.limits(ctx):
@@ -149,6 +147,13 @@ class Noun(TyperGroup):
     bare = "list"
     every: tuple[str, ...] = ()  # the names of all verbs, also of those that this call did not need
 
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        formatter.write(f"\n  {COMMANDS[ctx.info_name]} Bare, it is `{ctx.command_path} {self.bare}`.\n")
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.get_short_help_str(200)) for name, one in self.commands.items()])
+
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         formatter.write(
             f"\nExample:\n  {ctx.command_path}\n\nEach verb's own --help ends with an example and its exit codes:\n"
@@ -204,6 +209,14 @@ def env_of(ctx: typer.Context) -> Env:
     found = ctx.obj
     assert isinstance(found, Env)
     return found
+
+
+def rules_for(env: Env) -> Mapping[str, Any]:
+    """The policy in force; the defaults where there is no store."""
+    try:
+        return env.policy
+    except AtlasError:
+        return {key: value for key, (value, _) in policy.KEYS.items()}
 
 
 def parsed(parse: Callable[[str], Any]) -> Callable[[str], Any]:

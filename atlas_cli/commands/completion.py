@@ -13,6 +13,7 @@ from ..errors import AtlasError, Usage
 from ..outcome import Outcome, Raw
 from ..records import BY_NAME, artifact, names, policy, status
 from . import COMMANDS, parsed, single, verb
+from .help import TOPICS
 from .init import template
 
 app = single()
@@ -85,9 +86,9 @@ def _answers(root: Any, words: list[str]) -> dict[str, str]:
         return _named(Env(root.split(before[:-1])[0]), wanted, "", part)
     if "--" in before or given[:1] == ["git"]:
         return {}
-    if not given:
-        return _fitting(part, dict.fromkeys(root.globals, "") if part.startswith("-") else COMMANDS)
-    noun, *args = given
+    if not given and not part.startswith("-"):
+        return _fitting(part, COMMANDS)
+    noun, *args = given or ["digest"]
     parser: Any = typer.main.get_command(import_module(f".{noun}", __package__).app)
     verbs = getattr(parser, "commands", None)
     found: dict[str, str] = {}
@@ -127,6 +128,8 @@ def _named(env: Env, wanted: str, noun: str, part: str) -> dict[str, str]:
     try:
         if word == "KEY":
             return _fitting(part, {key: what for key, (_, what) in policy.KEYS.items()})
+        if word == "TOPIC":
+            return _fitting(part, {**TOPICS, **COMMANDS})
         if word in ("K", "EXT"):
             return _fitting(part, list(BY_NAME) if word == "K" else ("md", "txt", "json", "yaml", "csv", "sql"))
         if word == "REF":

@@ -59,6 +59,7 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "doctor": ("health is form, not truth",),
     "view": ("a copy as of one commit (AS-OF), with documents of 90 days; reading there leaves no receipt",),
     "git": (),
+    "help": (),
     "completion": (),
     "tour": (),
 }  # fmt: skip

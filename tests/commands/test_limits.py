@@ -25,45 +25,15 @@ from ..contract import VERBS, Verb
 
 NOON = 1795953600  # 2026-11-29T12:00:00Z, the day that the examples tell of
 OTHER = "claude-261129-7f3k2m"
-NO_MECHANISM = {"git", "tour", "completion"}
+NO_MECHANISM = {"git", "tour", "help", "completion"}
 # In an order in which each finds what it tells of. What starts programs of its own, and the tour, have tests elsewhere.
 ORDER = [
-    "init",
-    "begin",
-    "status write",
-    "status show",
-    "status log",
-    "status diff",
-    "artifact show",
-    "artifact put",
-    "artifact get",
-    "artifact list",
-    "artifact log",
-    "artifact diff",
-    "lease take",
-    "lease renew",
-    "lease show",
-    "lease list",
-    "lease release",
-    "decision show",
-    "decision add",
-    "decision list",
-    "correct",
-    "show",
-    "session list",
-    "session show",
-    "session adopt",
-    "who",
-    "log",
-    "verify",
-    "config show",
-    "config get",
-    "config set",
-    "doctor",
-    "view",
-    "completion",
+    "init", "begin", "status write", "status show", "status log", "status diff", "artifact show", "artifact put",
+    "artifact get", "artifact list", "artifact log", "artifact diff", "lease take", "lease renew", "lease show", "lease list",
+    "lease release", "decision show", "decision add", "decision list", "correct", "show", "session list", "session show",
+    "session adopt", "who", "log", "verify", "config show", "config get", "config set", "doctor", "view", "help", "completion",
     "end",
-]
+]  # fmt: skip
 PROGRAMS = {"git": 0, "lease run": 0, "config edit": 2}  # there is no terminal to edit on
 TOLD = {"tour"}  # tests/test_example.py plays it
 
@@ -169,6 +139,7 @@ def test_help_closes_with_them_under_the_policy_in_force_and_under_the_default_e
         shown = page(verb, repo)
         assert all(f"- {line}" in shown for line in closing(" ".join(verb))), shown
     assert "after 3h at the latest" in page(("lease", "take"), repo)
+    assert main(["help", "leases"]) == 0 and "from 5 min to 3h." in capsys.readouterr().out
     assert "after 4h at the latest" in page(("lease", "take"), repo.parent)
 
 

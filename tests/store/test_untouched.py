@@ -23,7 +23,8 @@ EVERY = (
     "decision add --title t --recommended a --chosen b --stance agreed --why w", "decision list",
     "correct status:main@1 --why wrong --retract", "who src", "log", "log --collisions", "session list", "session show",
     "config", "config show", "config get status_words", "config set status_words 300", "verify", "verify --full", "check", "doctor",
-    "doctor --fix", "view", "setup --list", "completion bash", "git log --oneline", "git gc --quiet", "end -m done", "session list --all",
+    "doctor --fix", "view", "setup --list", "completion bash", "help",
+    "help leases", "git log --oneline", "git gc --quiet", "end -m done", "session list --all",
 )  # fmt: skip
 # Commands that end otherwise, and must leave everything as it is all the same.
 REFUSED = {
