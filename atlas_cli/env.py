@@ -296,7 +296,7 @@ class Env:
         """A REF as it is stored in another record: checked, and with the current number where none was given."""
         _, record = self.resolve(records.ref(text))
         self.notices += [
-            f"{record['ref']} was {correction.shown(one)}"
+            f"{record['ref']} was {correction.shown(one, self.now())}"
             for one in self.ask.corrections(record["ref"])
             if one["retract"]
         ]

@@ -223,10 +223,17 @@ def log(ctx: typer.Context, name: Name) -> Outcome:
              if env.tree.blob(artifact.place(name, number))]  # fmt: skip
     items = [{"ref": artifact.ref("", record), **record} for record in found]
     rows = tuple(
-        (item["ref"], item["ext"], f"{item['size']:,}", item["at"], item["session"], item.get("title", "-"))
+        (
+            item["ref"],
+            item["ext"],
+            f"{item['size']:,}",
+            times.ago(times.moment(item["at"]), env.now()),
+            item["session"],
+            item.get("title", "-"),
+        )
         for item in items
     )
-    return Outcome(listing(items), (Table(("ARTIFACT", "TYPE", "BYTES", "AT", "BY", "TITLE"), rows),))
+    return Outcome(listing(items), (Table(("ARTIFACT", "TYPE", "BYTES", "WHEN", "BY", "TITLE"), rows),))
 
 
 @verb(app, "diff", "atlas artifact diff schema 2 3", 6, 7)

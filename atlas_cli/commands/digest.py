@@ -134,9 +134,12 @@ def _since(found: Digest, asked: str | None) -> list[Block]:
 
 def _parked(found: Digest) -> list[Block | Part]:
     items = found.env.parked()
-    rows = [(one["subject"], one["session"] or "-", one["at"] or "-", one["operation"][:8]) for one in items]
+    rows = [
+        (one["subject"], one["session"] or "-", found.ago(one["at"]) if one["at"] else "-", one["operation"][:8])
+        for one in items
+    ]
     title = "PARKED: written here, and not in the history that others see"
-    return [*found.part("parked", items, rows, "WRITE|BY|AT|OPERATION", title, "atlas parked")]
+    return [*found.part("parked", items, rows, "WRITE|BY|WHEN|OPERATION", title, "atlas parked")]
 
 
 def _you(found: Digest) -> list[Block | Part]:

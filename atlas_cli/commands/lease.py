@@ -29,7 +29,7 @@ def _resources(env: Env, given: list[str]) -> list[str]:
 
 def _answer(env: Env, items: list[dict[str, Any]], done: str) -> Outcome:
     now = env.now()
-    lines = [f"{done} {item['resource']} until {item['expires']} ({times.span(lease.left(item, now))} to count on), "
+    lines = [f"{done} {item['resource']}: {times.span(lease.left(item, now))} to count on, "
              f"token {item['token']}" if "released" not in item else f"{done} {item['resource']}"
              for item in items]  # fmt: skip
     data = {**one(items), "seconds_left": lease.left(one(items), now)} if len(items) == 1 else listing(items)
@@ -86,9 +86,9 @@ def show(ctx: typer.Context, resource: Annotated[str, typer.Argument(metavar="RE
     data, _ = env.good(lease.find(env.tree, wanted))
     item = _row(lease.parse(lease.place(wanted), data), now)
     held = item["state"] == "held"
-    line = f"{wanted}: held by {item['holder']} for {times.span(item['seconds_left'])} more (until {item['expires']})"
-    ended = item.get("released", item["expires"])
-    shown = [line if held else f"{wanted}: {item['state']} since {ended}; last held by {item['holder']}"]
+    line = f"{wanted}: held by {item['holder']} for {times.span(item['seconds_left'])} more"
+    ended = times.ago(lease.until(item) or 0, now)
+    shown = [line if held else f"{wanted}: {item['state']} {ended}; last held by {item['holder']}"]
     return Outcome(item, (*shown, f"why: {item['why']}", f"token: {item['token']}"))
 
 

@@ -63,7 +63,8 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, typer.Argument(metava
     wrote = [commit["subject"] for commit in commits]
     data = {"ref": f"session:{record['id']}", **record, "state": state, "last": times.rfc3339(last), "held": held,
             "commits": total, "wrote": wrote}  # fmt: skip
-    lines = [f"{record['id']}: {state}, began {record['began']}, last write {times.rfc3339(last)}"]
+    began = times.ago(times.moment(record["began"]), env.now())
+    lines = [f"{record['id']}: {state}, began {began}, last write {times.ago(last, env.now())}"]
     lines += [f"goal: {record.get('goal', '-')}", f"holds: {', '.join(held) or 'nothing'}"]
     lines += [f"wrote ({total}):", *(f"  {subject}" for subject in wrote)]
     return Outcome(data, tuple(lines))

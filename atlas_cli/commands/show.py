@@ -30,8 +30,7 @@ def show(
         shown, data = _one(env, records.ref(text), withdrawn)
         blocks += shown
         items.append(data)
-    blind = "who read it in .atlas/, on a forge or with git is not known; other clones' readers are once they write"
-    return Outcome(items[0] if len(items) == 1 else listing(items), tuple(blocks), (blind,))
+    return Outcome(items[0] if len(items) == 1 else listing(items), tuple(blocks))
 
 
 def _one(env: Env, ref: names.Ref, withdrawn: bool) -> tuple[list[Block], dict[str, Any]]:

@@ -128,8 +128,9 @@ def log(
     first = 0 if since is None else _then(env, stream, since)
     items = [_brief(env, stream, number) for number in range(last, max(first, last - count), -1)
              if env.tree.blob(status.place(stream, number))]  # fmt: skip
-    rows = tuple((item["ref"], item["session"], item["at"], item["first"]) for item in items)
-    table = Table(("ENTRY", "BY", "AT", "FIRST LINE"), rows, "" if rows else status.empty(env.tree, stream))
+    rows = tuple((item["ref"], item["session"], times.ago(times.moment(item["at"]), env.now()), item["first"])
+                 for item in items)  # fmt: skip
+    table = Table(("ENTRY", "BY", "WHEN", "FIRST LINE"), rows, "" if rows else status.empty(env.tree, stream))
     total = last - first
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
     return Outcome(listing(items, total), (table, *more))

@@ -172,7 +172,7 @@ def _held(record: Record, resource: str, now: int) -> Held:
     what = record["resource"] if record["resource"] == resource else f"{record['resource']} (overlaps {resource})"
     return Held(
         f"{what} is held by {record['holder']} for {times.span(rest)} more: {record['why']}",
-        f"do something else until {record['expires']}, or take another resource",
+        f"do something else for {times.span(rest)}, or take another resource",
         details={
             "resource": record["resource"], "holder": record["holder"], "actor": record["actor"],
             "why": record["why"], "expires": record["expires"], "seconds_left": rest, "token": record["token"],
@@ -218,9 +218,8 @@ def _own(tree: Tree, writer: Writer, resource: str) -> Record:
     if old is not None and old["holder"] != writer.session and holds(old, writer.at):
         raise _held(old, resource, writer.at)
     if old is None or old["holder"] != writer.session or not holds(old, writer.at):
-        over = (
-            "" if old is None or old["holder"] != writer.session else f" (over since {times.rfc3339(until(old) or 0)})"
-        )
+        mine = old is not None and old["holder"] == writer.session
+        over = f" (yours was over {times.ago(until(old or {}) or 0, writer.at)})" if mine else ""
         raise Refused(
             f"this session holds no lease on {resource}{over}",
             f"atlas lease take {resource} --why … takes it",

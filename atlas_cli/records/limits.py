@@ -22,7 +22,8 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "init": ("this store is known to this clone only; it has no remote yet",),
     "begin": (_AT_WORK, _HELD),
     "end": (_WORD,),
-    "show": (_WORD,),
+    "show": (_WORD, "who read it in .atlas/, on a forge or with git is not known; other clones' readers are once they "
+             "write"),
     "session list": (_AT_WORK,),
     "session show": (_AT_WORK,),
     "session adopt": ("no process is stopped: what is adopted is refused at its next write, and may still edit files",),

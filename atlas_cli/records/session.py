@@ -95,7 +95,7 @@ def live(tree: Tree, session: str, now: int) -> Record:
     if "ended" in record or (until(record) or 0) <= now:
         how = "has ended" if "ended" in record else "has expired"
         raise Protocol(
-            f"the session {session} {how} ({times.rfc3339(until(record) or 0)})",
+            f"the session {session} {how}, {times.ago(until(record) or 0, now)}",
             "begin a new one: atlas begin --goal …",
             code="no_session",
         )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..errors import NotFound, Protocol, Refused, Usage, VersionJump
-from . import case, document, names, policy, text
+from . import case, document, names, policy, text, times
 from .case import Case, Change, Shown, Violation, Writer
 from .text import Record
 from .tree import Tree
@@ -121,7 +121,7 @@ def write(tree: Tree, writer: Writer, stream: str, wish: Wish, seen: int | None)
             code="retracted",
         )
     if seen is not None and seen != last and old is not None:
-        raise _jump(tree, stream, seen, last, wish, before, old)
+        raise _jump(tree, stream, seen, last, wish, before, old, writer.at)
     body = _body(wish, old)
     _within_limits(tree, stream, body, old, wish)
     record: Record = {"stream": stream, "number": last + 1, **writer.signature()}
@@ -186,7 +186,9 @@ def _kept(old: str, new: str) -> tuple[int, int]:
 _SHOWN = ("number", "session", "actor", "at", "body")
 
 
-def _jump(tree: Tree, stream: str, seen: int, last: int, wish: Wish, before: Record | None, old: Record) -> VersionJump:
+def _jump(
+    tree: Tree, stream: str, seen: int, last: int, wish: Wish, before: Record | None, old: Record, now: int
+) -> VersionJump:  # fmt: skip
     """The stop sign that a machine can see, with what was written since and the texts of the merge."""
     numbers = range(max(seen + 1, last - 4), last + 1)
     since = [get(tree, stream, number) for number in numbers if tree.blob(place(stream, number))]
@@ -195,7 +197,8 @@ def _jump(tree: Tree, stream: str, seen: int, last: int, wish: Wish, before: Rec
         "read it, merge your text into what is there, and write again",
         details={"ref": f"status:{stream}@{last}", "base": seen, "head": last,
                  "since": [{key: entry[key] for key in _SHOWN} for entry in since]},
-        blocks=tuple((f"status:{stream}@{e['number']} by {e['session']} at {e['at']}", str(e["body"])) for e in since),
+        blocks=tuple((f"status:{stream}@{e['number']} by {e['session']}, {times.ago(times.moment(e['at']), now)}",
+                      str(e["body"])) for e in since),
     )  # fmt: skip
     if not wish.unchanged:
         flags = case.flags(wish.relies_on, caveat=wish.caveat)

@@ -50,9 +50,12 @@ class Questions:
     def warnings(self, record: Record) -> list[str]:
         """What whoever sees a record must know: its caveat, its corrections, and what it relies on that is no more."""
         found = [f"caveat: {record['caveat']}"] if record.get("caveat") else []
-        found += [correction.shown(entry) for entry in self.corrections(record["ref"])]
+        found += [correction.shown(entry, self.now) for entry in self.corrections(record["ref"])]
         for target in record.get("relies_on", ()):
-            found += [f"relies on {target}, which was {correction.shown(entry)}" for entry in self.corrections(target)]
+            found += [
+                f"relies on {target}, which was {correction.shown(entry, self.now)}"
+                for entry in self.corrections(target)
+            ]
         return found
 
     def pulse(self, record: Record) -> tuple[int, str]:
@@ -170,7 +173,7 @@ class Questions:
                 near = any(names.overlap(f"path:{path}", f"path:{other}") for other in row.get("paths", ()))
                 if near or row["id"] in changed:
                     found.append({"path": path, "what": "session" if near else "session (changed it)",
-                                  "who": row["id"], "at": row["began"], "when": f"since {row['began']}",
+                                  "who": row["id"], "at": row["began"], "when": times.ago(times.moment(row["began"]), now),
                                   "text": row.get("goal", "-")})  # fmt: skip
             late = [code for code in on_it if code.at >= now - hours * 3600]
             for code in late[:MOST]:
@@ -191,7 +194,7 @@ class Questions:
         for _, _, record in self.index.since(correction.FOLDER, told):
             others = record["retract"] and record["session"] != me["id"]
             if others and (how := self._touches(me["id"], record["target"])):
-                found.append(f"{record['target']}, which {how}, was {correction.shown(record)}")
+                found.append(f"{record['target']}, which {how}, was {correction.shown(record, self.now)}")
         self.local.tell(me["id"], last)
         return found
 

@@ -1,5 +1,5 @@
 """Each example of a help page does what it says; each answer, text and JSON, closes with the limits that its help
-shows, under the policy in force."""
+shows, under the policy in force, and tells times as its reader needs them: ages to people, RFC 3339 to programs."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from ..contract import VERBS, Verb
 
 NOON = 1795953600  # 2026-11-29T12:00:00Z, the day that the examples tell of
 OTHER = "claude-261129-7f3k2m"
+TIMES = {"at", "began", "ended", "expires", "released", "last", "adopted", "fetched_at"}
 NO_MECHANISM = {"git", "tour", "help", "completion"}
 # In an order in which each finds what it tells of. What starts programs of its own, and the tour, have tests elsewhere.
 ORDER = [
@@ -46,6 +47,19 @@ def example(name: str) -> tuple[list[str], str]:
 
 def closing(name: str) -> tuple[str, ...]:
     return limits.of(name, {key: value for key, (value, _) in policy.KEYS.items()} | {"lease_max": "3h"})
+
+
+def moments(data: object) -> int:
+    """How many times there are in the data: each in RFC 3339, in UTC; and no age, which is for people only."""
+    if isinstance(data, list):
+        return sum(moments(item) for item in data)
+    if not isinstance(data, dict):
+        assert not (isinstance(data, str) and re.search(r"\d (s|min|h|days) (ago|left)", data)), data
+        return 0
+    found = {key: data[key] for key in TIMES & set(data) if isinstance(data[key], str)}
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", text) for text in found.values()), found
+    # `when` of `who` is the age beside an `at`.
+    return len(found) + sum(moments(value) for key, value in data.items() if not (key == "when" and "at" in data))
 
 
 @contextmanager
@@ -105,6 +119,10 @@ def test_each_example_runs_and_its_answer_closes_with_its_limits(
             assert code == 0, (name, out, err)
             said = json.loads(out)["notices"] if form == "json" else re.findall("^note: (.*)$", out + err, re.MULTILINE)
             assert set(closing(name)) <= set(said), (name, out, err)
+            if form == "json":
+                moments(json.loads(out)["data"])
+            else:  # (what a record says, in a frame, is its own)
+                assert not re.search(r"^[^│].*\d\d:\d\dZ?", out + err, re.MULTILINE), (name, out, err)
 
 
 def test_the_examples_that_start_programs_run_too(repo: Path, atlas: Atlas) -> None:
