@@ -79,6 +79,7 @@ def help_text(text: str, talk: Talk) -> None:
         _envelope(talk, "ok", {"help": text}, [], None, None)
     else:
         _write(sys.stdout, text.rstrip("\n") + "\n")
+    sys.stdout.flush()
 
 
 def _envelope(
@@ -127,15 +128,31 @@ def _plain_table(table: Table) -> None:
 
 
 def _rich_table(table: Table) -> None:
+    """A table as wide as the terminal: only its widest column folds, so that every id stays whole. Where that does not
+    fit, each row stands in lines of its own."""
     from rich import box
     from rich.console import Console
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    shown = RichTable(*table.columns, header_style="bold", box=box.SIMPLE_HEAD, show_edge=False)
-    for row in table.rows:
-        shown.add_row(*(Text(visible(cell), overflow="fold") for cell in row))
-    Console(highlight=False, markup=False, emoji=False).print(shown)
+    out = Console(highlight=False, markup=False, emoji=False)
+    rows = [tuple(Text(visible(cell), overflow="fold") for cell in row) for row in table.rows]
+    widths = [max(len(name), *(row[at].cell_len for row in rows)) for at, name in enumerate(table.columns)]
+    widest = widths.index(max(widths))
+    if out.width - sum(widths) - 3 * len(widths) < min(0, 20 - widths[widest]):
+        lead = max(map(len, table.columns))
+        for row in rows:
+            for name, cell in zip(table.columns, row, strict=True):
+                _line(f"{name:<{lead}}  {cell}")
+            _line("")
+        return
+    style = "" if os.environ.get("NO_COLOR") else "bold"
+    shown = RichTable(header_style=style, box=box.SIMPLE_HEAD, show_edge=False)
+    for at, name in enumerate(table.columns):
+        shown.add_column(name, no_wrap=at != widest)
+    for row in rows:
+        shown.add_row(*row)
+    out.print(shown)
 
 
 def _can(out: TextIO, char: str) -> bool:

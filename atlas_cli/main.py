@@ -233,7 +233,7 @@ def _told(talk: Talk, env: Env | None) -> Talk:
 def _refused(error: AtlasError, talk: Talk, env: Env | None) -> int:
     if env is not None:
         env.stopped(error)
-    console.refusal(error, _told(talk, env), env.notices if env is not None else [])
+    console.hushed(lambda: console.refusal(error, _told(talk, env), env.notices if env is not None else []))
     return error.exit
 
 
