@@ -64,7 +64,8 @@ class Root(TyperGroup):
                 ("--expect HEAD|REF@N", "write only if the store, or the record, is still there"),
                 ("--json", "one JSON envelope on stdout"),
                 ("--quiet", "the answer only"),
-                ("--offline, --require-published", "about remotes"),
+                ("--offline", "talk to no remote"),
+                ("--require-published", "exit 8 unless it reaches the remote"),
             ])  # fmt: skip
         formatter.write("\natlas help TOPIC: protocol, leases, stops, files, json\n")
         with formatter.section("Exit codes"):
@@ -78,7 +79,8 @@ def _root() -> Any:
     def atlas() -> None:
         """Atlas: workers who cannot talk to each other share one project. Read first, write last.
 
-        Begin with `atlas begin --goal "what you will do"`; close with `atlas end`."""
+        Begin with `atlas begin --goal "what you will do"`; close with `atlas end`. Bare `atlas` shows where things
+        stand, and begins nothing."""
 
     return typer.main.get_command(app)
 

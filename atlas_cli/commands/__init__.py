@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -10,14 +10,20 @@ from typer.core import TyperCommand, TyperGroup
 from ..env import Env
 from ..errors import EXITS, AtlasError, Usage
 from ..outcome import Outcome
-from ..records import limits, names, policy, times
+from ..records import limits, names, policy
+from .given import For as For
+from .given import Since as Since
+from .given import Why as Why
+from .given import body as body
+from .given import parsed as parsed
+from .given import read_bytes as read_bytes
 
 COMMANDS: dict[str, str] = {
     "init": "Create the store of this repository, or find the one that is there.",
     "begin": "Read first: register a session and see where things stand.",
     "end": "Write last: write the status, give back the leases, close the session.",
     "show": "Show any record by its REF.",
-    "session": "Sessions: list them, show one.",
+    "session": "Sessions: list them, show one, adopt one that is over.",
     "status": "The status stream: where things stand.",
     "artifact": "Handover documents: versioned, immutable, one name per topic.",
     "lease": "Advisory leases: sign up for a resource before you use it.",
@@ -217,66 +223,6 @@ def rules_for(env: Env) -> Mapping[str, Any]:
         return env.policy
     except AtlasError:
         return {key: value for key, (value, _) in policy.KEYS.items()}
-
-
-def parsed(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A parser for an option or argument: an AtlasError becomes part of the usage error."""
-
-    def checked(text: str) -> Any:
-        try:
-            return parse(text)
-        except AtlasError as error:
-            raise typer.BadParameter(f"{error.message} ({error.hint})" if error.hint else error.message) from None
-
-    checked.__name__ = "text"
-    return checked
-
-
-Why = Annotated[str, typer.Option("--why", help="The reason, in a few words.", metavar="TEXT")]
-For = Annotated[
-    int | None,
-    typer.Option("--for", parser=parsed(times.duration), metavar="DURATION", help="How long: 90m, 2h, 1h30m."),
-]
-Since = Annotated[
-    str | None, typer.Option("--since", metavar="T|REF|last", help="18:00, 12h, a date, a record, your last look.")
-]
-
-
-def body(env: Env, text: str | None, file: str | None, dash: str | None = None) -> str | None:
-    """The text of a record from `-m TEXT`, `--file F` or `-` (standard input); None where none of these was given."""
-    given = [part for part in (text, file, dash) if part is not None]
-    if len(given) > 1:
-        raise Usage("a text comes from one place", "give one of -m TEXT, --file F and -")
-    if text is not None:
-        env.spoken = ("text.md", text.encode(errors="replace"))
-        return text
-    if not given:
-        return None
-    data = read_bytes(env, given[0])
-    env.spoken = ("text.md", data) if given[0] == "-" else None
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise Usage(
-            f"{given[0]}: not UTF-8 text at byte {error.start}", "bytes of any kind: atlas artifact put"
-        ) from None
-
-
-def read_bytes(env: Env, name: str) -> bytes:
-    """The bytes of a file, or of standard input for `-`."""
-    import sys
-    from pathlib import Path
-
-    if name == "-":
-        return sys.stdin.buffer.read()
-    path = Path(env.options.directory, name)
-    env.source = path
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise Usage(f"there is no file {name}", "give the path of a file, or - for standard input") from None
-    except (OSError, ValueError) as error:
-        raise Usage(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def one(found: list[dict[str, Any]]) -> dict[str, Any]:

@@ -16,8 +16,13 @@ from .status import compared
 
 app = noun()
 SHOWN = 16 * 1024  # bytes of a body that `show` prints
-Name = Annotated[str, typer.Argument(metavar="NAME", parser=parsed(lambda text: names.name(text, "artifact")))]
-Version = Annotated[str, typer.Argument(metavar="NAME[@N]")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="Of a-z, 0-9, dot, _ and -.", parser=parsed(lambda text: names.name(text, "artifact"))
+    ),
+]
+Version = Annotated[str, typer.Argument(metavar="NAME[@N]", help="Default: the newest version.")]
 
 
 @verb(app, "put", "atlas artifact put schema schema.sql --title 'tables for v2'", 3, 5, 6, 7)
@@ -30,7 +35,7 @@ def put(
     caveat: Annotated[str | None, typer.Option("--caveat", metavar="T", help="Shown wherever it is shown.")] = None,
     relies_on: Annotated[list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")] = None,
     same_topic: Annotated[bool, typer.Option("--same-topic", help="It is the same topic, however different.")] = False,
-    new: Annotated[bool, typer.Option("--new", help="A new name is meant.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="A new name is meant, however like another.")] = False,
 ) -> Outcome:  # fmt: skip
     """Put a version: immutable, any bytes. One name per topic; a new version supersedes the last, and all are kept.
 

@@ -41,10 +41,16 @@ def begin(
     ctx: typer.Context,
     goal: Annotated[str, typer.Option("--goal", help="What you will do, in a few words.", metavar="TEXT")] = "",
     on: Annotated[list[str] | None, typer.Option("--on", help="A path that you will touch.", metavar="PATH")] = None,
-    stream: Annotated[list[str] | None, typer.Option("--stream", help="A status stream besides main.")] = None,
-    actor: Annotated[str | None, typer.Option("--actor", help="Who you are (default: the AI tool, or you).")] = None,
+    stream: Annotated[
+        list[str] | None, typer.Option("--stream", metavar="STREAM", help="A status stream besides main.")
+    ] = None,
+    actor: Annotated[
+        str | None, typer.Option("--actor", metavar="A", help="Who you are (default: the AI tool, or you).")
+    ] = None,
     parent: Annotated[str | None, typer.Option("--parent", metavar="ID", help="The session that started you.")] = None,
-    kind: Annotated[str, typer.Option("--class", help="What kind of session.", parser=parsed(names.name))] = "work",
+    kind: Annotated[
+        str, typer.Option("--class", metavar="C", help="What kind of session.", parser=parsed(names.name))
+    ] = "work",
     for_: For = None,
     words: digest.Words = digest.WORDS,
     since: Since = None,

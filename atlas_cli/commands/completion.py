@@ -123,7 +123,7 @@ def _named(env: Env, wanted: str, noun: str, part: str) -> dict[str, str]:
     """The names that a place asks for by its metavar."""
     if re.fullmatch(r"[a-z]+(\|[a-z]+)+", wanted):
         return _fitting(part, wanted.split("|"))
-    word = (re.findall("[A-Z]+", wanted) or [""])[0]
+    word = "REF" if "REF" in wanted else (re.findall("[A-Z]+", wanted) or [""])[0]
     kinds = {"STREAM": "status", "NAME": "artifact", "RES": "lease", "S": "session", "ID": "session"}
     try:
         if word == "KEY":

@@ -28,7 +28,9 @@ def show(ctx: typer.Context) -> Outcome:
 
 
 @verb(app, "get", "atlas config get status_words", 7)
-def get(ctx: typer.Context, key: Annotated[str, typer.Argument(metavar="KEY")]) -> Outcome:
+def get(
+    ctx: typer.Context, key: Annotated[str, typer.Argument(metavar="KEY", help="As atlas config shows it.")]
+) -> Outcome:
     """The value of one key."""
     env = env_of(ctx)
     if key not in env.policy:
@@ -40,7 +42,7 @@ def get(ctx: typer.Context, key: Annotated[str, typer.Argument(metavar="KEY")]) 
 
 @verb(app, "set", "atlas config set status_words 300", 3, 5, 6, 7)
 def set_(
-    ctx: typer.Context, key: Annotated[str, typer.Argument(metavar="KEY")],
+    ctx: typer.Context, key: Annotated[str, typer.Argument(metavar="KEY", help="As atlas config shows it.")],
     value: Annotated[str, typer.Argument(metavar="VALUE", help="JSON, or a bare word.")],
 ) -> Outcome:  # fmt: skip
     """Set one key for everybody; comments in the file survive."""

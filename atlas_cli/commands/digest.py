@@ -20,7 +20,7 @@ WORDS = 700
 MOST = 20  # rows of a list in the data, the ones that matter most; what is cut is counted under `more`
 CELL = 14  # words of a cell
 RESERVED = 90  # words for what a command says around the digest
-Words = Annotated[int, typer.Option("--words", help="The digest's length.", min=100)]
+Words = Annotated[int, typer.Option("--words", metavar="N", help="The digest's length, in words.", min=100)]
 
 
 class Part(NamedTuple):

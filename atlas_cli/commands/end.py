@@ -28,11 +28,15 @@ def end(
         str | None, typer.Option("--unchanged", metavar="WHY", help="The status holds, and why.")
     ] = None,
     stream: Annotated[str, typer.Option("--stream", metavar="STREAM", help="Which status stream.")] = "main",
-    section: Annotated[str | None, typer.Option("--section", metavar="H", help="Default: your goal.")] = None,
+    section: Annotated[
+        str | None, typer.Option("--section", metavar="H", help="The heading it goes under (default: your goal).")
+    ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="The text is the whole new entry.")] = False,
     base: Annotated[int | None, typer.Option("--base", metavar="N", min=1, help="The entry you have read.")] = None,
     overflow: status_command.Overflow = None,
-    keep: Annotated[list[str] | None, typer.Option("--keep", metavar="RES", help="A lease to be kept.")] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option("--keep", metavar="RES", help="A lease that is not given back.")
+    ] = None,
 ) -> Outcome:
     """Write last: your text becomes the section under your goal in the status (--replace: the whole entry), your
     leases are given back, your session is closed.

@@ -79,7 +79,10 @@ def _row(record: dict[str, Any], now: int) -> dict[str, Any]:
 
 
 @verb(app, "show", "atlas lease show gpu0", 7)
-def show(ctx: typer.Context, resource: Annotated[str, typer.Argument(metavar="RES")]) -> Outcome:
+def show(
+    ctx: typer.Context,
+    resource: Annotated[str, typer.Argument(metavar="RES", help="As it was taken: gpu0, path:src/x.py.")],
+) -> Outcome:
     """Who holds a resource, why, and how long still."""
     env = env_of(ctx)
     wanted, now = env.resource(resource), env.now()

@@ -18,11 +18,13 @@ app = single()
 def log(
     ctx: typer.Context,
     what: Annotated[str | None, typer.Argument(metavar="REF|OPERATION", help="A record, or an operation id.")] = None,
-    kind: Annotated[str | None, typer.Option("--kind", metavar="K", help="Only of this kind.")] = None,
+    kind: Annotated[
+        str | None, typer.Option("--kind", metavar="K", help="Only of this kind: status, artifact, lease, …")
+    ] = None,
     by: Annotated[str | None, typer.Option("--session", metavar="S", help="Only by this session.")] = None,
     since: Since = None,
     collisions: Annotated[bool, typer.Option("--collisions", help="Only stops, and what came of them.")] = False,
-    count: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 20,
+    count: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many.")] = 20,
 ) -> Outcome:
     """What was written, newest first. A commit is one transaction; its order is the only order there is."""
     env = env_of(ctx)

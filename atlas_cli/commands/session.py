@@ -13,6 +13,7 @@ from ..records.tree import Tree
 from . import Since, Why, env_of, noun, verb
 
 app = noun()
+Id = typer.Argument(metavar="ID", help="As atlas session list shows it.")
 
 
 def rows(env: Env, every: bool) -> list[dict[str, Any]]:
@@ -53,7 +54,7 @@ def list_(
 
 
 @verb(app, "show", "atlas session show claude-261129-7f3k2m", 5, 7)
-def show(ctx: typer.Context, wanted: Annotated[str | None, typer.Argument(metavar="ID")] = None) -> Outcome:
+def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcome:
     """One session (default: yours): its goal, its life, what it wrote and what it holds."""
     env = env_of(ctx)
     record = session.get(env.tree, wanted.removeprefix("session:")) if wanted else env.session()
@@ -73,7 +74,7 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, typer.Argument(metava
 @verb(
     app, "adopt", 'atlas session adopt claude-261129-7f3k2m --why "it vanished; I go on with its work"', 3, 4, 5, 6, 7
 )
-def adopt(ctx: typer.Context, wanted: Annotated[str, typer.Argument(metavar="ID")], why: Why) -> Outcome:
+def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     """Take over a session that is over: its leases (with a new fencing token) and its duty to write the status.
 
     Whatever it still tries to write is refused."""

@@ -18,7 +18,9 @@ READERS = 10  # sessions that are named
 @verb(app, "show", "atlas show status:main@12 artifact:schema", 7)
 def show(
     ctx: typer.Context,
-    refs: Annotated[list[str], typer.Argument(metavar="REF…")],
+    refs: Annotated[
+        list[str], typer.Argument(metavar="REF…", help="status:main@12, artifact:schema, lease:gpu0, session:ID, …")
+    ],
     withdrawn: Annotated[bool, typer.Option("--withdrawn", help="Also what was retracted.")] = False,
 ) -> Outcome:
     """Show records by their REFs, each with its corrections, its age, what superseded it and who is known to have read

@@ -88,12 +88,12 @@ def shown(env: Env, record: Record) -> list[Block]:
 @verb(app, "write", "atlas status write - <<'EOF'\nParser done, tests green. Open: the cache.\nEOF", 3, 5, 6, 7)
 def write(
     ctx: typer.Context,
-    stream: Annotated[str, typer.Argument(metavar="[STREAM] [-]")] = "main",
-    dash: Annotated[str | None, typer.Argument(metavar="", hidden=True)] = None,
+    stream: Annotated[str, typer.Argument(metavar="[STREAM]")] = "main",
+    dash: Annotated[str | None, typer.Argument(metavar="[-]", help="The text from stdin.")] = None,
     text: Text = None, file: File = None,
     unchanged: Annotated[str | None, typer.Option("--unchanged", metavar="WHY", help="It still holds: why.")] = None,
     section: Annotated[str | None, typer.Option("--section", metavar="H", help="Only the section under H.")] = None,
-    new: Annotated[bool, typer.Option("--new", help="A new stream is meant.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="A new stream is meant, however like another.")] = False,
     replace: Annotated[bool, typer.Option("--replace", help="The text replaces the whole entry.")] = False,
     overflow: Overflow = None,
     base: Annotated[int | None, typer.Option("--base", metavar="N", min=1, help="The entry you have read.")] = None,
@@ -119,7 +119,7 @@ def write(
 
 @verb(app, "log", "atlas status log main -n 5", 7)
 def log(
-    ctx: typer.Context, stream: Stream = "main", count: Annotated[int, typer.Option("-n", min=1)] = 20,
+    ctx: typer.Context, stream: Stream = "main", count: Annotated[int, typer.Option("-n", metavar="N", min=1)] = 20,
     since: Since = None,
 ) -> Outcome:  # fmt: skip
     """The entries of a stream, newest first."""

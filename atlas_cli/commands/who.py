@@ -13,8 +13,10 @@ app = single()
 @verb(app, "who", "atlas who src/parser.py", 7)
 def who(
     ctx: typer.Context,
-    paths: Annotated[list[str], typer.Argument(metavar="PATH…")],
-    hours: Annotated[int, typer.Option("--hours", min=1, max=8760, help="How far back commits are looked at.")] = 24,
+    paths: Annotated[list[str], typer.Argument(metavar="PATH…", help="Relative to where you are.")],
+    hours: Annotated[
+        int, typer.Option("--hours", metavar="N", min=1, max=8760, help="How far back commits are looked at.")
+    ] = 24,
 ) -> Outcome:
     """Live leases, live sessions that named or changed the path, and commits of the last hours on any branch."""
     env = env_of(ctx)
