@@ -42,8 +42,7 @@ CALLS: dict[Verb, tuple[list[str], int | None]] = {
     ("who",): (["src"], 0), ("log",): ([], 0), ("verify",): ([], 0), ("check",): ([], 0), ("config", "show"): ([], 0),
     ("config", "get"): (["fresh"], 0), ("config", "set"): (["fresh", "2m"], 5), ("config", "edit"): ([], 2),
     ("doctor",): ([], 0), ("view",): ([], 0), ("setup",): ([], 0), ("git",): ([], 2), ("tour",): ([], None),
-    ("help",): ([], None),
-    ("completion",): (["bash"], None),
+    ("help",): ([], None), ("completion",): (["bash"], None),
 }  # fmt: skip
 LISTS: list[Verb] = [
     ("session", "list"), ("artifact", "list"), ("artifact", "log"), ("lease", "list"), ("decision", "list"),

@@ -59,6 +59,7 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "config edit": (_POLICY,),
     "doctor": ("health is form, not truth",),
     "view": ("a copy as of one commit (AS-OF), with documents of 90 days; reading there leaves no receipt",),
+    "setup": ("a text that a tool reads is advice: only git's hooks stop anything",),
     "git": (),
     "help": (),
     "completion": (),
