@@ -17,7 +17,7 @@ TYPED = {
     "status show mian@1": "did you mean status:main?", "status diff mian": "did you mean status:main?",
     "show status:mian": "did you mean status:main?", "show lease:gpo0": "did you mean gpu0?", "lease show gpo0": "did you mean gpu0?",
     "show artefact:a": "did you mean artifact?", "decision show DECISIO": "did you mean DECISION?",
-    "session show SESSIOx": "did you mean SESSION?", "show session:SESSIOx": "did you mean SESSION?",
+    "session show SESSIO1": "did you mean SESSION?", "show session:SESSIO1": "did you mean SESSION?",
     "config get lease_mx": "did you mean lease_max?", "log --kind leese": "did you mean lease?",
     "lease list --al": "did you mean --all?", "status --jsno": "did you mean --json?", "--jsno status": "did you mean --json?",
     "--sesion x status": "did you mean --session?", "lease take --wyh x": "did you mean --why?",
