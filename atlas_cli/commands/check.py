@@ -17,11 +17,6 @@ from ..records.check import Finding
 from . import env_of, single, verb
 
 app = single()
-LIMIT = (
-    "check proves order in the store, not who wrote: trailers can be forged, and what rests on a clock only warns, "
-    "but on a merge request"
-)
-
 NEXT = {  # what clears a finding
     "read_first": "read first: atlas status show STREAM, then git commit --amend names what was read",
     "write_last": "write last: atlas end -m …, in the session that is named, or in one that adopted it",
@@ -68,7 +63,7 @@ def check(
     if stops:
         hint = "\n".join(text for rule, text in NEXT.items() if rule in {one.rule for one in verdict.stops})
         raise Violations(f"{stops} findings: {said}", hint, details=data, blocks=(("findings", found),))
-    return Outcome(data, (said, Frame("findings", found) if items else "no finding"), (LIMIT,))
+    return Outcome(data, (said, Frame("findings", found) if items else "no finding"))
 
 
 def _event() -> dict[str, Any]:

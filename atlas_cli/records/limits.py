@@ -53,6 +53,8 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "log": ("known to this clone only; what was done without Atlas is not in it",),
     "verify": ("verify proves order and form, not who wrote: until commits are signed, any process of yours can write "
                "as any session",),
+    "check": ("check proves order in the store, not who wrote: trailers can be forged, and what rests on a clock only "
+              "warns, but on a merge request",),
     "config show": (_POLICY,),
     "config get": (_POLICY,),
     "config set": (_POLICY,),

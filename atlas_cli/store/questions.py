@@ -173,7 +173,8 @@ class Questions:
                 near = any(names.overlap(f"path:{path}", f"path:{other}") for other in row.get("paths", ()))
                 if near or row["id"] in changed:
                     found.append({"path": path, "what": "session" if near else "session (changed it)",
-                                  "who": row["id"], "at": row["began"], "when": times.ago(times.moment(row["began"]), now),
+                                  "who": row["id"], "at": row["began"],
+                                  "when": times.ago(times.moment(row["began"]), now),
                                   "text": row.get("goal", "-")})  # fmt: skip
             late = [code for code in on_it if code.at >= now - hours * 3600]
             for code in late[:MOST]:

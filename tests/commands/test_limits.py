@@ -32,7 +32,7 @@ ORDER = [
     "init", "begin", "status write", "status show", "status log", "status diff", "artifact show", "artifact put",
     "artifact get", "artifact list", "artifact log", "artifact diff", "lease take", "lease renew", "lease show", "lease list",
     "lease release", "decision show", "decision add", "decision list", "correct", "show", "session list", "session show",
-    "session adopt", "who", "log", "verify", "config show", "config get", "config set", "doctor", "view", "setup", "help", "completion",
+    "session adopt", "who", "log", "verify", "check", "config show", "config get", "config set", "doctor", "view", "setup", "help", "completion",
     "end",
 ]  # fmt: skip
 PROGRAMS = {"git": 0, "lease run": 0, "config edit": 2}  # there is no terminal to edit on
@@ -80,7 +80,6 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with the store that the examples tell of: another session was there, and is over."""
     repo = tmp_path_factory.mktemp("told") / "repo"
     (repo / "src").mkdir(parents=True)
-    subprocess.run(["git", "init", "-q", str(repo)], check=True)
     files = {
         "src/parser.py": "parse = print\n",
         "schema.sql": "create table t(a);\n",
@@ -89,6 +88,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in files.items():
         (repo / name).write_text(text)
     (repo / "train.sh").chmod(0o755)
+    who = ["-c", "user.name=Test", "-c", "user.email=test@example.invalid"]
+    for argv in (["init", "-q", "-b", "main"], ["add", "."], [*who, "commit", "-qm", "first"]):
+        subprocess.run(["git", *argv], cwd=repo, env=environment(repo.parent), check=True)
     deeds = ["init", "begin --actor claude", "config set lease_max 3h"]
     deeds += [f"status write -m 'Entry {number}.'" for number in range(12)] + ["artifact put schema schema.sql"] * 3
     deeds += [
