@@ -111,7 +111,7 @@ def leases(env: Env, me: Record | None, paths: list[str]) -> list[Finding]:
 def retracted(env: Env, me: Record) -> list[Finding]:
     return [
         ("retracted", Protocol(
-            f"{ref} relies on {target}, which was {shown(record)}",
+            f"{ref} relies on {target}, which was {shown(record, env.now())}",
             f"put yours right: atlas correct {ref} --why …, or write its next version without it",
             code="retracted",
         ))
