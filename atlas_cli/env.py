@@ -30,6 +30,7 @@ from .store.transaction import Written
 
 if TYPE_CHECKING:
     from .records.ci import Asked
+    from .store import moves
     from .store.audit import Report
     from .store.checking import Checked, Received
     from .store.hooks import Hook
@@ -394,6 +395,14 @@ class Env:
             return ""
         code, out, _ = self.git.ask("symbolic-ref", "--quiet", "--short", "HEAD")
         return "" if code else out.decode(errors="replace").strip()
+
+    def moved(self) -> contextlib.AbstractContextManager[tuple[moves.Files, moves.Worktree, dict[str, str | None]]]:
+        """The user's own files in HEAD and in the worktree, and what moved between."""
+        from .store import moves
+
+        if self.place.top is None:
+            raise Usage("a bare repository has no worktree", "run it in a clone")
+        return moves.since_head(self.place.top)
 
     def began(self, session_id: str) -> None:
         """This worktree's commands are that session's from now on."""

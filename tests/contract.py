@@ -39,14 +39,14 @@ CALLS: dict[Verb, tuple[list[str], int | None]] = {
     ("lease", "show"): (["gpu0"], 0), ("lease", "list"): ([], 0),
     ("lease", "run"): (["gpu9", *WHY, "--", "true"], None), ("decision", "add"): (DECISION, 5),
     ("decision", "list"): ([], 0), ("decision", "show"): (["DECISION"], 0), ("correct",): (["status:main", *WHY], 5),
-    ("who",): (["src"], 0), ("log",): ([], 0), ("verify",): ([], 0), ("check",): ([], 0), ("config", "show"): ([], 0),
+    ("who",): (["src"], 0), ("links",): ([], 0), ("log",): ([], 0), ("verify",): ([], 0), ("check",): ([], 0), ("config", "show"): ([], 0),
     ("config", "get"): (["fresh"], 0), ("config", "set"): (["fresh", "2m"], 5), ("config", "edit"): ([], 2),
     ("doctor",): ([], 0), ("view",): ([], 0), ("setup",): ([], 0), ("git",): ([], 2), ("tour",): ([], None),
     ("help",): ([], None), ("completion",): (["bash"], None),
 }  # fmt: skip
 LISTS: list[Verb] = [
     ("session", "list"), ("artifact", "list"), ("artifact", "log"), ("lease", "list"), ("decision", "list"),
-    ("status", "log"), ("log",), ("who",), ("setup",),
+    ("status", "log"), ("log",), ("who",), ("setup",), ("links",),
 ]  # fmt: skip
 
 

@@ -30,6 +30,7 @@ COMMANDS: dict[str, str] = {
     "decision": "The decision log: recommended, chosen, the stance, and why.",
     "correct": "Put right a bad write by name, your own first of all.",
     "who": "Who is on these paths: leases, sessions, commits of the last hours.",
+    "links": "The relative links that your moves break; --fix corrects them.",
     "log": "What was written, by whom, in which order.",
     "verify": "Judge the whole history by the rules that the writer used.",
     "check": "Judge code commits by their trailers, in CI and on a server.",

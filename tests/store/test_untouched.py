@@ -21,7 +21,7 @@ EVERY = (
     "artifact put note FILE", "artifact show note", "artifact put note OTHER --same-topic", "artifact log note",
     "artifact get note -o COPY", "artifact list", "artifact diff note", "show status:main artifact:note",
     "decision add --title t --recommended a --chosen b --stance agreed --why w", "decision list",
-    "correct status:main@1 --why wrong --retract", "who src", "log", "log --collisions", "session list", "session show",
+    "correct status:main@1 --why wrong --retract", "who src", "links", "links --fix", "log", "log --collisions", "session list", "session show",
     "config", "config show", "config get status_words", "config set status_words 300", "verify", "verify --full", "check", "doctor",
     "doctor --fix", "view", "setup --list", "completion bash", "help",
     "help leases", "git log --oneline", "git gc --quiet", "end -m done", "session list --all",
