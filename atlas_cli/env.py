@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .store.audit import Report
     from .store.checking import Checked, Received
     from .store.hooks import Hook
+    from .store.hookfiles import HookFiles
 
 
 class Options(NamedTuple):
@@ -403,6 +404,18 @@ class Env:
         if self.place.top is None:
             raise Usage("a bare repository has no worktree", "run it in a clone")
         return moves.since_head(self.place.top)
+
+    def hooks(self, closed: bool = False) -> HookFiles:
+        """The user's git hooks; `closed`: one whose Atlas is gone stops what it stands before."""
+        from .store.hookfiles import HookFiles
+
+        return HookFiles(self.place, closed)
+
+    def managers(self) -> list[str]:
+        """The tools for hooks that this project has a configuration for."""
+        from .store import managers
+
+        return list(managers.configured(self.place.top or self.place.common))
 
     def began(self, session_id: str) -> None:
         """This worktree's commands are that session's from now on."""

@@ -246,5 +246,5 @@ def _command(rest: list[str]) -> str:
         return "atlas"
     if words[0] not in COMMANDS:
         return words[0]
-    nouns = ("session", "status", "artifact", "lease", "decision", "config")
+    nouns = ("session", "status", "artifact", "lease", "decision", "config", "hooks")
     return " ".join(words) if words[0] in nouns else words[0]

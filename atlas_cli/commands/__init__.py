@@ -31,6 +31,7 @@ COMMANDS: dict[str, str] = {
     "correct": "Put right a bad write by name, your own first of all.",
     "who": "Who is on these paths: leases, sessions, commits of the last hours.",
     "links": "The relative links that your moves break; --fix corrects them.",
+    "hooks": "The git hooks: install, status, remove.",
     "log": "What was written, by whom, in which order.",
     "verify": "Judge the whole history by the rules that the writer used.",
     "check": "Judge code commits by their trailers, in CI and on a server.",
@@ -224,6 +225,11 @@ def rules_for(env: Env) -> Mapping[str, Any]:
         return env.policy
     except AtlasError:
         return {key: value for key, (value, _) in policy.KEYS.items()}
+
+
+def shown(path: str) -> str:
+    """A path as text for programs, whatever bytes it has."""
+    return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 def one(found: list[dict[str, Any]]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import typer
 
 from ..outcome import Outcome
 from . import env_of, single, verb
+from .hooks import at_init
 
 app = single()
 
@@ -25,20 +26,21 @@ def init(
     ctx: typer.Context,
     remote: Annotated[str | None, typer.Option("--remote", metavar="R", help="The git remote to share with.")] = None,
     branch: Annotated[str | None, typer.Option("--branch", metavar="B", help="The branch's name there.")] = None,
-    no_hooks: Annotated[
-        bool, typer.Option("--no-hooks", help="Install no git hooks (none are installed yet).")
-    ] = False,
+    no_hooks: Annotated[bool, typer.Option("--no-hooks", help="Leave the git hooks alone.")] = False,
     test: Annotated[bool, typer.Option("--test", hidden=True)] = False,
 ) -> Outcome:
     """Create the store of this repository, or find the one that is there.
 
     The store is a repository of its own inside the git directory: no ref, index or file of yours is touched but
-    .atlas/ and info/exclude. All worktrees share it. This version keeps to one clone: --remote and --branch are
+    .atlas/ and info/exclude, and the git hooks: Atlas goes in front of those that are there, and atlas hooks remove
+    brings them back to the byte. All worktrees share it. This version keeps to one clone: --remote and --branch are
     refused until it can publish."""
     env = env_of(ctx)
     made = env.create(template("branch-README.md"), test, remote or branch)
     store = env.policy["store"]
     word = "created" if made else "was there already"
-    lines = (f"the store {store} {word}: {env.store.home / 'store.git'}", 'next: atlas begin --goal "what you will do"')
-    data = {"store": store, "created": made, "path": str(env.store.home / "store.git"), "remote": None, "hooks": []}
+    hooks, said = ([], "no git hooks: atlas hooks install puts them in") if no_hooks else at_init(env)
+    lines = (f"the store {store} {word}: {env.store.home / 'store.git'}", said,
+             'next: atlas begin --goal "what you will do"')  # fmt: skip
+    data = {"store": store, "created": made, "path": str(env.store.home / "store.git"), "remote": None, "hooks": hooks}
     return Outcome(data, lines)

@@ -8,7 +8,7 @@ from ..env import Env
 from ..errors import Violations
 from ..outcome import Outcome, Table, listing
 from ..records.links import Broken, broken, fixed
-from . import env_of, single, verb
+from . import env_of, shown, single, verb
 
 app = single()
 
@@ -63,7 +63,6 @@ def _line(one: Broken) -> str:
 
 
 def _item(one: Broken) -> dict[str, Any]:
-    found = one._asdict()
-    for key in ("file", "written", "corrected", "text"):  # a name that is no UTF-8 is shown by its bytes
-        found[key] = found[key] and found[key].encode(errors="surrogateescape").decode(errors="backslashreplace")
-    return {key: found[key] for key in ("file", "line", "written", "corrected", "text")}
+    corrected = None if one.corrected is None else shown(one.corrected)
+    return {"file": shown(one.file), "line": one.line, "written": shown(one.written), "corrected": corrected,
+            "text": shown(one.text)}  # fmt: skip

@@ -32,6 +32,7 @@ KEYS: dict[str, tuple[Any, str]] = {
     "unattended": ("ok", "ok, warn or stop: what `atlas check` says of commits that name no session"),
     "check_on_receive": ("off", "off, warn or stop: `atlas check` on a server, for pushes to the integration branches"),
     "skip_mark": ("[skip ci]", "a line in each of the store's commits that keeps CI from running for it; empty: none"),
+    "hooks_missing": ("open", "open: a git hook whose Atlas is gone lets pass; closed: it stops (hooks install)"),
     "streams": ({}, "which paths belong to which status stream, in a monorepo"),
     "preconditions": (
         {"read_first": "stop", "write_last": "stop", "leases": "warn", "links": "stop", "retracted": "warn"},
@@ -45,7 +46,7 @@ KEYS: dict[str, tuple[Any, str]] = {
 _DURATIONS = ("fresh", "lease_default", "lease_max", "session_idle")
 _CHOICES = {
     "durability": ("full", "fast"), "publish": ("now", "end", "manual"), "unattended": ("ok", "warn", "stop"),
-    "check_on_receive": ("off", "warn", "stop"),
+    "check_on_receive": ("off", "warn", "stop"), "hooks_missing": ("open", "closed"),
 }  # fmt: skip
 LEVELS = ("stop", "warn", "off")
 _FIXED = ("format", "store", "version", "test")

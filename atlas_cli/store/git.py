@@ -18,7 +18,7 @@ GIT_PREFIX GIT_SHALLOW_FILE GIT_COMMON_DIR GIT_INTERNAL_SUPER_PREFIX
 """
 LOCAL = frozenset(_LOCAL.split())
 _ALSO = ("GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_EDITOR")
-_FLAGS = (
+_FLAGS: tuple[str, ...] = (
     "core.hooksPath=/dev/null", "core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false",
     "protocol.ext.allow=never", "core.quotePath=false",
 )  # fmt: skip
@@ -58,12 +58,12 @@ class Git:
 
     def __init__(self, directory: str | None, cwd: str | None = None, hermetic: bool = True) -> None:
         self.directory, self.cwd = directory, cwd
-        self.env = environment(hermetic)
+        self.env, self.flags = environment(hermetic), _FLAGS
         self._objects: subprocess.Popen[bytes] | None = None
 
     def argv(self, args: Sequence[str], options: Sequence[str] = ()) -> list[str]:
         where = [f"--git-dir={self.directory}"] if self.directory else []
-        settings = [word for flag in (*_FLAGS, *options) for word in ("-c", flag)]
+        settings = [word for flag in (*self.flags, *options) for word in ("-c", flag)]
         return ["git", *settings, *where, *args]
 
     def ask(

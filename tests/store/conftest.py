@@ -55,7 +55,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Seen]:
     subprocess.run(["git", "init", "-q", str(repo)], env=env, check=True)
     sessions = {}
     with crew([repo], env) as [worker]:
-        assert worker("init", "--test").code == 0
+        assert worker("init", "--test", "--no-hooks").code == 0
         for name, commands in DEEDS.items():
             worker.session = None
             sessions[name] = worker.begin(f"what {name} does", "--actor", name)
