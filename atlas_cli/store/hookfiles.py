@@ -109,9 +109,11 @@ class HookFiles:
             raise Failed(
                 f"no hook can be put into {self.folder}: {error.strerror}", "core.hooksPath names it"
             ) from None
+        # One script under several names tells by `$0` which it is: it stays one, and whole.
+        shared = {os.readlink(file) for file in map(self.folder.joinpath, NAMES) if file.is_symlink()}  # noqa: PTH115
         for name in NAMES:
             if not self._state(name).state.startswith("by "):
-                self._put(name)
+                self._put(name, name in shared)
         return self.status()
 
     def remove(self) -> list[HookFile]:
@@ -150,13 +152,13 @@ class HookFiles:
                 state, text = "missing", f"there is no {os.fsdecode(python)}"
         return HookFile(name, state, str(file), kept, text, found[1].decode())
 
-    def _put(self, name: str) -> None:
+    def _put(self, name: str, shared: bool) -> None:
         file, aside = _file(self.folder, name), self.folder / ASIDE / name
         data = managers.content(file)
         found = _SECTION.search(data or b"")
         if data is not None and found:
             _write(file, data[: found.start()] + self.section(name, _kind(data, found)) + data[found.end() :])
-        elif data is not None and (first := _SHELL.match(data)) and _plain(file, data):
+        elif data is not None and (first := _SHELL.match(data)) and _plain(file, data) and not shared:
             _write(file, first[0] + self.section(name, "within") + data[first.end() :])
         elif file.is_dir() or (os.path.lexists(file) and os.path.lexists(aside)):
             return  # what is in the way is named by its state
@@ -219,9 +221,10 @@ def _write(file: Path, data: bytes) -> None:
 
 
 def _move(file: Path, to: Path, prefix: str) -> None:
-    """A rename; a relative link goes on leading where it led (`prefix`: from its new folder to the old one)."""
+    """A rename; a relative link goes on leading where it led (`prefix`: from its new folder to the old one), or to
+    another hook, which moves with it."""
     target = os.readlink(file) if file.is_symlink() else "/"  # noqa: PTH115 - to the byte
-    if target.startswith("/"):
+    if target.startswith("/") or target in NAMES:
         file.replace(to)
         return
     part = to.with_name(f"{to.name}.{os.getpid()}")

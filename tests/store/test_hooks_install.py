@@ -11,12 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 from atlas_cli.errors import Failed
 from atlas_cli.store.hookfiles import NAMES, HookFiles
 from atlas_cli.store.place import find
 
-from ..conftest import Atlas, Git
+from ..conftest import ROOT, Atlas, Git
 from .snap import difference, picture
 
 # Says what it was called with, and what there was to read; ends as it is told to.
@@ -47,9 +48,15 @@ def linked(file: Path) -> None:
     file.symlink_to("../theirs.sh")
 
 
+def under_two_names(file: Path) -> None:
+    script(f"#!/bin/sh\n[ ${{0##*/}} = {file.name} ] || exit 0\n{THEIRS}")(file.with_name("pre-commit"))
+    file.symlink_to("pre-commit")
+
+
 FOREIGN: dict[str, Make] = {
     "sh": script(f"#!/bin/sh\n{THEIRS}", 0o750), "env bash -eu": script(f"#!/usr/bin/env bash\nset -eu\n{THEIRS}", 0o700),
     "no final line feed": script(f"#!/bin/sh -e\n{THEIRS}".rstrip()), "python": script(PYTHON), "a link": linked,
+    "two names": under_two_names,
     "reads itself": script('#!/bin/sh\n[ "${AGAIN-}" ] || AGAIN=1 exec sh -c "$(sed 1,2d "$0")" "$0" "$@"\n' + THEIRS), "no first line": script(THEIRS),
 }  # fmt: skip
 
@@ -106,7 +113,7 @@ def test_a_hook_that_was_there_still_runs_and_comes_back_to_the_byte(
     before = picture(there)
     hooks().install()
     once = picture(there)
-    [kept] = [hook.kept for hook in hooks().status() if hook.kept]
+    *_, kept = [hook.kept for hook in hooks().status() if hook.kept]
     hooks().install()
     assert (
         picture(there) == once
@@ -376,6 +383,18 @@ def test_the_command_and_init(bare_project: Path, git: Git, atlas: Atlas, tmp_pa
     shutil.rmtree(bare_project / ".git/atlas")  # without a store they let everything pass, and come out all the same
     git("commit", "-qm", "one", "--allow-empty")
     assert atlas("hooks", "remove").code == 0 and difference(before, picture(there)) == []
+
+
+def test_the_list_for_the_pre_commit_framework_names_every_hook() -> None:
+    listed = YAML(typ="safe").load(ROOT / ".pre-commit-hooks.yaml")
+    assert {hook["id"] for hook in listed} == {f"atlas-{name}" for name in NAMES if not name.startswith("post-")}
+    for hook in listed:
+        assert (
+            hook["language"] == "python"
+            and hook["always_run"]
+            and [hook["id"]] == [f"atlas-{stage}" for stage in hook["stages"]]
+        )
+        assert f"atlas-hook {hook['stages'][0]}" in hook["entry"]
 
 
 def _umask() -> int:
