@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from .store import moves
     from .store.audit import Report
     from .store.checking import Checked, Received
-    from .store.hooks import Hook
     from .store.hookfiles import HookFiles
+    from .store.hooks import Hook
 
 
 class Options(NamedTuple):

@@ -1,13 +1,17 @@
 """`atlas init`: create the store, or find the one that is there. Idempotent."""
 
+import sys
 from importlib import resources
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ..env import Env
 from ..outcome import Outcome
+from ..records import session
 from . import env_of, single, verb
+from .begin import register
 from .hooks import at_init
 
 app = single()
@@ -40,7 +44,19 @@ def init(
     store = env.policy["store"]
     word = "created" if made else "was there already"
     hooks, said = ([], "no git hooks: atlas hooks install puts them in") if no_hooks else at_init(env)
-    lines = (f"the store {store} {word}: {env.store.home / 'store.git'}", said,
-             'next: atlas begin --goal "what you will do"')  # fmt: skip
+    lines = [f"the store {store} {word}: {env.store.home / 'store.git'}", said]
+    if made and hooks and _person(env):
+        lines.append(f"you are {register(env, goal='', kind=session.PERSON, everywhere=True)['id']} in this clone")
+    lines.append('next: atlas begin --goal "what you will do"')
     data = {"store": store, "created": made, "path": str(env.store.home / "store.git"), "remote": None, "hooks": hooks}
     return Outcome(data, lines)
+
+
+def _person(env: Env) -> bool:
+    """Whether somebody at a terminal wants a session that stands for them in this clone. Asked when a store is made."""
+    if env.options.json or env.options.quiet or env.tool() or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    try:
+        return typer.confirm("Commit here by hand too? Then a session stands for you in this clone", True, err=True)
+    except typer.Abort:
+        return False

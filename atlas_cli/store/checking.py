@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from importlib import import_module
 from typing import Any, NamedTuple
 
 from ..errors import Damaged
 from ..records import check as rules
-from ..records import policy
+from ..records import links, policy
 from ..records.check import Verdict, Where
 from ..records.ci import Asked
 from ..records.code import Code
-from . import BRANCH, commits, receive
+from . import BRANCH, commits, moves, receive
 from .git import Git
 from .past import OWN, Source, past, source
 from .place import Place
@@ -57,10 +56,6 @@ def _judged(found: Source, place: Place, git: Git, codes: list[Code], where: Whe
 
 def dead_links(git: Git, code: Code) -> Iterable[tuple[str, str]]:
     """(path, text) of the relative links that a commit's moves and deletions broke."""
-    try:
-        links, moves = (import_module(f"atlas_cli.{name}") for name in ("records.links", "store.moves"))
-    except ImportError:  # not part of this version
-        return
     if code.moved and code.parents:
         for one in links.broken(*moves.between(git, code.parents[0], code.oid)):
             better = f"; {one.corrected} would" if one.corrected else ""

@@ -6,9 +6,8 @@ import os
 import shutil
 from collections.abc import Iterable
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..errors import Damaged, Failed
 from ..records import lease, names, policy, session, status, times
@@ -21,6 +20,9 @@ from .local import Local
 from .picture import Picture, line
 from .questions import Questions
 
+if TYPE_CHECKING:
+    from ..records.links import Broken
+
 NEVER = 30 * 86400  # seconds that a picture holds in which nothing changes by time
 TEMPLATE = "ATLAS_TEMPLATE"  # in the git directory, while an editor is open
 OURS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")  # what git tells its hook of the commit
@@ -32,7 +34,6 @@ def draw(ask: Questions, tree: Tree, head: str) -> str:
     rules, now = ask.rules, ask.now
     streams = {one: _entry(tree, one, status.newest(tree, one)) for one in dict.fromkeys(["main", *rules["streams"]])}
     levels = {key: policy.level(rules, key) for key in policy.KEYS["preconditions"][0]}
-    levels["links"] = levels["links"] if _links() else "off"
     lines = [line("level", key, level) for key, level in levels.items()]
     lines += [line("integration", branch) for branch in rules["integration"]]
     lines += [line("stream", one, *entry) for one, entry in streams.items()]
@@ -66,14 +67,6 @@ def keep(home: Path, text: str) -> None:
         part.replace(home / picture.FILE)
     except OSError:
         part.unlink(missing_ok=True)
-
-
-def _links() -> tuple[Any, Any] | None:
-    """The rule for links, and how moves are found; None in an installation without them."""
-    try:
-        return import_module("...records.links", __name__), import_module("..moves", __name__)
-    except ModuleNotFoundError:
-        return None
 
 
 def _entry(tree: Tree, stream: str, number: int) -> tuple[int, str]:
@@ -130,14 +123,15 @@ class Hook:
             return Path(self.here.git, "MERGE_HEAD").read_text().split()
         return [key.removeprefix("GITHEAD_") for key in os.environ if key.startswith("GITHEAD_")]
 
-    def broken(self) -> list[Any]:
+    def broken(self) -> list[Broken]:
         """The links that the commit breaks. A merge breaks none: its sides have answered for theirs."""
-        found = _links()
-        if found is None or self._merged() or gate.ask("rev-parse", "--verify", "-q", "HEAD")[0]:
+        from ..records import links
+        from . import moves
+
+        if self._merged() or gate.ask("rev-parse", "--verify", "-q", "HEAD")[0]:
             return []
-        links, moves = found
         before, after, moved = moves.between(self.git, "HEAD", None)
-        return list(links.broken(before, after, moved)) if moved else []
+        return links.broken(before, after, moved) if moved else []
 
     def streams(self, paths: Iterable[str]) -> list[str]:
         return policy.streams_of(self.ask.rules, paths)

@@ -10,13 +10,14 @@ from pathlib import Path
 
 from atlas_cli.hook import NAMES
 
-from ..conftest import ROOT, Result
+from ..conftest import Result
 from .crew import Worker
 
 SCRIPT = '#!/bin/sh\nexec "{python}" -I -S "{hook}" {name} "$@"\n'
 
 
-def install(repo: Path, program: Path = ROOT / "atlas_cli/hook.py") -> None:
+def install(repo: Path, program: Path) -> None:
+    """Hooks in place of those of `atlas init`, that call another program."""
     for name in NAMES:
         file = repo / ".git/hooks" / name
         file.parent.mkdir(exist_ok=True)
@@ -87,7 +88,6 @@ def prepared(top: Path, env: dict[str, str], worker: Worker) -> Project:
         project.sessions[name] = done.data["id"]
     project.atlas("ann", "status", "write", "-m", "one")
     project.atlas("bob", "status", "show")
-    install(top)
     return project
 
 

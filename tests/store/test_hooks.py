@@ -314,7 +314,6 @@ def test_nothing_of_python_is_taken_from_the_project(project: Project) -> None:
     assert (ROOT / "atlas_cli/hook.py").exists()
 
 
-@pytest.mark.skipif(not (ROOT / "atlas_cli/store/moves.py").exists(), reason="a version without the rule for links")
 def test_a_move_that_leaves_links_behind_stops_with_the_corrected_line(project: Project) -> None:
     project.write("docs/page.md", "see [the code](../src/x.py)\nand [nothing](gone.md)\n")
     project.ok("add", ".")
