@@ -15,6 +15,10 @@ _WRITTEN = "what nobody wrote down is not in it"
 _HANDED = "what was handed over without `atlas artifact put` is not in it"
 _WORD = "a record is its writer's word: Atlas knows that it was written, not that it is true"
 _DECIDED = "what was decided without `atlas decision add` is not in it"
+_HOOKS = (
+    "hooks are this clone's: another has none until they are installed there; --no-verify skips pre-commit and the hook "
+    "before a push"
+)
 _POLICY = "the policy binds Atlas's own commands only, from the next write on"
 # command: its limits; `{key}` is a value of the policy in force. Every command has a row.
 LIMITS: dict[str, tuple[str, ...]] = {
@@ -55,6 +59,10 @@ LIMITS: dict[str, tuple[str, ...]] = {
                "as any session",),
     "check": ("check proves order in the store, not who wrote: trailers can be forged, and what rests on a clock only "
               "warns, but on a merge request",),
+    "hooks status": (_HOOKS,),
+    "hooks install": (_HOOKS,),
+    "hooks remove": (_HOOKS,),
+    "links": ("relative links in Markdown and HTML only; one that now leads to another file is not seen",),
     "config show": (_POLICY,),
     "config get": (_POLICY,),
     "config set": (_POLICY,),

@@ -32,7 +32,7 @@ ORDER = [
     "init", "begin", "status write", "status show", "status log", "status diff", "artifact show", "artifact put",
     "artifact get", "artifact list", "artifact log", "artifact diff", "lease take", "lease renew", "lease show", "lease list",
     "lease release", "decision show", "decision add", "decision list", "correct", "show", "session list", "session show",
-    "session adopt", "who", "log", "verify", "check", "config show", "config get", "config set", "doctor", "view", "setup", "help", "completion",
+    "session adopt", "who", "log", "verify", "check", "links", "hooks install", "hooks status", "hooks remove", "config show", "config get", "config set", "doctor", "view", "setup", "help", "completion",
     "end",
 ]  # fmt: skip
 PROGRAMS = {"git": 0, "lease run": 0, "config edit": 2}  # there is no terminal to edit on
