@@ -16,8 +16,7 @@ _HANDED = "what was handed over without `atlas artifact put` is not in it"
 _WORD = "a record is its writer's word: Atlas knows that it was written, not that it is true"
 _DECIDED = "what was decided without `atlas decision add` is not in it"
 _HOOKS = (
-    "hooks are this clone's: another has none until they are installed there; --no-verify skips pre-commit and the hook "
-    "before a push"
+    "hooks are this clone's: another has none until they are installed there; --no-verify skips pre-commit and pre-push"
 )
 _POLICY = "the policy binds Atlas's own commands only, from the next write on"
 # command: its limits; `{key}` is a value of the policy in force. Every command has a row.
