@@ -354,9 +354,19 @@ class Env:
         if me is not None and blob is not None:
             self.local.read(me["id"], me["actor"], kind, id, number, blob, self.now(), claimed)
 
-    def seen(self, tree: Tree, me: Record, kind: str, id: str) -> int | None:
-        """The newest version that the session has read and that is still there as it was read."""
-        for number, blob in self.local.seen(me["id"], kind, id):
+    def read_empty(self, me: Record | None, stream: str) -> None:
+        """A receipt for having been shown that a stream is empty: what comes then is a version jump."""
+        if me is not None:
+            self.local.read(me["id"], me["actor"], "status", stream, 0, "", self.now())
+
+    def seen(self, tree: Tree, me: Record, kind: str, id: str, part: bool = False) -> int | None:
+        """The newest version that the session has read and that is still there as it was read; 0 where it was shown
+        that there is none. `part`: only a section is to be written and the rest carried, for which it is enough that a
+        hook has printed the entry."""
+        read = self.local.seen(me["id"], kind, id) + (self.local.seen(me["id"], "glance", id) if part else [])
+        for number, blob in sorted(read, reverse=True):
+            if not number:
+                return 0
             try:
                 if tree.blob(records.BY_NAME[kind].find(tree, id, number)) == blob:
                     return number

@@ -169,6 +169,7 @@ def _status(found: Digest) -> list[Block]:
     for stream in dict.fromkeys(["main", *(found.me or {}).get("streams", [])]):
         last = status.newest(env.tree, stream)
         if not last:
+            env.read_empty(found.me, stream)
             blocks.append(f"status:{stream} is empty: nobody has written where things stand")
             continue
         try:

@@ -29,7 +29,7 @@ def entry(
     overflow: str | None,
 ) -> Change:  # fmt: skip
     """The next entry; a text over the limit goes into an artifact (`overflow`), its first paragraph into the entry."""
-    seen = base if base is not None else env.seen(tree, me, "status", stream)
+    seen = base if base is not None else env.seen(tree, me, "status", stream, bool(wish.section))
     try:
         return status.write(tree, who, stream, wish, seen)
     except Refused as refused:

@@ -193,7 +193,8 @@ def _jump(
     numbers = range(max(seen + 1, last - 4), last + 1)
     since = [get(tree, stream, number) for number in numbers if tree.blob(place(stream, number))]
     stop = VersionJump(
-        f"you read status:{stream}@{seen}, and {_by(since)} wrote up to {last} while you were thinking",
+        f"{f'you read status:{stream}@{seen}' if seen else f'status:{stream} was empty'}, and {_by(since)} wrote up to "
+        f"{last} while you were thinking",
         "read it, merge your text into what is there, and write again",
         details={"ref": f"status:{stream}@{last}", "base": seen, "head": last,
                  "since": [{key: entry[key] for key in _SHOWN} for entry in since]},

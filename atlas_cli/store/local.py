@@ -135,7 +135,8 @@ class Local:
         return [(row[0], row[1]) for row in rows]
 
     def glance(self, session: str, reader: str, stream: str, number: int, blob: str, at: int) -> None:
-        """A hook has printed that status entry: enough to commit, not to supersede it. Nothing to be published."""
+        """A hook has printed that status entry: enough to commit, and to put one's own section beside it, not to
+        supersede it. Nothing to be published."""
         self.moved = True
         self._put(
             "INSERT OR REPLACE INTO receipts VALUES(?,?,'glance',?,?,?,?,0,1)",
@@ -188,7 +189,7 @@ class Local:
     def unpublished(self, session: str, limit: int = 100) -> dict[str, int]:
         """The newest receipts that no commit carries yet, as `status:main@12~3f9c01ab77de`, each with its row's id."""
         rows = self._all(
-            "SELECT rowid, kind, id, number, blob, claimed FROM receipts WHERE session=? AND published=0 "
+            "SELECT rowid, kind, id, number, blob, claimed FROM receipts WHERE session=? AND published=0 AND number>0 "
             "ORDER BY at DESC, kind, id, number DESC LIMIT ?",
             session, limit,
         )  # fmt: skip
