@@ -42,19 +42,20 @@ def answer(outcome: Outcome, talk: Talk, notices: Sequence[str]) -> None:
     if talk.json:
         _envelope(talk, "ok", outcome.data, [*notices, *outcome.limits], outcome.published, None)
         return
+    out = sys.stderr  # stays so where stdout holds the very bytes of a record, or what another program said
     for block in outcome.blocks:
         _block(block)
+        out = sys.stderr if isinstance(block, Raw) else sys.stdout
     if talk.quiet:
         return
     for line in outcome.limits:
-        _line(f"note: {line}")
+        _line(f"note: {line}", out)
     for line in notices:
         _line(f"notice: {line}", sys.stderr)
     if outcome.published is not None:
         head, why = (talk.head or "")[:12], talk.unpublished or "this store has no remote"
-        _line(
-            f"published at {head}" if outcome.published else f"recorded at {head} in this clone; not published: {why}"
-        )
+        there = f"recorded at {head} in this clone; not published: {why}"
+        _line(f"published at {head}" if outcome.published else there, out)
 
 
 def refusal(error: AtlasError, talk: Talk, notices: Sequence[str]) -> None:
@@ -81,6 +82,7 @@ def help_text(text: str, talk: Talk) -> None:
         _envelope(talk, "ok", {"help": text}, [], None, None)
     else:
         _write(sys.stdout, text.rstrip("\n") + "\n")
+    sys.stdout.flush()
 
 
 def _envelope(
@@ -129,15 +131,31 @@ def _plain_table(table: Table) -> None:
 
 
 def _rich_table(table: Table) -> None:
+    """A table as wide as the terminal: only its widest column folds, so that every id stays whole. Where that does not
+    fit, each row stands in lines of its own."""
     from rich import box
     from rich.console import Console
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    shown = RichTable(*table.columns, header_style="bold", box=box.SIMPLE_HEAD, show_edge=False)
-    for row in table.rows:
-        shown.add_row(*(Text(visible(cell), overflow="fold") for cell in row))
-    Console(highlight=False, markup=False, emoji=False).print(shown)
+    out = Console(highlight=False, markup=False, emoji=False)
+    rows = [tuple(Text(visible(cell), overflow="fold") for cell in row) for row in table.rows]
+    widths = [max(len(name), *(row[at].cell_len for row in rows)) for at, name in enumerate(table.columns)]
+    widest = widths.index(max(widths))
+    if out.width - sum(widths) - 3 * len(widths) < min(0, 20 - widths[widest]):
+        lead = max(map(len, table.columns))
+        for row in rows:
+            for name, cell in zip(table.columns, row, strict=True):
+                _line(f"{name:<{lead}}  {cell}")
+            _line("")
+        return
+    style = "" if os.environ.get("NO_COLOR") else "bold"
+    shown = RichTable(header_style=style, box=box.SIMPLE_HEAD, show_edge=False)
+    for at, name in enumerate(table.columns):
+        shown.add_column(name, no_wrap=at != widest)
+    for row in rows:
+        shown.add_row(*row)
+    out.print(shown)
 
 
 def _can(out: TextIO, char: str) -> bool:

@@ -7,6 +7,7 @@ import getpass
 import os
 import shlex
 import time
+from collections.abc import Iterable
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,8 +18,9 @@ from .records import correction, message, names, policy, secrets, session, statu
 from .records.case import Change, Decide, Writer
 from .records.text import Record
 from .records.tree import Overlay, Tree
-from .store import callers, fault, place, remote, store, transaction, view
+from .store import callers, fault, picture, place, remote, store, transaction, view
 from .store.drafts import Drafts
+from .store.git import Git
 from .store.index import Index
 from .store.local import Local
 from .store.questions import WEEK, Questions
@@ -28,7 +30,12 @@ from .store.store import Store
 from .store.transaction import Written
 
 if TYPE_CHECKING:
+    from .records.ci import Asked
+    from .store import moves
     from .store.audit import Report
+    from .store.checking import Checked, Received
+    from .store.hookfiles import HookFiles
+    from .store.hooks import Hook
 
 
 class Options(NamedTuple):
@@ -54,12 +61,13 @@ class Env:
         self.verb = ""  # the word behind the noun, as it was typed
         self.wrote = False
         self.asks = True  # whether the remote may be asked for what is new
+        self.hooked = False  # whether git called, from one of its hooks
         self.spoken: tuple[str, bytes] | None = None  # a text that came from no file: lost if nothing keeps it
         self.source: Path | None = None  # the file that a text came from
 
     @cached_property
     def place(self) -> place.Place:
-        return place.find(str(Path(self.options.directory).absolute()))
+        return place.find(str(Path(self.options.directory).absolute()), self.hooked)
 
     @cached_property
     def store(self) -> Store:
@@ -183,13 +191,14 @@ class Env:
 
     def session_id(self, strict: bool = False) -> str | None:
         """The session named by `--session` or ATLAS_SESSION, else the one that this caller began last in this worktree.
-        Where nothing tells who calls, the only live one here; `strict`: a stop where several live here."""
+        Where nothing tells who calls, the only live one here; `strict`: a stop where several live here. A caller that
+        has begun none, and is no AI tool, may be the person whose session stands in this clone."""
         named = self.options.session or os.environ.get("ATLAS_SESSION")
         if named or not self.worktree:
             return named
-        caller = callers.caller()
+        caller = callers.caller(self.hooked)
         if caller is not None:
-            return self.local.begun(self.worktree, caller)
+            return self.local.begun(self.worktree, caller) or self._person()
         here = self.ask.living(self.worktree)
         if len(here) > 1 and strict:
             raise Protocol(
@@ -199,7 +208,20 @@ class Env:
             )
         if len(here) > 1:
             self.notices.append(f"taken for {here[0]['id']}, the newest of {len(here)} sessions that live here")
-        return here[0]["id"] if here else None
+        return here[0]["id"] if here else self._person()
+
+    @staticmethod
+    def tool() -> str:
+        """The AI tool that started this process; empty where none did."""
+        return callers.tool()
+
+    def person(self) -> Record | None:
+        """The session of this clone's person, if it stands."""
+        return self.ask.person(self.store.machine)
+
+    def _person(self) -> str | None:
+        found = None if callers.tool() else self.person()
+        return found["id"] if found else None
 
     def session(self, strict: bool = False) -> Record:
         """The live session that this command is part of; Protocol where there is none. An operation that is asked for
@@ -212,6 +234,9 @@ class Env:
         if found is None:
             raise self._nobody()
         record = session.live(self.snapshot, found, self.now())
+        if record.get("class") == session.PERSON and (tool := callers.tool()):
+            raise Protocol(f"{found} is a person's session; this process carries an AI tool's mark ({tool})",
+                           "begin one of your own: atlas begin --goal …", code="no_session")  # fmt: skip
         last, state = self.ask.pulse(record)
         if state != "live":
             raise Protocol(
@@ -298,7 +323,7 @@ class Env:
         """A REF as it is stored in another record: checked, and with the current number where none was given."""
         _, record = self.resolve(records.ref(text))
         self.notices += [
-            f"{record['ref']} was {correction.shown(one)}"
+            f"{record['ref']} was {correction.shown(one, self.now())}"
             for one in self.ask.corrections(record["ref"])
             if one["retract"]
         ]
@@ -354,9 +379,19 @@ class Env:
         if me is not None and blob is not None:
             self.local.read(me["id"], me["actor"], kind, id, number, blob, self.now(), claimed)
 
-    def seen(self, tree: Tree, me: Record, kind: str, id: str) -> int | None:
-        """The newest version that the session has read and that is still there as it was read."""
-        for number, blob in self.local.seen(me["id"], kind, id):
+    def read_empty(self, me: Record | None, stream: str) -> None:
+        """A receipt for having been shown that a stream is empty: what comes then is a version jump."""
+        if me is not None:
+            self.local.read(me["id"], me["actor"], "status", stream, 0, "", self.now())
+
+    def seen(self, tree: Tree, me: Record, kind: str, id: str, part: bool = False) -> int | None:
+        """The newest version that the session has read and that is still there as it was read; 0 where it was shown
+        that there is none. `part`: only a section is to be written and the rest carried, for which it is enough that a
+        hook has printed the entry."""
+        read = self.local.seen(me["id"], kind, id) + (self.local.seen(me["id"], "glance", id) if part else [])
+        for number, blob in sorted(read, reverse=True):
+            if not number:
+                return 0
             try:
                 if tree.blob(records.BY_NAME[kind].find(tree, id, number)) == blob:
                     return number
@@ -383,16 +418,39 @@ class Env:
 
     def who(self, paths: list[str], hours: int = 24) -> list[dict[str, Any]]:
         """Who is on these paths (from the root): rows of path, what, who, when, text."""
-        return self.ask.who(str(self.place.top or self.place.common), self.session_id(), paths, hours)
+        return self.ask.who(self.git, self.session_id(), paths, hours)
+
+    @cached_property
+    def git(self) -> Git:
+        """The user's repository, as git itself would see it from its top."""
+        return Git(None, str(self.place.top or self.place.common), hermetic=False)
 
     def branch(self) -> str:
         """The branch of this worktree; empty where HEAD is detached or there is no worktree."""
-        from .store.git import Git
-
         if self.place.top is None:
             return ""
-        code, out, _ = Git(None, str(self.place.top), hermetic=False).ask("symbolic-ref", "--quiet", "--short", "HEAD")
+        code, out, _ = self.git.ask("symbolic-ref", "--quiet", "--short", "HEAD")
         return "" if code else out.decode(errors="replace").strip()
+
+    def moved(self) -> contextlib.AbstractContextManager[tuple[moves.Files, moves.Worktree, dict[str, str | None]]]:
+        """The user's own files in HEAD and in the worktree, and what moved between."""
+        from .store import moves
+
+        if self.place.top is None:
+            raise Usage("a bare repository has no worktree", "run it in a clone")
+        return moves.since_head(self.place.top)
+
+    def hooks(self, closed: bool = False) -> HookFiles:
+        """The user's git hooks; `closed`: one whose Atlas is gone stops what it stands before."""
+        from .store.hookfiles import HookFiles
+
+        return HookFiles(self.place, closed)
+
+    def managers(self) -> list[str]:
+        """The tools for hooks that this project has a configuration for."""
+        from .store import managers
+
+        return list(managers.configured(self.place.top or self.place.common))
 
     def began(self, session_id: str) -> None:
         """This worktree's commands are that session's from now on."""
@@ -432,6 +490,8 @@ class Env:
             self.local.stops_published(me["id"])
         self.__dict__["snapshot"] = self.store.snapshot()
         self.__dict__.pop("tree", None)
+        if policy.FOLDER in written.files:
+            self.__dict__.pop("policy", None)
         self.options = options._replace(operation=None, expect=None)  # they are about a command's first write
         self.notices += written.notices
         if written.replayed and not _same(written, what, me["id"]):
@@ -468,7 +528,24 @@ class Env:
         """Judges the history by the rules (since the last good commit, or all of it)."""
         from .store import audit
 
+        if not (self.place.home / "store.git").is_dir():  # as in CI: one that was fetched, or is on the remote
+            return audit.elsewhere(self.place, self.git)
         return audit.audit(self.store, self.snapshot.head or "", full)
+
+    def check(self, given: str | None, asked: Asked) -> Checked:
+        """Judges the user's commits by their trailers: a range, else what CI asks for, else what is not upstream."""
+        from .store import checking
+
+        found = checking.check(self.place, self.git, given, asked, self.notices.append)
+        if found.own:
+            self.__dict__["snapshot"] = self.store.snapshot(found.head)
+        return found
+
+    def received(self, lines: Iterable[str]) -> Received:
+        """Judges a push that a server is about to take."""
+        from .store import checking
+
+        return checking.received(self.place, lines)
 
     def health(self, fix: bool) -> list[dict[str, Any]]:
         """Looks at the repository beneath the records: rows of what, state (ok, warn, bad, fixed), text."""
@@ -518,6 +595,7 @@ class Env:
             if lost := self.sharing.lost():
                 self.notices.append(f"{lost}: atlas doctor says what can be done")
             self.notices += self.ask.news(me) if me else []
+            self.pictured()
             self.notices += [
                 f"the store's history was rewound: {head} was its head and is no longer part of it; "
                 f"atlas git log {head} shows what was there, atlas doctor --fix takes note of it"
@@ -527,6 +605,27 @@ class Env:
             self.notices.append(error.message)
         except OSError as error:
             self.notices.append(f"the view could not be refreshed: {error}")
+
+    def pictured(self) -> None:
+        """Keeps up the picture from which the hooks answer, once a hook has asked for it; it is drawn anew where the
+        head, a receipt or whose session it is has changed."""
+        head, until = picture.drawn(str(self.store.home))
+        if head and (self.local.moved or head != self.snapshot.head or until <= time.time()):
+            from .store import hooks
+
+            hooks.keep(self.store.home, hooks.draw(self.ask, self.snapshot, self.snapshot.head or ""))
+
+    @cached_property
+    def hook(self) -> Hook:
+        """What a git hook asks of the commit and of the store."""
+        from .store import hooks
+
+        return hooks.Hook(self.ask, self.snapshot, self.snapshot.head or "", self.store.home)
+
+    def glanced(self, me: Record, stream: str, number: int) -> None:
+        """A hook prints an entry: the session has seen it, and may commit (to supersede it, it must be read)."""
+        blob = self.snapshot.blob(status.place(stream, number)) or ""
+        self.local.glance(me["id"], me["actor"], stream, number, blob, self.now())
 
     def stopped(self, error: AtlasError) -> None:
         """A stop is a test result: counted for the session, and published with its next write."""

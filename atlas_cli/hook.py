@@ -1,16 +1,64 @@
-"""`atlas-hook`: what git will call. This version installs no hooks; it says so and stops nothing."""
+"""`atlas-hook NAME …`: what git calls. Run as a plain file by an isolated interpreter, it answers from the picture
+where that is certain, and else calls the full program."""
 
 from __future__ import annotations
 
+import os
 import sys
+
+NAMES = ("pre-commit", "pre-merge-commit", "prepare-commit-msg", "commit-msg", "pre-push", "post-merge", "post-rewrite",
+         "post-checkout")  # fmt: skip
+TOOLS = ("session-start", "session-end", "edit")  # what AI tools call
+HELP = f"atlas-hook NAME …: git's entry to Atlas. NAME is one of {', '.join(NAMES + TOOLS)}.\n"
 
 
 def run() -> None:
-    """The entry point: passes, since a hook that does nothing must not stop anything."""
-    if sys.argv[1:2] and sys.argv[1] in ("session-start", "session-end", "edit"):
-        from . import agent
-
-        agent.run(sys.argv[1])
+    """The entry point."""
     if sys.argv[1:] in ([], ["--help"]):
-        sys.stdout.write("atlas-hook NAME: git's entry to Atlas. No hook is installed by this version.\n")
-    sys.exit(0)
+        sys.stdout.write(HELP)
+        sys.exit(0)
+    name, *args = sys.argv[1:]
+    if name in TOOLS:
+        _site()
+        from atlas_cli import agent
+
+        agent.run(name)
+    # pre-push alone is told something; what it was given is handed on.
+    given = sys.stdin.buffer.read() if name == "pre-push" else b""
+    if not _quick(name, args, given):
+        _full(name, args, given)
+
+
+def _quick(name: str, args: list[str], given: bytes) -> bool:
+    from atlas_cli.store import gate
+
+    try:
+        return gate.quick(name, args, given)
+    except Exception:  # noqa: BLE001 - the quick answer failed, whatever it was: the full one is asked
+        return False
+
+
+def _full(name: str, args: list[str], given: bytes) -> None:
+    """The whole program: it knows all, and takes its time."""
+    _site()
+    try:
+        from atlas_cli import main
+    except ImportError as error:
+        sys.stderr.write(f"atlas: it cannot be loaded ({error}), so this goes unjudged: install it anew\n")
+        return
+    told = ["--given", given.decode(errors="surrogateescape")] if name == "pre-push" else []
+    sys.argv = ["atlas", "hook", name, *told, "--", *args]
+    main.run()
+
+
+def _site() -> None:
+    """The packages that an isolated interpreter has left out."""
+    if sys.flags.no_site:
+        import site
+
+        site.main()
+
+
+if __name__ == "__main__":
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    run()

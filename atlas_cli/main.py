@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from . import __version__, console
-from .commands import COMMANDS, HIDDEN, WRONG, UsageError, only
+from .commands import COMMANDS, HIDDEN, UsageError, no_command, only, problem
 from .console import Talk
 from .env import Env, Options
 from .errors import EXITS, AtlasError, Failed, Unknown, Usage
@@ -40,13 +40,15 @@ class Root(TyperGroup):
         found.name = cmd_name
         return found
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        import difflib
+    globals = (*_VALUES, *_FLAGS)  # for the completion
 
+    @staticmethod
+    def split(words: list[str]) -> tuple[Options, list[str]]:
+        return split(words)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and args[0] not in COMMANDS and args[0] not in HIDDEN:
-            near = difflib.get_close_matches(args[0], COMMANDS, 1, 0.6)
-            hint = WRONG.get(args[0]) or (f"did you mean atlas {near[0]}?" if near else "atlas --help lists them")
-            raise Usage(f"there is no command {args[0][:80]!r}", hint)
+            raise no_command(args[0])
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -62,8 +64,10 @@ class Root(TyperGroup):
                 ("--expect HEAD|REF@N", "write only if the store, or the record, is still there"),
                 ("--json", "one JSON envelope on stdout"),
                 ("--quiet", "the answer only"),
-                ("--offline, --require-published", "about remotes"),
+                ("--offline", "talk to no remote"),
+                ("--require-published", "exit 8 unless it reaches the remote"),
             ])  # fmt: skip
+        formatter.write("\natlas help TOPIC: protocol, leases, stops, files, json\n")
         with formatter.section("Exit codes"):
             formatter.write_dl([(str(code), meaning) for code, (meaning, _) in EXITS.items()])
 
@@ -75,7 +79,8 @@ def _root() -> Any:
     def atlas() -> None:
         """Atlas: workers who cannot talk to each other share one project. Read first, write last.
 
-        Begin with `atlas begin --goal "what you will do"`; close with `atlas end`."""
+        Begin with `atlas begin --goal "what you will do"`; close with `atlas end`. Bare `atlas` shows where things
+        stand, and begins nothing."""
 
     return typer.main.get_command(app)
 
@@ -126,6 +131,7 @@ def main(argv: list[str]) -> int:
     env: Env | None = None
     try:
         options, rest = split(argv)
+        rest = _spelt(rest)
         talk = Talk(_command(rest), options.json, options.quiet)
         env = Env(options)
         env.verb = rest[1] if len(rest) > 1 else ""
@@ -134,7 +140,7 @@ def main(argv: list[str]) -> int:
         elif not rest:
             outcome = import_module(".commands.digest", __package__).bare(env)
         else:
-            outcome = _called(_spelt(rest), env, talk)
+            outcome = _called(rest, env, talk)
         if isinstance(outcome, Outcome):
             env.afterwards()
             if outcome.published is not None:
@@ -203,7 +209,7 @@ def _called(rest: list[str], env: Env, talk: Talk) -> Any:
             raise KeyboardInterrupt
     except UsageError as error:
         path = error.ctx.command_path if getattr(error, "ctx", None) else "atlas"
-        raise Usage(error.format_message().rstrip("."), f"see {path} --help") from None
+        raise Usage(problem(error), f"see {path} --help") from None
     except typer.Exit:
         found = None
     except typer.Abort:
@@ -215,8 +221,10 @@ def _called(rest: list[str], env: Env, talk: Talk) -> Any:
 
 
 def _spelt(rest: list[str]) -> list[str]:
-    """The words of a call; the digest's own options stand behind no command."""
-    return ["digest", *rest] if rest[0].partition("=")[0] in ("--since", "--words") else rest
+    """The words of a call: the digest's own options stand behind no command, `help COMMAND` is its `--help`."""
+    if rest and rest[0].partition("=")[0] in ("--since", "--words"):
+        return ["digest", *rest]
+    return [*rest[1:], "--help"] if rest[:1] == ["help"] and rest[1:] and rest[1] in COMMANDS else rest
 
 
 def _told(talk: Talk, env: Env | None) -> Talk:
@@ -229,16 +237,16 @@ def _told(talk: Talk, env: Env | None) -> Talk:
 def _refused(error: AtlasError, talk: Talk, env: Env | None) -> int:
     if env is not None:
         env.stopped(error)
-    console.refusal(error, _told(talk, env), env.notices if env is not None else [])
+    console.hushed(lambda: console.refusal(error, _told(talk, env), env.notices if env is not None else []))
     return error.exit
 
 
 def _command(rest: list[str]) -> str:
     """The command's name for the envelope: the noun, and the verb if there is one."""
     words = [word for word in rest if not word.startswith("-")][:2]
-    if not words or rest[0].startswith("-"):
+    if not words or rest[0].startswith("-") or words[0] in HIDDEN:
         return "atlas"
     if words[0] not in COMMANDS:
         return words[0]
-    nouns = ("session", "status", "artifact", "lease", "decision", "config", "parked")
+    nouns = ("session", "status", "artifact", "lease", "decision", "config", "hooks", "parked")
     return " ".join(words) if words[0] in nouns else words[0]

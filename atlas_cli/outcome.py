@@ -32,7 +32,8 @@ Block = str | Table | Frame | Raw
 
 class Outcome(NamedTuple):
     """`data` is the envelope's `data` (a contract); `blocks` are printed for people in their order, as they come;
-    `limits` closes both, since a mechanism that hints at a guarantee it does not have is worse than none."""
+    `limits` closes both (records/limits.py: the command's own), since a mechanism that hints at a guarantee it does not
+    have is worse than none."""
 
     data: Any
     blocks: Iterable[Block] = ()

@@ -134,7 +134,7 @@ def command(*args: str) -> list[str]:
 @pytest.fixture
 def repo(bare_project: Path, atlas: Atlas) -> Path:
     """A repository with a test store (planted faults and a moved clock work in it) and no session yet."""
-    done = atlas("init", "--test")
+    done = atlas("init", "--test", "--no-hooks")
     assert done.code == 0, done.err
     return bare_project
 

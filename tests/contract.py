@@ -40,13 +40,16 @@ CALLS: dict[Verb, tuple[list[str], int | None]] = {
     ("lease", "run"): (["gpu9", *WHY, "--", "true"], None), ("decision", "add"): (DECISION, 5),
     ("decision", "list"): ([], 0), ("decision", "show"): (["DECISION"], 0), ("correct",): (["status:main", *WHY], 5),
     ("sync",): ([], 8), ("parked", "list"): ([], 0), ("parked", "show"): (["x"], 7), ("parked", "take"): (["x"], 5),
-    ("parked", "drop"): (["x"], 7), ("who",): (["src"], 0), ("log",): ([], 0), ("verify",): ([], 0), ("config", "show"): ([], 0),
+    ("parked", "drop"): (["x"], 7), ("who",): (["src"], 0), ("links",): ([], 0), ("hooks", "status"): ([], 0),
+    ("hooks", "install"): ([], 0), ("hooks", "remove"): ([], None), ("log",): ([], 0), ("verify",): ([], 0), ("check",): ([], 0), ("config", "show"): ([], 0),
     ("config", "get"): (["fresh"], 0), ("config", "set"): (["fresh", "2m"], 5), ("config", "edit"): ([], 2),
     ("doctor",): ([], 0), ("view",): ([], 0), ("setup",): ([], 0), ("git",): ([], 2), ("tour",): ([], None),
+    ("help",): ([], None), ("completion",): (["bash"], None),
 }  # fmt: skip
 LISTS: list[Verb] = [
     ("session", "list"), ("artifact", "list"), ("artifact", "log"), ("lease", "list"), ("decision", "list"),
-    ("status", "log"), ("log",), ("who",), ("setup",), ("parked", "list"),
+    ("status", "log"), ("log",), ("who",), ("setup",), ("links",), ("hooks", "status"), ("hooks", "install"),
+    ("parked", "list"),
 ]  # fmt: skip
 
 
@@ -59,6 +62,7 @@ def _verbs() -> dict[Verb, Any]:
     return found
 
 
+ANYWHERE: list[Verb] = [("tour",), ("completion",), ("help",)]  # they need no store
 VERBS = _verbs()  # every command there is, with its parser
 
 
@@ -77,7 +81,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     (top / "plain/src").mkdir()
     (top / "plain/src/x.py").write_text("print('x')\n")
     shutil.copytree(top / "plain", top / "repo")
-    run(*command("init", "--test"))
+    run(*command("init", "--test", "--no-hooks"))
     run(*command("begin", "--goal", "g"))
     run(*command("artifact", "put", "a", "src/x.py"))
     run(*command("lease", "take", "gpu0", *WHY))

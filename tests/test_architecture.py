@@ -23,7 +23,6 @@ ARROWS = {
 OWNERS = {
     "typer": {"main.py", "commands"},
     "rich": {"console.py"},
-    "git": {"store/commits.py"},
     "ruamel": {"records/text.py"},
     "filelock": {"store/lock.py"},
     "sqlite3": {"store/index.py", "store/local.py", "store/store.py"},

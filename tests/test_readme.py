@@ -10,11 +10,15 @@ from pathlib import Path
 import pytest
 import typer
 
-from atlas_cli.commands import COMMANDS
+from atlas_cli.commands import COMMANDS, help
 from atlas_cli.errors import EXITS
+from atlas_cli.main import Root
+from atlas_cli.records import times
+from atlas_cli.records.policy import KEYS
 from atlas_cli.records.rules import RULES
 
 from .conftest import ROOT, Atlas
+from .contract import VERBS
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -40,6 +44,25 @@ def test_its_exit_codes_are_the_table_of_the_code() -> None:
 
 def test_its_rules_are_those_that_verify_names() -> None:
     assert [row for row in (f"| `{rule}` | {what} |" for rule, what in RULES.items()) if row not in README] == []
+
+
+def test_its_files_and_its_envelope_are_those_of_the_help_pages() -> None:
+    assert help.LAYOUT in README and help.ENVELOPE in README
+
+
+def test_its_numbers_are_those_of_the_code() -> None:
+    lasts, most = (times.span(times.duration(KEYS[key][0])) for key in ("lease_default", "lease_max"))
+    assert f"({lasts}, at most {most})" in README and f"({KEYS['status_words'][0]} words)" in README
+
+
+def test_it_names_no_option_that_is_not_there() -> None:
+    options = {name for parser in VERBS.values() for one in parser.params for name in one.opts} | {
+        *Root.globals,
+        "--help",
+        "--no-verify",
+        "--apply",  # git's
+    }
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", README)) - options == set()
 
 
 def test_its_five_minutes_run(repo: Path, atlas: Atlas) -> None:

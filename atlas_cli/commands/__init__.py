@@ -1,23 +1,29 @@
 """One noun a file: parse, call, return. A module is loaded when its command is called; COMMANDS lists them."""
 
 import copy
-import difflib
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ..env import Env
 from ..errors import EXITS, AtlasError, Usage
-from ..records import times
+from ..outcome import Outcome
+from ..records import limits, names, policy
+from .given import For as For
+from .given import Since as Since
+from .given import Why as Why
+from .given import body as body
+from .given import parsed as parsed
+from .given import read_bytes as read_bytes
 
 COMMANDS: dict[str, str] = {
     "init": "Create the store of this repository, or find the one that is there.",
     "begin": "Read first: register a session and see where things stand.",
     "end": "Write last: write the status, give back the leases, close the session.",
     "show": "Show any record by its REF.",
-    "session": "Sessions: list them, show one.",
+    "session": "Sessions: list them, show one, adopt one that is over.",
     "status": "The status stream: where things stand.",
     "artifact": "Handover documents: versioned, immutable, one name per topic.",
     "lease": "Advisory leases: sign up for a resource before you use it.",
@@ -26,16 +32,21 @@ COMMANDS: dict[str, str] = {
     "who": "Who is on these paths: leases, sessions, commits of the last hours.",
     "sync": "Publish what was recorded here, and bring what others have published.",
     "parked": "Writes of this clone that contradict what others published first.",
+    "links": "The relative links that your moves break; --fix corrects them.",
+    "hooks": "The git hooks: install, status, remove.",
     "log": "What was written, by whom, in which order.",
     "verify": "Judge the whole history by the rules that the writer used.",
+    "check": "Judge code commits by their trailers, in CI and on a server.",
     "config": "The policy of the store.",
     "doctor": "Look at the store's health; --fix repairs what can be repaired.",
     "setup": "Tell AI tools about Atlas: AGENTS.md, CLAUDE.md, Claude Code's hooks.",
     "view": "Write this worktree's .atlas/ folder anew.",
+    "help": "A short page on a topic: protocol, leases, stops, files, json.",
+    "completion": "The script that makes your shell complete commands and names.",
     "git": "Run git in the store's own repository.",
     "tour": "The story of Atlas, told by its own commands in a throw-away folder.",
 }
-HIDDEN = ("digest",)  # what is called in another way: bare `atlas`, git
+HIDDEN = ("digest", "hook")  # what is called in another way: bare `atlas`, git
 # Words that other tools would use, and what to say here.
 WRONG = {
     "undo": "nothing is undone here: atlas correct REF --why … puts a record right by name",
@@ -57,11 +68,41 @@ WRONG = {
     "take": "atlas lease take RES --why …",
     "list": "say of what: atlas lease list, atlas artifact list, atlas decision list, atlas session list",
 }
+
+
+def no_command(word: str) -> Usage:
+    """The refusal of a word that is no command."""
+    hint = WRONG.get(word) or names.hint(word, COMMANDS, "atlas --help lists them", "atlas ")
+    return Usage(f"there is no command {word[:80]!r}", hint)
+
+
 UsageError: Any = typer.BadParameter.__bases__[0]
 
 
 class Command(TyperCommand):
-    """A command whose usage error names everything that is missing or wrong at once."""
+    """A command whose usage error names everything that is missing or wrong at once, and whose answer and help close
+    with its limits."""
+
+    example = ""
+    exits: tuple[int, ...] = ()
+
+    def invoke(self, ctx: Any) -> Any:
+        found = super().invoke(ctx)
+        return found._replace(limits=self.limits(ctx)) if isinstance(found, Outcome) else found
+
+    def limits(self, ctx: Any) -> tuple[str, ...]:
+        """What this command does not do, under the policy in force; under the defaults where there is none."""
+        path = ctx.command_path.partition(" ")[2]
+        if "{" not in "".join(limits.LIMITS.get(path, ())):
+            return limits.of(path, {})
+        return limits.of(path, rules_for(ctx.obj))
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        if closing := self.limits(ctx):
+            with formatter.section("Limits"):
+                formatter.write_dl([("-", line) for line in closing])
+        formatter.write(f"\nExample:\n  {self.example.replace(chr(10), chr(10) + '  ')}\n\nExit codes:\n")
+        formatter.write("".join(f"  {code:>3}  {EXITS[code][0]}\n" for code in sorted(self.exits)))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         problems: list[str] = []
@@ -73,8 +114,9 @@ class Command(TyperCommand):
                 break
             except UsageError as error:
                 unknown = getattr(error, "option_name", None)
-                problems.append(error.format_message().rstrip("."))
                 found = [arg for arg in args if unknown and arg.partition("=")[0] == unknown]
+                if not any("extra argument" in problem(error) and "no option" in one for one in problems):
+                    problems.append(problem(error))  # (what stands behind an unknown option is no argument)
                 if type(error).__name__ != "NoSuchOption" or not found:
                     rest = []
                     break
@@ -84,6 +126,17 @@ class Command(TyperCommand):
         return rest
 
 
+def problem(error: Any) -> str:
+    """A usage error of the parser, on one line; an unknown option with the one that was probably meant."""
+    unknown = getattr(error, "option_name", None)
+    if type(error).__name__ != "NoSuchOption" or not unknown or error.ctx is None:
+        said = str(error.format_message()).rstrip(".")
+        return said[:1].lower() + said[1:]
+    own = [name for one in error.ctx.command.params for name in one.opts if name.startswith("-")]
+    near = names.meant(unknown, [*own, *error.ctx.find_root().command.globals])
+    return f"there is no option {unknown}" + (f" (did you mean {near}?)" if near else "")
+
+
 def _collecting(param: Any, problems: list[str]) -> Callable[..., Any]:
     handle = type(param).handle_parse_result
 
@@ -91,7 +144,7 @@ def _collecting(param: Any, problems: list[str]) -> Callable[..., Any]:
         try:
             return handle(param, ctx, opts, args)
         except UsageError as error:
-            problems.append(error.format_message().rstrip("."))
+            problems.append(problem(error))
             ctx.params.setdefault(param.name, None)
             return None, args
 
@@ -104,6 +157,13 @@ class Noun(TyperGroup):
     bare = "list"
     every: tuple[str, ...] = ()  # the names of all verbs, also of those that this call did not need
 
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        formatter.write(f"\n  {COMMANDS[ctx.info_name]} Bare, it is `{ctx.command_path} {self.bare}`.\n")
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.get_short_help_str(200)) for name, one in self.commands.items()])
+
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         formatter.write(
             f"\nExample:\n  {ctx.command_path}\n\nEach verb's own --help ends with an example and its exit codes:\n"
@@ -115,13 +175,10 @@ class Noun(TyperGroup):
         if not first or (first.startswith("-") and first not in ("--help", "-h", "-")):
             args = [self.bare, *args]
         elif first not in (self.every or self.commands) and not first.startswith("-"):
-            near = difflib.get_close_matches(first, self.every or self.commands, 1, 0.75)
-            if first in WRONG:
-                raise Usage(f"there is no `atlas {ctx.info_name} {first}`", WRONG[first])
-            if near:
-                raise Usage(
-                    f"there is no `atlas {ctx.info_name} {first}`", f"did you mean atlas {ctx.info_name} {near[0]}?"
-                )
+            near = names.meant(first, self.every or self.commands)
+            if near or first in WRONG:
+                hint = WRONG.get(first) or f"did you mean atlas {ctx.info_name} {near}?"
+                raise Usage(f"there is no `atlas {ctx.info_name} {first}`", hint)
             args = ["show", *args]
         return super().parse_args(ctx, args)
 
@@ -134,15 +191,15 @@ def noun(bare: str = "list") -> typer.Typer:
 
 def only(app: typer.Typer, verb: str | None) -> typer.Typer:
     """A noun's app with no more verbs than this call can need (each costs a millisecond to build)."""
-    names = tuple(str(one.name) for one in app.registered_commands)
+    every = tuple(str(one.name) for one in app.registered_commands)
     cls: Any = app.info.cls
-    if len(names) < 2 or verb is None or verb in ("--help", "-h"):
+    if len(every) < 2 or verb is None or verb in ("--help", "-h"):
         return app
-    kept = {verb} if verb in names else {"show", cls.bare}
+    kept = {verb} if verb in every else {"show", cls.bare}
     found = copy.copy(app)
     found.registered_commands = [one for one in app.registered_commands if one.name in kept]
     found.info = copy.copy(app.info)
-    found.info.cls = type("Noun", (cls,), {"every": names})
+    found.info.cls = type("Noun", (cls,), {"every": every})
     return found
 
 
@@ -152,11 +209,10 @@ def single() -> typer.Typer:
 
 
 def verb(app: typer.Typer, name: str, example: str, *exits: int, **settings: Any) -> Callable[[Any], Any]:
-    """A command of an app, whose help ends with an example and the exit codes that it can give."""
+    """A command of an app, whose help ends with its limits, an example and the exit codes that it can give."""
     writes = (8, 10) if 3 in exits else ()
-    codes = "\n".join(f"  {code:>3}  {EXITS[code][0]}" for code in sorted({0, 1, 2, *exits, *writes}))
-    epilog = f"\b\nExample:\n  {example.replace(chr(10), chr(10) + '  ')}\n\n\b\nExit codes:\n{codes}"
-    return app.command(name, cls=Command, epilog=epilog, **settings)
+    cls = type("Command", (Command,), {"example": example, "exits": (0, 1, 2, *exits, *writes)})
+    return app.command(name, cls=cls, **settings)
 
 
 def env_of(ctx: typer.Context) -> Env:
@@ -165,64 +221,17 @@ def env_of(ctx: typer.Context) -> Env:
     return found
 
 
-def parsed(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A parser for an option or argument: an AtlasError becomes part of the usage error."""
-
-    def checked(text: str) -> Any:
-        try:
-            return parse(text)
-        except AtlasError as error:
-            raise typer.BadParameter(f"{error.message} ({error.hint})" if error.hint else error.message) from None
-
-    checked.__name__ = "text"
-    return checked
-
-
-Why = Annotated[str, typer.Option("--why", help="The reason, in a few words.", metavar="TEXT")]
-For = Annotated[
-    int | None,
-    typer.Option("--for", parser=parsed(times.duration), metavar="DURATION", help="How long: 90m, 2h, 1h30m."),
-]
-Since = Annotated[
-    str | None, typer.Option("--since", metavar="T|REF|last", help="18:00, 12h, a date, a record, your last look.")
-]
-
-
-def body(env: Env, text: str | None, file: str | None, dash: str | None = None) -> str | None:
-    """The text of a record from `-m TEXT`, `--file F` or `-` (standard input); None where none of these was given."""
-    given = [part for part in (text, file, dash) if part is not None]
-    if len(given) > 1:
-        raise Usage("a text comes from one place", "give one of -m TEXT, --file F and -")
-    if text is not None:
-        env.spoken = ("text.md", text.encode(errors="replace"))
-        return text
-    if not given:
-        return None
-    data = read_bytes(env, given[0])
-    env.spoken = ("text.md", data) if given[0] == "-" else None
+def rules_for(env: Env) -> Mapping[str, Any]:
+    """The policy in force; the defaults where there is no store."""
     try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise Usage(
-            f"{given[0]}: not UTF-8 text at byte {error.start}", "bytes of any kind: atlas artifact put"
-        ) from None
+        return env.policy
+    except AtlasError:
+        return {key: value for key, (value, _) in policy.KEYS.items()}
 
 
-def read_bytes(env: Env, name: str) -> bytes:
-    """The bytes of a file, or of standard input for `-`."""
-    import sys
-    from pathlib import Path
-
-    if name == "-":
-        return sys.stdin.buffer.read()
-    path = Path(env.options.directory, name)
-    env.source = path
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise Usage(f"there is no file {name}", "give the path of a file, or - for standard input") from None
-    except (OSError, ValueError) as error:
-        raise Usage(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+def shown(path: str) -> str:
+    """A path as text for programs, whatever bytes it has."""
+    return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 def one(found: list[dict[str, Any]]) -> dict[str, Any]:

@@ -16,8 +16,13 @@ from .status import compared
 
 app = noun()
 SHOWN = 16 * 1024  # bytes of a body that `show` prints
-Name = Annotated[str, typer.Argument(metavar="NAME", parser=parsed(lambda text: names.name(text, "artifact")))]
-Version = Annotated[str, typer.Argument(metavar="NAME[@N]")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="Of a-z, 0-9, dot, _ and -.", parser=parsed(lambda text: names.name(text, "artifact"))
+    ),
+]
+Version = Annotated[str, typer.Argument(metavar="NAME[@N]", help="Default: the newest version.")]
 
 
 @verb(app, "put", "atlas artifact put schema schema.sql --title 'tables for v2'", 3, 5, 6, 7)
@@ -30,7 +35,7 @@ def put(
     caveat: Annotated[str | None, typer.Option("--caveat", metavar="T", help="Shown wherever it is shown.")] = None,
     relies_on: Annotated[list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")] = None,
     same_topic: Annotated[bool, typer.Option("--same-topic", help="It is the same topic, however different.")] = False,
-    new: Annotated[bool, typer.Option("--new", help="A new name is meant.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="A new name is meant, however like another.")] = False,
 ) -> Outcome:  # fmt: skip
     """Put a version: immutable, any bytes. One name per topic; a new version supersedes the last, and all are kept.
 
@@ -58,7 +63,7 @@ def put(
     if record["session"] == me["id"]:  # replayed too: the first answer may never have arrived
         env.read("artifact", name, record["number"], artifact.place(name, record["number"]))
     line = f"{record['ref']} put: {record['size']:,} bytes, {record['ext']}, SHA-256 {record['sha256'][:12]}"
-    return Outcome(record, (line,), (), published=False)
+    return Outcome(record, (line,), published=False)
 
 
 @verb(app, "show", "atlas artifact show schema@3", 7)
@@ -191,7 +196,7 @@ def list_(
     table = Table(
         ("ARTIFACT", "TYPE", "BYTES", "WHEN", "BY", "TITLE"), rows, "nothing new" if new else "nothing was put"
     )
-    return Outcome(listing(items), (table,), ("what was handed over without `atlas artifact put` is not in it",))
+    return Outcome(listing(items), (table,))
 
 
 def _unread(env: Env) -> list[dict[str, Any]]:
@@ -223,10 +228,17 @@ def log(ctx: typer.Context, name: Name) -> Outcome:
              if env.tree.blob(artifact.place(name, number))]  # fmt: skip
     items = [{"ref": artifact.ref("", record), **record} for record in found]
     rows = tuple(
-        (item["ref"], item["ext"], f"{item['size']:,}", item["at"], item["session"], item.get("title", "-"))
+        (
+            item["ref"],
+            item["ext"],
+            f"{item['size']:,}",
+            times.ago(times.moment(item["at"]), env.now()),
+            item["session"],
+            item.get("title", "-"),
+        )
         for item in items
     )
-    return Outcome(listing(items), (Table(("ARTIFACT", "TYPE", "BYTES", "AT", "BY", "TITLE"), rows),))
+    return Outcome(listing(items), (Table(("ARTIFACT", "TYPE", "BYTES", "WHEN", "BY", "TITLE"), rows),))
 
 
 @verb(app, "diff", "atlas artifact diff schema 2 3", 6, 7)

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import Failed, NotFound, Usage
-from ..outcome import Outcome, Table
+from ..errors import Failed, Usage
+from ..outcome import Outcome, Raw, Table
 from ..records import policy
 from . import env_of, noun, one, verb
 
@@ -28,18 +28,21 @@ def show(ctx: typer.Context) -> Outcome:
 
 
 @verb(app, "get", "atlas config get status_words", 7)
-def get(ctx: typer.Context, key: Annotated[str, typer.Argument(metavar="KEY")]) -> Outcome:
+def get(
+    ctx: typer.Context, key: Annotated[str, typer.Argument(metavar="KEY", help="As atlas config shows it.")]
+) -> Outcome:
     """The value of one key."""
     env = env_of(ctx)
     if key not in env.policy:
-        raise NotFound(f"there is no key {key[:80]!r} in the policy", f"the keys are {', '.join(policy.KEYS)}")
+        raise policy.unknown(key)
     value = env.policy[key]
-    return Outcome({"key": key, "value": value}, (value if isinstance(value, str) else json.dumps(value),))
+    shown = value if isinstance(value, str) and value.isprintable() else json.dumps(value)
+    return Outcome({"key": key, "value": value}, (Raw(f"{shown}\n".encode()),))
 
 
 @verb(app, "set", "atlas config set status_words 300", 3, 5, 6, 7)
 def set_(
-    ctx: typer.Context, key: Annotated[str, typer.Argument(metavar="KEY")],
+    ctx: typer.Context, key: Annotated[str, typer.Argument(metavar="KEY", help="As atlas config shows it.")],
     value: Annotated[str, typer.Argument(metavar="VALUE", help="JSON, or a bare word.")],
 ) -> Outcome:  # fmt: skip
     """Set one key for everybody; comments in the file survive."""
@@ -50,7 +53,7 @@ def set_(
     except (ValueError, RecursionError):
         parsed = value
     written = env.write(lambda tree, who: policy.put(tree, who, key, parsed), env.session(), f"policy: set {key} ")
-    return Outcome(one(env.records(written)), (f"{key} is now {json.dumps(parsed)}",), (), published=False)
+    return Outcome(one(env.records(written)), (f"{key} is now {json.dumps(parsed)}",), published=False)
 
 
 @verb(app, "edit", "atlas config edit", 3, 5, 6, 7)
@@ -71,4 +74,4 @@ def edit(ctx: typer.Context) -> Outcome:
     if after == before:
         return Outcome(env.policy, ("nothing was changed",))
     written = env.write(lambda tree, who: policy.replace(tree, who, after), me, "policy: edit")
-    return Outcome(one(env.records(written)), ("the policy was changed",), (), published=False)
+    return Outcome(one(env.records(written)), ("the policy was changed",), published=False)

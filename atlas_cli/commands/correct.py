@@ -44,4 +44,4 @@ def correct(
     lines += (
         [f"it was relied on by {', '.join(leaning)}; their sessions are told at their next command"] if leaning else []
     )
-    return Outcome({**found, "relied_on_by": leaning}, tuple(lines), (), published=False)
+    return Outcome({**found, "relied_on_by": leaning}, tuple(lines), published=False)

@@ -32,7 +32,7 @@ def add(
     why: Why,
     on: Annotated[list[str] | None, typer.Option("--on", metavar="REF", help="A record that it is about.")] = None,
     chosen_by: Annotated[str | None, typer.Option("--chosen-by", metavar="N", help="Who chose (a claim).")] = None,
-    recommended_by: Annotated[str | None, typer.Option("--recommended-by", metavar="N", help="A claim.")] = None,
+    recommended_by: Annotated[str | None, typer.Option("--recommended-by", metavar="N", help="Likewise.")] = None,
 ) -> Outcome:  # fmt: skip
     """Add to the decision log. Append-only; the stance is stored as given, since comparing the pair tells whether
     they match and never why."""
@@ -48,11 +48,15 @@ def add(
     }  # fmt: skip
     written = env.write(lambda tree, who: decision.add(tree, who, **fields), me, "decision: ")
     record = one(env.records(written))
-    return Outcome(record, (f"{record['ref']} logged ({record['stance']})",), (), published=False)
+    return Outcome(record, (f"{record['ref']} logged ({record['stance']})",), published=False)
 
 
 @verb(app, "list", "atlas decision list -n 5", 7)
-def list_(ctx: typer.Context, count: Annotated[int, typer.Option("-n", min=1)] = 20, since: Since = None) -> Outcome:
+def list_(
+    ctx: typer.Context,
+    count: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many.")] = 20,
+    since: Since = None,
+) -> Outcome:
     """The decisions, newest first."""
     env = env_of(ctx)
     found, total = env.index.newest(decision.FOLDER, count), env.index.count(decision.FOLDER)
@@ -64,11 +68,13 @@ def list_(ctx: typer.Context, count: Annotated[int, typer.Option("-n", min=1)] =
     rows = tuple((item["id"], item["stance"], item["chosen"], item["title"]) for item in items)
     table = Table(("DECISION", "STANCE", "CHOSEN", "TITLE"), rows, "nothing was decided here")
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
-    return Outcome(listing(items, total), (table, *more), (decision.BLIND,))
+    return Outcome(listing(items, total), (table, *more))
 
 
 @verb(app, "show", "atlas decision show 2026-11-29-storage", 7)
-def show(ctx: typer.Context, wanted: Annotated[str, typer.Argument(metavar="ID")]) -> Outcome:
+def show(
+    ctx: typer.Context, wanted: Annotated[str, typer.Argument(metavar="ID", help="As atlas decision list shows it.")]
+) -> Outcome:
     """One decision, whole."""
     env = env_of(ctx)
     _, record = env.resolve(names.Ref("decision", wanted.removeprefix("decision:")))

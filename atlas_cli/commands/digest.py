@@ -10,7 +10,7 @@ import typer
 from ..env import Env
 from ..errors import Damaged
 from ..outcome import Block, Frame, Outcome, Table
-from ..records import artifact, decision, lease, names, session, status, times
+from ..records import artifact, decision, lease, limits, names, session, status, times
 from ..records.text import Record
 from . import Since, env_of, single, verb
 from . import session as sessions
@@ -20,7 +20,7 @@ WORDS = 700
 MOST = 20  # rows of a list in the data, the ones that matter most; what is cut is counted under `more`
 CELL = 14  # words of a cell
 RESERVED = 90  # words for what a command says around the digest
-Words = Annotated[int, typer.Option("--words", help="The digest's length.", min=100)]
+Words = Annotated[int, typer.Option("--words", metavar="N", help="The digest's length, in words.", min=100)]
 
 
 class Part(NamedTuple):
@@ -73,7 +73,7 @@ def bare(env: Env, since: str | None = None, words: int = WORDS) -> Outcome:
     me = env.here()
     data, blocks = digest(env, me, words, since)
     head = () if me else ('no session here: atlas begin --goal "what you will do"',)
-    return Outcome(data, (*head, *blocks), (session.BLIND, lease.BLIND))
+    return Outcome(data, (*head, *blocks), limits.of("digest", env.policy))
 
 
 def digest(
@@ -134,9 +134,12 @@ def _since(found: Digest, asked: str | None) -> list[Block]:
 
 def _parked(found: Digest) -> list[Block | Part]:
     items = found.env.parked()
-    rows = [(one["subject"], one["session"] or "-", one["at"] or "-", one["operation"][:8]) for one in items]
+    rows = [
+        (one["subject"], one["session"] or "-", found.ago(one["at"]) if one["at"] else "-", one["operation"][:8])
+        for one in items
+    ]
     title = "PARKED: written here, and not in the history that others see"
-    return [*found.part("parked", items, rows, "WRITE|BY|AT|OPERATION", title, "atlas parked")]
+    return [*found.part("parked", items, rows, "WRITE|BY|WHEN|OPERATION", title, "atlas parked")]
 
 
 def _you(found: Digest) -> list[Block | Part]:
@@ -166,6 +169,7 @@ def _status(found: Digest) -> list[Block]:
     for stream in dict.fromkeys(["main", *(found.me or {}).get("streams", [])]):
         last = status.newest(env.tree, stream)
         if not last:
+            env.read_empty(found.me, stream)
             blocks.append(f"status:{stream} is empty: nobody has written where things stand")
             continue
         try:

@@ -32,7 +32,7 @@ def doctor(
             "what is left needs a person: atlas git fsck" if fix else "atlas doctor --fix repairs what can be repaired",
             details={"checks": items},
         )
-    return Outcome({"checks": items}, (Table(("LOOK", "STATE", "WHAT"), rows),), ("health is form, not truth",))
+    return Outcome({"checks": items}, (Table(("LOOK", "STATE", "WHAT"), rows),))
 
 
 def _records(env: Env, fix: bool) -> list[dict[str, Any]]:

@@ -27,12 +27,16 @@ def end(
     unchanged: Annotated[
         str | None, typer.Option("--unchanged", metavar="WHY", help="The status holds, and why.")
     ] = None,
-    stream: Annotated[str, typer.Option("--stream", metavar="S", help="Which status stream.")] = "main",
-    section: Annotated[str | None, typer.Option("--section", metavar="H", help="Default: your goal.")] = None,
+    stream: Annotated[str, typer.Option("--stream", metavar="STREAM", help="Which status stream.")] = "main",
+    section: Annotated[
+        str | None, typer.Option("--section", metavar="H", help="The heading it goes under (default: your goal).")
+    ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="The text is the whole new entry.")] = False,
     base: Annotated[int | None, typer.Option("--base", metavar="N", min=1, help="The entry you have read.")] = None,
     overflow: status_command.Overflow = None,
-    keep: Annotated[list[str] | None, typer.Option("--keep", metavar="RES", help="A lease to be kept.")] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option("--keep", metavar="RES", help="A lease that is not given back.")
+    ] = None,
 ) -> Outcome:
     """Write last: your text becomes the section under your goal in the status (--replace: the whole entry), your
     leases are given back, your session is closed.
@@ -69,7 +73,7 @@ def end(
     lines += [f"given back: {', '.join(back)}"] if back else []
     lines += [f"{me['id']} has ended"]
     closed = next(one for one in records if one["ref"].startswith("session:"))
-    return Outcome({**closed, "status": entry, "released": back}, tuple(lines), (), published=False)
+    return Outcome({**closed, "status": entry, "released": back}, tuple(lines), published=False)
 
 
 def _wish(

@@ -1,13 +1,18 @@
 """`atlas init`: create the store, or find the one that is there. Idempotent."""
 
+import sys
 from importlib import resources
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ..env import Env
 from ..outcome import Outcome
+from ..records import session
 from . import env_of, single, verb
+from .begin import register
+from .hooks import at_init
 
 app = single()
 
@@ -25,28 +30,40 @@ def init(
     ctx: typer.Context,
     remote: Annotated[str | None, typer.Option("--remote", metavar="R", help="The git remote to share with.")] = None,
     branch: Annotated[str | None, typer.Option("--branch", metavar="B", help="The branch's name there.")] = None,
-    no_hooks: Annotated[
-        bool, typer.Option("--no-hooks", help="Install no git hooks (none are installed yet).")
-    ] = False,
+    no_hooks: Annotated[bool, typer.Option("--no-hooks", help="Leave the git hooks alone.")] = False,
     test: Annotated[bool, typer.Option("--test", hidden=True)] = False,
 ) -> Outcome:
     """Create the store of this repository, or find the one that is there: in this clone, or at its git remote.
 
     The store is a repository of its own inside the git directory: no ref, index or file of yours is touched but
-    .atlas/ and info/exclude. All worktrees share it, and all clones of the remote, by its branch `atlas`."""
+    .atlas/ and info/exclude, and the git hooks: Atlas goes in front of those that are there, and atlas hooks remove
+    brings them back to the byte. All worktrees share it, and all clones of the remote, by its branch `atlas`."""
     env = env_of(ctx)
     env.chosen(remote, branch)
     joined = env.join()
     made = not joined and env.create(template("branch-README.md"), test)
     store = env.policy["store"]
     word = "created" if made else ("joined" if joined else "was there already")
+    hooks, said = ([], "no git hooks: atlas hooks install puts them in") if no_hooks else at_init(env)
+    lines = [f"the store {store} {word}: {env.store.home / 'store.git'}", said]
+    if made and hooks and _person(env):
+        lines.append(f"you are {register(env, goal='', kind=session.PERSON, everywhere=True)['id']} in this clone")
     if made:
         env.sharing.eager = True
         env.sharing.publish()
     there = env.sharing.remote
-    name = there.name if there else None
-    lines = (f"the store {store} {word}: {env.store.home / 'store.git'}", 'next: atlas begin --goal "what you will do"')
+    lines += [] if there else ["this store is known to this clone only: it has no remote yet"]
+    lines.append('next: atlas begin --goal "what you will do"')
     data = {"store": store, "created": made, "joined": joined, "path": str(env.store.home / "store.git"),
-            "remote": name, "hooks": []}  # fmt: skip
-    limits = () if there else ("this store is known to this clone only; it has no remote yet",)
-    return Outcome(data, lines, limits, published=None if env.sharing.published is None else False)
+            "remote": there.name if there else None, "hooks": hooks}  # fmt: skip
+    return Outcome(data, lines, published=None if env.sharing.published is None else False)
+
+
+def _person(env: Env) -> bool:
+    """Whether somebody at a terminal wants a session that stands for them in this clone. Asked when a store is made."""
+    if env.options.json or env.options.quiet or env.tool() or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    try:
+        return typer.confirm("Commit here by hand too? Then a session stands for you in this clone", True, err=True)
+    except typer.Abort:
+        return False

@@ -32,11 +32,11 @@ def _resources(env: Env, given: list[str]) -> list[str]:
 
 def _answer(env: Env, items: list[dict[str, Any]], done: str) -> Outcome:
     now = env.now()
-    lines = [f"{done} {item['resource']} until {item['expires']} ({times.span(lease.left(item, now))} to count on), "
+    lines = [f"{done} {item['resource']}: {times.span(lease.left(item, now))} to count on, "
              f"token {item['token']}" if "released" not in item else f"{done} {item['resource']}"
              for item in items]  # fmt: skip
     data = {**one(items), "seconds_left": lease.left(one(items), now)} if len(items) == 1 else listing(items)
-    return Outcome(data, tuple(lines), lease.limits(env.policy), published=False)
+    return Outcome(data, tuple(lines), published=False)
 
 
 @verb(app, "take", 'atlas lease take gpu0 --why "training run 12" --for 90m', 3, 4, 5, 6, 7)
@@ -100,17 +100,20 @@ def _row(record: dict[str, Any], now: int) -> dict[str, Any]:
 
 
 @verb(app, "show", "atlas lease show gpu0", 7)
-def show(ctx: typer.Context, resource: Annotated[str, typer.Argument(metavar="RES")]) -> Outcome:
+def show(
+    ctx: typer.Context,
+    resource: Annotated[str, typer.Argument(metavar="RES", help="As it was taken: gpu0, path:src/x.py.")],
+) -> Outcome:
     """Who holds a resource, why, and how long still."""
     env = env_of(ctx)
     wanted, now = env.resource(resource), env.now()
     data, _ = env.good(lease.find(env.tree, wanted))
     item = _row(lease.parse(lease.place(wanted), data), now)
     held = item["state"] == "held"
-    line = f"{wanted}: held by {item['holder']} for {times.span(item['seconds_left'])} more (until {item['expires']})"
-    ended = item.get("released", item["expires"])
-    shown = [line if held else f"{wanted}: {item['state']} since {ended}; last held by {item['holder']}"]
-    return Outcome(item, (*shown, f"why: {item['why']}", f"token: {item['token']}"), lease.limits(env.policy))
+    line = f"{wanted}: held by {item['holder']} for {times.span(item['seconds_left'])} more"
+    ended = times.ago(lease.until(item) or 0, now)
+    shown = [line if held else f"{wanted}: {item['state']} {ended}; last held by {item['holder']}"]
+    return Outcome(item, (*shown, f"why: {item['why']}", f"token: {item['token']}"))
 
 
 @verb(app, "list", "atlas lease list", 7)
@@ -135,10 +138,10 @@ def list_(
         for r in items if r["ref"]
     ]  # fmt: skip
     table = Table(("RESOURCE", "STATE", "HOLDER", "LEFT", "WHY"), tuple(rows), "nothing is held")
-    return Outcome(listing(items), (table,), (lease.BLIND, *lease.limits(env.policy)))
+    return Outcome(listing(items), (table,))
 
 
-@verb(app, "run", 'atlas lease run gpu0 --why "nightly" -- make train', 3, 4, 5, 6, 7)
+@verb(app, "run", 'atlas lease run gpu0 --why "nightly" -- ./train.sh', 3, 4, 5, 6, 7)
 def run(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, any_of: Any_ = False) -> Outcome:
     """Run a command (behind `--`) under a lease, renewed at half-time while it runs; returns the command's code.
 
@@ -166,7 +169,7 @@ def run(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, an
     if lost:
         raise Held(f"the lease was lost while the command ran: {lost.message}", "the command was told to stop",
                    code="lost", details=data)  # fmt: skip
-    return Outcome(data, (), (), published=False, exit=code)
+    return Outcome(data, (), published=False, exit=code)
 
 
 def _under_lease(env: Env, me: Record, held: list[str], seconds: int) -> tuple[int, AtlasError | None]:

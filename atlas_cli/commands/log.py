@@ -8,7 +8,7 @@ from .. import records
 from ..env import Env
 from ..errors import NotFound, Usage
 from ..outcome import Outcome, Table, listing
-from ..records import KINDS, message, times
+from ..records import KINDS, message, names, times
 from . import Since, env_of, single, verb
 
 app = single()
@@ -18,11 +18,13 @@ app = single()
 def log(
     ctx: typer.Context,
     what: Annotated[str | None, typer.Argument(metavar="REF|OPERATION", help="A record, or an operation id.")] = None,
-    kind: Annotated[str | None, typer.Option("--kind", metavar="K", help="Only of this kind.")] = None,
+    kind: Annotated[
+        str | None, typer.Option("--kind", metavar="K", help="Only of this kind: status, artifact, lease, …")
+    ] = None,
     by: Annotated[str | None, typer.Option("--session", metavar="S", help="Only by this session.")] = None,
     since: Since = None,
     collisions: Annotated[bool, typer.Option("--collisions", help="Only stops, and what came of them.")] = False,
-    count: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 20,
+    count: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many.")] = 20,
 ) -> Outcome:
     """What was written, newest first. A commit is one transaction; its order is the only order there is."""
     env = env_of(ctx)
@@ -35,7 +37,7 @@ def log(
         operation = what
     folders = {one.NAME: one.FOLDER for one in KINDS}
     if kind is not None and kind not in folders:
-        raise Usage(f"there is no kind {kind[:80]!r}", f"the kinds are {', '.join(folders)}")
+        raise Usage(f"there is no kind {kind[:80]!r}", names.hint(kind, folders, f"the kinds are {', '.join(folders)}"))
     folder = folders[kind] if kind else None
     commits, total = index.commits(
         count, session=by, folder=folder, path=path, operation=operation, after=after, stopped=collisions
@@ -53,7 +55,7 @@ def log(
     )  # fmt: skip
     table = Table(("COMMIT", "WHEN", "WHAT", "STOPS BEFORE IT" if collisions else "BY"), rows, "nothing was written")
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
-    return Outcome(listing(items, total), (table, *more), ("known to this clone only",))
+    return Outcome(listing(items, total), (table, *more))
 
 
 def _item(env: Env, row: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from .status import entry
 
 app = noun()
 Id = Annotated[str, typer.Argument(metavar="ID", help="The operation, or its first digits.")]
-BLIND = "parked in this clone: no other clone knows of it"
 
 
 @verb(app, "list", "atlas parked", 7)
@@ -27,7 +26,7 @@ def list_(ctx: typer.Context) -> Outcome:
     env = env_of(ctx)
     items = env.parked()
     rows = tuple((one["operation"][:12], one["subject"], one["session"] or "-", one["at"] or "-") for one in items)
-    return Outcome(listing(items), (Table(("OPERATION", "WRITE", "BY", "AT"), rows, "nothing is parked"),), (BLIND,))
+    return Outcome(listing(items), (Table(("OPERATION", "WRITE", "BY", "AT"), rows, "nothing is parked"),))
 
 
 @verb(app, "show", "atlas parked show 3f9c01ab", 7)
@@ -37,7 +36,7 @@ def show(ctx: typer.Context, wanted: Id) -> Outcome:
     one = _found(env, wanted)
     found = [{"path": path, **record} for path, record in _records(env, one)]
     blocks: list[Block] = [Frame(row["ref"], _text(row)) for row in found]
-    return Outcome({**one, "records": found}, tuple(blocks), (BLIND,))
+    return Outcome({**one, "records": found}, tuple(blocks))
 
 
 def _text(row: dict[str, Any]) -> str:
@@ -101,7 +100,7 @@ def drop(ctx: typer.Context, wanted: Id) -> Outcome:
     env = env_of(ctx)
     one = _found(env, wanted)
     env.store.unpark(one["operation"])
-    return Outcome(one, (f"dropped: {one['subject']}; atlas git show {one['commit'][:12]} still shows it",), (BLIND,))
+    return Outcome(one, (f"dropped: {one['subject']}; atlas git show {one['commit'][:12]} still shows it",))
 
 
 def _found(env: Env, wanted: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from ..records.tree import Tree
 from . import Since, Why, env_of, noun, verb
 
 app = noun()
+Id = typer.Argument(metavar="ID", help="As atlas session list shows it.")
 
 
 def rows(env: Env, every: bool) -> list[dict[str, Any]]:
@@ -49,11 +50,11 @@ def list_(
         young = env.index.active(env.since(since))
         items = [item for item in items if item["id"] in young]
     env.damaged(session.FOLDER + "/")
-    return Outcome(listing(items), (table(env, items),), (session.BLIND,))
+    return Outcome(listing(items), (table(env, items),))
 
 
 @verb(app, "show", "atlas session show claude-261129-7f3k2m", 5, 7)
-def show(ctx: typer.Context, wanted: Annotated[str | None, typer.Argument(metavar="ID")] = None) -> Outcome:
+def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcome:
     """One session (default: yours): its goal, its life, what it wrote and what it holds."""
     env = env_of(ctx)
     record = session.get(env.tree, wanted.removeprefix("session:")) if wanted else env.session()
@@ -63,16 +64,17 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, typer.Argument(metava
     wrote = [commit["subject"] for commit in commits]
     data = {"ref": f"session:{record['id']}", **record, "state": state, "last": times.rfc3339(last), "held": held,
             "commits": total, "wrote": wrote}  # fmt: skip
-    lines = [f"{record['id']}: {state}, began {record['began']}, last write {times.rfc3339(last)}"]
+    began = times.ago(times.moment(record["began"]), env.now())
+    lines = [f"{record['id']}: {state}, began {began}, last write {times.ago(last, env.now())}"]
     lines += [f"goal: {record.get('goal', '-')}", f"holds: {', '.join(held) or 'nothing'}"]
     lines += [f"wrote ({total}):", *(f"  {subject}" for subject in wrote)]
-    return Outcome(data, tuple(lines), (session.BLIND,))
+    return Outcome(data, tuple(lines))
 
 
 @verb(
     app, "adopt", 'atlas session adopt claude-261129-7f3k2m --why "it vanished; I go on with its work"', 3, 4, 5, 6, 7
 )
-def adopt(ctx: typer.Context, wanted: Annotated[str, typer.Argument(metavar="ID")], why: Why) -> Outcome:
+def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     """Take over a session that is over: its leases (with a new fencing token) and its duty to write the status.
 
     Whatever it still tries to write is refused."""
@@ -101,4 +103,4 @@ def adopt(ctx: typer.Context, wanted: Annotated[str, typer.Argument(metavar="ID"
     lines = [f"{wanted} is adopted: what it left is yours to finish, and to write into the status"]
     lines += [f"its leases are yours now: {', '.join(taken)}"] if taken else []
     lines += [f"its drafts lie in {record['worktree']}/.atlas/drafts"] if record.get("worktree") else []
-    return Outcome({**row, "leases": taken}, tuple(lines), (session.BLIND,), published=False)
+    return Outcome({**row, "leases": taken}, tuple(lines), published=False)

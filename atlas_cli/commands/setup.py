@@ -86,7 +86,7 @@ def setup(
 
 def _answer(rows: list[dict[str, Any]]) -> Outcome:
     table = Table(("TOOL", "FILE", "STATE"), tuple((row["tool"], row["file"], row["state"]) for row in rows))
-    return Outcome(listing(rows), (table,), ("a text that a tool reads is advice: only git's hooks stop anything",))
+    return Outcome(listing(rows), (table,))
 
 
 class File(NamedTuple):

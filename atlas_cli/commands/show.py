@@ -18,7 +18,9 @@ READERS = 10  # sessions that are named
 @verb(app, "show", "atlas show status:main@12 artifact:schema", 7)
 def show(
     ctx: typer.Context,
-    refs: Annotated[list[str], typer.Argument(metavar="REF…")],
+    refs: Annotated[
+        list[str], typer.Argument(metavar="REF…", help="status:main@12, artifact:schema, lease:gpu0, session:ID, …")
+    ],
     withdrawn: Annotated[bool, typer.Option("--withdrawn", help="Also what was retracted.")] = False,
 ) -> Outcome:
     """Show records by their REFs, each with its corrections, its age, what superseded it and who is known to have read
@@ -30,8 +32,7 @@ def show(
         shown, data = _one(env, records.ref(text), withdrawn)
         blocks += shown
         items.append(data)
-    blind = "who read it in .atlas/, on a forge or with git is not known; other clones' readers are once they write"
-    return Outcome(items[0] if len(items) == 1 else listing(items), tuple(blocks), (blind,))
+    return Outcome(items[0] if len(items) == 1 else listing(items), tuple(blocks))
 
 
 def _one(env: Env, ref: names.Ref, withdrawn: bool) -> tuple[list[Block], dict[str, Any]]:

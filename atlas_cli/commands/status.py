@@ -29,7 +29,7 @@ def entry(
     overflow: str | None,
 ) -> Change:  # fmt: skip
     """The next entry; a text over the limit goes into an artifact (`overflow`), its first paragraph into the entry."""
-    seen = base if base is not None else env.seen(tree, me, "status", stream)
+    seen = base if base is not None else env.seen(tree, me, "status", stream, bool(wish.section))
     try:
         return status.write(tree, who, stream, wish, seen)
     except Refused as refused:
@@ -69,10 +69,9 @@ def show(ctx: typer.Context, entry: Annotated[str, typer.Argument(metavar="[STRE
     ref = names.versioned(entry, "status")
     number = status.newest(env.tree, ref.id) if ref.number is None else ref.number
     if not number and ref.number is None:
-        empty = f"status:{ref.id} is empty: nobody has written where things stand"
-        return Outcome({"stream": ref.id, "version": 0, "body": ""}, (empty,), (status.BLIND,))
+        return Outcome({"stream": ref.id, "version": 0, "body": ""}, (status.empty(env.tree, ref.id),))
     record = env.shown_status(ref.id, number, env.here())
-    return Outcome(record, tuple(shown(env, record)), (status.BLIND,))
+    return Outcome(record, tuple(shown(env, record)))
 
 
 def shown(env: Env, record: Record) -> list[Block]:
@@ -89,12 +88,12 @@ def shown(env: Env, record: Record) -> list[Block]:
 @verb(app, "write", "atlas status write - <<'EOF'\nParser done, tests green. Open: the cache.\nEOF", 3, 5, 6, 7)
 def write(
     ctx: typer.Context,
-    stream: Annotated[str, typer.Argument(metavar="[STREAM] [-]")] = "main",
-    dash: Annotated[str | None, typer.Argument(metavar="", hidden=True)] = None,
+    stream: Annotated[str, typer.Argument(metavar="[STREAM]")] = "main",
+    dash: Annotated[str | None, typer.Argument(metavar="[-]", help="The text from stdin.")] = None,
     text: Text = None, file: File = None,
     unchanged: Annotated[str | None, typer.Option("--unchanged", metavar="WHY", help="It still holds: why.")] = None,
     section: Annotated[str | None, typer.Option("--section", metavar="H", help="Only the section under H.")] = None,
-    new: Annotated[bool, typer.Option("--new", help="A new stream is meant.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="A new stream is meant, however like another.")] = False,
     replace: Annotated[bool, typer.Option("--replace", help="The text replaces the whole entry.")] = False,
     overflow: Overflow = None,
     base: Annotated[int | None, typer.Option("--base", metavar="N", min=1, help="The entry you have read.")] = None,
@@ -115,12 +114,12 @@ def write(
                        relies, names.say(caveat, "--caveat") if caveat else None, new=new)  # fmt: skip
     overflow = names.name(overflow, "artifact name") if overflow else None
     record = written(env, names.name(stream, "stream"), wish, base, env.session(strict=True), overflow)
-    return Outcome(record, (f"{record['ref']} written",), (), published=False)
+    return Outcome(record, (f"{record['ref']} written",), published=False)
 
 
 @verb(app, "log", "atlas status log main -n 5", 7)
 def log(
-    ctx: typer.Context, stream: Stream = "main", count: Annotated[int, typer.Option("-n", min=1)] = 20,
+    ctx: typer.Context, stream: Stream = "main", count: Annotated[int, typer.Option("-n", metavar="N", min=1)] = 20,
     since: Since = None,
 ) -> Outcome:  # fmt: skip
     """The entries of a stream, newest first."""
@@ -129,11 +128,12 @@ def log(
     first = 0 if since is None else _then(env, stream, since)
     items = [_brief(env, stream, number) for number in range(last, max(first, last - count), -1)
              if env.tree.blob(status.place(stream, number))]  # fmt: skip
-    rows = tuple((item["ref"], item["session"], item["at"], item["first"]) for item in items)
-    table = Table(("ENTRY", "BY", "AT", "FIRST LINE"), rows, f"status:{stream} is empty")
+    rows = tuple((item["ref"], item["session"], times.ago(times.moment(item["at"]), env.now()), item["first"])
+                 for item in items)  # fmt: skip
+    table = Table(("ENTRY", "BY", "WHEN", "FIRST LINE"), rows, "" if rows else status.empty(env.tree, stream))
     total = last - first
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
-    return Outcome(listing(items, total), (table, *more), (status.BLIND,))
+    return Outcome(listing(items, total), (table, *more))
 
 
 def _then(env: Env, stream: str, since: str) -> int:
@@ -164,7 +164,7 @@ def diff(
     last = status.newest(env.tree, names.name(stream, "stream"))
     to = new or last
     if not last:
-        raise NotFound(f"status:{stream} is empty", "atlas status write")
+        raise NotFound(status.empty(env.tree, stream), "atlas status write")
     base = (old or to - 1) if since is None else _then(env, stream, since)
     before = _body(env, stream, base) if base else ""
     after = _body(env, stream, to)

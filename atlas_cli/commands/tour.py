@@ -22,7 +22,7 @@ app = single()
 START = -44 * 3600  # the story begins so long before now, and is told by its own clock
 
 
-@verb(app, "tour", "atlas tour --keep /tmp/atlas-tour")
+@verb(app, "tour", "atlas tour")
 def tour(
     ctx: typer.Context,
     keep: Annotated[str | None, typer.Option("--keep", metavar="DIR", help="Play it there, and leave it.")] = None,
@@ -119,7 +119,7 @@ def _proposal(story: _Story) -> Iterator[Block]:
     story.git("chat", "commit", "-qm", "first")
     for worker in ("editor", "builder", "planner", "trainer"):
         story.git("chat", "worktree", "add", "-q", "-b", worker, f"../{worker}")
-    yield from story.atlas("chat", "init", "--test")
+    yield from story.atlas("chat", "init", "--test", "--no-hooks")  # its commits stand for anybody's
     yield from story.atlas("chat", "begin", "--goal", "how to read the claim store")
     text = (
         "# Read the verified-claim store directly\n\nWorking from a summary breaks verification at the summary, writes "

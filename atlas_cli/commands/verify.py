@@ -37,11 +37,7 @@ def verify(
     since = f"since {report.start[:12]}" if report.start else "from the beginning"
     lines_ = [f"{report.commits} commits judged {since}{rate}: no violation"]
     lines_ += [f"repaired: {_line(item)}" for item in data["repaired"]]
-    limit = (
-        "verify proves order and form, not who wrote: "
-        "until commits are signed, any process of yours can write as any session"
-    )
-    return Outcome(data, tuple(lines_), (limit,))
+    return Outcome(data, tuple(lines_))
 
 
 def _item(finding: Any) -> dict[str, Any]:

@@ -75,10 +75,9 @@ def ref(text: str) -> Ref:
     name, colon, rest = text.partition(":")
     kind = BY_NAME.get(name)
     if not colon or kind is None or not rest or not names.one_line(rest):
-        raise Usage(
-            f"{text[:80]!r} is no REF",
-            "a REF is like status:main@12, artifact:schema@3, decision:2026-11-29-use-x, lease:gpu0 or session:ID",
-        )
+        forms = "a REF is like status:main@12, artifact:schema@3, decision:2026-11-29-use-x, lease:gpu0 or session:ID"
+        near = names.hint(name, BY_NAME, forms) if colon and kind is None else forms
+        raise Usage(f"{text[:80]!r} is no REF", near)
     return names.versioned(rest, name) if kind.NUMBERED else Ref(name, rest)
 
 

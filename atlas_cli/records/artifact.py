@@ -80,8 +80,10 @@ def find(tree: Tree, name: str, number: int | None = None) -> str:
     wanted = last if number is None else number
     if not wanted or tree.blob(place(name, wanted)) is None:
         there = f"its newest version is {last}" if last else "nothing was put under that name"
-        raise NotFound(f"there is no artifact:{name}{'' if number is None else f'@{number}'}; {there}",
-                       "atlas artifact list shows the names")  # fmt: skip
+        raise NotFound(
+            f"there is no artifact:{name}{'' if number is None else f'@{number}'}; {there}",
+            names.hint(name, [] if last else tree.names(FOLDER), "atlas artifact list shows the names", "artifact:"),
+        )
     return place(name, wanted)
 
 
@@ -149,7 +151,7 @@ def put(tree: Tree, writer: Writer, name: str, wish: Wish, seen: int | None) -> 
         raise Protocol(f"this session has not read artifact:{name}@{last}, and cannot supersede what it has not read",
                        f"read it, then put again: atlas artifact show {name}")  # fmt: skip
     if seen is not None and seen != last:
-        raise _jump(tree, name, seen, last, wish)
+        raise _jump(tree, name, seen, last, wish, writer.at)
     notices = _guard(tree, name, last, wish, writer.at) if last else ()
     if len(wish.data) > rules["artifact_notice"]:
         notices += (f"{len(wish.data):,} bytes: every clone of the store will carry them for ever",)
@@ -166,7 +168,7 @@ def put(tree: Tree, writer: Writer, name: str, wish: Wish, seen: int | None) -> 
     return Change(f"artifact: {name} {last + 1} ({writer.session})", files, bases, notices)
 
 
-def _jump(tree: Tree, name: str, seen: int, last: int, wish: Wish) -> VersionJump:
+def _jump(tree: Tree, name: str, seen: int, last: int, wish: Wish, now: int) -> VersionJump:
     newest_one = get(tree, name, last)
     stop = VersionJump(
         f"you read artifact:{name}@{seen}, and {newest_one['session']} put version {last} while you were thinking",
@@ -180,7 +182,8 @@ def _jump(tree: Tree, name: str, seen: int, last: int, wish: Wish) -> VersionJum
         stop.details["merge"] = (base.decode(), theirs.decode(), wish.data.decode())
         flags = case.flags(wish.relies_on, title=wish.title, caveat=wish.caveat)
         stop.details["submit"] = f"atlas artifact put {name} {{draft}} --base {last}{flags} --type {wish.ext}"
-        title = f"artifact:{name}@{last} by {newest_one['session']} at {newest_one['at']}"
+        age = times.ago(times.moment(newest_one["at"]), now)
+        title = f"artifact:{name}@{last} by {newest_one['session']}, {age}"
         stop.blocks = ((title, theirs.decode()[:16384]),)
     return stop
 

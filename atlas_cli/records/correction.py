@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from . import case, decision, document, names, text
+from . import case, decision, document, names, text, times
 from .case import Case, Change, Shown, Violation, Writer
 from .text import Record
 from .tree import Tree
@@ -71,9 +71,9 @@ def judge(found: Case) -> Iterator[Violation]:
     yield from document.signed(found, record["session"])
 
 
-def shown(record: Record) -> str:
+def shown(record: Record, now: int) -> str:
     """A correction on one line, for wherever the record that it is about is shown."""
     verb = "retracted" if record["retract"] else "corrected"
     whose = "put right by its writer" if record.get("own") else f"by {record['session']}"
     cause = f" (cause: {record['cause']})" if record.get("cause") else ""
-    return f"{verb}, {whose}, {record['at']}: {record['why']}{cause}"
+    return f"{verb}, {whose}, {times.ago(times.moment(record['at']), now)}: {record['why']}{cause}"

@@ -40,9 +40,9 @@ def dated_find(tree: Tree, kind: str, folder: str, wanted: str) -> str:
         ids = ", ".join(f"{match[1]}-{name[:-3]}" for name in found) if match else ""
         raise Usage(f"{wanted!r} names {len(found)} {kind}s", f"say which: {ids}")
     if not found or match is None:
-        raise NotFound(
-            f"there is no {kind} {wanted[:80]!r}", f"atlas {'decision list' if kind == 'decision' else 'log'}"
-        )
+        shown = f"atlas {'decision list' if kind == 'decision' else 'log --kind correction'} shows them"
+        like = [f"{match[1]}-{name[:end]}" for name in there for end in (-10, -3)] if match else []
+        raise NotFound(f"there is no {kind} {wanted[:80]!r}", names.hint(wanted, like, shown))
     return f"{folder}/{match[1]}/{found[0]}"
 
 
@@ -109,6 +109,3 @@ def judge(found: Case) -> Iterator[Violation]:
     if record["stance"] not in STANCES:
         yield Violation("schema", found.path, f"the stance is one of {', '.join(STANCES)}, not {record['stance']!r}")
     yield from document.signed(found, record["session"])
-
-
-BLIND = "what was decided without `atlas decision add` is not in it"

@@ -81,7 +81,9 @@ def find(tree: Tree, resource: str, number: int | None = None) -> str:
     """The path of a resource's row; NotFound where nobody ever took it."""
     path = place(resource)
     if tree.blob(path) is None:
-        raise NotFound(f"nobody has taken a lease on {resource} here", "atlas lease list shows what is held")
+        there = (record["resource"] for _, record in tree.live(FOLDER, 0))
+        hint = names.hint(resource, there, "atlas lease list shows what is held")
+        raise NotFound(f"nobody has taken a lease on {resource} here", hint)
     return path
 
 
@@ -170,7 +172,7 @@ def _held(record: Record, resource: str, now: int) -> Held:
     what = record["resource"] if record["resource"] == resource else f"{record['resource']} (overlaps {resource})"
     return Held(
         f"{what} is held by {record['holder']} for {times.span(rest)} more: {record['why']}",
-        f"do something else until {record['expires']}, or take another resource",
+        f"do something else for {times.span(rest)}, or take another resource",
         details={
             "resource": record["resource"], "holder": record["holder"], "actor": record["actor"],
             "why": record["why"], "expires": record["expires"], "seconds_left": rest, "token": record["token"],
@@ -216,9 +218,8 @@ def _own(tree: Tree, writer: Writer, resource: str) -> Record:
     if old is not None and old["holder"] != writer.session and holds(old, writer.at):
         raise _held(old, resource, writer.at)
     if old is None or old["holder"] != writer.session or not holds(old, writer.at):
-        over = (
-            "" if old is None or old["holder"] != writer.session else f" (over since {times.rfc3339(until(old) or 0)})"
-        )
+        mine = old is not None and old["holder"] == writer.session
+        over = f" (yours was over {times.ago(until(old or {}) or 0, writer.at)})" if mine else ""
         raise Refused(
             f"this session holds no lease on {resource}{over}",
             f"atlas lease take {resource} --why … takes it",
@@ -276,14 +277,3 @@ def _handed(found: Case, old: Record | None, new: Record) -> Iterator[Violation]
         yield Violation("token", found.path, f"the fencing token jumped from {before} to {new['token']}")
     if "released" in new and not (live and same):
         yield Violation("not_held", found.path, "was given back by a session that did not hold it")
-
-
-def limits(rules: Record) -> tuple[str, ...]:
-    """What a lease does not do."""
-    return (
-        "a lease is advisory: Atlas enforces nothing outside its own commands, and two readers can see 'free' in the "
-        f"same second; it expires by itself, after {rules['lease_max']} at the latest",
-    )
-
-
-BLIND = "an empty list does not prove that anything is idle: a session that took no lease is invisible here"

@@ -16,7 +16,7 @@ FileChange = tuple[str, str | None, str | None]  # path, old blob, new blob
 class Message(NamedTuple):
     """`at` is the writer's clock; `bases` is what the writer had read (`status:main@12~3f9c01ab77de`); `stops`
     counts the stops that its session met since its last write (`version_jump 2`); a commit without an operation was
-    made by hand."""
+    made by hand. `mark` is a line for other programs (`[skip ci]`), which nobody here reads back."""
 
     subject: str
     operation: str | None = None
@@ -27,6 +27,7 @@ class Message(NamedTuple):
     repairs: str | None = None
     stops: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
+    mark: str = ""
 
     @property
     def by_hand(self) -> bool:
@@ -39,7 +40,10 @@ class Message(NamedTuple):
         rows += [("Base", base) for base in self.bases]
         rows += [("Stop", stop) for stop in self.stops]
         rows += [("Repairs", self.repairs), ("Change", self.change)]
-        return f"{self.subject}\n\n" + "".join(f"Atlas-{key}: {value}\n" for key, value in rows if value is not None)
+        mark = f"{self.mark}\n\n" if self.mark else ""
+        return f"{self.subject}\n\n{mark}" + "".join(
+            f"Atlas-{key}: {value}\n" for key, value in rows if value is not None
+        )
 
 
 def parse(text: str) -> Message:

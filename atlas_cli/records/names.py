@@ -184,6 +184,23 @@ def near(text: str, others: Iterable[str]) -> str | None:
     return None
 
 
+def meant(text: str, others: Iterable[str]) -> str | None:
+    """The one of these names that was probably meant by what is none of them. Long ones must be the more alike: ids of
+    one day share most of their letters."""
+    import difflib
+    from itertools import islice
+
+    likeness = 0.87 if len(text) > 12 else 0.75 if len(text) > 3 else 0.66
+    found = difflib.get_close_matches(text[:100], islice(others, 5000), 1, likeness)
+    return found[0] if found else None
+
+
+def hint(text: str, others: Iterable[str], otherwise: str, lead: str = "") -> str:
+    """The next step after a name that is not there: the one that was probably meant (behind `lead`), else another."""
+    near = meant(text, others)
+    return f"did you mean {lead}{near}? {otherwise}" if near else otherwise
+
+
 def _letters(text: str) -> str:
     return re.sub(r"[^a-z]", "", text)
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import Damaged, NotFound, Refused, Usage
-from . import row, text, times
+from . import names, row, text, times
 from .case import FORMAT, Case, Change, Shown, Violation, Writer, check
 from .text import Record
 from .tree import Tree
@@ -30,10 +30,26 @@ KEYS: dict[str, tuple[Any, str]] = {
     "session_idle": ("4h", "a session without a write for so long counts as gone"),
     "artifact_notice": (1_000_000, "bytes of an artifact above which it says so"),
     "artifact_limit": (10_000_000, "bytes of an artifact above which it is refused"),
+    "unattended": ("ok", "ok, warn or stop: what `atlas check` says of commits that name no session"),
+    "check_on_receive": ("off", "off, warn or stop: `atlas check` on a server, for pushes to the integration branches"),
+    "skip_mark": ("[skip ci]", "a line in each of the store's commits that keeps CI from running for it; empty: none"),
+    "hooks_missing": ("open", "open: a git hook whose Atlas is gone lets pass; closed: it stops (hooks install)"),
     "streams": ({}, "which paths belong to which status stream, in a monorepo"),
+    "preconditions": (
+        {"read_first": "stop", "write_last": "stop", "leases": "warn", "links": "stop", "retracted": "warn"},
+        "what git's hooks do about each: stop, warn or off",
+    ),
+    "integration": (
+        [],
+        "branches whose pushes need a status (none: the remote's default one, else main, master)",
+    ),
 }
 _DURATIONS = ("fresh", "lease_default", "lease_max", "session_idle")
-_CHOICES = {"durability": ("full", "fast"), "publish": ("now", "end", "manual")}
+_CHOICES = {
+    "durability": ("full", "fast"), "publish": ("now", "end", "manual"), "unattended": ("ok", "warn", "stop"),
+    "check_on_receive": ("off", "warn", "stop"), "hooks_missing": ("open", "closed"),
+}  # fmt: skip
+LEVELS = ("stop", "warn", "off")
 _FIXED = ("format", "store", "version", "test")
 
 
@@ -72,6 +88,21 @@ def _in_force(data: bytes | None) -> Mapping[str, Any]:
     return defaults if data is None else {**defaults, **parse(FOLDER, data)}
 
 
+def level(policy: Mapping[str, Any], precondition: str) -> str:
+    """What is done about a precondition of commits: stop, warn or off."""
+    return str(policy["preconditions"].get(precondition) or KEYS["preconditions"][0][precondition])
+
+
+def streams_of(policy: Mapping[str, Any], paths: Iterable[str]) -> list[str]:
+    """The status streams that these paths (from the root) belong to: `main` where none claims a path, or there is
+    none."""
+    claims = [(stream, f"glob:{glob}") for stream, globs in policy["streams"].items() for glob in globs]
+    found: set[str] = set()
+    for path in paths if claims else ():
+        found.update({one for one, glob in claims if names.overlap(glob, f"path:{path}")} or {"main"})
+    return sorted(found) or ["main"]
+
+
 def seconds(policy: Mapping[str, Any], key: str) -> int:
     """A duration of the policy, in seconds."""
     return times.duration(policy[key])
@@ -92,10 +123,25 @@ def valid(key: str, value: object) -> None:
     elif key in _CHOICES:
         if value not in _CHOICES[key]:
             raise Usage(f"{key} is one of {', '.join(_CHOICES[key])}, not {str(value)[:80]}")
+    elif isinstance(default, str):
+        if not isinstance(value, str) or not names.one_line(value) or len(value) > 80 or value != value.strip():
+            raise Usage(f"{key} is a short text on one line, not {str(value)[:80]!r}")
+    elif key == "preconditions":
+        if not isinstance(value, dict) or not all(one in default and value[one] in LEVELS for one in value):
+            raise Usage(f"{key} is a map of {', '.join(default)} to {', '.join(LEVELS)}, not {str(value)[:80]}")
+    elif key == "integration":
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise Usage(f'{key} is a list of branches like ["main"], not {str(value)[:80]}')
     elif not isinstance(value, dict) or not all(
         isinstance(globs, list) and all(isinstance(glob, str) for glob in globs) for globs in value.values()
     ):
         raise Usage(f'{key} is a map like {{"api": ["services/api/**"]}}, not {str(value)[:80]}')
+
+
+def unknown(key: str) -> NotFound:
+    """The refusal of a key that is none."""
+    hint = names.hint(key, KEYS, f"the keys are {', '.join(KEYS)}")
+    return NotFound(f"there is no key {key[:80]!r} in the policy", hint)
 
 
 def first(store: str, test: bool) -> bytes:
@@ -112,7 +158,7 @@ def put(tree: Tree, writer: Writer, key: str, value: object) -> Change:
     if key in _FIXED:
         raise Refused(f"{key} is the store's own and cannot be set", "atlas config shows what can be")
     if key not in KEYS:
-        raise NotFound(f"there is no key {key!r} in the policy", f"the keys are {', '.join(KEYS)}")
+        raise unknown(key)
     valid(key, value)
     data = tree.read(FOLDER) or b""
     version = parse(FOLDER, data)["version"] + 1
@@ -128,7 +174,7 @@ def replace(tree: Tree, writer: Writer, data: bytes) -> Change:
             raise Refused(f"{key} is the store's own and cannot be edited", "set it back and save again")
     for key in new:
         if key not in KEYS and key not in _FIXED and key not in old:
-            raise NotFound(f"there is no key {key!r} in the policy", f"the keys are {', '.join(KEYS)}")
+            raise unknown(key)
     data = text.set_by_hand(data, "version", old["version"] + 1)
     return Change(f"policy: edit ({writer.session})", {FOLDER: data})
 

@@ -17,6 +17,8 @@ SUFFIX = ".yaml"
 NUMBERED = False
 ROW = True
 LIFE = 24 * 3600  # seconds after `begin` at the latest
+PERSON = "person"  # the class of a person's standing session, which lasts until it is ended
+_STANDING = 50 * 365 * 86400
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,40}-([0-9]{6})-[a-z0-9]{6}\Z")
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 
@@ -59,6 +61,8 @@ def until(record: Record) -> int | None:
     """The latest moment it can be live; the index knows its newest commit, which may end it earlier."""
     if "ended" in record:
         return times.moment(record["ended"])
+    if record.get("class") == PERSON:
+        return times.moment(record["began"]) + _STANDING
     lasts: int = record.get("lasts", LIFE)
     return times.moment(record["began"]) + min(LIFE, lasts)
 
@@ -70,7 +74,9 @@ def links(record: Record) -> Iterable[tuple[str, str]]:
 def find(tree: Tree, session: str, number: int | None = None) -> str:
     path = place(session)
     if tree.blob(path) is None:
-        raise NotFound(f"there is no session {session} in this store", "atlas session list shows them")
+        there = (name.removesuffix(SUFFIX) for name in tree.names(path.rpartition("/")[0]))
+        hint = names.hint(session, there, "atlas session list shows them")
+        raise NotFound(f"there is no session {session} in this store", hint)
     return path
 
 
@@ -85,11 +91,11 @@ def live(tree: Tree, session: str, now: int) -> Record:
     try:
         record = get(tree, session)
     except NotFound as error:
-        raise Protocol(error.message, "begin one: atlas begin --goal …", code="no_session") from None
+        raise Protocol(error.message, f"begin one: atlas begin --goal …; {error.hint}", code="no_session") from None
     if "ended" in record or (until(record) or 0) <= now:
         how = "has ended" if "ended" in record else "has expired"
         raise Protocol(
-            f"the session {session} {how} ({times.rfc3339(until(record) or 0)})",
+            f"the session {session} {how}, {times.ago(until(record) or 0, now)}",
             "begin a new one: atlas begin --goal …",
             code="no_session",
         )
@@ -175,4 +181,4 @@ def actor(text_: str) -> str:
     return text_ if names.valid(text_) else names.slug(text_, 24)
 
 
-BLIND = "known to this store only: a worker that never called `atlas begin` is invisible here"
+TAKEN = "a program of yours that carries no AI tool's mark, and has begun no session, is taken for you here"

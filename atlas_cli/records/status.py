@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..errors import NotFound, Protocol, Refused, Usage, VersionJump
-from . import case, document, names, policy, text
+from . import case, document, names, policy, text, times
 from .case import Case, Change, Shown, Violation, Writer
 from .text import Record
 from .tree import Tree
@@ -76,8 +76,15 @@ def find(tree: Tree, stream: str, number: int | None = None) -> str:
     path = place(stream, wanted)
     if not wanted or tree.blob(path) is None:
         there = f"its newest entry is {last}" if last else "it has no entry yet"
-        raise NotFound(f"there is no status:{stream}@{wanted}; {there}", f"atlas status log {stream}")
+        hint = names.hint(stream, [] if last else tree.names(FOLDER), f"atlas status log {stream}", "status:")
+        raise NotFound(f"there is no status:{stream}{f'@{wanted}' if wanted else ''}; {there}", hint)
     return path
+
+
+def empty(tree: Tree, stream: str) -> str:
+    """What is said of a stream without an entry."""
+    hint = names.hint(stream, tree.names(FOLDER), "", "status:")
+    return f"status:{stream} is empty: nobody has written where things stand{f'; {hint}'.rstrip() if hint else ''}"
 
 
 def get(tree: Tree, stream: str, number: int) -> Record:
@@ -120,7 +127,7 @@ def write(tree: Tree, writer: Writer, stream: str, wish: Wish, seen: int | None)
             code="retracted",
         )
     if seen is not None and seen != last and old is not None:
-        raise _jump(tree, stream, seen, last, wish, before, old)
+        raise _jump(tree, stream, seen, last, wish, before, old, writer.at)
     body = _body(wish, old)
     _within_limits(tree, stream, body, old, wish)
     record: Record = {"stream": stream, "number": last + 1, **writer.signature()}
@@ -185,16 +192,20 @@ def _kept(old: str, new: str) -> tuple[int, int]:
 _SHOWN = ("number", "session", "actor", "at", "body")
 
 
-def _jump(tree: Tree, stream: str, seen: int, last: int, wish: Wish, before: Record | None, old: Record) -> VersionJump:
+def _jump(
+    tree: Tree, stream: str, seen: int, last: int, wish: Wish, before: Record | None, old: Record, now: int
+) -> VersionJump:  # fmt: skip
     """The stop sign that a machine can see, with what was written since and the texts of the merge."""
     numbers = range(max(seen + 1, last - 4), last + 1)
     since = [get(tree, stream, number) for number in numbers if tree.blob(place(stream, number))]
     stop = VersionJump(
-        f"you read status:{stream}@{seen}, and {_by(since)} wrote up to {last} while you were thinking",
+        f"{f'you read status:{stream}@{seen}' if seen else f'status:{stream} was empty'}, and {_by(since)} wrote up to "
+        f"{last} while you were thinking",
         "read it, merge your text into what is there, and write again",
         details={"ref": f"status:{stream}@{last}", "base": seen, "head": last,
                  "since": [{key: entry[key] for key in _SHOWN} for entry in since]},
-        blocks=tuple((f"status:{stream}@{e['number']} by {e['session']} at {e['at']}", str(e["body"])) for e in since),
+        blocks=tuple((f"status:{stream}@{e['number']} by {e['session']}, {times.ago(times.moment(e['at']), now)}",
+                      str(e["body"])) for e in since),
     )  # fmt: skip
     if not wish.unchanged:
         flags = case.flags(wish.relies_on, caveat=wish.caveat)
@@ -287,4 +298,3 @@ def judge(found: Case) -> Iterator[Violation]:
 
 
 WITHHELD = "(retracted; atlas show REF --withdrawn shows it)"
-BLIND = "what nobody wrote down is not in it"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -13,7 +13,9 @@ from ..records.text import Record
 from ..records.tree import Tree, object_id
 from . import history
 from .git import Git
-from .index import Index
+from .index import MOST, Index
+from .past import source
+from .place import Place
 from .snapshot import PLAIN, Snapshot
 from .store import Store, root_commit
 
@@ -112,8 +114,8 @@ class _Chain:
             self.operations.add(message.operation)
         if message.session and message.at is not None:
             if message.session not in self.last_at and self.index:
-                seq = self.index.seq(commit.oid) or 0
-                self.last_at[message.session] = self.index.last_at_before(message.session, seq)
+                seq = self.index.seq(commit.oid)  # None: not in it yet, so all that it knows came before
+                self.last_at[message.session] = self.index.last_at_before(message.session, seq or MOST)
             last = self.last_at.get(message.session, 0)
             if message.at < last:
                 yield Violation(
@@ -128,17 +130,42 @@ def audit(store: Store, head: str, full: bool) -> Report:
     start = None if full else index.meta("verified")
     if start is not None and index.seq(start) is None:
         start = None
-    walk = _Walk(store.git, store.snapshot(start) if start else None)
-    chain = _Chain(None if start is None else index)
+    commits = [] if start == head else list(history.between(store.git, start, head))
+    base = store.snapshot(start) if start else None
+    findings = judged(store.git, store.place.width, base, commits, None if start is None else index)
+    report = Report(head, start, len(commits), None, findings)
+    good = _last_good(report, commits, start)
+    if good is not None:
+        index.remember("verified", good)
+    return report._replace(good=good)
+
+
+def elsewhere(place: Place, git: Git) -> Report:
+    """Judges, from the beginning, the store that a clone without one has fetched, or that its remote has."""
+    with source(place, git) as found:
+        commits = list(history.between(found.git, None, found.head))
+        findings = judged(found.git, place.width, None, commits, None)
+        return Report(found.head, None, len(commits), None, findings)
+
+
+def judged(
+    git: Git, width: int, base: Snapshot | None, commits: Sequence[history.Commit], index: Index | None,
+    earlier: Callable[[str], history.Commit | None] = lambda _: None,
+) -> tuple[Finding, ...]:  # fmt: skip
+    """All violations in `commits`, the line of history behind `base` (None: from the beginning), of which the index
+    knows what came before. `earlier` gives a violating commit before `base`, for a repair that names it."""
+    walk, chain = _Walk(git, base), _Chain(index)
     findings: list[Finding] = []
     bad: dict[str, history.Commit] = {}
-    commits = [] if start == head else list(history.between(store.git, start, head))
     for commit in commits:
         changes = {path: new for path, _, new in commit.changes}
-        found = [*_shape(commit, store.place.width), *chain.judge(commit)]
-        repair = _repair(store, commit, bad) if commit.message.repairs else []
+        found = [*_shape(commit, width), *chain.judge(commit)]
+        named = commit.message.repairs
+        if named and named not in bad and (before := earlier(named)):
+            bad[named] = before
+        repair = _repair(commit, bad) if named else []
         found += repair
-        if commit.message.repairs and not repair:
+        if named and not repair:
             findings = [_repaired(finding, commit) for finding in findings]
             found += rules.judge_message(walk, commit.changes, commit.message)
         else:  # what only says that it is a repair is a change like any other
@@ -148,11 +175,7 @@ def audit(store: Store, head: str, full: bool) -> Report:
         by = commit.message.session
         findings += [Finding(commit.oid, commit.message.subject, by, violation) for violation in found]
         walk.blobs.update(changes)
-    report = Report(head, start, len(commits), None, tuple(findings))
-    good = _last_good(report, commits, start)
-    if good is not None:
-        index.remember("verified", good)
-    return report._replace(good=good)
+    return tuple(findings)
 
 
 def judge(store: Store, start: str, head: str) -> list[Finding]:
@@ -197,7 +220,7 @@ def _shape(commit: history.Commit, width: int) -> Iterable[Violation]:
             yield Violation("mode", path, f"mode {mode}, where only plain files may be")
 
 
-def _repair(store: Store, commit: history.Commit, bad: Mapping[str, history.Commit]) -> list[Violation]:
+def _repair(commit: history.Commit, bad: Mapping[str, history.Commit]) -> list[Violation]:
     """A repair restores exactly what a violating commit had changed, to what it was before."""
     named = bad.get(commit.message.repairs or "")
     if named is None:

@@ -46,17 +46,29 @@ def tool() -> str:
     return os.environ.get("AI_AGENT", "")[:64]  # what tools that are not listed may say of themselves
 
 
-def caller() -> str | None:
+def caller(hook: bool = False) -> str | None:
     """A text that stays the same for one caller and differs between two; None where nothing tells. A tool that runs in
-    another tool inherits that one's variables: all of them together name it."""
+    another tool inherits that one's variables: all of them together name it. In a git hook the caller is who called
+    git, whatever runs the hooks."""
     ids = [f"{key}={value[:200]}" for _, key, *_ in TOOLS if key and (value := os.environ.get(key))]
-    return ";".join(ids) or _ancestor()
+    return ";".join(ids) or _ancestor((hook and _above_git()) or os.getpid())
 
 
-def _ancestor() -> str | None:
+def _above_git() -> int | None:
+    """The parent of the nearest git."""
+    pid = os.getppid()
+    for _ in range(_DEPTH):
+        found = look(pid) if pid > 1 else None
+        if found is None or found[0] == "git":
+            return found and found[1]
+        pid = found[1]
+    return None
+
+
+def _ancestor(pid: int) -> str | None:
     """The nearest ancestor that is no shell and not git; under what starts jobs, the job: the last command of its shell
     may have taken that shell's place, so this process may be it. A name says nothing, programs change theirs."""
-    below, pid, me = None, os.getpid(), os.getpid()
+    below, me = None, os.getpid()
     for _ in range(_DEPTH):
         found = look(pid) if pid > 0 else None
         if found is None:

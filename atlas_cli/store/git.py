@@ -18,10 +18,12 @@ GIT_PREFIX GIT_SHALLOW_FILE GIT_COMMON_DIR GIT_INTERNAL_SUPER_PREFIX
 """
 LOCAL = frozenset(_LOCAL.split())
 _ALSO = ("GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_EDITOR")
-_FLAGS = (
+_FLAGS: tuple[str, ...] = (
     "core.hooksPath=/dev/null", "core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false",
     "protocol.ext.allow=never", "core.quotePath=false",
 )  # fmt: skip
+# For `git log`: what its user may have set, which would change its output.
+AS_IS = ("log.showSignature=false", "log.follow=false", "log.mailmap=false", f"diff.orderFile={os.devnull}")
 # What the store's git may wait for: a write of a few objects is milliseconds.
 TIMEOUT = 60
 
@@ -46,6 +48,11 @@ def environment(hermetic: bool = True) -> dict[str, str]:
     return env
 
 
+def inherited() -> dict[str, str]:
+    """What a call over the network keeps of the environment besides: settings that carry credentials."""
+    return {key: value for key, value in os.environ.items() if key.startswith("GIT_CONFIG_")}
+
+
 class Git:
     """Calls of git in one repository (`directory` is a git directory, or None to let git find one)."""
 
@@ -54,12 +61,12 @@ class Git:
     ) -> None:  # fmt: skip
         self.directory, self.cwd = directory, cwd
         self.include = [f"include.path={include}"] if include else []  # the user's settings, below our own
-        self.env = environment(hermetic)
+        self.env, self.flags = environment(hermetic), _FLAGS
         self._objects: subprocess.Popen[bytes] | None = None
 
     def argv(self, args: Sequence[str], options: Sequence[str] = ()) -> list[str]:
         where = [f"--git-dir={self.directory}"] if self.directory else []
-        settings = [word for flag in (*self.include, *_FLAGS, *options) for word in ("-c", flag)]
+        settings = [word for flag in (*self.include, *self.flags, *options) for word in ("-c", flag)]
         return ["git", *settings, *where, *args]
 
     def ask(

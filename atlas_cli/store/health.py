@@ -79,7 +79,7 @@ def _locks(store: Store, fix: bool) -> Check:
 
 def _litter(store: Store, fix: bool) -> Check:
     """What killed commands left half made beside the store and in the view."""
-    places = [(store.home, "store.git.*"), (store.home, "machine.*")]
+    places = [(store.home, "store.git.*"), (store.home, "machine.*"), (store.home, "hooks.txt.*")]
     places += [(store.place.view, ".part-*")] if store.place.view else []
     found = [
         path for folder, name in places for path in folder.glob(name) if time.time() - path.lstat().st_mtime > 3600

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..records.message import FileChange, Message, parse
-from .git import Git
+from .git import AS_IS, Git
 
 
 class Commit(NamedTuple):
@@ -24,7 +24,7 @@ def between(git: Git, old: str | None, new: str) -> Iterator[Commit]:
     limit = [f"^{old}"] if old else []
     out = git.run(
         "log", "--reverse", "--topo-order", "--raw", "-r", "-z", "--no-abbrev", "--no-renames", "--root",
-        "--diff-merges=first-parent", "--format=%x01%H%x00%P%x00%B", new, *limit, "--",
+        "--diff-merges=first-parent", "--format=%x01%H%x00%P%x00%B", new, *limit, "--", options=AS_IS,
     )  # fmt: skip
     words = iter(out.split(b"\0"))
     head: tuple[str, tuple[str, ...], Message] | None = None

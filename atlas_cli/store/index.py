@@ -377,6 +377,20 @@ class Index:
         )
         return [(row[0], json.loads(row[1])) for row in found]
 
+    def leaning(self) -> list[tuple[str, str, str, Record]]:
+        """(session, its record, what that relies on, the correction that retracted it) of each record that is the
+        newest of its name and was not corrected itself."""
+        found = self._all(
+            "SELECT json_extract(r.data, '$.session'), r.ref, l.target, c.data FROM records c "
+            "CROSS JOIN links k ON k.path=c.path AND k.relation='corrects' "
+            "CROSS JOIN links l ON l.target=k.target AND l.relation='relies_on' JOIN records r ON r.path=l.path "
+            "WHERE c.folder='corrections' AND json_extract(c.data, '$.retract') "
+            "AND NOT EXISTS (SELECT 1 FROM links o WHERE o.target=r.ref AND o.relation='corrects') "
+            "AND NOT EXISTS (SELECT 1 FROM records n WHERE n.folder=r.folder AND n.seq>r.seq AND instr(r.ref, '@')>0 "
+            "AND substr(n.ref, 1, instr(n.ref, '@'))=substr(r.ref, 1, instr(r.ref, '@')))"
+        )
+        return [(row[0], row[1], row[2], json.loads(row[3])) for row in found]
+
     def operation(self, operation: str) -> Row | None:
         """The first commit of an operation."""
         row = self._one("SELECT * FROM commits WHERE operation=? ORDER BY seq LIMIT 1", (operation,))

@@ -34,6 +34,7 @@ class Local:
     def __init__(self, file: Path, say: Callable[[str], None] = lambda _: None) -> None:
         self.file, self.say = file, say
         self.silent = False
+        self.moved = False  # whether what the hooks must know of it was changed
         try:
             self.db = self._ready(str(file))
         except sqlite3.OperationalError as error:
@@ -103,7 +104,12 @@ class Local:
         row = self._one("SELECT session FROM begun WHERE worktree=? AND caller=?", worktree, caller)
         return row[0] if row else None
 
+    def everyone(self) -> list[tuple[str, str, str]]:
+        """(worktree, caller, session) of all that was begun here."""
+        return [(row[0], row[1], row[2]) for row in self._all("SELECT * FROM begun ORDER BY worktree, caller")]
+
     def begin(self, worktree: str, caller: str, session: str) -> None:
+        self.moved = self.moved or self.begun(worktree, caller) != session
         self._put("INSERT OR REPLACE INTO begun VALUES(?,?,?)", worktree, caller, session)
 
     def end(self, session: str) -> None:
@@ -113,6 +119,8 @@ class Local:
         self, session: str, reader: str, kind: str, id: str, number: int, blob: str, at: int, claimed: bool = False
     ) -> None:
         """A receipt: this session has read that version, and these were its bytes."""
+        if kind == "status" and (number, blob) not in self.seen(session, kind, id):
+            self.moved = True
         self._put(
             "INSERT OR REPLACE INTO receipts VALUES(?,?,?,?,?,?,?,?,0)",
             session, reader, kind, id, number, blob, at, int(claimed),
@@ -125,6 +133,15 @@ class Local:
             session, kind, id,
         )  # fmt: skip
         return [(row[0], row[1]) for row in rows]
+
+    def glance(self, session: str, reader: str, stream: str, number: int, blob: str, at: int) -> None:
+        """A hook has printed that status entry: enough to commit, and to put one's own section beside it, not to
+        supersede it. Nothing to be published."""
+        self.moved = True
+        self._put(
+            "INSERT OR REPLACE INTO receipts VALUES(?,?,'glance',?,?,?,?,0,1)",
+            session, reader, stream, number, blob, at,
+        )  # fmt: skip
 
     def has_read(self, who: str, kind: str, id: str, number: int) -> bool:
         """Whether a session, or any session of a reader, has read a version."""
@@ -172,7 +189,7 @@ class Local:
     def unpublished(self, session: str, limit: int = 100) -> dict[str, int]:
         """The newest receipts that no commit carries yet, as `status:main@12~3f9c01ab77de`, each with its row's id."""
         rows = self._all(
-            "SELECT rowid, kind, id, number, blob, claimed FROM receipts WHERE session=? AND published=0 "
+            "SELECT rowid, kind, id, number, blob, claimed FROM receipts WHERE session=? AND published=0 AND number>0 "
             "ORDER BY at DESC, kind, id, number DESC LIMIT ?",
             session, limit,
         )  # fmt: skip

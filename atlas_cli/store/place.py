@@ -44,15 +44,16 @@ class Place(NamedTuple):
         return None if self.top is None else self.top / ".atlas"
 
 
-def find(directory: str) -> Place:
-    """The repository that `directory` lies in. NotFound where there is none; Failed, with git's own remedy, where git
-    will not touch it."""
+def find(directory: str, hook: bool = False) -> Place:
+    """The repository that `directory` lies in, or that git names to its `hook`. NotFound where there is none; Failed,
+    with git's own remedy, where git will not touch it."""
     git = Git(None, cwd=directory, hermetic=False)
     if not Path(directory).is_dir():
         raise NotFound(f"there is no folder {directory}", code="no_store")
+    told = ("GIT_DIR", "GIT_WORK_TREE") if hook else ()
     code, out, err = git.ask(
         "rev-parse", "--path-format=absolute", "--git-common-dir", "--show-object-format", "--show-prefix",
-        "--is-bare-repository", "--show-toplevel",
+        "--is-bare-repository", "--show-toplevel", extra={key: os.environ[key] for key in told if key in os.environ},
     )  # fmt: skip
     found = _ANSWER.match(os.fsdecode(out))
     if found is None:

@@ -12,9 +12,11 @@ from .. import records
 from ..errors import Usage
 from ..records import artifact, correction, lease, names, policy, session, times
 from ..records.text import Record
+from .git import Git
 from .index import Index
 from .local import Local
 
+MOST = 10  # commits that are named for a path
 WEEK = 7 * 86400
 SCAN = 1000  # versions that a digest looks through for what is new
 
@@ -48,9 +50,12 @@ class Questions:
     def warnings(self, record: Record) -> list[str]:
         """What whoever sees a record must know: its caveat, its corrections, and what it relies on that is no more."""
         found = [f"caveat: {record['caveat']}"] if record.get("caveat") else []
-        found += [correction.shown(entry) for entry in self.corrections(record["ref"])]
+        found += [correction.shown(entry, self.now) for entry in self.corrections(record["ref"])]
         for target in record.get("relies_on", ()):
-            found += [f"relies on {target}, which was {correction.shown(entry)}" for entry in self.corrections(target)]
+            found += [
+                f"relies on {target}, which was {correction.shown(entry, self.now)}"
+                for entry in self.corrections(target)
+            ]
         return found
 
     def pulse(self, record: Record) -> tuple[int, str]:
@@ -58,8 +63,17 @@ class Questions:
         last = max(times.moment(record["began"]), self.index.last_at(record["id"]))
         if "ended" in record:
             return last, "ended"
-        over = min(session.until(record) or 0, last + policy.seconds(self.rules, "session_idle"))
-        return last, "live" if over > self.now else "expired"
+        return last, "live" if self.over(record, last) > self.now else "expired"
+
+    def over(self, record: Record, last: int) -> int:
+        """The moment at which a session that wrote last at `last` is over, if it does nothing more."""
+        idle = 0 if record.get("class") == session.PERSON else policy.seconds(self.rules, "session_idle")
+        return min(session.until(record) or 0, last + idle) if idle else session.until(record) or 0
+
+    def person(self, machine: str) -> Record | None:
+        """The standing session of this clone's person."""
+        rows = [row for _, row in self.index.live(session.FOLDER, self.now) if row.get("class") == session.PERSON]
+        return next((row for row in rows if row["machine"] == machine), None)
 
     def living(self, worktree: str) -> list[Record]:
         """The live sessions of a worktree, the newest first (not those that only run a command)."""
@@ -136,29 +150,40 @@ class Questions:
             found.append({"ref": correction.ref(path, record), **record, "touches": how})
         return sorted(found, key=lambda one: ("you relied on", "you read", "").index(one["touches"]))
 
-    def who(self, where: str, mine: str | None, paths: list[str], hours: int = 24) -> list[dict[str, Any]]:
-        """Who is on these paths (from the root): live leases, live sessions that named them, commits of the last
-        hours on any branch of the repository at `where`. Rows of path, what, who, when, text."""
+    def who(self, git: Git, mine: str | None, paths: list[str], hours: int = 24) -> list[dict[str, Any]]:
+        """Who is on these paths (from the root): live leases, live sessions that named or changed them, commits of the
+        last hours on any branch of the user's repository. Rows of path, what, who, when, text."""
         from . import commits
 
         now, found = self.now, []
+        leases = [row for _, row in self.index.live(lease.FOLDER, now)]
+        sessions = [row for _, row in self.index.live(session.FOLDER, now) if row["id"] != mine]
+        sessions = [row for row in sessions if self.pulse(row)[1] == "live"]
+        # No session lives longer than a day, so what the live ones changed is among these.
+        recent = commits.recent(git, paths, now - max(hours, 24) * 3600)
         for path in paths:
-            for _, row in self.index.live(lease.FOLDER, now):
+            on_it = [code for code, touched in recent if path in touched]
+            changed = {name for code in on_it for name in code.sessions}
+            for row in leases:
                 if names.overlap(f"path:{path}", row["resource"]):
                     rest = times.span((lease.until(row) or 0) - now)
                     found.append({"path": path, "what": f"lease {row['resource']}", "who": row["holder"],
                                   "when": f"{rest} left", "at": row["expires"], "text": row["why"]})  # fmt: skip
-            for _, row in self.index.live(session.FOLDER, now):
+            for row in sessions:
                 near = any(names.overlap(f"path:{path}", f"path:{other}") for other in row.get("paths", ()))
-                if near and row["id"] != mine and self.pulse(row)[1] == "live":
-                    found.append({"path": path, "what": "session", "who": row["id"], "at": row["began"],
-                                  "when": f"since {row['began']}",
+                if near or row["id"] in changed:
+                    found.append({"path": path, "what": "session" if near else "session (changed it)",
+                                  "who": row["id"], "at": row["began"],
+                                  "when": times.ago(times.moment(row["began"]), now),
                                   "text": row.get("goal", "-")})  # fmt: skip
-            for commit in commits.recent(where, [path], now - hours * 3600, 10):
-                found.append({"path": path, "what": f"commit {commit['commit'][:10]}",
-                              "who": commit["session"] or commit["author"], "at": times.rfc3339(commit["at"]),
-                              "when": times.ago(commit["at"], now),
-                              "text": commit["subject"]})  # fmt: skip
+            late = [code for code in on_it if code.at >= now - hours * 3600]
+            for code in late[:MOST]:
+                found.append({"path": path, "what": f"commit {code.oid[:10]}", "at": times.rfc3339(code.at),
+                              "who": ", ".join(code.sessions) or code.author.rpartition(" <")[0],
+                              "when": times.ago(code.at, now), "text": code.subject})  # fmt: skip
+            if late[MOST:]:
+                text = f"{len(late) - MOST} more commits: git log --all -- {path}"
+                found.append({"path": path, "what": "commits", "who": "-", "at": None, "when": "-", "text": text})
         return found
 
     def news(self, me: Record) -> list[str]:
@@ -170,7 +195,7 @@ class Questions:
         for _, _, record in self.index.since(correction.FOLDER, told):
             others = record["retract"] and record["session"] != me["id"]
             if others and (how := self._touches(me["id"], record["target"])):
-                found.append(f"{record['target']}, which {how}, was {correction.shown(record)}")
+                found.append(f"{record['target']}, which {how}, was {correction.shown(record, self.now)}")
         self.local.tell(me["id"], last)
         return found
 

@@ -107,7 +107,7 @@ class _Attempts:
         if not change.repairs and all(snapshot.read(path) == data for path, data in change.files.items()):
             return Written(snapshot.head or "", writer, change.subject, change.files, empty=True)
         rule_book = policy.usable(snapshot)
-        message, changes = self._judged(snapshot, writer, change)
+        message, changes = self._judged(snapshot, writer, change, rule_book["skip_mark"])
         root, objects = snapshot.planted(change.files)
         commit = _commit(root, snapshot.head, message, writer)
         oid = object_id("commit", commit, snapshot.width)
@@ -135,7 +135,9 @@ class _Attempts:
             raise self._unknown("interrupted while the store's branch was being moved") from None
         return Written(oid, writer, message.subject, change.files, notices=change.notices)
 
-    def _judged(self, snapshot: Snapshot, writer: Writer, change: Change) -> tuple[Message, list[FileChange]]:
+    def _judged(
+        self, snapshot: Snapshot, writer: Writer, change: Change, mark: str
+    ) -> tuple[Message, list[FileChange]]:
         """The message and the changed files, once the rules have nothing against them."""
         child = Overlay(snapshot, change.files, snapshot.width)
         found = [(path, snapshot.blob(path), child.blob(path)) for path in sorted(change.files)]
@@ -150,6 +152,7 @@ class _Attempts:
             bases,
             repairs=change.repairs,
             stops=intent.stops,
+            mark=mark,
         )
         store_id = rules.store_id(snapshot)
         message = message._replace(change=change_digest(store_id, message, changes))

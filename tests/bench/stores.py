@@ -43,8 +43,8 @@ def records(total: int, now: int) -> Iterator[tuple[str, bytes]]:
         yield session.place(one), text.dump(row)
 
 
-def fill(store: Path, total: int, now: int) -> None:
-    """Adds the records to a store as commits made by hand (the rules hold for them, as for any)."""
+def fill(store: Path, pairs: Iterator[tuple[str, bytes]], now: int) -> None:
+    """Adds records to a store as commits made by hand (the rules hold for them, as for any)."""
     branch = "refs/heads/atlas"
     out = [b""]
     batch: list[tuple[str, bytes]] = []
@@ -59,7 +59,7 @@ def fill(store: Path, total: int, now: int) -> None:
         batch.clear()
 
     first = True
-    for pair in records(total, now):
+    for pair in pairs:
         batch.append(pair)
         if len(batch) >= BATCH:
             flush(first)

@@ -34,7 +34,7 @@ def desk_in(folder: Path) -> Iterator[Desk]:
     (repo / "src/x.py").write_text("print('x')\n")
     subprocess.run(["git", "init", "-q"], cwd=repo, env=env, check=True)
     with crew([repo], env) as [worker]:
-        assert worker("init", "--test").code == 0
+        assert worker("init", "--test", "--no-hooks").code == 0
         assert worker("begin", "--goal", "test").code == 0
         yield Desk(repo, worker, Hand(repo, env))
 

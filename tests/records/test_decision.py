@@ -10,7 +10,7 @@ from atlas_cli.errors import NotFound, Usage
 from atlas_cli.records import correction, decision, text
 from atlas_cli.records.case import Change, Writer, op6
 
-from .files import ANN, BOB, STORE, Files, broken, done, store, writer
+from .files import ANN, BOB, NOW, STORE, Files, broken, done, store, writer
 
 
 def add(tree: Files, who: Writer, **given: Any) -> Change:
@@ -110,11 +110,11 @@ def test_a_correction_names_its_record_and_says_whose_it_is() -> None:
     assert correction.ref(path, record) == "correction:2026-11-29-status-main-1-cccccc"
     assert list(correction.links(record)) == [("corrects", "status:main@1"), ("cause", "README.md")]
     assert (
-        correction.shown(record)
-        == "retracted, put right by its writer, 2026-11-29T14:00:00Z: a broken README (cause: README.md)"
+        correction.shown(record, NOW + 720)
+        == "retracted, put right by its writer, 12 min ago: a broken README (cause: README.md)"
     )
     other = {**record, "own": False, "retract": False, "cause": ""}
-    assert correction.shown(other) == f"corrected, by {ANN}, 2026-11-29T14:00:00Z: a broken README"
+    assert correction.shown(other, NOW) == f"corrected, by {ANN}, 0 s ago: a broken README"
     assert correction.find(tree, "2026-11-29-status-main-1") == path
 
 

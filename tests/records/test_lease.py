@@ -92,7 +92,7 @@ def test_the_token_stays_over_renewals_and_rises_when_it_changes_hands() -> None
 def test_who_lost_it_can_neither_renew_nor_release_it() -> None:
     tree = take(store(), writer(), seconds=HOUR)
     for verb in (lambda who: lease.renew(tree, who, ["gpu0"], None), lambda who: lease.release(tree, who, ["gpu0"])):
-        with pytest.raises(Refused, match="over since 2026-11-29T15:00:00Z"):
+        with pytest.raises(Refused, match="yours was over 0 s ago"):
             verb(writer(at=NOW + HOUR))
         with pytest.raises(Held):
             verb(writer(BOB))

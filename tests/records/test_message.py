@@ -32,6 +32,12 @@ def test_a_message_is_read_as_it_was_written() -> None:
     assert not WHOLE.by_hand and Message("s").by_hand
 
 
+def test_a_mark_for_other_programs_is_a_line_of_its_own_that_changes_nothing() -> None:
+    marked = WHOLE._replace(mark="[skip ci]")
+    assert marked.text().split("\n")[:4] == ["lease: take gpu0", "", "[skip ci]", ""]
+    assert parse(marked.text()) == WHOLE and change_digest("s", marked, ()) == change_digest("s", WHOLE, ())
+
+
 def test_a_message_of_somebody_else_has_no_trailers_of_ours() -> None:
     for text in (
         "",

@@ -43,6 +43,7 @@ def test_a_key_is_set_and_the_comments_stay() -> None:
      ("status_words", None), ("status_words", float("nan")), ("lease_max", "5h"), ("lease_max", "4m"),
      ("lease_max", 7200), ("lease_max", "NaN"), ("lease_default", "0"), ("fresh", "-1"), ("fresh", ""),
      ("durability", "none"), ("durability", None), ("publish", "later"), ("streams", []), ("streams", "x"),
+     ("skip_mark", "a\nb"), ("skip_mark", " "), ("skip_mark", 1), ("skip_mark", "x" * 81), ("unattended", "off"),
      ("streams", {"a": "x"}), ("streams", {"a": [1]}), ("streams", {"a": [float("inf")]}),
      ("streams", {"a": [[[["x"]]]]})],
 )  # fmt: skip

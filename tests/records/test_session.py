@@ -93,7 +93,7 @@ def test_an_ended_session_stays_ended() -> None:
     tree = done(tree, session.end(tree, who), who)
     assert session.until(session.get(tree, ANN)) == NOW + 60
     for again in (session.end, lambda one, two: session.aim(one, two, goal="g", paths=[], streams=[])):
-        with pytest.raises(Protocol, match=r"has ended \(2026-11-29T14:01:00Z\)"):
+        with pytest.raises(Protocol, match=r"has ended, 0 s ago"):
             again(tree, who)
     record = session.get(tree, ANN)
     place = session.place(ANN)

@@ -12,6 +12,7 @@ import pytest
 from ..conftest import Atlas, Result, environment
 from .crew import Worker, crew
 from .hand import Hand, Seen
+from .hooked import Project, copied, prepared
 
 DEEDS: dict[str, list[list[str]]] = {
     "bob": [
@@ -54,7 +55,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Seen]:
     subprocess.run(["git", "init", "-q", str(repo)], env=env, check=True)
     sessions = {}
     with crew([repo], env) as [worker]:
-        assert worker("init", "--test").code == 0
+        assert worker("init", "--test", "--no-hooks").code == 0
         for name, commands in DEEDS.items():
             worker.session = None
             sessions[name] = worker.begin(f"what {name} does", "--actor", name)
@@ -69,3 +70,18 @@ def store(written: tuple[Path, Seen], tmp_path: Path, env: dict[str, str]) -> tu
     """A copy of that repository, at the place where the commands run, and the hand for it."""
     shutil.copytree(written[0], tmp_path / "repo", symlinks=True, ignore=shutil.ignore_patterns(".atlas"))
     return Hand(tmp_path / "repo", env), written[1]
+
+
+@pytest.fixture(scope="session")
+def first_project(worker: Worker, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    home = tmp_path_factory.mktemp("home")
+    (home / ".gitconfig").write_text(
+        "[user]\n\tname = T\n\temail = t@example.invalid\n[init]\n\tdefaultBranch = main\n"
+    )
+    return prepared(tmp_path_factory.mktemp("hooked") / "repo", environment(home), worker)
+
+
+@pytest.fixture
+def project(first_project: Project, tmp_path: Path, env: dict[str, str]) -> Project:
+    """A copy of that project, hooks installed."""
+    return copied(first_project, tmp_path / "repo", env)

@@ -232,7 +232,7 @@ def tiny(tmp_path: Path, atlas: Atlas, git: Git, env: dict[str, str]) -> Iterato
                 repo = disk / "repo"
                 git("init", "-q", str(repo), cwd=disk)
                 found = Shop(repo, partial(atlas, cwd=repo), git, env)
-                assert [found.atlas(*argv).code for argv in (("init", "--test"), ("begin",))] == [0, 0]
+                assert [found.atlas(*argv).code for argv in (("init", "--test", "--no-hooks"), ("begin",))] == [0, 0]
                 yield found
             finally:
                 subprocess.run(["umount", str(disk)], check=True)

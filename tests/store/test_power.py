@@ -104,7 +104,7 @@ def shop(disk: Disk, atlas: Atlas, git: Git, env: dict[str, str]) -> Shop:
     git("init", "-q", str(repo), cwd=disk.place)
     subprocess.run(["sync", "-f", str(disk.place)], check=True)
     found = Shop(repo, partial(atlas, cwd=repo), git, env)
-    assert found.atlas("init", "--test").code == 0
+    assert found.atlas("init", "--test", "--no-hooks").code == 0
     done = found.atlas("begin", "--json")
     assert done.code == 0
     # Which session is whose is remembered beside the store, and may be lost; so it is named.

@@ -15,15 +15,16 @@ from .snap import Picture, difference, picture
 
 # Every command and verb, in an order in which most of them succeed; codes are what they may end with.
 EVERY = (
-    "init", "begin --goal day --on src", "begin", "status", "status show", "status write -m one",
+    "init --no-hooks", "hooks", "hooks install", "hooks remove", "hooks status", "begin --goal day --on src", "begin", "status", "status show", "status write -m one",
     "status write --section S -m two", "status log", "status diff", "lease take gpu0 path:src --why w",
     "lease renew gpu0", "lease show gpu0", "lease list --all", "lease release gpu0", "lease run gpu1 --why w -- true",
     "artifact put note FILE", "artifact show note", "artifact put note OTHER --same-topic", "artifact log note",
     "artifact get note -o COPY", "artifact list", "artifact diff note", "show status:main artifact:note",
     "decision add --title t --recommended a --chosen b --stance agreed --why w", "decision list",
-    "correct status:main@1 --why wrong --retract", "who src", "log", "log --collisions", "session list", "session show",
-    "config", "config show", "config get status_words", "config set status_words 300", "verify", "verify --full", "doctor",
-    "doctor --fix", "view", "setup --list", "git log --oneline", "git gc --quiet", "end -m done", "session list --all",
+    "correct status:main@1 --why wrong --retract", "who src", "links", "links --fix", "log", "log --collisions", "session list", "session show",
+    "config", "config show", "config get status_words", "config set status_words 300", "verify", "verify --full", "check", "doctor",
+    "doctor --fix", "view", "setup --list", "completion bash", "help",
+    "help leases", "git log --oneline", "git gc --quiet", "end -m done", "session list --all",
     "sync", "parked", "parked list",
 )  # fmt: skip
 # Commands that end otherwise, and must leave everything as it is all the same.
@@ -86,13 +87,17 @@ def test_every_command_leaves_the_users_repository_as_it_was(
     before, status = look(lived_in, tmp_path), git("status", "--porcelain")
     folder = ("-C", str(tmp_path / where))
     files = {"FILE": str(lived_in / "src/x.py"), "OTHER": str(lived_in / "README.md"), "COPY": str(tmp_path / "copy")}
-    for line, code in ({"init --test": 0} | dict.fromkeys(EVERY, 0) | REFUSED).items():
+    for line, code in ({"init --test --no-hooks": 0} | dict.fromkeys(EVERY, 0) | REFUSED).items():
         words = [files.get(word, word) for word in line.split()]
         # These start programs that speak for themselves.
         run = atlas if words[0] == "git" or words[1:2] == ["run"] else quick
         done = run(*folder, *words)
         assert done.code == code, (line, done)
-        assert difference(before, look(lived_in, tmp_path)) == [], line
+        changed = difference(before, look(lived_in, tmp_path))
+        if line == "hooks install":  # the one thing of the user's that is touched; `hooks remove` takes it back
+            assert changed and all(name.startswith(".git/hooks/") for name in changed)
+        else:
+            assert changed == [], line
     assert git("status", "--porcelain") == status  # `.atlas/` is not seen as something to commit
     assert (lived_in / ".git/info/exclude").read_bytes() == b"*.tmp\n/.atlas/\n"
 

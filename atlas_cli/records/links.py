@@ -1,0 +1,180 @@
+"""Relative links in Markdown and HTML: which of them a move or a deletion breaks, and what each must say instead.
+
+Read are inline links, images, reference definitions and `href`/`src`; not code, comments, URLs with a scheme, anchors
+alone, absolute paths, and what leads out of the repository. Paths are from the repository's root; a name that is no
+UTF-8 carries its bytes as surrogates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from posixpath import dirname, join, normpath, relpath
+from typing import NamedTuple, Protocol
+from urllib.parse import quote, unquote_to_bytes
+
+
+class Files(Protocol):
+    """The user's files at one moment."""
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes of a plain file; None where there is none."""
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or a folder (`.` is the root)."""
+
+    def names(self) -> Iterable[str]:
+        """The files; it is enough to name those documents that may say the name of what moved."""
+
+
+class Broken(NamedTuple):
+    """A dead link: `written` as it stands in `line` of `file` (at byte `at`), `corrected` as it must read (None: what
+    it led to is deleted), and the whole line with the correction in it."""
+
+    file: str
+    line: int
+    written: str
+    corrected: str | None
+    text: str
+    at: int
+
+
+_PAGE = re.compile(r".\.html?\Z", re.IGNORECASE)
+_PROSE = re.compile(r".\.(?:md|markdown)\Z", re.IGNORECASE)
+_FENCE = re.compile(
+    r"^(?P<in>[ \t>]*(?:(?:[-+*]|\d+[.)])[ \t]+)?)(?P<mark>`{3,}(?=[^`\n]*$)|~{3,}).*\n"
+    r"(?:.*\n)*?(?:[ \t>]*(?P=mark)[`~]*[ \t\r]*$|.*\Z)", re.MULTILINE,
+)  # fmt: skip
+_TICKS = re.compile(r"(?<![`\\])(`+)(?!`)((?:[^\n]|\n(?![ \t\r]*\n))*?[^`])\1(?!`)")
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_TITLE = r"""(?:[ \t\r\n]+(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\((?:\\.|[^()\\])*\)))?"""
+_INLINE = re.compile(r"(?<!\\)\]\([ \t\r\n]*(?=\S)")
+_CLOSED = re.compile(_TITLE + r"[ \t\r\n]*\)")
+_ANGLE = re.compile(r"<((?:\\.|[^<>\\\n])*)>")
+_BARE = re.compile(r"(?:\\[^\sA-Za-z0-9]|[^\s<\\()]|\\)+")
+_DEFINED = re.compile(r"^[ \t>]*\[(?!\^)(?:\\.|[^\[\]\\])+\]:[ \t]*(?:\r?\n[ \t>]*)?(?=\S)", re.MULTILINE)
+_ENDS = re.compile(_TITLE + r"[ \t\r]*$", re.MULTILINE)
+_TAG = re.compile(r"<[A-Za-z][^<>]{0,4000}>")
+_ATTRIBUTE = re.compile(r"""\s(?:href|src)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+))""", re.IGNORECASE)
+_ELSEWHERE = re.compile(r"[/\\#?]|[A-Za-z][A-Za-z0-9+.-]*:|\Z")
+_TAIL = re.compile(r"\\?(?:\?|(?<!&)#)")
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+
+
+def document(path: str) -> bool:
+    """Whether a file of this name is read for links."""
+    return bool(_PAGE.search(path) or _PROSE.search(path))
+
+
+def broken(before: Files, after: Files, moved: Mapping[str, str | None]) -> list[Broken]:
+    """The links that led somewhere before, and that these moves (old path: new path, None for deleted) left dead."""
+    origin = {new: old for old, new in moved.items() if new}
+    found: list[Broken] = []
+    for file in sorted({*origin, *after.names()}):
+        data = after.read(file) if document(file) else None
+        if data is not None:
+            found += _dead(file, origin.get(file, file), data.decode(errors="surrogateescape"), before, after, moved)
+    return found
+
+
+def fixed(data: bytes, found: Iterable[Broken]) -> bytes:
+    """A file's bytes with the corrections in; bytes that are no longer as they were judged are left alone."""
+    for one in sorted(found, key=lambda one: -one.at):
+        old = one.written.encode(errors="surrogateescape")
+        if one.corrected is not None and data[one.at : one.at + len(old)] == old:
+            data = data[: one.at] + one.corrected.encode(errors="surrogateescape") + data[one.at + len(old) :]
+    return data
+
+
+def _dead(
+    file: str, origin: str, text: str, before: Files, after: Files, moved: Mapping[str, str | None]
+) -> Iterator[Broken]:
+    for start, written, form in links(file, text):
+        cut = _TAIL.search(written)
+        path, tail = (written[: cut.start()], written[cut.start() :]) if cut else (written, "")
+        now, old = _target(file, path), _target(origin, path)
+        if old is None or (now is not None and after.exists(now)) or not before.exists(old):
+            continue
+        to = old if after.exists(old) and old not in moved else _followed(old, moved)
+        right = None if to is None else _written(to, file, path, form) + tail
+        first, last = text.rfind("\n", 0, start) + 1, text.find("\n", start)
+        line = text[first : last if last >= 0 else len(text)].rstrip("\r")
+        if right is not None:
+            line = line[: start - first] + right + line[start - first + len(written) :]
+        at = len(text[:start].encode(errors="surrogateescape"))
+        yield Broken(file, text.count("\n", 0, start) + 1, written, right, line, at)
+
+
+def links(file: str, text: str) -> Iterator[tuple[int, str, str]]:
+    """(position, destination as written, form: `<` angle, `(` bare, `"` attribute) of each relative link."""
+    prose = bool(_PROSE.search(file))
+    text = _COMMENT.sub(_blank, text)
+    if prose:
+        text = _TICKS.sub(_blank, _FENCE.sub(_blank, text))
+    found = [*_markdown(text)] if prose else []
+    for tag in _TAG.finditer(text):
+        for one in _ATTRIBUTE.finditer(tag[0]):
+            found.append((tag.start() + one.start(one.lastindex or 0), one[one.lastindex or 0], '"'))
+    yield from (one for one in sorted(found) if not _ELSEWHERE.match(one[1]))
+
+
+def _markdown(text: str) -> Iterator[tuple[int, str, str]]:
+    for opened, closed in ((_INLINE, _CLOSED), (_DEFINED, _ENDS)):
+        for one in opened.finditer(text):
+            start = one.end()
+            angle = _ANGLE.match(text, start)
+            end = angle.end() if angle else _balanced(text, start)
+            if closed.match(text, end):
+                yield (start + 1, angle[1], "<") if angle else (start, text[start:end], "(")
+
+
+def _balanced(text: str, at: int) -> int:
+    """Where a bare destination ends: at white space, or at a parenthesis that it did not open (CommonMark: 32 deep)."""
+    depth = 0
+    while at < len(text) and depth <= 32:
+        if (part := _BARE.match(text, at)) is not None:
+            at = part.end()
+        elif text[at] in "()" and (depth or text[at] == "("):
+            depth += 1 if text[at] == "(" else -1
+            at += 1
+        else:
+            break
+    return at
+
+
+def _blank(found: re.Match[str]) -> str:
+    """As many characters and lines, with nothing in them that could be a link."""
+    return re.sub(r"[^\n]", " ", found[0])
+
+
+def _target(file: str, written: str) -> str | None:
+    """The path that a link in a file leads to; None outside the repository."""
+    plain = unquote_to_bytes(_ESCAPED.sub(r"\1", written).replace("&amp;", "&").encode(errors="surrogateescape"))
+    found = normpath(join(dirname(file), plain.decode(errors="surrogateescape")))
+    return None if found == ".." or found.startswith("../") or "\0" in found else found
+
+
+def _followed(old: str, moved: Mapping[str, str | None]) -> str | None:
+    """Where a file, or a folder with all that was in it, is now."""
+    if old in moved:
+        return moved[old]
+    inside = [(path[len(old) :], new) for path, new in moved.items() if path.startswith(f"{old}/")]
+    homes = {new[: -len(rest)] if new and new.endswith(rest) else None for rest, new in inside}
+    return homes.pop() if len(homes) == 1 else None
+
+
+def _written(to: str, file: str, before: str, form: str) -> str:
+    """A link to a path, in the manner in which it was written before."""
+    path = relpath(to, dirname(file) or ".")
+    plain = "()" if path.count("(") == path.count(")") and path.find("(") <= path.find(")") else ""
+    kept = {"<": "()\"' &", "(": plain + "\"'&", '"': "()&" + " " * (" " in before)}[form]
+    if "%" in before and re.search("%[0-9A-Fa-f]{2}", before):
+        path = quote(path.encode(errors="surrogateescape"), safe="/!$&'*+,;=:@~" + plain)
+    else:
+        path = "".join(
+            c if c.isalnum() or ord(c) > 126 or c in "/.-_~!$*+,;=:@{}|^[]" + kept else quote(c) for c in path
+        )
+    if form == '"':
+        path = path.replace("&", "&amp;")
+    if (before.startswith("./") and not path.startswith("../")) or re.match("[^/]*:", path):
+        path = f"./{path}"
+    return path + "/" * (before.endswith("/") and not path.endswith("/"))

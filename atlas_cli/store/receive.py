@@ -1,0 +1,92 @@
+"""The server's side: what a push brings to the branch of the store, judged before it is taken."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ..errors import Failed
+from ..records import rules
+from ..records.case import Violation
+from ..records.tree import object_id
+from . import history
+from .audit import Finding, judged
+from .git import Git
+from .index import Index
+from .place import Place
+from .snapshot import Snapshot
+from .store import root_commit
+
+# Where a push's objects wait until the hook has agreed.
+_QUARANTINE = ("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH")
+
+
+class Push(NamedTuple):
+    """One ref of a push; None where it was not there, or is to be no more."""
+
+    old: str | None
+    new: str | None
+    ref: str
+
+
+def pushes(lines: Iterable[str]) -> list[Push]:
+    """What git tells a `pre-receive` hook: `old new ref` on each line; Failed for anything else."""
+    found = []
+    for line in lines:
+        old, new, ref = [*line.rstrip("\n").split(" ", 2), "", ""][:3]
+        if not ref or {*old, *new} - {*"0123456789abcdef"}:
+            raise Failed(f"{line[:200]!r} is not what git tells a pre-receive hook (old new ref)")
+        found.append(Push(old if old.strip("0") else None, new if new.strip("0") else None, ref))
+    return found
+
+
+def server(place: Place) -> Git:
+    """The repository that receives, with what the push brought."""
+    git = Git(str(place.common), hermetic=True)
+    git.env |= {key: os.environ[key] for key in _QUARANTINE if key in os.environ}
+    return git
+
+
+def broken(git: Git, place: Place, push: Push) -> list[Finding]:
+    """Why a push to the store's branch is not to be taken: nothing where it is. Only what is new is judged; what was
+    there before is asked of a cache beside the repository (`atlas/received.sqlite`), made when it is missing."""
+    if push.new is None:
+        return [_refused(push, "append_only", "the branch of the store cannot be deleted")]
+    if push.old and git.ask("merge-base", "--is-ancestor", push.old, push.new)[0]:
+        return [_refused(push, "append_only", f"does not contain {push.old[:12]}: the store cannot be rewound")]
+    if push.old is None:
+        root = object_id("commit", root_commit(place.width), place.width)
+        if git.run("rev-list", "--max-parents=0", push.new, "--").decode().split() != [root]:
+            return [_refused(push, "linear", f"does not begin with {root[:12]}, the root of all stores: this is none")]
+    commits = list(history.between(git, push.old, push.new))
+    base = Snapshot(git, push.old, place.width) if push.old else None
+    index = _index(git, place, push.old) if push.old else None
+
+    def earlier(oid: str) -> history.Commit | None:
+        """The commit that a repair names, if it is there and does break a rule."""
+        if index is None or (index.seq(oid) or 1) == 1:  # (the root of all stores breaks none)
+            return None
+        [commit] = history.between(git, f"{oid}^", oid)
+        before = Snapshot(git, commit.parents[0], place.width)
+        return commit if judged(git, place.width, before, [commit], index) else None
+
+    found = [one for one in judged(git, place.width, base, commits, index, earlier) if one.repaired is None]
+    if not found and push.old is None and not rules.store_id(Snapshot(git, push.new, place.width)):
+        found = [_refused(push, "damaged", "holds no policy (atlas.yaml) with the id of a store")]
+    return found
+
+
+def _refused(push: Push, rule: str, text: str) -> Finding:
+    return Finding(push.new or push.old or "", "", None, Violation(rule, "", text))
+
+
+def _index(git: Git, place: Place, head: str) -> Index:
+    """What the branch held before; in memory where no file can be written, or another push has it."""
+    folder = place.common / "atlas"
+    with contextlib.suppress(OSError):
+        folder.mkdir(exist_ok=True)
+    index = Index(folder / "received.sqlite", git)
+    index.sync(head)
+    return index

@@ -1,0 +1,384 @@
+"""The commit preconditions through real git: each stop with its code, name and next step, and that this clears it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from atlas_cli.records import names
+from atlas_cli.store import picture
+
+from ..conftest import ROOT, Result
+from .hooked import Project, install
+
+STATUS = ("status", "write", "-m", "two", "--replace")
+
+
+def first(done: Result) -> str:
+    """The first line that Atlas says."""
+    return next(line for line in done.err.splitlines() if line.startswith("atlas:"))
+
+
+def hint(done: Result, pattern: str) -> list[str]:
+    """The words of the next step that a stop prints."""
+    found = re.search(pattern, done.err)
+    assert found, done.err
+    return shlex.split(found[1])
+
+
+def policy(project: Project, **levels: str) -> None:
+    project.atlas("bob", "config", "set", "preconditions", json.dumps(levels))
+
+
+def last(project: Project) -> int:
+    """Entries of main that there are."""
+    return int(project.worker("-C", str(project.top), "status", "--json").data["number"])
+
+
+def test_a_commit_on_a_fresh_picture_passes_and_is_signed(project: Project) -> None:
+    assert project.commit("src/x.py") == Result(0, "", "")
+    assert project.trailers() == project.signs()
+
+
+def test_read_first_prints_what_was_missed_and_the_same_command_passes(project: Project) -> None:
+    for text in ("two", "three: the cache is gone"):
+        project.atlas("bob", "status", "write", "-m", text, "--replace")
+    done = project.commit("src/x.py")
+    assert (done.code, first(done)[:30]) == (1, "atlas: stop 5 (read first): st")
+    assert "status:main@3" in first(done)
+    assert "│ two" in done.err
+    assert "│ three: the cache is gone" in done.err
+    assert "run the same git command again" in done.err
+    project.ok("commit", "-qm", "change")
+    assert project.trailers() == project.signs("ann", 3)
+    project.atlas("ann", "status", "write", "-m", "mine", code=3)  # seen is not read: it cannot be superseded unread
+
+
+def test_without_a_session_the_stop_names_how_to_begin(project: Project) -> None:
+    done = project.commit("src/x.py", who="nobody", CODEX_THREAD_ID="another tool")
+    assert first(done).startswith("atlas: stop 5 (no session): ")
+    words = hint(done, r"(atlas begin --goal \"[^\"]+\")")
+    env = {**project.env, "CODEX_THREAD_ID": "another tool"}
+    subprocess.run(
+        [sys.executable, "-m", "atlas_cli", *words[1:]], cwd=project.top, env=env, check=True, capture_output=True
+    )
+    assert project("commit", "-qm", "x", who="nobody", CODEX_THREAD_ID="another tool").code == 0
+    project.write("src/x.py", "gone")
+    named = project("commit", "-qam", "x", ATLAS_SESSION="ann-261129-aaaaaa")
+    assert first(named).startswith("atlas: stop 5 (no session): there is no session ann-261129-aaaaaa")
+    assert "unset ATLAS_SESSION && atlas begin" in named.err
+    assert "stop 5 (no session): 'nonsense' is no session id" in first(
+        project("commit", "-qam", "x", ATLAS_SESSION="nonsense")
+    )
+
+
+def test_a_person_has_a_standing_session(project: Project) -> None:
+    person = {key: value for key, value in project.env.items() if key != "CODEX_THREAD_ID"}
+    project.env = person
+    done = project.commit("src/x.py", who="nobody")
+    words = hint(done, r"(atlas begin --person)")
+
+    def atlas(*args: str, **extra: str) -> Result:
+        found = subprocess.run([sys.executable, "-m", "atlas_cli", *args], cwd=project.top, env={**person, **extra},
+                               capture_output=True, text=True)  # fmt: skip
+        return Result(found.returncode, found.stdout, found.stderr)
+
+    assert atlas(*words[1:]).code == 0
+    project.ok("commit", "-qm", "x", who="nobody")
+    mine = project.trailers()[0].removeprefix("Atlas-Session: ")
+    assert atlas("begin", "--person", "--json").data["id"] == mine, "one in a clone"
+    project.ok("worktree", "add", "-q", "../linked")
+    assert project.commit("src/x.py", who="nobody", cwd="../linked").code == 0
+    assert project.trailers(cwd="../linked")[0] == f"Atlas-Session: {mine}"
+    # Two weeks later it still stands, and only in the hands of a person.
+    later = {"ATLAS_CLOCK_OFFSET": str(14 * 86400)}
+    assert atlas("lease", "take", "gpu0", "--why", "w", **later).code == 0
+    assert atlas("begin", "--person", CLAUDECODE="1").code == 6
+    assert atlas("lease", "take", "gpu1", "--why", "w", "--session", mine, CLAUDECODE="1").code == 5
+    done = project.commit("src/y.py", who="nobody", ATLAS_SESSION=mine, CLAUDECODE="1")
+    assert "no session" in first(done)
+    assert atlas("begin", "--json").data["id"] != mine, "who begins without --person is another"
+
+
+def test_the_view_never_gets_into_a_commit(project: Project) -> None:
+    project.ok("add", "-f", ".atlas/AS-OF")
+    done = project("commit", "-qm", "x")
+    assert first(done).startswith("atlas: error (view): .atlas/AS-OF is a view of the store")
+    project.ok(*hint(done, r"git (rm .*\.atlas)"))
+    project.write("src/x.py", "new")
+    project.ok("commit", "-qam", "x")
+    assert (project.top / ".atlas/AS-OF").exists()
+
+
+PATHS = {
+    "the file": ("path:src/x.py", "src/x.py", True),
+    "its folder": ("path:src", "src/x.py", True),
+    "not component-wise": ("path:sr", "src/x.py", False),
+    "a longer name": ("path:src/x", "src/x.py", False),
+    "beside": ("path:docs", "src/x.py", False),
+    "all": ("repo:run", "src/x.py", True),
+    "a pattern": ("glob:src/*.py", "src/x.py", True),
+    "another pattern": ("glob:src/*.txt", "src/x.py", False),
+    "brackets are literal": ("path:src/[id]/p.ts", "src/[id]/p.ts", True),
+    "brackets match nothing": ("path:src/[id]/p.ts", "src/i/p.ts", False),
+    "not plain": ("path:src/ä b/ü.py", "src/ä b/ü.py", True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PATHS)
+def test_a_lease_of_another_lies_on_exactly_its_paths(case: str) -> None:
+    resource, path, held = PATHS[case]
+    text = f"{picture.FORMAT}\nhead\tx\t0\t9\nlease\t{resource}\tbob\t9\nend"
+    near = picture.Picture(text).near([path], {"ann"})
+    assert any(names.overlap(found, f"path:{one}") for found, one in near) == held
+    assert picture.Picture(text).near([path], {"ann", "bob"}) == []
+
+
+@pytest.mark.parametrize("case", ["its folder", "brackets are literal", "a pattern"])
+def test_a_lease_of_another_stops_a_commit(case: str, project: Project) -> None:
+    resource, path, _ = PATHS[case]
+    policy(project, leases="stop")
+    project.atlas("bob", "lease", "take", resource, "--why", "the great move")
+    done = project.commit(path)
+    assert first(done).startswith(f"atlas: stop 4 (held): {path}: {resource} is held by {project.sessions['bob']}")
+    assert "the great move" in first(done)
+    project.ok(*hint(done, r"git (restore --staged -- .*) \(with"))
+    project.ok("commit", "-qm", "the rest", "--allow-empty")
+    assert project.commit(path, who="bob").code == 0
+
+
+def test_leases_warn_by_default_and_lineage_is_no_other(project: Project) -> None:
+    project.atlas("bob", "lease", "take", "path:src", "--why", "w")
+    done = project.commit("src/x.py")
+    assert done.code == 0
+    assert f"path:src is held by {project.sessions['bob']}" in done.err
+    child = project.worker("-C", str(project.top), "begin", "--parent", project.sessions["bob"], "--json").data["id"]
+    project.sessions["child"] = child
+    assert project.commit("src/x.py", who="child").err == ""
+    policy(project, leases="off")
+    assert project.commit("src/x.py").err == ""
+
+
+def test_both_sides_of_a_rename_deletions_and_modes_count(project: Project) -> None:
+    policy(project, leases="stop", links="off")
+    project.atlas("bob", "lease", "take", "path:src/x.py", "--why", "w")
+    project.ok("mv", "src/x.py", "src/z.py")
+    assert "stop 4" in first(project("commit", "-qm", "renamed away"))
+    project.ok("reset", "-q", "--hard")
+    project.ok("rm", "-q", "src/x.py")
+    assert "stop 4" in first(project("commit", "-qm", "deleted"))
+    project.ok("reset", "-q", "--hard")
+    (project.top / "src/x.py").chmod(0o755)
+    assert "stop 4" in first(project("commit", "-qam", "mode"))
+
+
+def test_a_gitlink_counts_as_its_path(project: Project) -> None:
+    policy(project, leases="stop")
+    project.atlas("bob", "lease", "take", "path:vendor/lib/file.c", "--why", "w")
+    project.ok("update-index", "--add", "--cacheinfo", f"160000,{project.ok('rev-parse', 'HEAD')},vendor/lib")
+    assert "vendor/lib" in first(project("commit", "-qm", "the submodule"))
+
+
+def test_what_relies_on_a_retracted_record_warns_or_stops(project: Project) -> None:
+    project.atlas("bob", "artifact", "put", "facts", str(project.top / "src/x.py"))
+    project.atlas("ann", "artifact", "put", "plan", str(project.top / "src/y.py"), "--relies-on", "artifact:facts@1")
+    assert project.commit("src/x.py").err == ""
+    project.atlas("bob", "correct", "artifact:facts@1", "--retract", "--why", "measured wrongly")
+    done = project.commit("src/x.py")
+    assert (done.code, "artifact:plan@1 relies on artifact:facts@1" in done.err) == (0, True)
+    policy(project, retracted="stop")
+    done = project.commit("src/x.py")
+    assert first(done).startswith("atlas: stop 5 (retracted): ")
+    project.atlas("ann", *hint(done, r"atlas (correct \S+ --why )"), "rests on a wrong measurement")
+    project.ok("commit", "-qm", "x")
+
+
+def test_streams_of_a_monorepo_are_judged_by_the_paths(project: Project) -> None:
+    project.atlas("bob", "config", "set", "streams", '{"api": ["src/**"]}')
+    project.atlas("bob", "status", "write", "api", "-m", "the api")
+    assert project.commit("docs/page.md").code == 0
+    assert project.trailers() == project.signs()
+    done = project.commit("src/x.py")
+    assert "status:api@1" in first(done)
+    project.ok("commit", "-qm", "x")
+    assert [line.partition("~")[0] for line in project.trailers()][1:] == ["Atlas-Read: api@1"]
+
+
+def test_a_precondition_can_warn_or_be_off(project: Project) -> None:
+    policy(project, read_first="warn")
+    project.atlas("bob", *STATUS)
+    done = project.commit("src/x.py")
+    assert (done.code, "status:main@2" in done.err) == (0, True)
+    policy(project, read_first="off")
+    assert project.commit("src/x.py").err == ""
+    assert project.commit("src/x.py", who="nobody", CODEX_THREAD_ID="none").err == ""
+    project.atlas("bob", "config", "set", "preconditions", '{"read_first": "sometimes"}', code=2)
+
+
+def test_without_a_store_or_a_repository_of_atlas_it_is_silent(project: Project, tmp_path: Path) -> None:
+    (project.top / ".git/atlas").rename(tmp_path / "aside")
+    assert project.commit("src/x.py", who="nobody") == Result(0, "", "")
+    assert "Atlas" not in project.message()
+
+
+def test_a_failure_of_atlas_itself_stops_nobody(project: Project) -> None:
+    (project.top / ".git/atlas/store.git/refs/heads/atlas").write_text("nonsense\n")
+    done = project.commit("src/x.py")
+    assert done.code == 0
+    assert "unjudged" in done.err
+
+
+def test_the_quick_answer_comes_from_the_picture_alone(project: Project, tmp_path: Path) -> None:
+    """A passing hook starts nothing but one git; were the picture not to say so, this would stop it."""
+    assert project.commit("src/x.py").code == 0  # draws the picture
+    broken = tmp_path / "site"
+    broken.mkdir()
+    text = (project.top / ".git/hooks/pre-commit").read_text()
+    for name in ("pre-commit", "prepare-commit-msg", "commit-msg"):
+        (project.top / ".git/hooks" / name).write_text(
+            text.replace("exec ", "exec env PATH=" + str(fake_git(tmp_path)) + " ").replace("pre-commit", name)
+        )
+    assert project.commit("src/x.py").code == 0
+    assert (tmp_path / "calls").read_text().split("\n") == ["diff-index", ""]
+    project.atlas("bob", "lease", "take", "path:docs", "--why", "the head moves")
+    assert project.commit("src/x.py").code == 0
+    assert (tmp_path / "calls").read_text().count("\n") == 2, "whoever moved the head drew it anew"
+
+
+def fake_git(folder: Path) -> Path:
+    """A folder with a git that notes each call."""
+    (folder / "bin").mkdir(exist_ok=True)
+    real = subprocess.run(["which", "git"], capture_output=True, text=True).stdout.strip()
+    (folder / "bin/git").write_text(f'#!/bin/sh\necho "$1" >> {folder}/calls\nexec {real} "$@"\n')
+    (folder / "bin/git").chmod(0o755)
+    return folder / "bin"
+
+
+@pytest.mark.parametrize("spoilt", ["", "atlas-hooks 1\nend", "atlas-hooks 2\nhead\tx\nend", "half"])
+def test_a_spoilt_picture_is_drawn_anew(spoilt: str, project: Project) -> None:
+    assert project.commit("src/x.py").code == 0
+    file = project.top / ".git/atlas/hooks.txt"
+    good = file.read_text()
+    file.write_text(spoilt or good[: len(good) // 2])
+    assert project.commit("src/x.py").code == 0
+    assert file.read_text().split("\n")[3:] == good.split("\n")[3:]
+
+
+def test_sixty_thousand_paths(project: Project) -> None:
+    project.atlas("bob", "lease", "take", "path:big/59999", "glob:big/*.txt", "--why", "w")
+    blob = project.ok("hash-object", "-w", "--stdin")
+    lines = "".join(f"100644 {blob} 0\tbig/{n}\n" for n in range(60_000))
+    assert project("update-index", "--index-info", data=lines.encode()).code == 0
+    done = project("commit", "-qm", "many")
+    assert (done.code, "big/59999" in done.err) == (0, True)
+
+
+def test_from_a_subfolder_and_through_a_link_it_is_one_path(project: Project) -> None:
+    policy(project, leases="stop")
+    (project.top / "link").symlink_to("src")
+    for resource in ("path:./src/../src/x.py", f"path:{project.top}/src/x.py", "path:link/x.py"):
+        project.atlas("bob", "lease", "take", resource, "--why", "w")
+        project.write("src/x.py", resource)
+        project.ok("add", "x.py", cwd="src")
+        assert "path:src/x.py is held" in first(project("commit", "-qm", "x", cwd="src")), resource
+        project.atlas("bob", "lease", "release", "path:src/x.py")
+
+
+def test_hooks_in_any_place_see_the_same(project: Project, tmp_path: Path) -> None:
+    """Another git directory and work tree, named to git by the caller."""
+    project.atlas("bob", *STATUS)
+    project.write("src/x.py", "new")
+    where = {"GIT_DIR": str(project.top / ".git"), "GIT_WORK_TREE": str(project.top)}
+    os.chdir(tmp_path)
+    done = project("commit", "-qam", "x", cwd="..", **where)
+    assert "stop 5 (read first)" in first(done)
+    project.ok("commit", "-qam", "x", cwd="..", **where)
+    assert project.trailers() == project.signs("ann", 2)
+
+
+def test_nothing_of_python_is_taken_from_the_project(project: Project) -> None:
+    """The interpreter is isolated: no module of the project, no variable of the caller's."""
+    for name in ("os.py", "time.py", "atlas_cli.py", "sitecustomize.py"):
+        project.write(name, "raise SystemExit('taken')\n")
+    project.ok("add", ".")
+    assert project("commit", "-qm", "x", PYTHONPATH=str(project.top), PYTHONSTARTUP="x.py").code == 0
+    assert project.trailers() == project.signs()
+    assert (ROOT / "atlas_cli/hook.py").exists()
+
+
+def test_a_move_that_leaves_links_behind_stops_with_the_corrected_line(project: Project) -> None:
+    project.write("docs/page.md", "see [the code](../src/x.py)\nand [nothing](gone.md)\n")
+    project.ok("add", ".")
+    project.ok("commit", "-qm", "links, one of them dead")
+    project.ok("mv", "src/x.py", "src/new.py")
+    for form in ((), ("-a",), ("--", "src/x.py", "src/new.py")):
+        done = project("commit", "-qm", "moved", *form)
+        assert first(done).startswith(
+            "atlas: stop 5 (links): docs/page.md:1: this commit breaks the link to ../src/x.py"
+        )
+        assert "see [the code](../src/new.py)" in done.err
+        assert "gone.md" not in done.err, "what was dead before is nobody's"
+    words = hint(done, r"atlas (links --fix) &&")
+    env = {**project.env, "ATLAS_SESSION": project.sessions["ann"]}
+    subprocess.run(
+        [sys.executable, "-m", "atlas_cli", *words], cwd=project.top, env=env, check=True, capture_output=True
+    )
+    project.ok(*hint(done, r"&& git (add -- \S+)"))
+    project.ok("commit", "-qm", "moved")
+    project.ok("rm", "-q", "src/new.py")
+    assert "leads to something deleted" in project("commit", "-qm", "deleted").err
+    policy(project, links="warn")
+    project.ok("commit", "-qm", "deleted")
+
+
+def test_no_record_can_put_a_line_into_the_picture() -> None:
+    evil = "path:x\t9\nlevel\tread_first\toff\r%0a"
+    text = "\n".join([picture.FORMAT, picture.line("head", "h", 0, 9), picture.line("lease", evil, "b\tc", 9), "end"])
+    found = picture.Picture(text)
+    assert (found.leases, found.levels) == ([(evil, "b\tc", 9)], {})
+
+
+def test_an_atlas_that_cannot_be_loaded_says_so_and_stops_nobody(project: Project, tmp_path: Path) -> None:
+    lonely = tmp_path / "lonely/atlas_cli"
+    shutil.copytree(ROOT / "atlas_cli", lonely, ignore=shutil.ignore_patterns("main.py", "__pycache__"))
+    install(project.top, program=lonely / "hook.py")
+    done = project.commit("src/x.py")
+    assert (done.code, "cannot be loaded" in done.err) == (0, True)
+
+
+def test_the_caller_is_who_called_git_whatever_runs_the_hooks(project: Project) -> None:
+    """Two tools that name no session: each is the process whose shells begin and commit; a framework runs the hooks."""
+    project.env = {key: value for key, value in project.env.items() if key != "CODEX_THREAD_ID"}
+    for name in ("pre-commit", "prepare-commit-msg"):
+        file = project.top / ".git/hooks" / name
+        file.rename(file.with_suffix(".real"))
+        file.write_text(
+            f"#!{sys.executable}\nimport subprocess, sys\nsys.exit(subprocess.call([__file__ + '.real', *sys.argv[1:]]))\n"
+        )
+        file.chmod(0o755)
+    work = (
+        "import subprocess, sys\n"
+        "def sh(line):\n    return subprocess.run(['sh', '-c', line + '; exit $?'], capture_output=True, text=True)\n"
+        f"done = sh('{sys.executable} -m atlas_cli begin --goal work --json')\n"
+        "assert done.returncode == 0, done\n"
+        "sys.stdout.write(done.stdout); sys.stdout.flush(); sys.stdin.readline()\n"
+        "done = sh('echo $$ > src/x.py; git commit -qam x')\n"
+        "assert done.returncode == 0, done.stderr\n"
+    )
+    tools = [subprocess.Popen([sys.executable, "-c", work], cwd=project.top, env=project.env, text=True,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)]  # fmt: skip
+    for tool in tools:
+        assert tool.stdin is not None
+        assert tool.stdout is not None
+        mine = json.loads(tool.stdout.readline())["data"]["id"]
+        tool.communicate("go\n")
+        assert tool.returncode == 0
+        assert project.trailers()[0] == f"Atlas-Session: {mine}"
