@@ -133,7 +133,8 @@ class Questions:
         paths = [one for name, found in unread.items() for one in (found[:1] if name in noisy else found)]
         shown = [path for _, path in sorted(paths, reverse=True)[:most]]
         items = [{"ref": self.index.ref_of(path), **self.index.record(path)} for path in shown]
-        older = 0 if first else self.index.count(artifact.FOLDER, horizon)
+        fresh = first is None or self.now - first < WEEK
+        older = self.index.count(artifact.FOLDER, horizon) if fresh else 0
         return New(items, len(paths), more, older, noisy)
 
     def read_by(self, kind: str, id: str, number: int) -> list[str]:
