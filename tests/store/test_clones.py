@@ -98,7 +98,7 @@ def test_a_clone_joins_by_beginning_and_init_finds_the_store(hub: Fleet) -> None
 def test_of_two_statuses_with_one_number_the_second_stops_with_what_the_first_wrote(fleet: Fleet) -> None:
     fleet.ok("a", "status", "write", "-m", "From a.")
     stop = fleet.run("b", "status", "write", "-m", "From b.")
-    assert (stop.code, stop.json["error"]["code"]) == (5, "read_first"), "b has read nothing yet"
+    assert (stop.code, stop.json["error"]["code"]) == (3, "version_jump"), "b has seen it empty"
     fleet.ok("b", "status", "show")
     fleet.ok("b", "status", "write", "-m", "From a.\nFrom b.")
     stop = fleet.run("a", "status", "write", "-m", "From a.\nAgain a.", "-C", ".")
