@@ -99,9 +99,16 @@ def test_a_status_over_the_limit_is_kept_as_a_draft(begun: str, atlas: Atlas) ->
 def test_what_was_not_read_cannot_be_superseded(begun: str, other: str, atlas: Atlas) -> None:
     ok(atlas, "status", "write", "-m", "One.")
     ok(atlas, "artifact", "put", "notes", "src/x.py")
-    for args in (("status", "write", "-m", "Two."), ("artifact", "put", "notes", "src/x.py")):
-        stop = atlas(*args, "--session", other, "--json")
-        assert (stop.code, stop.json["error"]["code"]) == (5, "read_first"), stop.out
+    late = str(ok(atlas, "begin", "--new", "--actor", "late", "--stream", "api")["id"])
+    ok(atlas, "status", "write", "api", "-m", "One.", "--session", other)
+    for who, code, name, *args in (
+        (other, 3, "version_jump", "status", "write", "-m", "Two."),  # it has seen the stream empty
+        (other, 5, "read_first", "artifact", "put", "notes", "src/x.py"),
+        (begun, 5, "read_first", "status", "write", "api", "-m", "Two."),
+        (late, 3, "version_jump", "status", "write", "api", "-m", "Two."),
+    ):
+        stop = atlas(*args, "--session", who, "--json")
+        assert (stop.code, stop.json["error"]["code"]) == (code, name), stop.out
     ok(atlas, "status", "--session", other)
     ok(atlas, "status", "write", "-m", "One and two.", "--session", other)
     ok(atlas, "artifact", "put", "notes", "src/x.py", "--base", "1", "--session", other)
