@@ -304,7 +304,8 @@ class Env:
         for operation, oid in self.store.parked().items():
             entry = git.object(oid)
             said = message.parse(entry[2].decode(errors="replace").partition("\n\n")[2]) if entry else None
-            if said is not None:
+            there = said and said.operation and self.index.operation(said.operation)  # a kill had come between
+            if said is not None and not there:
                 at = times.rfc3339(said.at) if said.at else None
                 found.append({"operation": operation, "commit": oid, "subject": said.subject, "session": said.session,
                               "at": at})  # fmt: skip
@@ -476,10 +477,12 @@ class Env:
             given=options.operation is not None,
             expect=transaction.expectation(options.expect) if options.expect is not None else None,
         )
+        self.options = options._replace(operation=None, expect=None)  # they are about a command's first write
         try:
             written = self.sharing.write(decide, intent, exclusive)
         except AtlasError as stop:
             self._kept(stop)
+            self.__dict__["snapshot"] = self.store.snapshot()  # it may be in the store all the same
             raise
         if not written.replayed and not written.empty:
             self.wrote = True
@@ -492,7 +495,6 @@ class Env:
         self.__dict__.pop("tree", None)
         if policy.FOLDER in written.files:
             self.__dict__.pop("policy", None)
-        self.options = options._replace(operation=None, expect=None)  # they are about a command's first write
         self.notices += written.notices
         if written.replayed and not _same(written, what, me["id"]):
             raise Refused(

@@ -75,12 +75,33 @@ def _renewed(held: list[str], seconds: int, tree: Tree, who: Writer) -> Change:
     return lease.renew(tree, who, held, seconds)
 
 
+def _on_time(env: Env) -> None:
+    """Refused on a machine whose clock lies behind that of most others: what it takes would be over for them while it
+    still counts on it."""
+    if behind := env.ask.behind(env.store.machine):
+        newest = ", ".join(times.rfc3339(moment) for moment in behind)
+        raise Refused(
+            f"this machine's clock ({times.rfc3339(env.now())}) lies more than {lease.SKEW} s behind that of "
+            f"{len(behind)} others (they last wrote at {newest})",
+            "set the clock right, then take it",
+            code="clock",
+        )
+
+
 def _exclusive(env: Env, me: Record, decide: Decide) -> list[Record]:
     """Takes a lease that counts only once it is published; its rows. Unconfirmed, what is new of it is given back."""
     env.sharing.eager = True
+    _on_time(env)
     before = {row["resource"] for row in env.ask.held(me["id"])}
     try:
-        return env.records(env.write(decide, me, "lease: take ", exclusive=True))
+        written = env.write(decide, me, "lease: take ", exclusive=True)
+        rows = env.records(written)
+        now = [lease.current(env.snapshot, row["resource"]) or row for row in rows]
+        over = [row["resource"] for row in now if "released" in row or row["holder"] != me["id"]]
+        if written.replayed and over:
+            raise Refused(f"the operation {written.writer.operation} was done before, and {', '.join(over)} is no "
+                          "longer held by it", "take it anew, with another operation id", code="not_held")  # fmt: skip
+        return rows
     except (NotPublished, Unknown) as error:
         env.sharing.eager = False
         if new := [row["resource"] for row in env.ask.held(me["id"]) if row["resource"] not in before]:

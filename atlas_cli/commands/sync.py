@@ -2,7 +2,7 @@
 
 import typer
 
-from ..errors import NotPublished, VersionJump
+from ..errors import NotPublished, Unknown, VersionJump
 from ..outcome import Outcome
 from . import env_of, single, verb
 
@@ -26,6 +26,8 @@ def sync(ctx: typer.Context) -> Outcome:
             code="parked",
             details={"parked": list(shared.parked)},
         )
+    if shared.unclear:
+        raise Unknown(f"the remote's answer was lost ({shared.why})", "atlas sync once more asks what it has")
     if not shared.published:
         raise NotPublished(f"not published: {shared.why}", "what was recorded stays, and goes with a later sync")
     after = env.store.head()

@@ -29,6 +29,11 @@ def new_id(actor: str, now: int, random: bytes) -> str:
     return f"{actor[:24].strip('.-_')}-{day}-{''.join(_LETTERS[byte % len(_LETTERS)] for byte in random[:6])}"
 
 
+def valid(session: str) -> bool:
+    """Whether a text is a session id."""
+    return _ID.match(session) is not None
+
+
 def place(session: str) -> str:
     """Where a session's row lies; Usage for what is no session id."""
     match = _ID.match(session)
@@ -153,7 +158,7 @@ def adopt(tree: Tree, writer: Writer, wanted: str, why: str) -> Change:
 
 def adopted_by(tree: Tree, session: str) -> str | None:
     """Who has adopted a session; None where nobody has."""
-    data = tree.read(place(session)) if _ID.match(session) else None
+    data = tree.read(place(session)) if valid(session) else None
     return None if data is None else parse(place(session), data).get("adopted_by")
 
 
@@ -163,7 +168,7 @@ def judge(found: Case) -> Iterator[Violation]:
     yield from row.judge(found, old, new)
     if new is None:
         return
-    if not _ID.match(new["id"]) or place(new["id"]) != found.path:
+    if not valid(new["id"]) or place(new["id"]) != found.path:
         yield Violation("misplaced", found.path, f"the row of {new['id']} belongs elsewhere")
     adopted = old is not None and "adopted_by" not in old and "adopted_by" in new
     if adopted and found.message.session in (None, new["adopted_by"]):

@@ -9,7 +9,7 @@ from typing import Any
 
 # The points of a write, in their order.
 POINTS = ("before_objects", "after_objects", "before_ref", "after_ref", "before_ack", "mid_cache", "before_view")
-PUSH = ("before_push", "after_push")
+PUSH = ("before_push", "after_push", "before_carry", "after_carry")
 
 
 def at(point: str, policy: Mapping[str, Any]) -> None:
@@ -26,3 +26,9 @@ def at(point: str, policy: Mapping[str, Any]) -> None:
         os.kill(os.getpid(), signal.SIGSTOP)
     elif how == "raise":
         raise RuntimeError(f"planted at {point}")
+
+
+def patience(seconds: float, policy: Mapping[str, Any]) -> float:
+    """How long a remote is waited for: in a test store no longer than `ATLAS_PATIENCE` says."""
+    wanted = os.environ.get("ATLAS_PATIENCE", "")
+    return min(seconds, float(wanted)) if wanted and policy.get("test") is True else seconds

@@ -53,6 +53,10 @@ def inherited() -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if key.startswith("GIT_CONFIG_")}
 
 
+class Silent(Failed):
+    """A git that gave no answer in time, and was stopped."""
+
+
 class Git:
     """Calls of git in one repository (`directory` is a git directory, or None to let git find one)."""
 
@@ -89,7 +93,7 @@ class Git:
             out, err = child.communicate(data, timeout=timeout)
         except subprocess.TimeoutExpired:
             _stop(child)
-            raise Failed(f"git {args[0]} gave no answer within {timeout:.0f} s", retry="later") from None
+            raise Silent(f"git {args[0]} gave no answer within {timeout:.0f} s", retry="later") from None
         return child.returncode, out, err.decode(errors="replace").strip()
 
     def run(self, *args: str, options: Sequence[str] = (), data: bytes = b"", keep: Sequence[int] = ()) -> bytes:

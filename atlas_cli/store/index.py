@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Damaged
-from ..records import is_record, kind_of
+from ..records import is_record, kind_of, session
 from ..records.message import FileChange, Message
 from ..records.text import Record
 from . import BEFORE, BRANCH, history
 from .git import Git
 from .snapshot import Snapshot
 
-FORMAT = 8
+FORMAT = 9
 _TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE commits(seq INTEGER PRIMARY KEY, oid TEXT UNIQUE, operation TEXT, session TEXT, at INTEGER,
                      subject TEXT, paths TEXT, stops TEXT);
-CREATE TABLE moved(oid TEXT PRIMARY KEY, seq INTEGER);
+CREATE TABLE moved(oid TEXT PRIMARY KEY, seq INTEGER, paths TEXT);
 CREATE INDEX by_operation ON commits(operation);
 CREATE INDEX by_session ON commits(session, seq);
 CREATE TABLE records(path TEXT PRIMARY KEY, folder TEXT, ref TEXT, blob TEXT, until INTEGER, seq INTEGER, data TEXT,
@@ -175,7 +175,8 @@ class Index:
             commits = list(history.between(self.git, known, head))
             if old and (not commits or commits[0].parents[:1] != (old,)):
                 before = self.git.object(BEFORE)
-                self.rewound = None if before and before[0] == old else old
+                if before is None or before[0] != old:
+                    self.rewound = old
                 commits = list(history.between(self.git, self._back(known, head), head))
             self._take(commits)
             self._set("head", head)
@@ -190,7 +191,8 @@ class Index:
                 self.db.execute(f"DELETE FROM {table}")
             return None
         gone = self.db.execute("SELECT oid, paths FROM commits WHERE seq>?", (seq,)).fetchall()
-        self.db.executemany("INSERT OR REPLACE INTO moved VALUES(?,?)", [(row[0], seq) for row in gone])
+        self.db.execute("UPDATE moved SET seq=min(seq, ?)", (seq,))
+        self.db.executemany("INSERT OR REPLACE INTO moved VALUES(?,?,?)", [(row[0], seq, row[1]) for row in gone])
         self.db.executemany("DELETE FROM edits WHERE oid=?", [(row[0],) for row in gone])
         self.db.execute("DELETE FROM commits WHERE seq>?", (seq,))
         then = Snapshot(self.git, base, len(base))
@@ -208,7 +210,7 @@ class Index:
 
     def _knows(self, head: str) -> bool:
         """Whether the cache is at `head`, or past it because the branch is (not because the branch went back)."""
-        return self.meta("head") == head or (self.seq(head) is not None and self._branch() != head)
+        return self.meta("head") == head or (self.reached(head) is not None and self._branch() != head)
 
     def _branch(self) -> str | None:
         found = self.git.object(BRANCH)
@@ -311,7 +313,7 @@ class Index:
     def reached(self, oid: str) -> int | None:
         """A commit's number; of one that was carried over, that of the last one before it that stayed."""
         row = self._one("SELECT seq FROM moved WHERE oid=?", (oid,))
-        return row[0] if row else self.seq(oid)
+        return self.seq(oid) or (row[0] if row else None)
 
     def live(self, folder: str, after: int) -> list[tuple[str, Record]]:
         """The readable rows below a folder in force after that moment, soonest over first."""
@@ -425,11 +427,12 @@ class Index:
         return [dict(row) for row in rows], int(total)
 
     def touched(self, after: int, upto: int, most: int) -> list[str] | None:
-        """The paths changed by the commits after one and up to another; None where these are more than `most`,
-        or the paths more than ten times as many."""
+        """The paths changed by the commits after one and up to another, and by those that were there once and are not
+        any more; None where these are more than `most`, or the paths more than ten times as many."""
         if upto - after > most:
             return None
-        found: dict[str, None] = {}
+        gone = self._all("SELECT paths FROM moved WHERE seq>=?", (after,))
+        found = dict.fromkeys(path for row in gone for path in row[0].split("\n") if path)
         for seq in range(after + 1, upto + 1):
             row = self._one("SELECT paths FROM commits WHERE seq=?", (seq,))
             found |= dict.fromkeys(path for path in (row[0] if row else "").split("\n") if path)
@@ -487,6 +490,24 @@ class Index:
 
     def last_seq(self) -> int:
         return int(self._one("SELECT coalesce(max(seq), 0) FROM commits")[0])
+
+    def clocks(self, limit: int, most: int = 1000) -> dict[str, int]:
+        """By machine the newest moment that its sessions wrote at, from the first of the newest `most` commits that
+        lies behind `limit` on; empty where none does."""
+        rows = self._all(
+            "WITH late AS (SELECT * FROM commits WHERE seq>(SELECT max(seq) FROM commits)-?) "
+            "SELECT session, max(at) FROM late WHERE seq>=(SELECT min(seq) FROM late WHERE at>?) AND at IS NOT NULL "
+            "AND session IS NOT NULL GROUP BY session",
+            (most, limit),
+        )
+        found: dict[str, int] = {}
+        for name, at in rows:
+            path = session.place(name) if session.valid(name) else ""
+            row = self._one("SELECT data FROM records WHERE path=? AND data IS NOT NULL", (path,))
+            if row:
+                machine = json.loads(row[0])["machine"]
+                found[machine] = max(at, found.get(machine, 0))
+        return found
 
     def last_at_before(self, session: str, seq: int) -> int:
         """The latest moment that a session had written at before a commit."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import Failed
 
-FORMAT = 4
+FORMAT = 5
 _TABLES = """
 CREATE TABLE IF NOT EXISTS begun(worktree TEXT, caller TEXT, session TEXT, PRIMARY KEY(worktree, caller));
 CREATE TABLE IF NOT EXISTS receipts(session TEXT, reader TEXT, kind TEXT, id TEXT, number INTEGER, blob TEXT,
@@ -19,7 +19,7 @@ CREATE TABLE IF NOT EXISTS receipts(session TEXT, reader TEXT, kind TEXT, id TEX
                       claimed INTEGER, published INTEGER, PRIMARY KEY(session, kind, id, number));
 CREATE INDEX IF NOT EXISTS by_reader ON receipts(reader, kind, id, number);
 CREATE TABLE IF NOT EXISTS rewinds(head TEXT PRIMARY KEY);
-CREATE TABLE IF NOT EXISTS told(session TEXT PRIMARY KEY, seq INTEGER);
+CREATE TABLE IF NOT EXISTS heard(session TEXT PRIMARY KEY, head TEXT);
 CREATE TABLE IF NOT EXISTS stops(session TEXT, kind TEXT, at INTEGER);
 CREATE TABLE IF NOT EXISTS looks(reader TEXT PRIMARY KEY, head TEXT);
 CREATE TABLE IF NOT EXISTS drafts(file TEXT PRIMARY KEY, submit TEXT);
@@ -210,13 +210,13 @@ class Local:
     def forget_rewinds(self) -> None:
         self._put("DELETE FROM rewinds")
 
-    def told(self, session: str) -> int:
-        """Up to which commit the session has been told of corrections."""
-        row = self._one("SELECT seq FROM told WHERE session=?", session)
-        return int(row[0]) if row else 0
+    def told(self, session: str) -> str:
+        """The head up to which the session has been told of corrections; empty where it never was."""
+        row = self._one("SELECT head FROM heard WHERE session=?", session)
+        return row[0] if row else ""
 
-    def tell(self, session: str, seq: int) -> None:
-        self._put("INSERT OR REPLACE INTO told VALUES(?,?)", session, seq)
+    def tell(self, session: str, head: str) -> None:
+        self._put("INSERT OR REPLACE INTO heard VALUES(?,?)", session, head)
 
     def stopped(self, session: str, kind: str, at: int) -> None:
         """A stop is a test result: counted, and published with the next write."""

@@ -4,15 +4,18 @@ theirs are fetched and judged, and ours carried over behind them, or parked."""
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import Refused
+from ..errors import AtlasError, Refused
 from ..records import policy
-from . import BEFORE, BRANCH, REMOTE, audit, fault, history, lock, replay
+from . import BEFORE, BRANCH, PARKED, REMOTE, audit, fault, history, lock, replay
+from .branch import Branch
 from .place import Place
 from .remote import Away, Remote, find
 from .store import Store, create, is_bare_root, parked_ref, root_commit, sync_folders
@@ -20,6 +23,7 @@ from .store import Store, create, is_bare_root, parked_ref, root_commit, sync_fo
 LOCK_WAIT = 10.0  # seconds for another command that publishes; then the answer is "recorded"
 CALL = 10.0  # seconds for one call to the remote
 DEADLINE = 30.0  # seconds for all of it
+LOOK = 0.2  # seconds after which a waiting command looks whether the other's push has taken it along
 REMEMBERED = 30  # seconds that a failed push is remembered
 TRIES = 4  # pushes in a row that may be refused although nobody else was first
 
@@ -40,45 +44,73 @@ class Memory:
 
     def __init__(self, store: Store) -> None:
         self.file = store.home / "sync.json"
-        try:
-            self.data: dict[str, Any] = json.loads(self.file.read_text())
-        except (OSError, ValueError):
-            self.data = {}
+        self.data = self._read(self.file)
 
     def get(self, key: str) -> float:
         found = self.data.get(key)
         return float(found) if isinstance(found, int | float) else 0.0
 
     def put(self, **fields: Any) -> None:
-        self.data |= fields
-        part = self.file.with_suffix(".part")
+        self.data = Memory._read(self.file) | fields  # another command may have noted something since
+        part = self.file.with_suffix(f".{os.getpid()}")
         try:
             part.write_text(json.dumps(self.data))
             part.replace(self.file)
         except OSError:
             return  # a memory, no more
 
+    @staticmethod
+    def _read(file: Path) -> dict[str, Any]:
+        try:
+            found = json.loads(file.read_text())
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
 
 class Exchange:
-    """One conversation with the remote."""
+    """One conversation with the remote. `mine`: the operation that it is for, if it is for one."""
 
-    def __init__(self, store: Store, remote: Remote, now: Callable[[], float] = time.time) -> None:
-        self.store, self.remote, self.memory, self.now = store, remote, Memory(store), now
+    def __init__(self, store: Store, remote: Remote, mine: str = "") -> None:
+        self.store, self.remote, self.memory, self.mine = store, remote, Memory(store), mine
         self.rules = policy.usable(store.snapshot())
+        self.call = fault.patience(CALL, self.rules)
         self.notices: list[str] = []
         self.parked: list[str] = []
         self.unclear = False
+        self.seen: str | None = None
 
-    def publish(self, wait: float = LOCK_WAIT, look: bool = False) -> Shared:
-        """Pushes what was recorded; `look`: asks the remote even where nothing is to be pushed."""
-        with lock.held(self.store.home / "publish.lock", wait=wait) as fd:
-            if fd is None:
+    def publish(self, look: bool = False) -> Shared:
+        """Pushes what was recorded; `look`: asks the remote even where nothing is to be pushed. Who waits here while
+        another command pushes, that command's push may take along."""
+        deadline = time.monotonic() + LOCK_WAIT
+        while True:
+            with lock.held(self.store.home / "publish.lock", wait=LOOK) as fd:
+                if self._arrived():
+                    return self._told(True)
+                if fd is not None:
+                    return self._held(look)
+            if time.monotonic() > deadline:
                 return self._told(False, "another command is publishing; it, or the next one, carries this along")
-            try:
-                return self._pushed(look)
-            except Away as error:
-                self.memory.put(failed_at=self.now(), failed=error.message)
-                return self._told(False, error.message)
+
+    def _held(self, look: bool) -> Shared:
+        """As the one command that publishes."""
+        try:
+            return self._pushed(look)
+        except AtlasError as error:
+            self.memory.put(failed_at=time.time(), failed=error.message)
+            if not isinstance(error, Away):
+                raise
+            return self._told(False, error.message)
+
+    def _arrived(self) -> bool:
+        """Whether the remote is known to have the operation that this is for."""
+        known = self.store.ref(REMOTE) if self.mine else None
+        if known is None or known == self.seen:
+            return False
+        self.seen = known
+        found = self.store.at(self.store.head()).operation(self.mine)
+        return found is not None and self.store.holds(found["oid"], known)
 
     def pull(self, timeout: float, wait: float = 0.0) -> bool:
         """Brings what others have published, if nobody else is at it; False where it could not be asked."""
@@ -86,56 +118,58 @@ class Exchange:
             if fd is None:
                 return False
             try:
-                self._pulled(timeout)
+                self._pulled(fault.patience(timeout, self.rules))
             except Away as error:
-                now = self.now()
+                now = time.time()
                 self.memory.put(asked_at=now, away_at=now, failed_at=now, failed=error.message)
                 return False
             return True
 
     def take(self) -> None:
         """Takes the remote's store into one that has nothing yet."""
-        self._pulled(CALL)
+        self._pulled(self.call)
 
     def _told(self, published: bool, why: str = "") -> Shared:
         return Shared(published, why, tuple(self.parked), self.unclear and not published, tuple(self.notices))
 
     def _pushed(self, look: bool) -> Shared:
-        deadline = time.monotonic() + DEADLINE
+        deadline = time.monotonic() + fault.patience(DEADLINE, self.rules)
         refused = 0
         if look:
-            self._pulled(CALL)
+            self._pulled(self.call)
+        if self.store.ref(REMOTE) is None and (why := self._first()):
+            return self._told(False, why)
         while True:
             head, known = self.store.head(), self.store.ref(REMOTE)
             if known is not None and self.store.holds(head, known):
                 return self._told(True)
-            if known is None and (why := self._first()):
-                return self._told(False, why)
             fault.at("before_push", self.rules)
-            pushed = self.remote.push(head, CALL)
+            pushed = self.remote.push(head, self.call)
             fault.at("after_push", self.rules)
             if pushed.ok:
                 self._published(head, known, pushed.old)
                 return self._told(True)
-            self.unclear = True  # until the remote has said what it has
+            self.unclear = pushed.unclear  # until the remote has said what it has
             before = (self.store.head(), self.store.ref(REMOTE))
-            self._pulled(CALL)
+            time.sleep(random.uniform(0, 0.05) * (1 + refused * 4))  # before the look: what it shows is to be pushed on
+            self._pulled(self.call)
             self.unclear = False
             refused = refused + 1 if before == (self.store.head(), self.store.ref(REMOTE)) else 0
-            if refused >= TRIES or time.monotonic() > deadline:
-                self.memory.put(failed_at=self.now(), failed=pushed.why)
+            if refused >= TRIES or (refused and time.monotonic() > deadline):
+                self.memory.put(failed_at=time.time(), failed=pushed.why)
                 return self._told(False, f"{self.remote.name} refused it: {pushed.why}")
-            time.sleep(random.uniform(0.01, 0.05) * (1 + refused * 4))
+            if time.monotonic() > deadline:
+                return self._told(False, f"others were faster, for {DEADLINE:.0f} s")
 
     def _first(self) -> str:
         """Before the first push: why it is not made; empty where it may be."""
-        heads = self.remote.heads(CALL)
+        heads = self.remote.heads(self.call)
         if not heads:
             return (
                 f"{self.remote.name} has no branch yet, and the store is not to be the first (it would be the default)"
             )
         if self.remote.branch in heads:
-            self._pulled(CALL)
+            self._pulled(self.call)
         return ""
 
     def _published(self, head: str, known: str | None, old: str | None) -> None:
@@ -149,7 +183,7 @@ class Exchange:
 
     def _note(self, head: str) -> None:
         self.store.git.run("update-ref", "--no-deref", REMOTE, head)
-        self.memory.put(asked_at=self.now(), fetched_at=self.now(), failed_at=0, away_at=0, failed="", lost="")
+        self.memory.put(asked_at=time.time(), fetched_at=time.time(), failed_at=0, away_at=0, failed="", lost="")
 
     def _pulled(self, timeout: float) -> None:
         """Fetches, judges and takes what others have published."""
@@ -157,14 +191,14 @@ class Exchange:
         if theirs is None:
             if known is not None:
                 self._lost(f"the branch {self.remote.branch} was deleted on {self.remote.name}")
-            self.memory.put(asked_at=self.now())
+            self.memory.put(asked_at=time.time())
             return
         if known is not None and not self.store.holds(known, theirs):
             if not self.store.holds(theirs, known):
                 self._lost(f"the history on {self.remote.name} was rewritten: it no longer holds {known[:12]}")
                 raise Away(f"{self.remote.name} has a history that is not this store's any more", "atlas doctor")
             self._lost(f"the branch {self.remote.branch} on {self.remote.name} went back to {theirs[:12]}")
-            self.memory.put(asked_at=self.now())
+            self.memory.put(asked_at=time.time())
             return
         self._same_store(theirs)
         self._taken(theirs, known)
@@ -199,42 +233,49 @@ class Exchange:
 
     def _taken(self, theirs: str, known: str | None) -> None:
         """Moves the local branch so that it holds theirs, and ours behind it."""
+        if self.store.holds(theirs, self.store.head()):
+            return
+        self._judged(known, theirs)
         with lock.held(self.store.home / "writer.lock") as fd:
-            keep = () if fd is None else (fd,)
+            branch = Branch(self.store, fd)
             while True:
                 head = self.store.head()
                 if self.store.holds(theirs, head):
                     return
                 base = self.store.git.run("merge-base", head, theirs).decode().strip()
                 new = list(history.between(self.store.git, base, theirs))
-                self._judged(known, theirs)
                 ours = [] if base == head or not self._grown() else list(history.between(self.store.git, base, head))
                 if base == _root(self.store):
                     ours = []  # a store that was made here and never used: theirs is the one
                 carried = replay.carry(self.store, ours, new, theirs) if ours else None
-                for one in carried.parked if carried else ():
-                    self._park(one)
-                if self._moved(head, carried.head if carried else theirs, keep):
+                parked = carried.parked if carried else ()
+                if self._moved(branch, head, carried.head if carried else theirs, parked):
+                    self._park(parked)
                     return
 
-    def _park(self, one: replay.Parked) -> None:
-        operation = one.commit.message.operation or one.commit.oid
-        self.store.git.run("update-ref", "--no-deref", parked_ref(operation), one.commit.oid)
-        self.parked.append(operation)
-        self.notices.append(f"parked: {one.commit.message.subject}: {one.why} (operation {operation})")
+    def _moved(self, branch: Branch, old: str, new: str, parked: Sequence[replay.Parked]) -> bool:
+        """One step: the branch is at `new`, and what is not carried over is parked."""
+        self.store.at(old)  # an index that were behind would take the carrying over for a history that was rewound
+        if not self.store.holds(old, new):
+            self.store.git.run("update-ref", "--no-deref", BEFORE, old)
+        fault.at("before_carry", self.rules)
+        refs = [(parked_ref(one.commit.message.operation or one.commit.oid), one.commit.oid) for one in parked]
+        if not branch.move(old, new, ["core.fsync=all"], refs):
+            return False
+        sync_folders(*(self.store.home / "store.git" / name for name in ("refs/heads", PARKED)))
+        fault.at("after_carry", self.rules)
+        self.store.at(self.store.head())
+        return True
 
-    def _moved(self, old: str, new: str, keep: Sequence[int]) -> bool:
-        git = self.store.git
-        if old != new and not self.store.holds(old, new):
-            git.run("update-ref", "--no-deref", BEFORE, old)
-        git.ask("update-ref", "--no-deref", BRANCH, new, old, options=["core.fsync=all"], keep=keep)
-        sync_folders(self.store.home / "store.git/refs/heads")
-        self.store.git.close()
-        return self.store.head() == new
+    def _park(self, parked: Sequence[replay.Parked]) -> None:
+        for one in parked:
+            operation = one.commit.message.operation or one.commit.oid
+            self.parked.append(operation)
+            self.notices.append(f"parked: {one.commit.message.subject}: {one.why} (operation {operation})")
 
     def _judged(self, known: str | None, theirs: str) -> None:
         """What a fetch brought is history, whatever it holds; what breaks a rule is said."""
-        if known is None or not self.store.holds(known, theirs):
+        if known is None:
             return  # joining: `atlas verify` judges all of it
         found = audit.judge(self.store, known, theirs)
         if found:

@@ -98,6 +98,14 @@ class Questions:
         """The leases that a session holds now."""
         return [row for _, row in self.index.live(lease.FOLDER, self.now) if row["holder"] == session_id]
 
+    def behind(self, machine: str) -> list[int]:
+        """The newest moments that other machines have written at, where most of those that wrote lately lie further
+        ahead of this clock than clocks may differ: two of them at least, since one may be wrong itself."""
+        limit = self.now + lease.SKEW
+        newest = {at_: moment for at_, moment in self.index.clocks(limit).items() if at_ != machine}
+        ahead = sorted(moment for moment in newest.values() if moment > limit)
+        return ahead if len(ahead) > max(1, len(newest) - len(ahead)) else []
+
     def unfinished(self) -> list[Record]:
         """Sessions of the last seven days that are over, wrote something, and never wrote the status after it."""
         found = []
@@ -189,11 +197,11 @@ class Questions:
 
     def news(self, me: Record) -> list[str]:
         """What a session must hear once: retractions of what it relied on or has read."""
-        told, last = self.local.told(me["id"]), self.index.last_seq()
+        told, last = self.local.told(me["id"]), self.index.meta("head") or ""
         if told == last:
             return []
         found = []
-        for _, _, record in self.index.since(correction.FOLDER, told):
+        for _, _, record in self.index.since(correction.FOLDER, self.index.reached(told) or 0):
             others = record["retract"] and record["session"] != me["id"]
             if others and (how := self._touches(me["id"], record["target"])):
                 found.append(f"{record['target']}, which {how}, was {correction.shown(record, self.now)}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Failed
-from .git import Git, environment, last_line
+from .git import Git, Silent, environment, last_line
 from .place import Place
 
 INCOMING = "refs/atlas/incoming"  # what a fetch brought, before it is judged
@@ -22,21 +22,28 @@ _FETCH = (
 _PUSH = ("push", "--porcelain", "--no-verify", "--no-follow-tags", "--no-signed", "--no-force-if-includes", *_PLAIN)
 
 
+# How git says that there was no conversation at all. Any other failure may have come after the remote had taken what
+# it was sent.
+_NEVER = ("Could not read from remote repository", "hung up upon initial contact", "unable to access",
+          "unable to connect", "unable to look up")  # fmt: skip
+
+
 class Away(Failed):
-    """The remote could not be asked; `hung`: it may have taken what it was sent."""
+    """The remote could not be asked; `silent`: it gave no answer in time."""
 
     code = "remote"
     retry = "later"
-    hung = False
+    silent = False
 
 
 class Pushed(NamedTuple):
     """What became of a push: `ok` only where the answer says that our own update was made; `old` is what it replaced
-    (None: there was no such branch)."""
+    (None: there was no such branch); `unclear`: no answer tells whether it was made."""
 
     ok: bool
     old: str | None = None
     why: str = ""
+    unclear: bool = False
 
 
 class Remote(NamedTuple):
@@ -58,12 +65,11 @@ class Remote(NamedTuple):
         """Fetches the branch; its commit, None where the remote has no such branch."""
         try:
             self._run((*_FETCH, "--", self.name, f"+{self.ref}:{INCOMING}"), timeout)
-        except Away:
-            if self.branch not in self.heads(timeout):
-                return None
-            raise
-        found = self.git.object(INCOMING)
-        return found[0] if found else None
+        except Away as error:
+            if error.silent or self.branch in self.heads(timeout):
+                raise
+            return None
+        return self.git.ask("rev-parse", "--verify", "--quiet", INCOMING)[1].decode().strip() or None
 
     def push(self, oid: str, timeout: float) -> Pushed:
         """Asks the remote to move the branch forward to a commit; a plain push, which is its compare-and-set."""
@@ -72,15 +78,16 @@ class Remote(NamedTuple):
                 *_PUSH, "--", self.name, f"{oid}:{self.ref}", options=self._settings(), timeout=timeout
             )
         except Failed as error:
-            return Pushed(False, None, error.message)
+            return Pushed(False, None, error.message, unclear=True)
         for line in out.decode(errors="replace").split("\n"):
             flag, tab, rest = line.partition("\t")
             if tab and flag in (" ", "*") and not code:
                 old = rest.rpartition("\t")[2].partition("..")[0] if flag == " " else None
                 return Pushed(True, old)
             if tab and flag in ("!", "="):
-                return Pushed(False, None, rest.rpartition("\t")[2])
-        return Pushed(False, None, last_line(err))
+                why = rest.rpartition("\t")[2]
+                return Pushed(False, None, why, unclear=flag == "=" or why.startswith("[remote failure]"))
+        return Pushed(False, None, last_line(err), unclear=not any(text in err for text in _NEVER))
 
     def copy(self, place: Place) -> Remote | None:
         """The copy of the branch that the user's repository has fetched; None where it has none."""
@@ -93,7 +100,9 @@ class Remote(NamedTuple):
         try:
             code, out, err = self.git.ask(*args, options=self._settings(), timeout=timeout)
         except Failed as error:
-            raise Away(f"{self.name}: {error.message}") from None
+            away = Away(f"{self.name}: {error.message}")
+            away.silent = isinstance(error, Silent)
+            raise away from None
         if code:
             raise Away(f"{self.name}: {last_line(err)}")
         return out

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from .. import records
 from ..errors import Failed
-from ..records import lease, names, policy, rules
+from ..records import lease, names, policy, rules, session, times
 from ..records.case import Violation
 from ..records.tree import Overlay, object_id
 from . import history
 from .snapshot import Snapshot
-from .store import Store
+from .store import Store, sync_folders
 from .transaction import pack
 
 
@@ -32,11 +32,35 @@ class Carried(NamedTuple):
     there: tuple[str, ...]
 
 
+class _Staged:
+    """The store's objects, and those of the carrying over, which are written at its end, all at once."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.new: dict[str, tuple[str, bytes]] = {}
+
+    def object(self, name: str) -> tuple[str, str, bytes] | None:
+        found = self.new.get(name)
+        return (name, *found) if found else self.store.git.object(name)
+
+    def snapshot(self, head: str) -> Snapshot:
+        return Snapshot(self, head, self.store.place.width)
+
+    def write(self, full: bool) -> None:
+        options = ("core.fsync=all", f"core.fsyncMethod={'fsync' if full else 'writeout-only'}")
+        self.store.git.run("unpack-objects", "-q", data=pack(self.new, self.store.place.width), options=options)
+        folder = self.store.home / "store.git/objects"
+        sync_folders(*{folder / name[:2] for name in self.new if full}, folder)
+
+
 def carry(store: Store, ours: Sequence[history.Commit], theirs: Sequence[history.Commit], tip: str) -> Carried:
     """Puts our commits behind `tip`, each byte for byte, where every path that it changed still holds the very blob
     that it held in the commit's own parent (and a numbered document's predecessor does), and no rule is broken."""
     published = {commit.message.operation for commit in theirs} - {None}
-    held = _held(store, theirs, tip)
+    last = {commit.message.session: commit.message.at or 0 for commit in theirs}
+    staged = _Staged(store)
+    onto = staged.snapshot(tip)
+    held = _held(theirs, onto)
     moved: dict[str, str] = {}
     parked: list[Parked] = []
     there: list[str] = []
@@ -44,14 +68,18 @@ def carry(store: Store, ours: Sequence[history.Commit], theirs: Sequence[history
         if commit.message.operation in published:
             there.append(commit.oid)
             continue
-        onto = store.snapshot(tip)
-        why = _contradicted(store, commit, onto) or _barred(commit, held, store)
         files = _files(store, commit)
+        why = _contradicted(store, commit, onto) or _barred(commit, files, held, onto)
+        if not why and (commit.message.at or 0) < last.get(commit.message.session, 0):
+            why = f"{commit.message.session} has written in another clone since"
         why = why or _broken(onto, commit, files)
         if why:
             parked.append(Parked(commit, why))
             continue
-        tip = moved[commit.oid] = _again(store, commit, onto, files)
+        tip = moved[commit.oid] = _again(staged, commit, onto, files)
+        onto = staged.snapshot(tip)
+    if moved:
+        staged.write(policy.usable(onto)["durability"] == "full")
     return Carried(tip, moved, tuple(parked), tuple(there))
 
 
@@ -76,31 +104,43 @@ def _contradicted(store: Store, commit: history.Commit, onto: Snapshot) -> str:
     return ""
 
 
-def _held(store: Store, theirs: Iterable[history.Commit], tip: str) -> list[records.text.Record]:
-    """The leases that others have taken meanwhile."""
-    now = store.snapshot(tip)
+def _held(theirs: Iterable[history.Commit], now: Snapshot) -> list[records.text.Record]:
+    """The leases that others have taken meanwhile, and not given back."""
     paths = {path for commit in theirs for path, _, _ in commit.changes if path.startswith(f"{lease.FOLDER}/")}
-    found = []
-    for path in paths:
-        try:
-            found.append(lease.parse(path, now.read(path) or b""))
-        except Failed:
-            continue  # damaged: it holds nothing
-    return found
+    return [row for path in paths if (row := _lease(path, now.read(path)))]
 
 
-def _barred(commit: history.Commit, held: Sequence[records.text.Record], store: Store) -> str:
-    """A lease of another, taken meanwhile, on what the commit took: two rows, which no path tells."""
-    at = commit.message.at or 0
-    for path, data in _files(store, commit).items():
-        if not path.startswith(f"{lease.FOLDER}/") or data is None:
+def _lease(path: str, data: bytes | None) -> records.text.Record | None:
+    """The row of a lease, unless it was given back (or is damaged: then it holds nothing)."""
+    try:
+        row = lease.parse(path, data or b"")
+    except Failed:
+        return None
+    return None if "released" in row else row
+
+
+def _barred(
+    commit: history.Commit, files: dict[str, bytes | None], held: Sequence[records.text.Record], onto: Snapshot
+) -> str:  # fmt: skip
+    """A lease of another, taken meanwhile, on what the commit took, for a time that meets its own: two rows, which no
+    path tells."""
+    for path, data in files.items():
+        row = _lease(path, data) if path.startswith(f"{lease.FOLDER}/") else None
+        if row is None:
             continue
-        row = lease.parse(path, data)
-        for other in held if lease.holds(row, at) else ():
-            others = other["holder"] != row["holder"] and lease.holds(other, at)
-            if others and names.overlap(row["resource"], other["resource"]):
+        since, until = times.moment(row["at"]), lease.until(row) or 0
+        for other in held:
+            meets = times.moment(other["at"]) < until and since < (lease.until(other) or 0)
+            if meets and not _kin(onto, row, other) and names.overlap(row["resource"], other["resource"]):
                 return f"{other['resource']} was taken by {other['holder']}"
     return ""
+
+
+def _kin(tree: Snapshot, row: records.text.Record, other: records.text.Record) -> bool:
+    """Whether one's holder is the other's, or works under its lease."""
+    one, two = row["holder"], other["holder"]
+    data = tree.read(session.place(one))
+    return one == two or (data is not None and two in session.parse(session.place(one), data).get("lineage", ()))
 
 
 def _broken(onto: Snapshot, commit: history.Commit, files: dict[str, bytes | None]) -> str:
@@ -108,17 +148,14 @@ def _broken(onto: Snapshot, commit: history.Commit, files: dict[str, bytes | Non
     return f"the rule {found[0].rule}: {found[0].text}" if found and not commit.message.repairs else ""
 
 
-def _again(store: Store, commit: history.Commit, onto: Snapshot, files: dict[str, bytes | None]) -> str:
+def _again(staged: _Staged, commit: history.Commit, onto: Snapshot, files: dict[str, bytes | None]) -> str:
     """The same commit behind another; its id."""
-    raw = store.git.object(commit.oid)
+    raw = staged.object(commit.oid)
     if raw is None:
         raise Failed(f"the commit {commit.oid} is missing or broken", "atlas doctor")
     _, _, rest = raw[2].partition(b"\nauthor ")
     root, objects = onto.planted(files)
     data = f"tree {root}\nparent {onto.head}\nauthor ".encode() + rest
     oid = object_id("commit", data, onto.width)
-    objects[oid] = ("commit", data)
-    method = "fsync" if policy.usable(onto)["durability"] == "full" else "writeout-only"
-    options = ("core.fsync=all", f"core.fsyncMethod={method}")
-    store.git.run("unpack-objects", "-q", data=pack(objects, onto.width), options=options)
+    staged.new |= {**objects, oid: ("commit", data)}
     return oid

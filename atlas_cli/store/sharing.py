@@ -77,15 +77,30 @@ class Sharing:
         if self.remote is None or not (wanted or self._due()):
             return written
         operation = intent.writer.operation
-        while True:
-            shared = self.publish(mine=operation)
-            if operation not in shared.parked:
-                break
-            self.store.unpark(operation)
-            written = transaction.write(self.store, decide, intent)
+        try:
+            shared = self._tried(operation)
+            while not written.empty and self.store.at(self.store.head()).operation(operation) is None:
+                try:
+                    written = transaction.write(self.store, decide, intent)
+                finally:  # not before: until then it is all that is left of the write
+                    self.store.unpark(operation)
+                shared = self._tried(operation)
+        except KeyboardInterrupt:
+            raise Unknown(f"interrupted while it was being published (operation {operation})",
+                          f"it is recorded in this clone; atlas log {operation} shows it") from None  # fmt: skip
         if shared.published or not wanted:
             return written
         raise self._unshared(shared, operation, exclusive)
+
+    def _tried(self, mine: str) -> Shared:
+        """What was recorded stays so, whatever comes between it and the remote."""
+        from .publish import Shared
+
+        try:
+            return self.publish(mine=mine)
+        except AtlasError as error:
+            self.published, self.why = False, error.message
+            return Shared(False, error.message)
 
     def publish(self, look: bool = False, mine: str = "") -> Shared:
         """All that was recorded, pushed. `look`: the remote is asked even where there is nothing to push; `mine`: an
@@ -94,15 +109,15 @@ class Sharing:
 
         if self.remote is None:
             return Shared(False, "--offline was given" if self.offline else "this store has no remote")
-        shared = self._exchange(self.remote).publish(look=look)
+        shared = self._exchange(self.remote, mine).publish(look=look)
         self._heard([line for line in shared.notices if not mine or mine not in line])
         self.published, self.why = shared.published, shared.why
         return shared
 
-    def _exchange(self, there: Remote) -> Exchange:
+    def _exchange(self, there: Remote, mine: str = "") -> Exchange:
         from .publish import Exchange
 
-        return Exchange(self.store, there)
+        return Exchange(self.store, there, mine)
 
     def _heard(self, notices: object) -> None:
         self.__dict__.pop("memory", None)

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
 
 from ..errors import Damaged
 from ..records.text import Record
 from ..records.tree import object_id
-from .git import Git
 
 Entry = tuple[str, str]  # mode, object id
 Live = Callable[[str, str, int], Iterable[tuple[str, Record]]]
 PLAIN, FOLDER = "100644", "40000"
 
 
+class Objects(Protocol):
+    """What holds them: git, or git and what is still to be written."""
+
+    def object(self, name: str) -> tuple[str, str, bytes] | None: ...
+
+
 class Snapshot:
     """A `Tree` over a commit of the store (`head` None: the empty tree)."""
 
-    def __init__(self, git: Git, head: str | None, width: int, live: Live | None = None) -> None:
+    def __init__(self, git: Objects, head: str | None, width: int, live: Live | None = None) -> None:
         self.git, self.head, self.width, self._live = git, head, width, live
         self._trees: dict[str, dict[str, Entry]] = {}
         self._blobs: dict[str, bytes] = {}

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import random
 import struct
 import subprocess
-import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -14,19 +12,16 @@ from hashlib import sha1, sha256
 from typing import Any, NamedTuple
 
 from .. import records
-from ..errors import Failed, Locked, NotFound, Refused, Unknown, Usage, VersionJump
+from ..errors import Failed, NotFound, Refused, Unknown, Usage, VersionJump
 from ..records import names, policy, rules
 from ..records.case import Change, Decide, Writer
 from ..records.message import FileChange, Message, change_digest
 from ..records.tree import Overlay, Tree, object_id
-from . import BRANCH, fault, lock
-from .git import last_line
+from . import fault, lock
+from .branch import Branch
 from .snapshot import Snapshot
 from .store import Store, sync_folders
 
-DEADLINE = 30.0  # seconds that a write tries for
-STALE = 10.0  # seconds after which a lock file that nobody can hold is put aside
-REFUSALS = 20  # times in a row that git may fail to move a branch which nobody has locked, before it is an error
 LOOSE = 6700  # objects from which on packing them is worth while (git's own figure)
 HOUSEKEEPING = 256  # commits between two looks at whether the store wants packing
 
@@ -67,12 +62,7 @@ class _Attempts:
 
     def __init__(self, store: Store, decide: Decide, intent: Intent, fd: int | None) -> None:
         self.store, self.decide, self.intent = store, decide, intent
-        self.fd = fd
-        self.keep = () if fd is None else (fd,)
-        self.deadline = time.monotonic() + DEADLINE
-        self.first_look: dict[tuple[str, int, int], float] = {}
-        self.refused = 0
-        self.left = ""
+        self.branch = Branch(store, fd, self._unknown)
         self.made: set[str] = set()  # the commits of earlier tries
 
     def run(self) -> Written:
@@ -80,7 +70,8 @@ class _Attempts:
             head = self.store.head()
             index = self.store.at(head)
             if (self.intent.given or self.made) and (found := index.operation(self.intent.writer.operation)):
-                own = found["oid"] in self.made  # an earlier try had arrived, although git could not say so
+                # An earlier try had arrived, although git could not say so (or it was carried over since).
+                own = not self.intent.given or found["oid"] in self.made
                 sync_folders(*[self.store.home / "store.git/refs/heads"] * own)
                 return self._replayed(found)._replace(replayed=not own)
             writer = self.intent.writer
@@ -125,7 +116,7 @@ class _Attempts:
         fault.at("before_ref", rule_book)
         self.made.add(oid)
         try:
-            if not self._moved(snapshot.head or "", oid, fsync):
+            if not self.branch.move(snapshot.head or "", oid, fsync):
                 return None
             fault.at("after_ref", rule_book)
             self._settled(objects, snapshot.width, fsync, rule_book["durability"] == "full")
@@ -166,7 +157,7 @@ class _Attempts:
 
     def _put(self, objects: Mapping[str, tuple[str, bytes]], width: int, fsync: Sequence[str]) -> None:
         """All objects of the write, by one child that syncs each."""
-        self.store.git.run("unpack-objects", "-q", data=pack(objects, width), options=fsync, keep=self.keep)
+        self.store.git.run("unpack-objects", "-q", data=pack(objects, width), options=fsync, keep=self.branch.keep)
 
     def _settled(
         self, objects: Mapping[str, tuple[str, bytes]], width: int, fsync: Sequence[str], full: bool
@@ -192,52 +183,6 @@ class _Attempts:
             if again:
                 self._put(missing, width, fsync)
         raise Failed(f"the object {next(iter(missing))} of this write is not in the store", "atlas doctor --fix")
-
-    def _moved(self, old: str, new: str, fsync: Sequence[str]) -> bool:
-        """The compare-and-set, judged by what the branch then says, never by git's words."""
-        git = self.store.git
-        try:
-            why = git.ask("update-ref", "--no-deref", BRANCH, new, old, options=fsync, keep=self.keep)[2]
-        except Failed as error:  # not started, or stopped after a long wait
-            why = error.message
-        try:
-            now = self.store.head()
-            if now == new or (now != old and git.ask("merge-base", "--is-ancestor", new, now)[0] == 0):
-                return True  # (where git cannot say, as beside a prune, the next try finds the operation)
-        except (OSError, Failed) as error:
-            raise self._unknown(f"the store's branch cannot be read back: {error}") from None
-        if now == old:
-            self._busy(why)
-        if time.monotonic() > self.deadline:
-            if self.left and self.fd is None:
-                raise Locked(f"{self.left}, and another writer is stopped inside the writer lock",
-                             "continue or end the stopped atlas process, then try again")  # fmt: skip
-            raise Locked(self.left or f"the store's branch was busy for {DEADLINE:.0f} s", "try again", retry="now")
-        return False
-
-    def _busy(self, why: str) -> None:
-        """The ref did not move: it is locked. A lock file that a dead git left is put aside once it is old."""
-        self.refused, self.left = self.refused + 1, ""
-        for name in ("refs/heads/atlas.lock", "HEAD.lock"):
-            file = self.store.home / "store.git" / name
-            try:
-                state = file.stat()
-            except OSError:
-                continue
-            self.refused = 0
-            age = time.time() - state.st_mtime
-            lock_file = (name, state.st_ino, state.st_mtime_ns)  # the same one as before, not the next one's
-            seen = time.monotonic() - self.first_look.setdefault(lock_file, time.monotonic())
-            if self.fd is not None and (age > STALE or seen > STALE) and seen > 0.2:
-                try:
-                    file.rename(self.store.home / "stale.lock")
-                except FileNotFoundError:
-                    continue  # its holder lives
-            else:
-                self.left = f"{file} was left {age:.0f} s ago"
-        if self.refused >= REFUSALS:
-            raise Failed(f"git cannot move the store's branch: {last_line(why)}", "atlas doctor", retry="later")
-        time.sleep(random.uniform(0.02, 0.2))
 
     def _cached(
         self, parent: str | None, oid: str, message: Message, changes: list[FileChange], change: Change,

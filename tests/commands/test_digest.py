@@ -42,6 +42,11 @@ def plumbed(store: Path, files: dict[str, bytes], now: int) -> None:
     subprocess.run(["git", "-C", store, "fast-import", "--quiet"], input=b"".join(lines), check=True)
 
 
+AUTHOR = {
+    f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in (("NAME", "t"), ("EMAIL", "t@x"))
+}
+
+
 @pytest.fixture
 def other(begun: str, atlas: Atlas) -> str:
     """A second session, of another actor."""
@@ -58,7 +63,8 @@ def test_the_digest_of_a_large_store_fits_and_names_what_matters(
     ok(atlas, "artifact", "put", "mine", "src/x.py", "--relies-on", "artifact:base")
     ok(atlas, "correct", "artifact:base", "--retract", "--why", "measured on the wrong machine", "--session", other)
     store = repo / ".git/atlas/store.git"
-    last = atlas("git", "rev-parse", "refs/heads/atlas").out.strip()
+    said = f"decision: x\n\nAtlas-Operation: 0123abcd\nAtlas-Session: {begun}"
+    last = atlas("git", "commit-tree", "refs/heads/atlas^{tree}", "-m", said, **AUTHOR).out.strip()
     subprocess.run(["git", "-C", store, "update-ref", "refs/atlas/parked/0123abcd", last], check=True)
     thousand(store, times.moment(ok(atlas, "session", "show", other)["last"]))
     done = atlas("begin", "--session", begun, "--goal", "the parser: speed up")
