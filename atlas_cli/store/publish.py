@@ -133,8 +133,8 @@ class Exchange:
         return Shared(published, why, tuple(self.parked), self.unclear and not published, tuple(self.notices))
 
     def _pushed(self, look: bool) -> Shared:
-        deadline = time.monotonic() + fault.patience(DEADLINE, self.rules)
-        refused = 0
+        deadline = time.monotonic() + DEADLINE
+        refused, why = 0, ""
         if look:
             self._pulled(self.call)
         if self.store.ref(REMOTE) is None and (why := self._first()):
@@ -143,23 +143,23 @@ class Exchange:
             head, known = self.store.head(), self.store.ref(REMOTE)
             if known is not None and self.store.holds(head, known):
                 return self._told(True)
+            if refused >= TRIES or (refused and time.monotonic() > deadline):
+                self.memory.put(failed_at=time.time(), failed=why)
+                return self._told(False, f"{self.remote.name} refused it: {why}")
+            if time.monotonic() > deadline:
+                return self._told(False, f"others were faster, for {DEADLINE:.0f} s")
             fault.at("before_push", self.rules)
             pushed = self.remote.push(head, self.call)
             fault.at("after_push", self.rules)
             if pushed.ok:
                 self._published(head, known, pushed.old)
                 return self._told(True)
-            self.unclear = pushed.unclear  # until the remote has said what it has
+            self.unclear, why = pushed.unclear, pushed.why  # until the remote has said what it has
             before = (self.store.head(), self.store.ref(REMOTE))
             time.sleep(random.uniform(0, 0.05) * (1 + refused * 4))  # before the look: what it shows is to be pushed on
             self._pulled(self.call)
             self.unclear = False
             refused = refused + 1 if before == (self.store.head(), self.store.ref(REMOTE)) else 0
-            if refused >= TRIES or (refused and time.monotonic() > deadline):
-                self.memory.put(failed_at=time.time(), failed=pushed.why)
-                return self._told(False, f"{self.remote.name} refused it: {pushed.why}")
-            if time.monotonic() > deadline:
-                return self._told(False, f"others were faster, for {DEADLINE:.0f} s")
 
     def _first(self) -> str:
         """Before the first push: why it is not made; empty where it may be."""

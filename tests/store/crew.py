@@ -21,21 +21,28 @@ class Worker:
 
     def __init__(self, wishes: int, answers: int) -> None:
         self.session: str | None = None
+        self.span: list[float] = []  # when the last command began and ended, by the monotonic clock
         self.wishes, self.answers = os.fdopen(wishes, "w"), os.fdopen(answers)
 
-    def tell(self, *argv: str, data: str | None = None, at: float | None = None) -> None:
+    def tell(
+        self, *argv: str, data: str | None = None, at: float | None = None, env: dict[str, str] | None = None,
+        pause: float = 0,
+    ) -> None:  # fmt: skip
         named = ("--session", self.session) if self.session else ()
-        wish = {"argv": [*named, *argv], "data": data, "at": at}
+        wish = {"argv": [*named, *argv], "data": data, "at": at, "env": env, "pause": pause}
         self.wishes.write(json.dumps(wish) + "\n")
         self.wishes.flush()
 
     def heard(self) -> Result:
         line = self.answers.readline()
         assert line, "the worker has died"
-        return Result(*json.loads(line))
+        code, out, err, *self.span = json.loads(line)
+        return Result(code, out, err)
 
-    def __call__(self, *argv: str, data: str | None = None) -> Result:
-        self.tell(*argv, data=data)
+    def __call__(
+        self, *argv: str, data: str | None = None, env: dict[str, str] | None = None, pause: float = 0
+    ) -> Result:  # fmt: skip
+        self.tell(*argv, data=data, env=env, pause=pause)
         return self.heard()
 
     def begin(self, goal: str, *more: str) -> str:

@@ -1,13 +1,17 @@
 """The program of a crew: one process for each worker, forked once the modules are there, since a race is among
 commands and not among imports. Each line that a worker reads is a JSON object (argv, data, at: the moment to start);
-it is answered by one line [code, standard output, standard error]."""
+it is answered by one line [code, standard output, standard error, began, ended]. A wish with `env` is run in a fork
+with these variables: it may be killed (the code is then minus the signal), and one that stops itself goes on after
+`pause` seconds."""
 
 from __future__ import annotations
 
 import io
 import json
 import os
+import signal
 import sys
+import tempfile
 import time
 from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
@@ -28,13 +32,35 @@ def answer(argv: list[str], data: str | None) -> tuple[int, str, str]:
     return code, *(stream.buffer.getvalue().decode(errors="replace") for stream in (out, err))
 
 
+def apart(argv: list[str], data: str | None, env: dict[str, str], pause: float) -> tuple[int, str, str]:
+    """The same in a process that may die of it."""
+    with tempfile.TemporaryFile("w+") as said:
+        child = os.fork()
+        if child == 0:
+            os.environ.update(env)
+            json.dump(answer(argv, data), said)
+            said.flush()
+            os._exit(0)
+        while os.WIFSTOPPED(status := os.waitpid(child, os.WUNTRACED)[1]):
+            time.sleep(pause)
+            os.kill(child, signal.SIGCONT)
+        if os.WIFSIGNALED(status):
+            return -os.WTERMSIG(status), "", ""
+        said.seek(0)
+        code, out, err = json.load(said)
+    return code, out, err
+
+
 def serve(source: int, sink: int) -> None:
     with open(source) as wishes, open(sink, "w") as report:
         for line in iter(wishes.readline, ""):
             wish = json.loads(line)
             while wish["at"] and time.monotonic() < wish["at"]:
                 time.sleep(0.0005)
-            report.write(json.dumps(answer(wish["argv"], wish["data"])) + "\n")
+            argv, data, env = wish["argv"], wish["data"], wish["env"]
+            began = time.monotonic()
+            done = answer(argv, data) if env is None else apart(argv, data, env, wish["pause"])
+            report.write(json.dumps([*done, began, time.monotonic()]) + "\n")
             report.flush()
 
 
