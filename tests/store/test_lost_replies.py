@@ -77,7 +77,7 @@ def test_the_exit_code_tells_what_is_known(
     how: str, two: Fleet, both: list[Worker], bad_git: Path
 ) -> None:  # fmt: skip
     a = both[0]
-    env = {"PATH": f"{bad_git}:{two.env['PATH']}", "HOW": how, "ATLAS_PATIENCE": "2"}
+    env = {"PATH": f"{bad_git}:{two.env['PATH']}", "HOW": how} | ({"ATLAS_PATIENCE": "1"} if how == "hung" else {})
     codes, published = FAULTS[how]
     plain = done(a(*DECISION, "--operation", "plain", "--json", env=env), codes[0])
     assert plain.json["store"]["published"] is published
@@ -93,7 +93,9 @@ def test_the_exit_code_tells_what_is_known(
     for operation, argv in (("plain", DECISION), ("equal", DECISION)):
         assert done(a(*argv, "--operation", operation, "--json")).data["replayed"] is True
     again = a(*LEASE, "--operation", "lease", "--json")
-    assert (again.code, again.json["error"] and again.json["error"]["code"]) == ((0, None) if published else (6, "not_held"))
+    assert (again.code, again.json["error"] and again.json["error"]["code"]) == (
+        (0, None) if published else (6, "not_held")
+    )
     assert wrote <= set(two.operations())
     done(both[1]("sync"))
     assert done(both[1]("decision", "list", "--json")).data["total"] == 2
