@@ -72,7 +72,7 @@ class Sharing:
             why = "--offline was given" if self.offline else "this store has no remote"
             raise NotPublished(f"{why}, so nothing can be published; nothing was written",
                                "leave out --require-published")  # fmt: skip
-        written = transaction.write(self.store, decide, intent)
+        written = self._written(decide, intent)
         self.published = False
         if self.remote is None or not (wanted or self._due()):
             return written
@@ -80,10 +80,7 @@ class Sharing:
         try:
             shared = self._tried(operation)
             while not written.empty and self.store.at(self.store.head()).operation(operation) is None:
-                try:
-                    written = transaction.write(self.store, decide, intent)
-                finally:  # not before: until then it is all that is left of the write
-                    self.store.unpark(operation)
+                written = self._written(decide, intent._replace(given=True))._replace(replayed=False)
                 shared = self._tried(operation)
         except KeyboardInterrupt:
             raise Unknown(f"interrupted while it was being published (operation {operation})",
@@ -91,6 +88,20 @@ class Sharing:
         if shared.published or not wanted:
             return written
         raise self._unshared(shared, operation, exclusive)
+
+    def _written(self, decide: Decide, intent: Intent) -> Written:
+        """The write, or its stop. Either settles what was parked of it, which until then is all that is left of it."""
+        operation = intent.writer.operation
+        parked = intent.given and operation in self.store.parked()
+        try:
+            written = transaction.write(self.store, decide, intent)
+        except AtlasError as stop:
+            if parked and stop.exit in (3, 4, 5, 6):
+                self.store.unpark(operation)
+            raise
+        if parked:
+            self.store.unpark(operation)
+        return written
 
     def _tried(self, mine: str) -> Shared:
         """What was recorded stays so, whatever comes between it and the remote."""

@@ -175,3 +175,13 @@ def test_writers_of_one_clone_ride_on_one_push(two: Fleet, both: list[Worker]) -
         assert all(done(worker.heard()).json["store"]["published"] for worker in workers)
     pushes = (two.top / "hub.git/logs/refs/heads/atlas").read_text().count("\n")
     assert pushes == 2, "the first, and one for the six"
+
+
+def test_asking_again_settles_what_was_parked_meanwhile(two: Fleet, both: list[Worker]) -> None:
+    a, b = both
+    write = ("status", "write", "-m", "of a", "--operation", "mine")
+    assert a(*write, env={"ATLAS_FAULT": "after_ref:kill"}).code == -9
+    done(b("status", "write", "-m", "of b"))
+    done(a("sync"), 3)
+    done(a(*write), 5)
+    assert done(a("parked", "--json")).data["total"] == 0, "the stop was the answer"

@@ -1,0 +1,75 @@
+"""The bench of publishing: sessions in several clones write decisions, each write a whole process; beside it the same
+load through plain `git commit && git pull --rebase && git push` loops, each with a clone of its own.
+
+`python -m tests.bench.fleet [SECONDS] [SESSIONS] [CLONES]`. A timing is never a test."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from ..conftest import command
+from ..store.fleet import DECISION, Fleet, fleet
+
+PLAIN = """
+echo "$1" > "decision-$1.md" && git add "decision-$1.md" && git commit -qm "decision $1" || exit 1
+until git push -q origin HEAD:main 2>/dev/null; do git pull -q --rebase origin main 2>/dev/null; done
+"""
+
+
+def measured(name: str, write: Callable[[int, int], list[str]], where: list[Path], seconds: float, hub: Fleet) -> float:
+    """Writes per second of sessions that each write one after the other for so long; prints what it saw."""
+    log = hub.top / "hub.git/logs/refs/heads" / ("atlas" if name == "atlas" else "main")
+    shutil.rmtree(log, ignore_errors=True)
+    log.unlink(missing_ok=True)
+    began = time.monotonic()
+
+    def session(number: int) -> list[float]:
+        took: list[float] = []
+        while time.monotonic() < began + seconds:
+            start = time.monotonic()
+            env = hub.env | {"CODEX_THREAD_ID": f"session-{number}"}
+            done = subprocess.run(write(number, len(took)), cwd=where[number], env=env, capture_output=True, text=True)
+            if done.returncode:
+                raise SystemExit(f"{name}: {done.stdout}{done.stderr}")
+            took.append(time.monotonic() - start)
+        return took
+
+    with ThreadPoolExecutor(len(where)) as pool:
+        found = list(pool.map(session, range(len(where))))
+    rate = sum(map(len, found)) / (time.monotonic() - began)
+    all_, pushes = sorted(one for took in found for one in took), log.read_text().count("\n")
+    print(f"| {name} | {rate:.1f} | {pushes / len(all_):.2f} | {all_[len(all_) // 2]:.2f} | {all_[-1]:.2f} | "
+          f"{min(map(len, found))}–{max(map(len, found))} |")  # fmt: skip
+    return rate
+
+
+def main(seconds: float = 30, sessions: int = 16, clones: int = 4) -> None:
+    with tempfile.TemporaryDirectory(prefix="atlas-bench-") as folder:
+        names = [f"c{number}" for number in range(clones)]
+        hub = fleet(Path(folder) / "fleet", names)
+        hub.git("hub.git", "config", "core.logAllRefUpdates", "always")
+        where = [hub.top / names[number % clones] for number in range(sessions)]
+        for number, place in enumerate(where):
+            env = hub.env | {"CODEX_THREAD_ID": f"session-{number}"}
+            subprocess.run(command("begin", "--goal", f"bench {number}"), cwd=place, env=env, check=True,
+                           stdout=subprocess.DEVNULL)  # fmt: skip
+        own = [hub.top / f"own{number}" for number in range(sessions)]
+        for place in own:
+            hub.git(".", "clone", "-q", "-b", "main", "hub.git", str(place))
+        print(f"{sessions} sessions, {clones} clones, {seconds:.0f} s; load {os.getloadavg()[0]:.1f}\n")
+        print("| | writes/s | pushes/write | median s | slowest s | writes of a session |\n|---|---|---|---|---|---|")
+        ours = measured("atlas", lambda *_: command(*DECISION), where, seconds, hub)
+        plain = measured("plain git", lambda at, n: ["sh", "-c", PLAIN, "-", f"{at}-{n}"], own, seconds, hub)
+        print(f"\natlas : plain git = {ours / plain:.1f}")
+
+
+if __name__ == "__main__":
+    main(float(sys.argv[1] if len(sys.argv) > 1 else 30), *map(int, sys.argv[2:4]))
