@@ -17,7 +17,7 @@ from ..records import policy
 from . import BEFORE, BRANCH, PARKED, REMOTE, audit, fault, history, lock, replay
 from .branch import Branch
 from .place import Place
-from .remote import Away, Remote, find
+from .remote import INCOMING, Away, Remote, find
 from .store import Store, create, is_bare_root, parked_ref, root_commit, sync_folders
 
 LOCK_WAIT = 10.0  # seconds for another command that publishes; then the answer is "recorded"
@@ -78,7 +78,8 @@ class Exchange:
         self.notices: list[str] = []
         self.parked: list[str] = []
         self.unclear = False
-        self.seen: str | None = None
+        self.seen = store.ref(REMOTE)
+        self.brought: str | None = None  # the newest head that was fetched
 
     def publish(self, look: bool = False) -> Shared:
         """Pushes what was recorded; `look`: asks the remote even where nothing is to be pushed. Who waits here while
@@ -89,19 +90,21 @@ class Exchange:
                 if self._arrived():
                     return self._told(True)
                 if fd is not None:
-                    return self._held(look)
+                    return self._held(look, self.store.ref(REMOTE))
             if time.monotonic() > deadline:
                 return self._told(False, "another command is publishing; it, or the next one, carries this along")
 
-    def _held(self, look: bool) -> Shared:
-        """As the one command that publishes."""
+    def _held(self, look: bool, known: str | None) -> Shared:
+        """As the one command that publishes. What was brought is judged last: until then others are first again."""
         try:
-            return self._pushed(look)
+            shared = self._pushed(look)
         except AtlasError as error:
             self.memory.put(failed_at=time.time(), failed=error.message)
             if not isinstance(error, Away):
                 raise
-            return self._told(False, error.message)
+            shared = self._told(False, error.message)
+        self._judged(known)
+        return shared._replace(notices=tuple(self.notices))
 
     def _arrived(self) -> bool:
         """Whether the remote is known to have the operation that this is for."""
@@ -117,8 +120,10 @@ class Exchange:
         with lock.held(self.store.home / "publish.lock", wait=wait) as fd:
             if fd is None:
                 return False
+            known = self.store.ref(REMOTE)
             try:
                 self._pulled(fault.patience(timeout, self.rules))
+                self._judged(known)
             except Away as error:
                 now = time.time()
                 self.memory.put(asked_at=now, away_at=now, failed_at=now, failed=error.message)
@@ -141,7 +146,7 @@ class Exchange:
             return self._told(False, why)
         while True:
             head, known = self.store.head(), self.store.ref(REMOTE)
-            if known is not None and self.store.holds(head, known):
+            if head == known:  # (the branch always holds what is known to be there)
                 return self._told(True)
             if refused >= TRIES or (refused and time.monotonic() > deadline):
                 self.memory.put(failed_at=time.time(), failed=why)
@@ -182,12 +187,14 @@ class Exchange:
         return self.store.git.object(new) is not None and self.store.holds(old, new)
 
     def _note(self, head: str) -> None:
-        self.store.git.run("update-ref", "--no-deref", REMOTE, head)
+        if self.store.ref(REMOTE) != head:
+            self.store.git.run("update-ref", "--no-deref", REMOTE, head)
         self.memory.put(asked_at=time.time(), fetched_at=time.time(), failed_at=0, away_at=0, failed="", lost="")
 
     def _pulled(self, timeout: float) -> None:
         """Fetches, judges and takes what others have published."""
-        theirs, known = self.remote.fetch(timeout), self.store.ref(REMOTE)
+        known = self.store.ref(REMOTE)
+        theirs = self.store.ref(INCOMING) if self.remote.fetch(timeout) else None
         if theirs is None:
             if known is not None:
                 self._lost(f"the branch {self.remote.branch} was deleted on {self.remote.name}")
@@ -200,9 +207,11 @@ class Exchange:
             self._lost(f"the branch {self.remote.branch} on {self.remote.name} went back to {theirs[:12]}")
             self.memory.put(asked_at=time.time())
             return
-        self._same_store(theirs)
-        self._taken(theirs, known)
+        if known is None:  # what it holds of ours makes it ours
+            self._same_store(theirs)
+        self._taken(theirs)
         self._note(theirs)
+        self.brought = theirs if theirs != known else self.brought
 
     def _lost(self, what: str) -> None:
         self.memory.put(lost=what)
@@ -231,41 +240,29 @@ class Exchange:
         """Whether the store has more than its root and its policy."""
         return int(self.store.git.run("rev-list", "--count", "--max-count=3", BRANCH)) > 2
 
-    def _taken(self, theirs: str, known: str | None) -> None:
+    def _taken(self, theirs: str) -> None:
         """Moves the local branch so that it holds theirs, and ours behind it."""
-        if self.store.holds(theirs, self.store.head()):
-            return
-        self._judged(known, theirs)
         with lock.held(self.store.home / "writer.lock") as fd:
             branch = Branch(self.store, fd)
             while True:
                 head = self.store.head()
-                if self.store.holds(theirs, head):
-                    return
                 base = self.store.git.run("merge-base", head, theirs).decode().strip()
-                new = list(history.between(self.store.git, base, theirs))
-                ours = [] if base == head or not self._grown() else list(history.between(self.store.git, base, head))
-                if base == _root(self.store):
-                    ours = []  # a store that was made here and never used: theirs is the one
+                if base == theirs:
+                    return
+                # What was made here and never used gives way to what is there.
+                ours = [] if base in (head, _root(self.store)) else list(history.between(self.store.git, base, head))
+                new = list(history.between(self.store.git, base, theirs)) if ours else []
                 carried = replay.carry(self.store, ours, new, theirs) if ours else None
                 parked = carried.parked if carried else ()
-                if self._moved(branch, head, carried.head if carried else theirs, parked):
-                    self._park(parked)
-                    return
-
-    def _moved(self, branch: Branch, old: str, new: str, parked: Sequence[replay.Parked]) -> bool:
-        """One step: the branch is at `new`, and what is not carried over is parked."""
-        self.store.at(old)  # an index that were behind would take the carrying over for a history that was rewound
-        if not self.store.holds(old, new):
-            self.store.git.run("update-ref", "--no-deref", BEFORE, old)
-        fault.at("before_carry", self.rules)
-        refs = [(parked_ref(one.commit.message.operation or one.commit.oid), one.commit.oid) for one in parked]
-        if not branch.move(old, new, ["core.fsync=all"], refs):
-            return False
+                refs = [(parked_ref(one.commit.message.operation or one.commit.oid), one.commit.oid) for one in parked]
+                refs += [(REMOTE, theirs), *[(BEFORE, head)] * (base != head)]
+                self.store.at(head)  # an index that were behind would take this for a history that was rewound
+                fault.at("before_carry", self.rules)
+                if branch.move(head, carried.head if carried else theirs, ["core.fsync=all"], refs):
+                    break
         sync_folders(*(self.store.home / "store.git" / name for name in ("refs/heads", PARKED)))
         fault.at("after_carry", self.rules)
-        self.store.at(self.store.head())
-        return True
+        self._park(parked)
 
     def _park(self, parked: Sequence[replay.Parked]) -> None:
         for one in parked:
@@ -273,11 +270,15 @@ class Exchange:
             self.parked.append(operation)
             self.notices.append(f"parked: {one.commit.message.subject}: {one.why} (operation {operation})")
 
-    def _judged(self, known: str | None, theirs: str) -> None:
+    def _judged(self, known: str | None) -> None:
         """What a fetch brought is history, whatever it holds; what breaks a rule is said."""
-        if known is None:
+        if known is None or self.brought is None:
             return  # joining: `atlas verify` judges all of it
-        found = audit.judge(self.store, known, theirs)
+        try:
+            found = audit.judge(self.store, known, self.brought)
+        except AtlasError as error:
+            self.notices.append(f"what came with the fetch cannot be judged: {error.message}")
+            return
         if found:
             first = found[0]
             self.notices.append(

@@ -61,15 +61,15 @@ class Remote(NamedTuple):
         rows = [line.split("\t") for line in out.decode(errors="replace").split("\n") if "\t" in line]
         return {ref.removeprefix("refs/heads/"): oid for oid, ref in rows}
 
-    def fetch(self, timeout: float) -> str | None:
-        """Fetches the branch; its commit, None where the remote has no such branch."""
+    def fetch(self, timeout: float) -> bool:
+        """Fetches the branch to INCOMING; False where the remote has no such branch."""
         try:
             self._run((*_FETCH, "--", self.name, f"+{self.ref}:{INCOMING}"), timeout)
         except Away as error:
             if error.silent or self.branch in self.heads(timeout):
                 raise
-            return None
-        return self.git.ask("rev-parse", "--verify", "--quiet", INCOMING)[1].decode().strip() or None
+            return False
+        return True
 
     def push(self, oid: str, timeout: float) -> Pushed:
         """Asks the remote to move the branch forward to a commit; a plain push, which is its compare-and-set."""

@@ -179,7 +179,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[type[TwoClones
 
 
 @pytest.mark.parametrize(
-    ("examples", "steps"), [(6, 12), pytest.param(200, 40, marks=pytest.mark.long)]
+    ("examples", "steps"), [(4, 10), pytest.param(200, 40, marks=pytest.mark.long)]
 )  # fmt: skip
 def test_what_two_clones_do_is_what_the_model_says(machine: type[TwoClones], examples: int, steps: int) -> None:
     run_state_machine_as_test(  # type: ignore[no-untyped-call]

@@ -3,12 +3,17 @@ each write is in the remote once, and asking for its operation again writes noth
 
 from __future__ import annotations
 
+import json
 import shutil
+import signal
+import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from ..conftest import command
 from .crew import Worker
 from .fleet import DECISION, Fleet, done, fleet
 
@@ -106,6 +111,19 @@ def test_a_push_that_failed_once_is_made_again(two: Fleet, both: list[Worker], b
     env = {"PATH": f"{bad_git}:{two.env['PATH']}", "HOW": "never", "ONCE": str(two.top / "once")}
     assert done(both[0](*LEASE, "--operation", "mine", env=env))
     assert (two.top / "once").is_dir() and "mine" in two.operations()
+
+
+def test_ctrl_c_while_it_is_published_is_not_before_it_was_written(
+    two: Fleet, both: list[Worker], bad_git: Path
+) -> None:
+    env = two.env | {"PATH": f"{bad_git}:{two.env['PATH']}", "HOW": "hung", "ATLAS_SESSION": two.sessions["a"]}
+    argv = command(*DECISION, "--operation", "mine", "--json")
+    child = subprocess.Popen(argv, cwd=two.top / "a", env=env, stdout=subprocess.PIPE, text=True)
+    while "mine" not in two.operations():
+        time.sleep(0.02)
+    child.send_signal(signal.SIGINT)
+    said = json.loads(child.communicate(timeout=30)[0])
+    assert (child.returncode, said["error"]["code"]) == (10, "unknown"), said
 
 
 @pytest.mark.parametrize("point", ["before_push", "after_push", "before_carry", "after_carry"])
