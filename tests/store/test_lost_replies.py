@@ -27,7 +27,7 @@ if [ -n "$ONCE" ] && ! mkdir "$ONCE" 2>/dev/null; then exec $real "$@"; fi
 case "$HOW-$verb" in
 lost-push) $real "$@" >/dev/null 2>&1; exit 1 ;;
 broken-push) $real "$@" >/dev/null 2>&1; exit 128 ;;
-hung-push) $real "$@"; sleep 60 ;;
+hung-push) $real "$@"; sleep 20 ;;
 never-push) exit 128 ;;
 dark-push) $real "$@" >/dev/null 2>&1; exit 128 ;;
 dark-ask|away-ask|away-push) echo "fatal: Could not read from remote repository." >&2; exit 128 ;;
