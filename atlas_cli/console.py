@@ -40,7 +40,8 @@ def answer(outcome: Outcome, talk: Talk, notices: Sequence[str]) -> None:
     """Prints an outcome: the answer to stdout, talk to stderr."""
     notices = list(dict.fromkeys(notices))
     if talk.json:
-        _envelope(talk, "ok", outcome.data, [*notices, *outcome.limits], outcome.published, None)
+        more = [f"not published: {talk.unpublished}"] if outcome.published is False and talk.unpublished else []
+        _envelope(talk, "ok", outcome.data, [*notices, *outcome.limits, *more], outcome.published, None)
         return
     out = sys.stderr  # stays so where stdout holds the very bytes of a record, or what another program said
     for block in outcome.blocks:

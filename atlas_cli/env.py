@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import records
 from .errors import AtlasError, Failed, NotFound, Protocol, Refused, Usage
-from .records import correction, message, names, policy, secrets, session, status, times
+from .records import correction, inbox, message, names, policy, secrets, session, status, times
 from .records.case import Change, Decide, Writer
 from .records.text import Record
 from .records.tree import Overlay, Tree
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .store.checking import Checked, Received
     from .store.hookfiles import HookFiles
     from .store.hooks import Hook
+    from .store.replay import Carried
 
 
 class Options(NamedTuple):
@@ -149,7 +150,7 @@ class Env:
         """Notes the remote, and the branch there, that `init` was told to share through."""
         if name is None and branch is None:
             return
-        there = remote.remotes(self.place)
+        there = remote.remotes(self.place, self.place.home)
         if name is not None and name not in there:
             raise NotFound(f"there is no remote {name[:80]!r}", f"git remote shows them: {', '.join(there) or 'none'}")
         remote.choose(self.place.home, name, branch)
@@ -158,12 +159,13 @@ class Env:
         """Takes the store that the remote has, where this clone has none yet. True if it did."""
         from .store import publish
 
-        if self.options.offline or (self.place.home / "store.git").is_dir():
+        if (self.place.home / "store.git").is_dir():
             return False
-        return publish.join(self.place)
+        return publish.join(self.place, self.options.offline)
 
     def create(self, readme: bytes, test: bool) -> bool:
-        """Makes the store if there is none, with its policy. True if it was made."""
+        """Makes the store if there is none, with its policy, which names the remote's address as the store's home. True
+        if it was made."""
         store.create(self.place)
         if not store.is_bare_root(self.store.snapshot()):
             return False
@@ -171,7 +173,7 @@ class Env:
         def first(tree: Tree, writer: Writer) -> Change:
             if tree.blob(policy.FOLDER):
                 raise Refused("another `atlas init` was faster")
-            policy_text = policy.first(os.urandom(8).hex(), test)
+            policy_text = policy.first(os.urandom(8).hex(), test, self.sharing.address())
             return Change("policy: first", {policy.FOLDER: policy_text, "README.md": readme})
 
         writer = Writer("", "", self.store.machine, 0, transaction.new_operation())
@@ -310,6 +312,49 @@ class Env:
                 found.append({"operation": operation, "commit": oid, "subject": said.subject, "session": said.session,
                               "at": at})  # fmt: skip
         return sorted(found, key=lambda one: (str(one["at"]), str(one["subject"])))
+
+    def by_hand(self, path: str) -> dict[str, Any]:
+        """Who added a file that has no field for it, and when: what its commit says, which nobody has verified."""
+        seq = self.index.written_in(path)
+        commit = self.index.commits(1, after=seq - 1, upto=seq)[0][0]["oid"]
+        entry = self.store.git.object(commit)
+        head = entry[2].decode(errors="replace").partition("\nauthor ")[2] if entry else ""
+        who, _, rest = head.partition("\n")[0].rpartition("> ")
+        seconds = rest.partition(" ")[0]
+        return {"by": f"{who.partition(' <')[0]} (unverified)", "commit": commit,
+                "at": times.rfc3339(int(seconds) if seconds.isdecimal() else 0)}  # fmt: skip
+
+    def inbox(self) -> list[dict[str, Any]]:
+        """What was put into the inbox in the last seven days, newest first."""
+        rows = [(path, record) for path, record in self.index.newest(inbox.FOLDER, 20)]
+        found = [{"ref": inbox.ref(path, record), **record, **self.by_hand(path)} for path, record in rows]
+        return [row for row in found if times.moment(row["at"]) > self.now() - WEEK]
+
+    def waiting(self) -> list[dict[str, Any]]:
+        """The writes that no remote is known to have, oldest first: rows of commit, operation, subject, session."""
+        from .store import REMOTE
+
+        known = self.store.ref(REMOTE)
+        rows, _ = self.index.commits(10**6, after=(self.index.reached(known) or 0) if known else 0)
+        names_ = ("operation", "subject", "session")
+        return [{"commit": row["oid"], **{name: row[name] for name in names_}} for row in reversed(rows)]
+
+    def export(self, file: Path) -> int:
+        """Writes them into a file; how many they are."""
+        from .store import outbox
+
+        return outbox.export(self.store, Path(self.options.directory).absolute() / file)
+
+    def take_in(self, file: Path) -> Carried:
+        """Takes in such a file, and publishes what came of it."""
+        from .store import outbox
+
+        assert self.snapshot  # asked first, so that the less is parked
+        found = outbox.take(self.store, Path(self.options.directory).absolute() / file)
+        self.sharing.eager = True
+        self.sharing.publish()
+        self.__dict__.pop("snapshot", None)
+        return found
 
     def path(self, ref: names.Ref) -> str:
         """Where the record of a REF lies; NotFound where there is none."""
@@ -554,6 +599,8 @@ class Env:
         from .store import health
 
         found = [check._asdict() for check in health.checks(self.store, fix)]
+        if not any(row["state"] == "bad" for row in found):
+            found.append(dict(zip(("what", "state", "text"), ("remote", *self.sharing.health(fix)), strict=True)))
         self.__dict__.pop("snapshot", None)
         self.__dict__.pop("tree", None)
         if lost := self.local.rewinds():

@@ -248,5 +248,5 @@ def _command(rest: list[str]) -> str:
         return "atlas"
     if words[0] not in COMMANDS:
         return words[0]
-    nouns = ("session", "status", "artifact", "lease", "decision", "config", "hooks", "parked")
+    nouns = ("session", "status", "artifact", "lease", "decision", "config", "hooks", "parked", "outbox")
     return " ".join(words) if words[0] in nouns else words[0]

@@ -40,7 +40,8 @@ CALLS: dict[Verb, tuple[list[str], int | None]] = {
     ("lease", "run"): (["gpu9", *WHY, "--", "true"], None), ("decision", "add"): (DECISION, 5),
     ("decision", "list"): ([], 0), ("decision", "show"): (["DECISION"], 0), ("correct",): (["status:main", *WHY], 5),
     ("sync",): ([], 8), ("parked", "list"): ([], 0), ("parked", "show"): (["x"], 7), ("parked", "take"): (["x"], 5),
-    ("parked", "drop"): (["x"], 7), ("who",): (["src"], 0), ("links",): ([], 0), ("hooks", "status"): ([], 0),
+    ("parked", "drop"): (["x"], 7), ("outbox", "list"): ([], 0), ("outbox", "export"): (["OUT"], None),
+    ("outbox", "import"): (["OUT"], None), ("who",): (["src"], 0), ("links",): ([], 0), ("hooks", "status"): ([], 0),
     ("hooks", "install"): ([], 0), ("hooks", "remove"): ([], None), ("log",): ([], 0), ("verify",): ([], 0), ("check",): ([], 0), ("config", "show"): ([], 0),
     ("config", "get"): (["fresh"], 0), ("config", "set"): (["fresh", "2m"], 5), ("config", "edit"): ([], 2),
     ("doctor",): ([], 0), ("view",): ([], 0), ("setup",): ([], 0), ("git",): ([], 2), ("tour",): ([], None),
@@ -49,7 +50,7 @@ CALLS: dict[Verb, tuple[list[str], int | None]] = {
 LISTS: list[Verb] = [
     ("session", "list"), ("artifact", "list"), ("artifact", "log"), ("lease", "list"), ("decision", "list"),
     ("status", "log"), ("log",), ("who",), ("setup",), ("links",), ("hooks", "status"), ("hooks", "install"),
-    ("parked", "list"),
+    ("parked", "list"), ("outbox", "list"),
 ]  # fmt: skip
 
 

@@ -12,6 +12,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / ".atlas-example"
+# What no command writes: a text from a browser.
+BY_HAND = {"inbox/2026-11-29 question.md": b"# Does it run without a compiler?\n\n"
+           b"I only have a browser here; the build machine has none.\n"}  # fmt: skip
 
 
 def made(folder: Path) -> dict[str, bytes]:
@@ -25,7 +28,7 @@ def made(folder: Path) -> dict[str, bytes]:
         for member in tar.getmembers():
             if member.isfile() and (file := tar.extractfile(member)) is not None:
                 found[member.name] = file.read()
-        return found
+        return found | BY_HAND
 
 
 def main() -> None:

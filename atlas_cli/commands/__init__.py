@@ -32,6 +32,7 @@ COMMANDS: dict[str, str] = {
     "who": "Who is on these paths: leases, sessions, commits of the last hours.",
     "sync": "Publish what was recorded here, and bring what others have published.",
     "parked": "Writes of this clone that contradict what others published first.",
+    "outbox": "What no remote has yet: list it, export it to a file, import such a file.",
     "links": "The relative links that your moves break; --fix corrects them.",
     "hooks": "The git hooks: install, status, remove.",
     "log": "What was written, by whom, in which order.",
@@ -88,7 +89,7 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         found = super().invoke(ctx)
-        return found._replace(limits=self.limits(ctx)) if isinstance(found, Outcome) else found
+        return found._replace(limits=(*self.limits(ctx), *found.limits)) if isinstance(found, Outcome) else found
 
     def limits(self, ctx: Any) -> tuple[str, ...]:
         """What this command does not do, under the policy in force; under the defaults where there is none."""

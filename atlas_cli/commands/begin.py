@@ -90,6 +90,7 @@ def begin(
         me = env.records(written)[0]
     if parent is None and not person:  # a child names itself with --session; it is nobody's default
         env.began(me["id"])
+    env.notices += env.sharing.copied()
     data, blocks = digest.digest(env, me, words, since, twins)
     verb_ = "go on as" if again else "are"
     first = f"you {verb_} {me['id']} (pass it with --session, or ATLAS_SESSION, where that is unclear)"

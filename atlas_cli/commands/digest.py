@@ -84,7 +84,7 @@ def digest(
     found = Digest(env, me, None if since is None else env.since(since))
     parts: list[Block | Part] = [*_since(found, since), *_parked(found), *_you(found), *_twins(found, twins or [])]
     parts += _status(found)
-    for part in (_corrections, _unfinished, _paths, _news, _leases, _sessions, _done, _decisions, _collisions):
+    for part in (_corrections, _unfinished, _paths, _news, _leases, _sessions, _done, _decisions, _inbox, _collisions):
         parts += part(found)
     env.damaged()
     env.local.look(me["actor"] if me else env.actor(None), env.snapshot.head or "")
@@ -272,6 +272,14 @@ def _decisions(found: Digest) -> list[Part]:
     rows = ((r["id"], r["stance"], r["chosen"], r["title"]) for r in items)
     title = "recent decisions" if after is None else "decisions"
     return found.part("decisions", items, rows, "DECISION|STANCE|CHOSEN|TITLE", title, "atlas decision list")
+
+
+def _inbox(found: Digest) -> list[Part]:
+    items = found.env.inbox()
+    rows = ((r["ref"], r["by"], found.ago(r["at"]), r["title"]) for r in items)
+    return found.part(
+        "inbox", items, rows, "REF|BY|WHEN|TITLE", "put here by hand, on a forge", "atlas log --kind inbox"
+    )
 
 
 def _collisions(found: Digest) -> list[Part]:

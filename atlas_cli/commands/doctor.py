@@ -16,10 +16,11 @@ app = single()
 def doctor(
     ctx: typer.Context, fix: Annotated[bool, typer.Option("--fix", help="Repair what can be repaired.")] = False
 ) -> Outcome:
-    """Look at the store: git, disk, locks, objects, branch, records. Exit 1 if something is wrong.
+    """Look at the store: git, disk, locks, objects, branch, remote, records. Exit 1 if something is wrong.
 
-    --fix puts stale locks and emptied objects aside, takes the last whole head where the branch is broken, and
-    appends repairs that restore exactly what a violating commit had changed. Nothing is ever rewritten."""
+    --fix puts stale locks and emptied objects aside, takes the last whole head where the branch is broken, pushes back
+    a branch that was deleted or went back on the remote (plainly, never by force), and appends repairs that restore
+    exactly what a violating commit had changed. Nothing is ever rewritten."""
     env = env_of(ctx)
     items: list[dict[str, Any]] = env.health(fix)
     if not any(item["state"] == "bad" for item in items):
@@ -29,7 +30,7 @@ def doctor(
     if bad:
         raise Damaged(
             f"{len(bad)} of {len(items)} looks found damage: " + "; ".join(f"{i['what']}: {i['text']}" for i in bad),
-            "what is left needs a person: atlas git fsck" if fix else "atlas doctor --fix repairs what can be repaired",
+            "what is left needs a person" if fix else "atlas doctor --fix repairs what can be repaired",
             details={"checks": items},
         )
     return Outcome({"checks": items}, (Table(("LOOK", "STATE", "WHAT"), rows),))

@@ -73,7 +73,9 @@ def end(
     lines += [f"given back: {', '.join(back)}"] if back else []
     lines += [f"{me['id']} has ended"]
     closed = next(one for one in records if one["ref"].startswith("session:"))
-    return Outcome({**closed, "status": entry, "released": back}, tuple(lines), published=False)
+    alone = env.sharing.known is not None and not env.sharing.published
+    limits = ("NOT PUBLISHED: nobody else can see this",) if alone else ()
+    return Outcome({**closed, "status": entry, "released": back}, tuple(lines), limits, published=False)
 
 
 def _wish(

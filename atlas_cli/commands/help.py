@@ -29,7 +29,8 @@ artifacts/<name>/<NNNN>/about.yaml and body.<ext>     document, numbered
 decisions/<YYYY>/<MM-DD>-<slug>-<op6>.md              document
 corrections/<YYYY>/<MM-DD>-<slug>-<op6>.md            document
 leases/<hh>/<resource>.yaml                           row
-sessions/<YYMMDD>/<id>.yaml                           row"""
+sessions/<YYMMDD>/<id>.yaml                           row
+inbox/<name>.md or .txt                               document, added by hand"""
 ENVELOPE = """\
 {"atlas": 1, "command": "lease take", "status": "ok|stop|error", "data": {}, "notices": [],
  "store": {"head": "…", "published": false, "fetched_at": null},

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ..env import Env
+from ..errors import NotPublished
 from ..outcome import Outcome
 from ..records import session
 from . import env_of, single, verb
@@ -30,6 +31,9 @@ def init(
     ctx: typer.Context,
     remote: Annotated[str | None, typer.Option("--remote", metavar="R", help="The git remote to share with.")] = None,
     branch: Annotated[str | None, typer.Option("--branch", metavar="B", help="The branch's name there.")] = None,
+    carry: Annotated[
+        bool, typer.Option("--carry", help="Take the remote's store, and put behind it what this one holds beyond it.")
+    ] = False,
     no_hooks: Annotated[bool, typer.Option("--no-hooks", help="Leave the git hooks alone.")] = False,
     test: Annotated[bool, typer.Option("--test", hidden=True)] = False,
 ) -> Outcome:
@@ -37,26 +41,38 @@ def init(
 
     The store is a repository of its own inside the git directory: no ref, index or file of yours is touched but
     .atlas/ and info/exclude, and the git hooks: Atlas goes in front of those that are there, and atlas hooks remove
-    brings them back to the byte. All worktrees share it, and all clones of the remote, by its branch `atlas`."""
+    brings them back to the byte. All worktrees share it, and all clones of the remote, by its branch `atlas`.
+
+    The remote is asked first; where it gives no answer and this clone has no copy of its branch, nothing is made (8).
+    With --offline a store is made knowingly: not yet used, it gives way to the remote's once that can be asked."""
     env = env_of(ctx)
     env.chosen(remote, branch)
     joined = env.join()
     made = not joined and env.create(template("branch-README.md"), test)
+    env.asks = False
+    own = env.policy["store"]
+    shared = None if joined else env.sharing.publish(look=True, carry=carry)
+    if shared and shared.error:
+        raise shared.error
+    if carry and shared and not shared.published:
+        raise NotPublished(f"nothing was carried: {shared.why}", "it needs a remote that answers")
+    env.__dict__.pop("snapshot", None), env.__dict__.pop("policy", None)
     store = env.policy["store"]
-    word = "created" if made else ("joined" if joined else "was there already")
+    made = made and store == own
+    word = "created" if made else "joined" if joined or store != own else "was there already"
     hooks, said = ([], "no git hooks: atlas hooks install puts them in") if no_hooks else at_init(env)
     lines = [f"the store {store} {word}: {env.store.home / 'store.git'}", said]
     if made and hooks and _person(env):
         lines.append(f"you are {register(env, goal='', kind=session.PERSON, everywhere=True)['id']} in this clone")
-    if made:
-        env.sharing.eager = True
-        env.sharing.publish()
-    there = env.sharing.remote
-    lines += [] if there else ["this store is known to this clone only: it has no remote yet"]
+    env.notices += env.sharing.copied()
+    there = env.sharing.known
+    limits = () if there else (f"this store is known to this clone only: {env.sharing.alone}",)
+    if shared and shared.parked:
+        lines.append(f"{len(shared.parked)} writes contradict what was there, and are parked: atlas parked")
     lines.append('next: atlas begin --goal "what you will do"')
-    data = {"store": store, "created": made, "joined": joined, "path": str(env.store.home / "store.git"),
+    data = {"store": store, "created": made, "joined": word == "joined", "path": str(env.store.home / "store.git"),
             "remote": there.name if there else None, "hooks": hooks}  # fmt: skip
-    return Outcome(data, lines, published=None if env.sharing.published is None else False)
+    return Outcome(data, lines, limits, published=None if env.sharing.published is None else False)
 
 
 def _person(env: Env) -> bool:

@@ -36,7 +36,7 @@ def _answer(env: Env, items: list[dict[str, Any]], done: str) -> Outcome:
              f"token {item['token']}" if "released" not in item else f"{done} {item['resource']}"
              for item in items]  # fmt: skip
     data = {**one(items), "seconds_left": lease.left(one(items), now)} if len(items) == 1 else listing(items)
-    return Outcome(data, tuple(lines), published=False)
+    return Outcome(data, tuple(lines), _limits(env), published=False)
 
 
 @verb(app, "take", 'atlas lease take gpu0 --why "training run 12" --for 90m', 3, 4, 5, 6, 7)
@@ -114,6 +114,10 @@ def _state(record: dict[str, Any], now: int) -> str:
     return "held" if lease.holds(record, now) else ("released" if "released" in record else "expired")
 
 
+def _limits(env: Env) -> tuple[str, ...]:
+    return () if env.sharing.known else ("known to this repository only: it has no remote to share leases through",)
+
+
 def _row(record: dict[str, Any], now: int) -> dict[str, Any]:
     rest = max(0, (lease.until(record) or 0) - now) if lease.holds(record, now) else 0
     shown = {"ref": f"lease:{record['resource']}", "id": record["resource"], **record}
@@ -134,7 +138,7 @@ def show(
     line = f"{wanted}: held by {item['holder']} for {times.span(item['seconds_left'])} more"
     ended = times.ago(lease.until(item) or 0, now)
     shown = [line if held else f"{wanted}: {item['state']} {ended}; last held by {item['holder']}"]
-    return Outcome(item, (*shown, f"why: {item['why']}", f"token: {item['token']}"))
+    return Outcome(item, (*shown, f"why: {item['why']}", f"token: {item['token']}"), _limits(env))
 
 
 @verb(app, "list", "atlas lease list", 7)
@@ -159,7 +163,7 @@ def list_(
         for r in items if r["ref"]
     ]  # fmt: skip
     table = Table(("RESOURCE", "STATE", "HOLDER", "LEFT", "WHY"), tuple(rows), "nothing is held")
-    return Outcome(listing(items), (table,))
+    return Outcome(listing(items), (table,), _limits(env))
 
 
 @verb(app, "run", 'atlas lease run gpu0 --why "nightly" -- ./train.sh', 3, 4, 5, 6, 7)

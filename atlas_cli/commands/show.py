@@ -65,6 +65,9 @@ def _shown(
         return status.shown(env, record), record
     if ref.kind == "decision":
         return decision.shown(env, record), data
+    if ref.kind == "inbox":
+        data |= env.by_hand(env.path(ref))
+        return [Frame(f"{record['ref']} by {data['by']}", record["body"])], data
     lines = [f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in record.items()]
     at = record.get("at", record.get("began"))
     age = f", {times.ago(times.moment(at), env.now())}" if at else ""

@@ -26,6 +26,9 @@ def sync(ctx: typer.Context) -> Outcome:
             code="parked",
             details={"parked": list(shared.parked)},
         )
+    env.notices += env.sharing.copied()
+    if shared.error:
+        raise shared.error
     if shared.unclear:
         raise Unknown(f"the remote's answer was lost ({shared.why})", "atlas sync once more asks what it has")
     if not shared.published:

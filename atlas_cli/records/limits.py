@@ -19,6 +19,7 @@ _HOOKS = (
     "hooks are this clone's: another has none until they are installed there; --no-verify skips pre-commit and pre-push"
 )
 _PARKED = "parked in this clone: no other clone knows of it"
+_WAITING = "as this clone last heard from its remote: atlas sync asks it"
 _POLICY = "the policy binds Atlas's own commands only, from the next write on"
 # command: its limits; `{key}` is a value of the policy in force. Every command has a row.
 LIMITS: dict[str, tuple[str, ...]] = {
@@ -29,6 +30,9 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "parked show": (_PARKED,),
     "parked take": (_PARKED,),
     "parked drop": (_PARKED,),
+    "outbox list": (_WAITING,),
+    "outbox export": (_WAITING,),
+    "outbox import": ("who wrote what is taken in is its commits' word: Atlas judges their form",),
     "begin": (_AT_WORK, _HELD),
     "end": (_WORD,),
     "show": (_WORD, "who read it in .atlas/, on a forge or with git is not known; other clones' readers are once they "
@@ -59,7 +63,7 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "decision show": (_DECIDED,),
     "correct": ("whoever read the record outside Atlas, or copied it, is not told",),
     "who": ("a worker without a lease, a named path or a commit in this clone is invisible here",),
-    "log": ("known to this clone only; what was done without Atlas is not in it",),
+    "log": ("what other clones have not published, and what was done without Atlas, is not in it",),
     "verify": ("verify proves order and form, not who wrote: until commits are signed, any process of yours can write "
                "as any session",),
     "check": ("check proves order in the store, not who wrote: trailers can be forged, and what rests on a clock only "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
@@ -23,6 +24,7 @@ ROW = True
 KEYS: dict[str, tuple[Any, str]] = {
     "durability": ("full", "full: a power cut loses nothing acknowledged; fast: it may lose the last writes"),
     "publish": ("now", "now, end or manual: when recorded writes go to the remote"),
+    "home": ("", "where the store lives (host/path): a clone that shares it through another place says so"),
     "fresh": ("60s", "how old the copy of the remote may be before a read fetches"),
     "status_words": (250, "how long a status entry may be, in words"),
     "lease_default": ("2h", "how long a lease is taken for"),
@@ -50,6 +52,8 @@ _CHOICES = {
     "check_on_receive": ("off", "warn", "stop"), "hooks_missing": ("open", "closed"),
 }  # fmt: skip
 LEVELS = ("stop", "warn", "off")
+_ADDRESS = re.compile(r"(?:\w+:)?(?://)(?:[^/@]*@)?(?P<host>[^/:@]*)(?::\d*)?/+(?P<path>.+?)/*(?:\.git)?/*\Z|"
+                      r"(?:[^/:@]+@)?(?P<h>[^/:@]{2,}):(?P<p>(?!//|:).+?)/*(?:\.git)?/*\Z")  # fmt: skip
 _FIXED = ("format", "store", "version", "test")
 
 
@@ -120,6 +124,9 @@ def valid(key: str, value: object) -> None:
         times.duration(value)
         if key.startswith("lease") and not 300 <= times.duration(value) <= 4 * 3600:
             raise Usage(f"{key} lies between 5m and 4h, not {value}")
+    elif key == "home":
+        if not isinstance(value, str) or value != address(f"//{value}"):
+            raise Usage(f"{key} is an address like forge.example/group/project, not {str(value)[:80]}")
     elif key in _CHOICES:
         if value not in _CHOICES[key]:
             raise Usage(f"{key} is one of {', '.join(_CHOICES[key])}, not {str(value)[:80]}")
@@ -144,11 +151,20 @@ def unknown(key: str) -> NotFound:
     return NotFound(f"there is no key {key[:80]!r} in the policy", hint)
 
 
-def first(store: str, test: bool) -> bytes:
+def address(url: str) -> str:
+    """`host/path` of a remote, the same for https and ssh, without whoever asks there; empty for a place that only one
+    machine knows."""
+    found = _ADDRESS.match(url)
+    host, path = (found["host"] or found["h"], found["path"] or found["p"]) if found else ("", "")
+    return f"{host}/{path.lstrip('/')}".lower() if host else ""
+
+
+def first(store: str, test: bool, home: str = "") -> bytes:
     """The policy of a new store: the defaults stand in it as comments, so that they can change with the tool."""
     lines = ["# The policy of this store. Change it with `atlas config set KEY VALUE` or `atlas config edit`."]
     lines += ["# What is not set has the value shown behind its name.", ""]
     head = {"format": FORMAT, "store": store, "version": 1} | ({"test": True} if test else {})
+    head |= {"home": home} if home else {}
     body = "".join(f"\n# {what}\n# {text.dump({key: value}).decode()}" for key, (value, what) in KEYS.items())
     return ("\n".join(lines) + "\n").encode() + text.dump(head) + body.encode()
 

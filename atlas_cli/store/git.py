@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO
 
@@ -75,9 +76,10 @@ class Git:
 
     def ask(
         self, *args: str, options: Sequence[str] = (), data: bytes = b"", keep: Sequence[int] = (),
-        timeout: float = TIMEOUT, extra: Mapping[str, str] | None = None,
+        timeout: float = TIMEOUT, extra: Mapping[str, str] | None = None, patient: bool = False,
     ) -> tuple[int, bytes, str]:  # fmt: skip
-        """Exit code, standard output, and standard error as text. `keep`: descriptors that the child inherits.
+        """Exit code, standard output, and standard error as text. `keep`: descriptors that the child inherits;
+        `patient`: the time runs anew whenever it reports progress.
 
         Each child runs in a session of its own, so that Ctrl-C cannot kill it inside its lock."""
         try:
@@ -90,7 +92,7 @@ class Git:
         except OSError as error:
             raise Failed(f"git could not be started: {error.strerror}") from None
         try:
-            out, err = child.communicate(data, timeout=timeout)
+            out, err = _heard(child, data, timeout, patient)
         except subprocess.TimeoutExpired:
             _stop(child)
             raise Silent(f"git {args[0]} gave no answer within {timeout:.0f} s", retry="later") from None
@@ -187,6 +189,23 @@ def last_line(err: str) -> str:
     lines = [line for line in err.split("\n") if line.strip() and not line.startswith("hint:")]
     wanted = [line for line in lines if line.startswith(("fatal:", "error:"))]
     return (wanted or lines or ["no message"])[0].removeprefix("fatal: ").removeprefix("error: ")
+
+
+def _heard(child: subprocess.Popen[bytes], data: bytes | None, timeout: float, patient: bool) -> tuple[bytes, bytes]:
+    """All that it says, on both its pipes, until it ends."""
+    deadline, said = time.monotonic() + timeout, 0
+    while True:
+        try:
+            return child.communicate(data, timeout=min(timeout, 1))
+        except subprocess.TimeoutExpired as slow:
+            out, err = slow.stdout or b"", slow.stderr or b""
+            if child.poll() is not None:
+                return out, err  # what it started (a shared ssh connection) goes on, and holds its pipes
+            if patient and len(err) > said:
+                deadline, said = time.monotonic() + timeout, len(err)
+            elif time.monotonic() > deadline:
+                raise
+            data = None
 
 
 def _stop(child: subprocess.Popen[bytes]) -> None:

@@ -6,37 +6,48 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import AtlasError, Refused
+from ..errors import AtlasError, NotPublished, Refused
 from ..records import policy
+from ..records.tree import object_id
 from . import BEFORE, BRANCH, PARKED, REMOTE, audit, fault, history, lock, replay
 from .branch import Branch
+from .git import Git
 from .place import Place
 from .remote import INCOMING, Away, Remote, find
-from .store import Store, create, is_bare_root, parked_ref, root_commit, sync_folders
+from .snapshot import Snapshot
+from .store import Store, create, parked_ref, root_commit, sync_folders
 
 LOCK_WAIT = 10.0  # seconds for another command that publishes; then the answer is "recorded"
 CALL = 10.0  # seconds for one call to the remote
 DEADLINE = 30.0  # seconds for all of it
 LOOK = 0.2  # seconds after which a waiting command looks whether the other's push has taken it along
 REMEMBERED = 30  # seconds that a failed push is remembered
-TRIES = 4  # pushes in a row that may be refused although nobody else was first
+TRIES = 3  # pushes in a row that may be refused although nobody else was first
 
 
 class Shared(NamedTuple):
     """What became of it. `published`: all that was recorded is in the remote's history; `parked`: the operations that
-    could not be carried over; `unclear`: the remote may have taken a push whose answer was lost."""
+    could not be carried over; `unclear`: the remote may have taken a push whose answer was lost; `error`: it will not
+    work until somebody does something."""
 
     published: bool
     why: str = ""
     parked: tuple[str, ...] = ()
     unclear: bool = False
     notices: tuple[str, ...] = ()
+    error: Refused | None = None
+
+
+class Lost(Refused):
+    """The remote has lost what was published there."""
+
+    code = "branch_lost"
 
 
 class Memory:
@@ -69,7 +80,9 @@ class Memory:
 
 
 class Exchange:
-    """One conversation with the remote. `mine`: the operation that it is for, if it is for one."""
+    """One conversation with the remote. `mine`: the operation that it is for, if it is for one; `carry`: the remote's
+    history is taken whatever it is, if only it is a store's, and all that this clone holds beyond it is put behind;
+    `restore`: what was lost there is pushed back."""
 
     def __init__(self, store: Store, remote: Remote, mine: str = "") -> None:
         self.store, self.remote, self.memory, self.mine = store, remote, Memory(store), mine
@@ -77,7 +90,8 @@ class Exchange:
         self.call = fault.patience(CALL, self.rules)
         self.notices: list[str] = []
         self.parked: list[str] = []
-        self.unclear = False
+        self.unclear = self.carry = self.restore = False
+        self.where = f"{remote.url} {remote.branch}"
         self.seen = store.ref(REMOTE)
         self.brought: str | None = None  # the newest head that was fetched
 
@@ -99,40 +113,47 @@ class Exchange:
         try:
             shared = self._pushed(look)
         except AtlasError as error:
-            self.memory.put(failed_at=time.time(), failed=error.message)
-            if not isinstance(error, Away):
+            self._failed(error)
+            if not isinstance(error, Away | Refused):
                 raise
-            shared = self._told(False, error.message)
+            refused = error if isinstance(error, Refused) else None
+            shared = self._told(False, error.message)._replace(error=refused, unclear=self.unclear and not refused)
         self._judged(known)
         return shared._replace(notices=tuple(self.notices))
 
     def _arrived(self) -> bool:
         """Whether the remote is known to have the operation that this is for."""
-        known = self.store.ref(REMOTE) if self.mine else None
+        known = self._known() if self.mine else None
         if known is None or known == self.seen:
             return False
         self.seen = known
         found = self.store.at(self.store.head()).operation(self.mine)
         return found is not None and self.store.holds(found["oid"], known)
 
-    def pull(self, timeout: float, wait: float = 0.0) -> bool:
-        """Brings what others have published, if nobody else is at it; False where it could not be asked."""
+    def pull(self, timeout: float, wait: float = 0.0) -> Away | Refused | None:
+        """Brings what others have published, if nobody else is at it; why it could not be."""
         with lock.held(self.store.home / "publish.lock", wait=wait) as fd:
             if fd is None:
-                return False
+                return None
             known = self.store.ref(REMOTE)
             try:
                 self._pulled(fault.patience(timeout, self.rules))
                 self._judged(known)
-            except Away as error:
-                now = time.time()
-                self.memory.put(asked_at=now, away_at=now, failed_at=now, failed=error.message)
-                return False
-            return True
+            except (Away, Refused) as error:
+                self._failed(error)
+                self.memory.put(asked_at=time.time(), away_at=time.time())
+                return error
+            return None
 
-    def take(self) -> None:
-        """Takes the remote's store into one that has nothing yet."""
-        self._pulled(self.call)
+    def _failed(self, error: AtlasError) -> None:
+        """Remembered; what will not mend itself is told by every command until it is mended."""
+        lost = {"lost": error.message} if isinstance(error, Refused) else {}
+        self.memory.put(failed_at=time.time(), failed=error.message, **lost)
+
+    def _known(self) -> str | None:
+        """The last published head; None at an address that has not answered yet, whatever another one has."""
+        same = self.memory.data.get("where", self.where) == self.where
+        return self.store.ref(REMOTE) if same else None
 
     def _told(self, published: bool, why: str = "") -> Shared:
         return Shared(published, why, tuple(self.parked), self.unclear and not published, tuple(self.notices))
@@ -140,31 +161,43 @@ class Exchange:
     def _pushed(self, look: bool) -> Shared:
         deadline = time.monotonic() + DEADLINE
         refused, why = 0, ""
-        if look:
-            self._pulled(self.call)
-        if self.store.ref(REMOTE) is None and (why := self._first()):
+        if look or self.memory.data.get("lost"):
+            self._asked()
+        if self._known() is None and (why := self._first()):
             return self._told(False, why)
         while True:
-            head, known = self.store.head(), self.store.ref(REMOTE)
-            if head == known:  # (the branch always holds what is known to be there)
+            head, known = self.store.head(), self._known()
+            if head == known and not self.restore:  # (the branch always holds what is known to be there)
                 return self._told(True)
             if refused >= TRIES or (refused and time.monotonic() > deadline):
+                why = f"{self.remote.name} refused it: {why}"
                 self.memory.put(failed_at=time.time(), failed=why)
-                return self._told(False, f"{self.remote.name} refused it: {why}")
+                return self._told(False, why)
             if time.monotonic() > deadline:
                 return self._told(False, f"others were faster, for {DEADLINE:.0f} s")
             fault.at("before_push", self.rules)
             pushed = self.remote.push(head, self.call)
             fault.at("after_push", self.rules)
-            if pushed.ok:
+            if pushed.ok and not self.remote.split:
                 self._published(head, known, pushed.old)
                 return self._told(True)
             self.unclear, why = pushed.unclear, pushed.why  # until the remote has said what it has
-            before = (self.store.head(), self.store.ref(REMOTE))
             time.sleep(random.uniform(0, 0.05) * (1 + refused * 4))  # before the look: what it shows is to be pushed on
             self._pulled(self.call)
-            self.unclear = False
-            refused = refused + 1 if before == (self.store.head(), self.store.ref(REMOTE)) else 0
+            self.unclear, final = False, pushed.final
+            if (pushed.ok or pushed.old == head) and self._known() != head:
+                why, final = "it is read from another place than it is pushed to (pushurl)", True
+            refused = refused + (TRIES if final else 1) if self._known() == known else 0
+
+    def _asked(self) -> None:
+        """Asks what is there; a branch that was deleted or went back may be on its way to be restored."""
+        try:
+            self._pulled(self.call)
+        except Lost:
+            if not self.restore:
+                raise
+        else:
+            self.restore = False
 
     def _first(self) -> str:
         """Before the first push: why it is not made; empty where it may be."""
@@ -189,56 +222,45 @@ class Exchange:
     def _note(self, head: str) -> None:
         if self.store.ref(REMOTE) != head:
             self.store.git.run("update-ref", "--no-deref", REMOTE, head)
-        self.memory.put(asked_at=time.time(), fetched_at=time.time(), failed_at=0, away_at=0, failed="", lost="")
+        self.restore = False
+        self.memory.put(asked_at=time.time(), fetched_at=time.time(), failed_at=0, away_at=0, failed="", lost="",
+                        where=self.where)  # fmt: skip
 
     def _pulled(self, timeout: float) -> None:
         """Fetches, judges and takes what others have published."""
-        known = self.store.ref(REMOTE)
+        known = self._known()
         theirs = self.store.ref(INCOMING) if self.remote.fetch(timeout) else None
+        there = f"the branch {self.remote.branch} on {self.remote.name}"
         if theirs is None:
             if known is not None:
-                self._lost(f"the branch {self.remote.branch} was deleted on {self.remote.name}")
-            self.memory.put(asked_at=time.time())
+                raise Lost(f"{there} was deleted; this clone still holds it all", "atlas doctor --fix pushes it back")
+            self.memory.put(asked_at=time.time(), lost="")
             return
-        if known is not None and not self.store.holds(known, theirs):
-            if not self.store.holds(theirs, known):
-                self._lost(f"the history on {self.remote.name} was rewritten: it no longer holds {known[:12]}")
-                raise Away(f"{self.remote.name} has a history that is not this store's any more", "atlas doctor")
-            self._lost(f"the branch {self.remote.branch} on {self.remote.name} went back to {theirs[:12]}")
-            self.memory.put(asked_at=time.time())
-            return
-        if known is None:  # what it holds of ours makes it ours
-            self._same_store(theirs)
+        if known is not None and not self.carry and not self.store.holds(known, theirs):
+            if self.store.holds(theirs, known):
+                raise Lost(f"{there} went back to {theirs[:12]}; this clone still holds it all",
+                           "atlas doctor --fix pushes the rest again")  # fmt: skip
+            raise Refused(
+                f"{there} was rewritten: its history no longer holds {known[:12]}, which this clone still does",
+                "whoever may force a push there can put that back; if the new history is right, atlas init --carry "
+                "takes it, and puts behind it what this clone holds beyond it",
+                code="rewritten",
+            )
+        if known is None or self.carry:  # else what it holds of ours makes it ours
+            _is_store(self.store.git, self.remote, theirs)
         self._taken(theirs)
         self._note(theirs)
         self.brought = theirs if theirs != known else self.brought
 
-    def _lost(self, what: str) -> None:
-        self.memory.put(lost=what)
-        self.notices.append(f"{what}; this clone still holds all of it: atlas doctor says what can be done")
-
-    def _same_store(self, theirs: str) -> None:
-        """Refused for a branch that is no store, and for another store than ours, once ours has grown."""
-        tree = self.store.snapshot(theirs)
-        there = str(policy.usable(tree).get("store", "")) if tree.blob(policy.FOLDER) else ""
-        root = history.root(self.store.git, theirs)
-        if not there or root != _root(self.store):
+    def _only_one(self, theirs: str) -> None:
+        """Refused for another store than ours, once ours has grown."""
+        ours, others = (str(policy.usable(self.store.snapshot(one)).get("store", "")) for one in (None, theirs))
+        if not self.carry:
             raise Refused(
-                f"the branch {self.remote.branch} on {self.remote.name} is not an Atlas store; it was left alone",
-                "name another branch: atlas init --branch B",
-                code="not_a_store",
-            )
-        ours = str(policy.usable(self.store.snapshot()).get("store", ""))
-        if ours and ours != there and self._grown():
-            raise Refused(
-                f"{self.remote.name} holds another store ({there}) than this clone ({ours}), and both have grown",
+                f"{self.remote.name} holds another store ({others}) than this clone ({ours}), and both have grown",
                 "atlas init --carry takes the remote's, and puts what this one holds behind it",
                 code="two_stores",
             )
-
-    def _grown(self) -> bool:
-        """Whether the store has more than its root and its policy."""
-        return int(self.store.git.run("rev-list", "--count", "--max-count=3", BRANCH)) > 2
 
     def _taken(self, theirs: str) -> None:
         """Moves the local branch so that it holds theirs, and ours behind it."""
@@ -249,30 +271,27 @@ class Exchange:
                 base = self.store.git.run("merge-base", head, theirs).decode().strip()
                 if base == theirs:
                     return
-                # What was made here and never used gives way to what is there.
-                ours = [] if base in (head, _root(self.store)) else list(history.between(self.store.git, base, head))
+                ours = [] if base == head else list(history.between(self.store.git, base, head))
+                if base == root(self.store):
+                    ours = [one for one in ours if not brings_policy(one)]
+                    if ours:  # what was made here and never used gives way to what is there
+                        self._only_one(theirs)
                 new = list(history.between(self.store.git, base, theirs)) if ours else []
                 carried = replay.carry(self.store, ours, new, theirs) if ours else None
                 parked = carried.parked if carried else ()
-                refs = [(parked_ref(one.commit.message.operation or one.commit.oid), one.commit.oid) for one in parked]
-                refs += [(REMOTE, theirs), *[(BEFORE, head)] * (base != head)]
-                self.store.at(head)  # an index that were behind would take this for a history that was rewound
-                fault.at("before_carry", self.rules)
-                if branch.move(head, carried.head if carried else theirs, ["core.fsync=all"], refs):
+                also = [(REMOTE, theirs), *[(BEFORE, head)] * (base != head)]
+                if moved(self.store, branch, head, carried.head if carried else theirs, parked, also):
                     break
-        sync_folders(*(self.store.home / "store.git" / name for name in ("refs/heads", PARKED)))
-        fault.at("after_carry", self.rules)
         self._park(parked)
 
     def _park(self, parked: Sequence[replay.Parked]) -> None:
         for one in parked:
-            operation = one.commit.message.operation or one.commit.oid
-            self.parked.append(operation)
-            self.notices.append(f"parked: {one.commit.message.subject}: {one.why} (operation {operation})")
+            self.parked.append(one.operation)
+            self.notices.append(f"parked: {one.commit.message.subject}: {one.why} (operation {one.operation})")
 
     def _judged(self, known: str | None) -> None:
         """What a fetch brought is history, whatever it holds; what breaks a rule is said."""
-        if known is None or self.brought is None:
+        if known is None or self.brought is None or self.carry:
             return  # joining: `atlas verify` judges all of it
         try:
             found = audit.judge(self.store, known, self.brought)
@@ -287,35 +306,81 @@ class Exchange:
             )
 
 
-def join(place: Place) -> bool:
+def join(place: Place, offline: bool) -> bool:
     """Makes this clone's store from the one that its remote has; False where there is no remote, or no store in it.
-    Where the remote gives no answer, from the copy of its branch that the user's repository holds; Away without one."""
-    there = find(place, place.home)
+    Where it is not asked or gives no answer, from the copy of its branch that the user's repository holds; without one
+    False, if it was not to be asked, else NotPublished."""
+    there, copy, away = find(place, place.home), None, ""
     if there is None:
         return False
     try:
-        if there.branch not in there.heads(CALL):
+        if not offline and there.branch not in there.heads(CALL):
             return False
-        copy = None
-    except Away:
+    except Away as error:
+        away = error.message
+    if offline or away:
         copy = there.copy(place)
-        if copy is None:
-            raise
-    made = create(place)
-    there = copy or find(place, place.home)
-    try:
-        if there is not None:
-            Exchange(made, there).take()
-    except BaseException:
-        if is_bare_root(made.snapshot()):
-            shutil.rmtree(made.home / "store.git", ignore_errors=True)
-        raise
+    if copy or not (offline or away):
+        try:
+            made = create(place, partial(_filled, copy or there))
+            now = 0.0 if copy else time.time()
+            Memory(made).put(asked_at=now, fetched_at=now, where=f"{there.url} {there.branch}")
+            return True
+        except Away:
+            if copy is None:
+                raise
+    if offline:
+        return False
+    raise NotPublished(f"{away}: whether it holds a store is not known, and this clone has no whole copy of one",
+                       "try again when it answers; atlas init --help says how to begin without it")  # fmt: skip
+
+
+def _filled(there: Remote, folder: Path) -> None:
+    """Brings the remote's store into the new repository, before anybody sees that."""
+    git = there.git
+    git.directory = str(folder)
+    found = git.object(INCOMING) if there.fetch(CALL) else None
+    if found is None:
+        raise Away(f"the branch {there.branch} on {there.name} has just gone", retry="now")
+    theirs = found[0]
+    _is_store(git, there, theirs)
+    for ref in (BRANCH, REMOTE):
+        git.run("update-ref", "--no-deref", ref, theirs, options=["core.fsync=all"])
+    git.close()
+
+
+def _is_store(git: Git, there: Remote, theirs: str) -> None:
+    """Refused for a branch that is no store."""
+    tree = Snapshot(git, theirs, len(theirs))
+    root_id = object_id("commit", root_commit(len(theirs)), len(theirs))
+    if not tree.blob(policy.FOLDER) or history.root(git, theirs) != root_id:
+        raise Refused(f"the branch {there.branch} on {there.name} is not an Atlas store; it was left alone",
+                      "name another branch: atlas init --branch B", code="not_a_store")  # fmt: skip
+
+
+def moved(
+    store: Store, branch: Branch, old: str, new: str, parked: Sequence[replay.Parked],
+    also: Sequence[tuple[str, str]] = (),
+) -> bool:  # fmt: skip
+    """One step: the branch is at `new`, what is not carried over is parked, and `also` these refs are set."""
+    rules = policy.usable(store.snapshot(old))
+    refs = [*((parked_ref(one.operation), one.commit.oid) for one in parked), *also]
+    store.at(old)  # an index that were behind would take this for a history that was rewound
+    fault.at("before_carry", rules)
+    if not branch.move(old, new, ["core.fsync=all"], refs):
+        return False
+    sync_folders(*(store.home / "store.git" / name for name in ("refs/heads", PARKED)))
+    fault.at("after_carry", rules)
     return True
 
 
-def _root(store: Store) -> str:
-    from ..records.tree import object_id
+def brings_policy(commit: history.Commit) -> bool:
+    """Whether it brought a store's policy: where another one goes on, that one's is in force."""
+    return policy.FOLDER in {path for path, old, _ in commit.changes if old is None}
 
+
+def root(store: Store) -> str:
+    """The commit that all stores begin with."""
     return object_id("commit", root_commit(store.place.width), store.place.width)
 
 

@@ -5,27 +5,27 @@ from __future__ import annotations
 
 import json
 import os
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Failed
+from ..records.tree import object_id
 from .git import Git, Silent, environment, last_line
 from .place import Place
+from .store import root_commit
 
 INCOMING = "refs/atlas/incoming"  # what a fetch brought, before it is judged
 _KEPT = ("GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT")  # what a caller sets for its transport (a CI's credentials)
 _PLAIN = ("--no-recurse-submodules",)
 _FETCH = (
-    "fetch", "--quiet", "--no-tags", "--no-prune", "--no-write-fetch-head", "--no-auto-gc", "--refmap=", "--no-filter",
+    "fetch", "--progress", "--no-tags", "--no-prune", "--no-write-fetch-head", "--no-auto-gc", "--refmap=",
+    "--no-filter", *_PLAIN,
+)  # fmt: skip
+_PUSH = (
+    "push", "--porcelain", "--progress", "--no-verify", "--no-follow-tags", "--no-signed", "--no-force-if-includes",
     *_PLAIN,
 )  # fmt: skip
-_PUSH = ("push", "--porcelain", "--no-verify", "--no-follow-tags", "--no-signed", "--no-force-if-includes", *_PLAIN)
-
-
-# How git says that there was no conversation at all. Any other failure may have come after the remote had taken what
-# it was sent.
-_NEVER = ("Could not read from remote repository", "hung up upon initial contact", "unable to access",
-          "unable to connect", "unable to look up")  # fmt: skip
 
 
 class Away(Failed):
@@ -38,12 +38,14 @@ class Away(Failed):
 
 class Pushed(NamedTuple):
     """What became of a push: `ok` only where the answer says that our own update was made; `old` is what it replaced
-    (None: there was no such branch); `unclear`: no answer tells whether it was made."""
+    (None: there was no such branch); `unclear`: the remote may have taken what it was sent; `final`: to push again at
+    once is of no use."""
 
     ok: bool
     old: str | None = None
     why: str = ""
     unclear: bool = False
+    final: bool = False
 
 
 class Remote(NamedTuple):
@@ -53,6 +55,8 @@ class Remote(NamedTuple):
     branch: str
     git: Git
     ref: str  # of the branch, there
+    url: str = ""  # as it is configured; empty: there is no such remote any more
+    split: bool = False  # it is pushed to by another address than it is read from
     local: bool = False  # it is the user's own repository, with the copy that it holds
 
     def heads(self, timeout: float) -> dict[str, str]:
@@ -63,49 +67,70 @@ class Remote(NamedTuple):
 
     def fetch(self, timeout: float) -> bool:
         """Fetches the branch to INCOMING; False where the remote has no such branch."""
-        try:
-            self._run((*_FETCH, "--", self.name, f"+{self.ref}:{INCOMING}"), timeout)
-        except Away as error:
-            if error.silent or self.branch in self.heads(timeout):
-                raise
-            return False
+        for again in (True, False):
+            try:
+                self._run((*_FETCH, "--", self.name, f"+{self.ref}:{INCOMING}"), timeout)
+                break
+            except Away as error:
+                if error.silent or self.local or not again:
+                    raise
+                if self.branch not in self.heads(timeout):
+                    return False  # (if it is there now, it was made meanwhile)
         return True
 
     def push(self, oid: str, timeout: float) -> Pushed:
         """Asks the remote to move the branch forward to a commit; a plain push, which is its compare-and-set."""
+        trace = Path(f"{self.git.directory}.push")  # what was said: nothing, where the remote was never reached
+        trace.unlink(missing_ok=True)
         try:
-            code, out, err = self.git.ask(
-                *_PUSH, "--", self.name, f"{oid}:{self.ref}", options=self._settings(), timeout=timeout
+            code, out, err = self._ask(
+                (*_PUSH, "--", self.name, f"{oid}:{self.ref}"), timeout, {"GIT_TRACE_PACKET": str(trace)}
             )
-        except Failed as error:
-            return Pushed(False, None, error.message, unclear=True)
+        except Away as error:
+            if not _any(trace):
+                raise
+            code, out, err = 128, b"", error.message
+        heard = _any(trace)
+        trace.unlink(missing_ok=True)
         for line in out.decode(errors="replace").split("\n"):
             flag, tab, rest = line.partition("\t")
             if tab and flag in (" ", "*") and not code:
-                old = rest.rpartition("\t")[2].partition("..")[0] if flag == " " else None
-                return Pushed(True, old)
+                return Pushed(True, rest.rpartition("\t")[2].partition("..")[0] if flag == " " else None)
             if tab and flag in ("!", "="):
                 why = rest.rpartition("\t")[2]
-                return Pushed(False, None, why, unclear=flag == "=" or why.startswith("[remote failure]"))
-        return Pushed(False, None, last_line(err), unclear=not any(text in err for text in _NEVER))
+                same, lost = flag == "=", why.startswith("[remote failure]")
+                return Pushed(False, oid if same else None, _said(err, why), unclear=same or lost,
+                              final="declined" in why)  # fmt: skip
+        return Pushed(False, None, _said(err), unclear=heard, final=heard)
 
     def copy(self, place: Place) -> Remote | None:
-        """The copy of the branch that the user's repository has fetched; None where it has none."""
-        ref = f"refs/remotes/{self.name}/{self.branch}"
-        there = Git(str(place.common), hermetic=False).object(ref)
-        git = Git(str(place.home / "store.git"))
-        return Remote(str(place.common), self.branch, git, ref, local=True) if there else None
+        """The copy of the branch that the user's repository has fetched (a bare one fetches branches as they are);
+        None where it has none, or not the whole of it."""
+        theirs = Git(str(place.common), hermetic=False)
+        for ref in (f"refs/remotes/{self.name}/{self.branch}", self.ref):
+            code, out, _ = theirs.ask("rev-list", "--max-parents=0", ref, "--")
+            if not code and out.decode().split() == [object_id("commit", root_commit(place.width), place.width)]:
+                git = Git(str(place.home / "store.git"))
+                return self._replace(name=str(place.common), git=git, ref=ref, local=True)
+        return None
 
     def _run(self, args: tuple[str, ...], timeout: float) -> bytes:
+        code, out, err = self._ask(args, timeout)
+        if code:
+            raise Away(f"{self.name}: {_said(err)}")
+        return out
+
+    def _ask(
+        self, args: tuple[str, ...], timeout: float, extra: dict[str, str] | None = None
+    ) -> tuple[int, bytes, str]:
+        if not self.url:
+            raise Away(f"there is no remote {self.name!r} here any more", "atlas init --remote R names another")
         try:
-            code, out, err = self.git.ask(*args, options=self._settings(), timeout=timeout)
+            return self.git.ask(*args, options=self._settings(), timeout=timeout, extra=extra, patient=True)
         except Failed as error:
             away = Away(f"{self.name}: {error.message}")
             away.silent = isinstance(error, Silent)
             raise away from None
-        if code:
-            raise Away(f"{self.name}: {last_line(err)}")
-        return out
 
     def _settings(self) -> tuple[str, ...]:
         """What the user's settings of a remote must not do to the store's own branch: mirror, filter, abbreviate."""
@@ -116,20 +141,41 @@ class Remote(NamedTuple):
                 "push.pushOption=")  # fmt: skip
 
 
+def _any(trace: Path) -> bool:
+    return trace.exists() and trace.stat().st_size > 0
+
+
+def _said(err: str, why: str = "") -> str:
+    """In one line why it did not work: git's word on it, and what the other side said."""
+    lines = [line.strip() for line in err.split("\n") if "\r" not in line and not line.endswith("done.")]
+    ours = [line for line in lines if line and not line.startswith(("remote:", "hint:"))]
+    before = list(takewhile(lambda line: not line.startswith(("fatal:", "error:")), ours))  # ssh's own words
+    theirs = [line.removeprefix("remote:").strip() for line in lines if line.startswith("remote:")]
+    if before == ours:
+        before = []  # then they are git's
+    return ": ".join(filter(None, [why or last_line("\n".join(ours)), "; ".join(filter(None, before + theirs))]))[:400]
+
+
 def find(place: Place, home: Path) -> Remote | None:
     """The remote that `init --remote` named, else `origin`, else the only one; None where there is none."""
-    name, branch = _named(place, home)
+    try:
+        chosen = json.loads((home / "remote.json").read_text())
+    except (OSError, ValueError):
+        chosen = {}
+    there = remotes(place, home)
+    name = chosen.get("name") or ("origin" if "origin" in there else next(iter(there)) if len(there) == 1 else "")
     if not name:
         return None
-    top = place.common.parent if place.common.name == ".git" else place.common
+    branch = chosen.get("branch", "atlas")
     store = home / "store.git"  # before there is one, git finds the user's own repository
     git = Git(
-        str(store) if store.is_dir() else None, cwd=str(top), hermetic=False, include=str(place.common / "config")
+        str(store) if store.is_dir() else None, cwd=_top(place), hermetic=False, include=str(place.common / "config")
     )
     kept = {key: value for key, value in os.environ.items()
             if key in _KEPT or key.startswith(("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"))}  # fmt: skip
     git.env = environment(hermetic=False) | kept | {"SSH_ASKPASS_REQUIRE": "never"}
-    return Remote(name, branch, git, f"refs/heads/{branch}")
+    url, split = there.get(name, ("", False))
+    return Remote(name, branch, git, f"refs/heads/{branch}", url, split)
 
 
 def choose(home: Path, name: str | None, branch: str | None) -> None:
@@ -138,42 +184,51 @@ def choose(home: Path, name: str | None, branch: str | None) -> None:
     (home / "remote.json").write_text(json.dumps({"name": name, "branch": branch or "atlas"}))
 
 
-def _named(place: Place, home: Path) -> tuple[str, str]:
-    """(name, branch); looked up again only when the repository's configuration changed, since a command must not cost
-    a process for it."""
-    file, config = home / "remote.json", place.common / "config"
+def remotes(place: Place, home: Path) -> dict[str, tuple[str, bool]]:
+    """(URL, whether another one is pushed to) by name of the repository's remotes; looked up again only when its
+    configuration changed, since a command must not cost a process for it."""
+    file = home / "remotes.json"
     try:
-        chosen = json.loads(file.read_text()) if file.exists() else {}
-    except (OSError, ValueError):
-        chosen = {}
-    branch = chosen.get("branch", "atlas")
-    if chosen.get("name"):
-        return chosen["name"], branch
-    try:
-        state = config.stat()
+        state = (place.common / "config").stat()
         stamp = [state.st_mtime_ns, state.st_size]
     except OSError:
         stamp = []
-    if chosen.get("stamp") == stamp and stamp:
-        return chosen.get("found", ""), branch
-    found = _only(place)
+    try:
+        known = json.loads(file.read_text())
+        if known["stamp"] == stamp and stamp:
+            return {name: (url, split) for name, (url, split) in known["remotes"].items()}
+    except (OSError, ValueError, KeyError):
+        pass  # not looked up yet
+    found = _configured(place)
     try:
         part = file.with_suffix(f".{os.getpid()}")
-        part.write_text(json.dumps({"branch": branch, "stamp": stamp, "found": found}))
+        part.write_text(json.dumps({"stamp": stamp, "remotes": found}))
         part.replace(file)
     except OSError:
         pass  # a cache
-    return found, branch
+    return found
 
 
-def _only(place: Place) -> str:
-    names = remotes(place)
-    return "origin" if "origin" in names else (names[0] if len(names) == 1 else "")
-
-
-def remotes(place: Place) -> list[str]:
-    """The names of the repository's remotes."""
+def _configured(place: Place) -> dict[str, tuple[str, bool]]:
     git = Git(None, cwd=str(place.top or place.common), hermetic=False)
-    out = git.ask("config", "--null", "--get-regexp", r"^remote\..*\.url$")[1].decode(errors="replace")
-    keys = [row.partition("\n")[0] for row in out.split("\0") if row]
-    return sorted({key.removeprefix("remote.").removesuffix(".url") for key in keys})
+    out = git.ask("config", "--null", "--get-regexp", r"^remote\..*\.(push)?url$")[1].decode(errors="replace")
+    urls: dict[str, str] = {}
+    other: set[str] = set()
+    for row in filter(None, out.split("\0")):
+        key, _, url = row.partition("\n")
+        name, _, what = key.removeprefix("remote.").rpartition(".")
+        if what == "url":
+            urls.setdefault(name, url)
+        else:
+            other.add(name)
+    return {name: (url, name in other) for name, url in sorted(urls.items())}
+
+
+def _top(place: Place) -> str:
+    """Where git would stand in the main worktree: an address like `../hub.git` is meant from there."""
+    if place.common.name == ".git":
+        return str(place.common.parent)
+    link = place.top / ".git" if place.top else None  # of a submodule, or made by `init --separate-git-dir`
+    said = os.fsdecode(link.read_bytes()) if link and link.is_file() else ""
+    own = link is not None and link.parent / said.removeprefix("gitdir: ").rstrip("\n")
+    return str(place.top if own and own.resolve() == place.common.resolve() else place.common)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ from .. import records
 from ..errors import Failed
 from ..records import lease, names, policy, rules, session, times
 from ..records.case import Violation
+from ..records.message import change_digest
 from ..records.tree import Overlay, object_id
 from . import history
 from .snapshot import Snapshot
@@ -21,6 +23,11 @@ class Parked(NamedTuple):
 
     commit: history.Commit
     why: str
+
+    @property
+    def operation(self) -> str:
+        """Its name where it is parked."""
+        return self.commit.message.operation or self.commit.oid
 
 
 class Carried(NamedTuple):
@@ -61,6 +68,7 @@ def carry(store: Store, ours: Sequence[history.Commit], theirs: Sequence[history
     staged = _Staged(store)
     onto = staged.snapshot(tip)
     held = _held(theirs, onto)
+    name = rules.store_id(onto)
     moved: dict[str, str] = {}
     parked: list[Parked] = []
     there: list[str] = []
@@ -68,6 +76,7 @@ def carry(store: Store, ours: Sequence[history.Commit], theirs: Sequence[history
         if commit.message.operation in published:
             there.append(commit.oid)
             continue
+        commit = _renewed(store, commit, name)
         files = _files(store, commit)
         why = _contradicted(store, commit, onto) or _barred(commit, files, held, onto)
         if not why and (commit.message.at or 0) < last.get(commit.message.session, 0):
@@ -81,6 +90,14 @@ def carry(store: Store, ours: Sequence[history.Commit], theirs: Sequence[history
     if moved:
         staged.write(policy.usable(onto)["durability"] == "full")
     return Carried(tip, moved, tuple(parked), tuple(there))
+
+
+def _renewed(store: Store, commit: history.Commit, name: str) -> history.Commit:
+    """The commit as it is to stand in the store of that name: in another one it has another `Atlas-Change`."""
+    said, own = commit.message, rules.store_id(store.snapshot(commit.parents[0]))
+    if own == name or said.change != change_digest(own, said, commit.changes):
+        return commit
+    return commit._replace(message=said._replace(change=change_digest(name, said, commit.changes)))
 
 
 def _files(store: Store, commit: history.Commit) -> dict[str, bytes | None]:
@@ -153,9 +170,11 @@ def _again(staged: _Staged, commit: history.Commit, onto: Snapshot, files: dict[
     raw = staged.object(commit.oid)
     if raw is None:
         raise Failed(f"the commit {commit.oid} is missing or broken", "atlas doctor")
-    _, _, rest = raw[2].partition(b"\nauthor ")
+    head, _, said = raw[2].partition(b"\nauthor ")[2].partition(b"\n\n")
+    if commit.message.change:
+        said = re.sub(rb"(?m)^Atlas-Change: \w+$", f"Atlas-Change: {commit.message.change}".encode(), said)
     root, objects = onto.planted(files)
-    data = f"tree {root}\nparent {onto.head}\nauthor ".encode() + rest
+    data = f"tree {root}\nparent {onto.head}\nauthor ".encode() + head + b"\n\n" + said
     oid = object_id("commit", data, onto.width)
     staged.new |= {**objects, oid: ("commit", data)}
     return oid

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ..errors import AtlasError, NotPublished, Unknown
+from ..errors import AtlasError, Failed, NotPublished, Unknown
 from ..records import policy, times
 from ..records.case import Decide
 from . import transaction
-from .remote import Remote, find
+from .remote import Remote, find, remotes
 from .store import Store
 from .transaction import Intent, Written
 
@@ -33,9 +33,22 @@ class Sharing:
         self.why = ""  # why it is not published
 
     @cached_property
+    def known(self) -> Remote | None:
+        """The git remote that the store is shared through."""
+        return find(self.store.place, self.store.home)
+
+    @property
     def remote(self) -> Remote | None:
-        """The git remote that the store is shared through, if it is to be asked at all."""
-        return None if self.offline else find(self.store.place, self.store.home)
+        """The same, if it is to be asked at all."""
+        return None if self.offline else self.known
+
+    @property
+    def alone(self) -> str:
+        """Why there is no remote to ask."""
+        if self.offline:
+            return "--offline was given"
+        several = ", ".join(remotes(self.store.place, self.store.home))
+        return f"none of its remotes was chosen ({several})" if several else "this store has no remote"
 
     @cached_property
     def memory(self) -> Memory:
@@ -47,6 +60,21 @@ class Sharing:
         """When the remote was last asked with success."""
         at = int(self.memory.get("fetched_at")) if self.remote else 0
         return times.rfc3339(at) if at else None
+
+    def address(self) -> str:
+        """The remote's address as all clones know it; empty where only this machine does."""
+        if self.known is None:
+            return ""
+        found = self.known.git.ask("ls-remote", "--get-url", "--", self.known.name)[1]  # (`insteadOf` may say another)
+        return policy.address(found.decode(errors="replace").strip())
+
+    def copied(self) -> list[str]:
+        """That this is a copy, where the store's home is another place than this clone's remote."""
+        home = self._rules()["home"]
+        if not home or self.known is None or policy.address(self.known.url) == home or (here := self.address()) == home:
+            return []
+        through = f"{self.known.name} ({here})" if here else self.known.name
+        return [f"this is a copy: the store's home is {home}, and this clone shares it through {through}"]
 
     def freshen(self) -> None:
         """Asks the remote, for three seconds at most, where the copy is older than the policy's `fresh`; not again for
@@ -69,11 +97,12 @@ class Sharing:
         the same operation: what others wrote meanwhile stops it, or does not."""
         wanted = exclusive or self.required
         if self.required and self.remote is None:
-            why = "--offline was given" if self.offline else "this store has no remote"
-            raise NotPublished(f"{why}, so nothing can be published; nothing was written",
+            raise NotPublished(f"{self.alone}, so nothing can be published; nothing was written",
                                "leave out --require-published")  # fmt: skip
         written = self._written(decide, intent)
         self.published = False
+        if self.remote is None and (self.known or remotes(self.store.place, self.store.home)):
+            self.why = self.alone
         if self.remote is None or not (wanted or self._due()):
             return written
         operation = intent.writer.operation
@@ -113,17 +142,38 @@ class Sharing:
             self.published, self.why = False, error.message
             return Shared(False, error.message)
 
-    def publish(self, look: bool = False, mine: str = "") -> Shared:
+    def publish(self, look: bool = False, mine: str = "", carry: bool = False, restore: bool = False) -> Shared:
         """All that was recorded, pushed. `look`: the remote is asked even where there is nothing to push; `mine`: an
-        operation that is decided anew if it is parked, so that nothing need be said of it."""
+        operation that is decided anew if it is parked, so that nothing need be said of it; `carry`, `restore`: as an
+        Exchange has them."""
         from .publish import Shared
 
         if self.remote is None:
-            return Shared(False, "--offline was given" if self.offline else "this store has no remote")
-        shared = self._exchange(self.remote, mine).publish(look=look)
+            return Shared(False, self.alone)
+        exchange = self._exchange(self.remote, mine)
+        exchange.carry, exchange.restore = carry, restore
+        shared = exchange.publish(look=look)
         self._heard([line for line in shared.notices if not mine or mine not in line])
         self.published, self.why = shared.published, shared.why
         return shared
+
+    def health(self, fix: bool) -> tuple[str, str]:
+        """(state, text) of what is shared, for `doctor`; `fix` pushes back what the remote has lost."""
+        from .publish import CALL, LOCK_WAIT, unpublished
+
+        if self.remote is None:
+            return "ok", self.alone
+        where, lost = f"{self.remote.name}, branch {self.remote.branch}", self.lost()
+        shared = self.publish(look=True, restore=True) if fix else None
+        error = shared.error if shared else self._exchange(self.remote).pull(CALL, LOCK_WAIT)
+        if error is not None:
+            return ("warn" if isinstance(error, Failed) else "bad"), f"{error.message}; {error.hint}".removesuffix("; ")
+        if shared and not shared.published:
+            return "warn", f"{where}: {shared.why}"
+        if shared and lost:
+            return "fixed", f"{lost}: pushed back"
+        waiting = unpublished(self.store)
+        return "ok", f"{where}: {f'{waiting} commits not published yet' if waiting else 'in step'}"
 
     def _exchange(self, there: Remote, mine: str = "") -> Exchange:
         from .publish import Exchange
@@ -157,4 +207,5 @@ class Sharing:
             return Unknown(f"the remote's answer was lost ({shared.why}); operation {operation}",
                            f"atlas sync, then atlas log {operation}, say whether it is there")  # fmt: skip
         done = "" if exclusive else "; it is recorded in this clone, and a later sync carries it"
-        return NotPublished(f"not published: {shared.why}{done}", "try again later", details={"operation": operation})
+        hint = shared.error.hint if shared.error else "try again later"
+        return NotPublished(f"not published: {shared.why}{done}", hint, details={"operation": operation})

@@ -6,7 +6,7 @@ import hashlib
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 
@@ -36,7 +36,11 @@ class Store:
         """The store of a repository; NotFound (`no_store`) where none was made."""
         store = cls(place)
         if not (store.home / "store.git").is_dir():
-            raise NotFound("there is no Atlas store in this repository", "atlas init makes one", code="no_store")
+            raise NotFound(
+                "there is no Atlas store in this repository",
+                "atlas init makes one, or takes the remote's",
+                code="no_store",
+            )
         return store
 
     @cached_property
@@ -130,8 +134,9 @@ def parked_ref(operation: str) -> str:
     return PARKED + (operation if plain else hashlib.sha256(operation.encode()).hexdigest()[:32])
 
 
-def create(place: Place) -> Store:
-    """The store's empty repository with its root commit, made aside and put in place by one rename."""
+def create(place: Place, fill: Callable[[Path], None] | None = None) -> Store:
+    """The store's repository with its root commit, made aside, filled, and put in place by one rename: it is there as a
+    whole, or not."""
     store = Store(place)
     if (store.home / "store.git").is_dir():
         return store
@@ -153,6 +158,8 @@ def create(place: Place) -> Store:
             git.run("hash-object", "-t", kind, "-w", "--stdin", data=data, options=["core.fsync=all"])
         zero = "0" * place.width
         git.run("update-ref", BRANCH, object_id("commit", root, place.width), zero, options=["core.fsync=all"])
+        if fill:
+            fill(aside)
         sync_folders(aside / "refs/heads", aside)
         aside.rename(store.home / "store.git")
         sync_folders(store.home)
@@ -161,6 +168,9 @@ def create(place: Place) -> Store:
         if (store.home / "store.git").is_dir():
             return store  # another `init` was faster
         raise Failed(f"the store cannot be made in {store.home}: {error.strerror}") from None
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
     return store
 
 

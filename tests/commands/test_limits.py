@@ -43,6 +43,9 @@ PROGRAMS = {
     "parked show": 7,
     "parked take": 7,
     "parked drop": 7,
+    "outbox list": 0,
+    "outbox export": 0,
+    "outbox import": 0,
 }  # there is no terminal to edit on
 TOLD = {"tour"}  # tests/test_example.py plays it
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from .crew import Worker, crew
 from .hand import Hand, Seen
 from .hooked import Project, copied, prepared
 
+At = Callable[..., Result]
 DEEDS: dict[str, list[list[str]]] = {
     "bob": [
         ["status", "write", "-m", "first: the parser is planned"], ["artifact", "put", "plan", "--title", "one"],
@@ -85,3 +86,39 @@ def first_project(worker: Worker, tmp_path_factory: pytest.TempPathFactory) -> P
 def project(first_project: Project, tmp_path: Path, env: dict[str, str]) -> Project:
     """A copy of that project, hooks installed."""
     return copied(first_project, tmp_path / "repo", env)
+
+
+@pytest.fixture(scope="session")
+def published(tmp_path_factory: pytest.TempPathFactory, worker: Worker) -> Path:
+    """A remote with one commit of code, and a store in which one session has written one status."""
+    top = tmp_path_factory.mktemp("published")
+    env = environment(top)
+
+    def git(*args: str, cwd: str = ".") -> None:
+        subprocess.run(["git", *args], cwd=top / cwd, env=env, check=True, capture_output=True)
+
+    (top / ".gitconfig").write_text("[user]\n\tname = T\n\temail = t@example.invalid\n[init]\n\tdefaultBranch = main\n")
+    git("init", "-q", "--bare", "hub.git"), git("clone", "-q", "hub.git", "first")
+    (top / "first/x.py").write_text("print('x')\n")
+    git("add", ".", cwd="first"), git("commit", "-qm", "first", cwd="first")
+    git("push", "-q", "origin", "HEAD:main", cwd="first")
+    for argv in (("init", "--test"), ("begin", "--goal", "g"), ("status", "write", "-m", "From the first clone.")):
+        done = worker("-C", str(top / "first"), *argv)
+        assert done.code == 0, done
+    return top / "hub.git"
+
+
+@pytest.fixture
+def hub(published: Path, tmp_path: Path) -> Path:
+    """A copy of that remote, `hub.git`."""
+    return Path(shutil.copytree(published, tmp_path / "hub.git"))
+
+
+@pytest.fixture
+def at(worker: Worker, tmp_path: Path) -> At:
+    """Runs `atlas … --json` in a folder below the test's own: `at("clone", "status", …)`."""
+
+    def run(folder: str, *args: str) -> Result:
+        return worker("-C", str(tmp_path / folder), *args, "--json")
+
+    return run

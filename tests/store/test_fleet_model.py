@@ -167,8 +167,12 @@ class TwoClones(RuleBasedStateMachine):
         self.level()
         self.hub.git("hub.git", "update-ref", "-d", "refs/heads/atlas")
         for clone in "ab":
-            assert "was deleted" in str(self.run(clone, "sync").json["notices"])
+            assert done(self.run(clone, "sync"), 6).json["error"]["code"] == "branch_lost"
         self.decide("a", None)
+        assert self.hub.git("hub.git", "for-each-ref", "refs/heads/atlas") == "", (
+            "it is not for a write to bring it back"
+        )
+        self.ok("a", "doctor", "--fix")
 
 
 @pytest.fixture

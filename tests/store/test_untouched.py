@@ -25,13 +25,14 @@ EVERY = (
     "config", "config show", "config get status_words", "config set status_words 300", "verify", "verify --full", "check", "doctor",
     "doctor --fix", "view", "setup --list", "completion bash", "help",
     "help leases", "git log --oneline", "git gc --quiet", "end -m done", "session list --all",
-    "sync", "parked", "parked list",
+    "sync", "parked", "parked list", "outbox list",
 )  # fmt: skip
 # Commands that end otherwise, and must leave everything as it is all the same.
 REFUSED = {
     "status write -m three": 5, "lease renew gpu0 gpu1": 5, "artifact get nothing": 7, "decision show 2026-01-01-x": 7,
     "config edit": 2, "nonsense": 2, "session adopt x-261129-aaaaaa --why w": 5, "lease take ../x --why w": 2, "end": 5,
     "setup claude --check": 9, "parked show x": 7, "parked take x": 5, "parked drop x": 7,
+    "outbox export COPY": 7, "outbox import COPY": 1,
 }  # fmt: skip
 
 

@@ -1,0 +1,50 @@
+"""`atlas outbox`: what no remote has yet, carried by hand from a place that cannot push."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import VersionJump
+from ..outcome import Outcome, Table, listing
+from . import env_of, noun, verb
+
+app = noun()
+File = Annotated[Path, typer.Argument(metavar="F")]
+
+
+@verb(app, "list", "atlas outbox", 7)
+def list_(ctx: typer.Context) -> Outcome:
+    """The writes of this clone that no remote is known to have."""
+    items = env_of(ctx).waiting()
+    rows = tuple((one["commit"][:12], one["subject"]) for one in items)
+    table = Table(("COMMIT", "WRITE"), rows, "all that was recorded here is published")
+    return Outcome(listing(items), (table,))
+
+
+@verb(app, "export", "atlas outbox export ../day.bundle", 7)
+def export(ctx: typer.Context, file: File) -> Outcome:
+    """Write them into a file (a git bundle) for a clone that can push. They stay here, and unpublished, as they are."""
+    env = env_of(ctx)
+    count = env.export(file)
+    line = f"{count} writes are in {file}; where it can be pushed: atlas outbox import"
+    return Outcome({"file": str(file), "commits": count}, (line,))
+
+
+@verb(app, "import", "atlas outbox import ../day.bundle", 3, 7)
+def import_(ctx: typer.Context, file: File) -> Outcome:
+    """Take in what another clone exported, under the rules of a sync, and publish it.
+
+    Taken in twice it is there once. What contradicts what is here is parked here (exit 3)."""
+    env = env_of(ctx)
+    carried = env.take_in(file)
+    data = {"taken": len(carried.moved), "there": len(carried.there), "parked": [one.why for one in carried.parked]}
+    line = f"{len(carried.moved)} writes taken in, {len(carried.there)} were there already"
+    if carried.parked:
+        raise VersionJump(
+            f"{line}; {len(carried.parked)} contradict what is here, and are parked",
+            "atlas parked shows them, atlas parked take ID writes one again on what is there now",
+            code="parked",
+            details=data,
+        )
+    return Outcome(data, (line,), published=False)

@@ -1,0 +1,65 @@
+"""The inbox: texts that somebody without Atlas adds on a forge, `inbox/<name>.md` or `.txt`. Documents as they come:
+no fields, and nobody vouches for whom they are by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from ..errors import Damaged, NotFound
+from . import document
+from .case import Case, Shown, Violation
+from .text import Record
+from .tree import Tree
+
+NAME = "inbox"
+FOLDER = "inbox"
+SUFFIX = ""
+NUMBERED = False
+ROW = False
+MOST = 100_000  # bytes
+_PLACE = re.compile(r"inbox/[A-Za-z0-9][A-Za-z0-9 ._-]{0,80}\.(md|txt)\Z")
+
+
+def parse(path: str, data: bytes) -> Record:
+    """`name`, `title` (its first line) and `body`."""
+    try:
+        body = data.decode()
+    except UnicodeDecodeError:
+        raise Damaged(f"{path}: is no text in UTF-8") from None
+    if len(data) > MOST:
+        raise Damaged(f"{path}: has {len(data):,} bytes; a text here has at most {MOST:,}")
+    lines = (line.strip("# \t\r") for line in body.split("\n"))
+    return {"name": path.partition("/")[2], "title": next(filter(None, lines), "")[:80], "body": body}
+
+
+def ref(path: str, record: Record) -> str:
+    return f"inbox:{record['name']}"
+
+
+def find(tree: Tree, id: str, number: int | None = None) -> str:
+    if tree.blob(f"{FOLDER}/{id}") is None:
+        raise NotFound(f"there is no {id[:80]!r} in the inbox", "atlas log --kind inbox")
+    return f"{FOLDER}/{id}"
+
+
+def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
+    """Itself."""
+    return path, path
+
+
+def until(record: Record) -> int | None:
+    return None
+
+
+def links(record: Record) -> Iterable[tuple[str, str]]:
+    return ()
+
+
+def judge(case: Case) -> Iterator[Violation]:
+    yield from document.judge(case)
+    if case.new is None or case.old is not None:
+        return
+    if not _PLACE.match(case.path):
+        yield Violation("misplaced", case.path, "a name here is inbox/<letters, digits, spaces, ._->.md or .txt")
+    parse(case.path, case.new)
