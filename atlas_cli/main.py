@@ -22,7 +22,7 @@ _VALUES = {"-C": "directory", "--session": "session", "--operation": "operation"
 _FLAGS = {"--json": "json", "--quiet": "quiet", "-q": "quiet", "--offline": "offline",
           "--require-published": "require_published"}  # fmt: skip
 # Where a command has an option of that name itself, it gets it when it stands behind the command.
-_OWN = {"log": ("--session",)}
+_OWN = {"log": ("--session",), "task assign": ("--session",)}
 
 
 class Root(TyperGroup):
@@ -99,7 +99,7 @@ def split(argv: list[str]) -> tuple[Options, list[str]]:
             rest += [word, *words]
         elif word in _FLAGS:
             found[_FLAGS[word]] = True
-        elif name in _VALUES and name not in _OWN.get(command, ()):
+        elif name in _VALUES and name not in _OWN.get(command, _OWN.get(" ".join(rest[:2]), ())):
             got = value if equals else next(words, None)
             if got is None:
                 raise Usage(f"{name} needs a value")
@@ -248,5 +248,5 @@ def _command(rest: list[str]) -> str:
         return "atlas"
     if words[0] not in COMMANDS:
         return words[0]
-    nouns = ("session", "status", "artifact", "lease", "decision", "config", "hooks", "parked", "outbox")
+    nouns = ("session", "status", "artifact", "lease", "decision", "config", "hooks", "parked", "outbox", "task")
     return " ".join(words) if words[0] in nouns else words[0]

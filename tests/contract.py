@@ -18,6 +18,7 @@ import typer
 from atlas_cli.commands import COMMANDS
 from atlas_cli.errors import EXITS
 from atlas_cli.main import main
+from atlas_cli.records import task
 
 from .conftest import Result, command, environment
 
@@ -27,6 +28,7 @@ ENVELOPE = ["atlas", "command", "status", "data", "notices", "store", "error"]
 STORE = ["head", "published", "fetched_at"]
 ERROR = ["code", "message", "hint", "retry", "details"]
 WHY = ("--why", "w")
+DONE, OPEN = task.new_id("done", 0), task.new_id("open", 0)
 DECISION = ["--title", "t", "--recommended", "r", "--chosen", "c", "--stance", "agreed", *WHY]
 # What each is called with, and how it ends in a store without a session (None: it begins one, or needs no store).
 CALLS: dict[Verb, tuple[list[str], int | None]] = {
@@ -44,13 +46,20 @@ CALLS: dict[Verb, tuple[list[str], int | None]] = {
     ("outbox", "import"): (["OUT"], None), ("who",): (["src"], 0), ("links",): ([], 0), ("hooks", "status"): ([], 0),
     ("hooks", "install"): ([], 0), ("hooks", "remove"): ([], None), ("log",): ([], 0), ("verify",): ([], 0), ("check",): ([], 0), ("config", "show"): ([], 0),
     ("config", "get"): (["fresh"], 0), ("config", "set"): (["fresh", "2m"], 5), ("config", "edit"): ([], 2),
+    ("task", "add"): (["t"], 5), ("task", "list"): ([], 0), ("task", "show"): ([OPEN], 0), ("task", "edit"): ([OPEN], 5),
+    ("task", "next"): ([], 0), ("task", "claim"): ([OPEN], 5), ("task", "start"): ([OPEN], 5), ("task", "renew"): ([OPEN], 5),
+    ("task", "done"): ([OPEN], 5), ("task", "fail"): ([OPEN, *WHY], 5), ("task", "release"): ([OPEN], 5),
+    ("task", "cancel"): ([OPEN, *WHY], 5), ("task", "retry"): ([OPEN, *WHY], 5), ("task", "dead"): ([], 0),
+    ("task", "freeze"): ([OPEN, *WHY], 5), ("task", "thaw"): ([OPEN], 5), ("task", "assign"): ([], 5), ("task", "graph"): ([], 0),
+    ("task", "board"): ([], 0), ("task", "results"): ([DONE], 0), ("session", "offer"): (["--slots", "1"], 5),
+    ("session", "drop"): (["x-261129-aaaaaa", *WHY], 5),
     ("doctor",): ([], 0), ("view",): ([], 0), ("setup",): ([], 0), ("git",): ([], 2), ("tour",): ([], None),
     ("help",): ([], None), ("completion",): (["bash"], None),
 }  # fmt: skip
 LISTS: list[Verb] = [
     ("session", "list"), ("artifact", "list"), ("artifact", "log"), ("lease", "list"), ("decision", "list"),
     ("status", "log"), ("log",), ("who",), ("setup",), ("links",), ("hooks", "status"), ("hooks", "install"),
-    ("parked", "list"), ("outbox", "list"),
+    ("parked", "list"), ("outbox", "list"), ("task", "list"), ("task", "dead"), ("task", "results"),
 ]  # fmt: skip
 
 
@@ -85,6 +94,10 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     run(*command("init", "--test", "--no-hooks"))
     run(*command("begin", "--goal", "g"))
     run(*command("artifact", "put", "a", "src/x.py"))
+    for name in ("done", "open"):
+        run(*command("task", "add", f"to be {name}", "--operation", name))
+    run(*command("task", "claim", DONE))
+    run(*command("task", "done", DONE, "-m", "what it came to"))
     run(*command("lease", "take", "gpu0", *WHY))
     decided = json.loads(run(*command("decision", "add", *DECISION, "--json")))
     run(*command("end", "-m", "where things stand", "--keep", "gpu0"))

@@ -8,9 +8,11 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ..env import Env
-from ..errors import EXITS, AtlasError, Usage
+from ..errors import EXITS, AtlasError, NotPublished, Unknown, Usage
 from ..outcome import Outcome
 from ..records import limits, names, policy
+from ..records.case import Decide
+from ..records.text import Record
 from .given import For as For
 from .given import Since as Since
 from .given import Why as Why
@@ -27,6 +29,7 @@ COMMANDS: dict[str, str] = {
     "status": "The status stream: where things stand.",
     "artifact": "Handover documents: versioned, immutable, one name per topic.",
     "lease": "Advisory leases: sign up for a resource before you use it.",
+    "task": "The task board: post work, claim it, finish it, each exactly once.",
     "decision": "The decision log: recommended, chosen, the stance, and why.",
     "correct": "Put right a bad write by name, your own first of all.",
     "who": "Who is on these paths: leases, sessions, commits of the last hours.",
@@ -56,7 +59,6 @@ WRONG = {
     "rm": "nothing is removed here: atlas correct REF --retract --why … withdraws a record",
     "edit": "a record is never edited: write the next one, or atlas correct REF --why …",
     "version": "atlas --version",
-    "task": "tasks are not part of this version",
     "drop": "atlas lease release RES gives back what you hold; another's lease expires by itself",
     "lock": "a lease is advisory, and expires: atlas lease take RES --why …",
     "unlock": "atlas lease release RES gives back what you hold; another's lease expires by itself",
@@ -233,6 +235,22 @@ def rules_for(env: Env) -> Mapping[str, Any]:
 def shown(path: str) -> str:
     """A path as text for programs, whatever bytes it has."""
     return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
+def exclusive(
+    env: Env, decide: Decide, me: Record, what: str, held: Callable[[], list[str]], back: Callable[[list[str]], None]
+) -> list[Record]:
+    """The records of a write that counts only once it is published. Unconfirmed, what is new of `held` goes back."""
+    env.sharing.eager = True
+    before = held()
+    try:
+        return env.records(env.write(decide, me, what, exclusive=True))
+    except (NotPublished, Unknown) as error:
+        env.sharing.eager = False
+        if new := [one for one in held() if one not in before]:
+            back(new)
+            error.message += f"; {', '.join(new)} was given back"
+        raise
 
 
 def one(found: list[dict[str, Any]]) -> dict[str, Any]:

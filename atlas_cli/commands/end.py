@@ -8,7 +8,7 @@ import typer
 from ..env import Env
 from ..errors import AtlasError, Protocol, Usage
 from ..outcome import Outcome
-from ..records import lease, names, session, status
+from ..records import claim, lease, names, session, status
 from ..records.case import Change, Writer
 from ..records.text import Record
 from ..records.tree import Tree
@@ -70,6 +70,7 @@ def end(
     entry = next((one for one in records if one["ref"].startswith("status:")), None)
     back = [one["resource"] for one in records if one["ref"].startswith("lease:")]
     lines = [f"{entry['ref']} written"] if entry else []
+    back += [one["ref"] for one in records if one["ref"].startswith("task:")]
     lines += [f"given back: {', '.join(back)}"] if back else []
     lines += [f"{me['id']} has ended"]
     closed = next(one for one in records if one["ref"].startswith("session:"))
@@ -126,5 +127,7 @@ def _close(
     ]  # fmt: skip
     if held:
         files |= lease.release(tree, who, held).files
+    if claimed := [row["id"] for row in claim.held(tree, who.session, who.at)]:
+        files |= claim.release(tree, who, claimed).files
     files |= session.end(tree, who).files
     return Change(f"session: end ({who.session})", files, bases)

@@ -12,13 +12,13 @@ from typing import Annotated, Any
 import typer
 
 from ..env import Env
-from ..errors import AtlasError, Failed, Held, NotPublished, Protocol, Refused, Unknown, Usage
+from ..errors import AtlasError, Failed, Held, Protocol, Refused, Usage
 from ..outcome import Outcome, Table, listing
 from ..records import lease, names, policy, session, times
 from ..records.case import Change, Decide, Writer
 from ..records.text import Record
 from ..records.tree import Tree
-from . import For, Since, Why, begin, env_of, noun, one, verb
+from . import For, Since, Why, begin, env_of, exclusive, noun, one, verb
 
 app = noun()
 Resources = Annotated[list[str], typer.Argument(metavar="RES…", help="gpu0, path:src/x.py, glob:**/*.sql, repo:run")]
@@ -75,39 +75,19 @@ def _renewed(held: list[str], seconds: int, tree: Tree, who: Writer) -> Change:
     return lease.renew(tree, who, held, seconds)
 
 
-def _on_time(env: Env) -> None:
-    """Refused on a machine whose clock lies behind that of most others: what it takes would be over for them while it
-    still counts on it."""
-    if behind := env.ask.behind(env.store.machine):
-        newest = ", ".join(times.rfc3339(moment) for moment in behind)
-        raise Refused(
-            f"this machine's clock ({times.rfc3339(env.now())}) lies more than {lease.SKEW} s behind that of "
-            f"{len(behind)} others (they last wrote at {newest})",
-            "set the clock right, then take it",
-            code="clock",
-        )
-
-
 def _exclusive(env: Env, me: Record, decide: Decide) -> list[Record]:
-    """Takes a lease that counts only once it is published; its rows. Unconfirmed, what is new of it is given back."""
-    env.sharing.eager = True
-    _on_time(env)
-    before = {row["resource"] for row in env.ask.held(me["id"])}
-    try:
-        written = env.write(decide, me, "lease: take ", exclusive=True)
-        rows = env.records(written)
-        now = [lease.current(env.snapshot, row["resource"]) or row for row in rows]
-        over = [row["resource"] for row in now if "released" in row or row["holder"] != me["id"]]
-        if written.replayed and over:
-            raise Refused(f"the operation {written.writer.operation} was done before, and {', '.join(over)} is no "
-                          "longer held by it", "take it anew, with another operation id", code="not_held")  # fmt: skip
-        return rows
-    except (NotPublished, Unknown) as error:
-        env.sharing.eager = False
-        if new := [row["resource"] for row in env.ask.held(me["id"]) if row["resource"] not in before]:
-            _give_back(env, me, new)
-            error.message += f"; {', '.join(new)} was given back"
-        raise
+    """The rows of a lease, which counts only once it is published; unconfirmed, it is given back."""
+    written = exclusive(
+        env, decide, me, "lease: take ", lambda: [row["resource"] for row in env.ask.held(me["id"])],
+        lambda new: _give_back(env, me, new),
+    )  # fmt: skip
+    rows = env.records(written)
+    now = [lease.current(env.snapshot, row["resource"]) or row for row in rows]
+    over = [row["resource"] for row in now if "released" in row or row["holder"] != me["id"]]
+    if written.replayed and over:
+        raise Refused(f"the operation {written.writer.operation} was done before, and {', '.join(over)} is no longer held "
+                      "by it", "take it anew, with another operation id", code="not_held")  # fmt: skip
+    return rows
 
 
 def _state(record: dict[str, Any], now: int) -> str:

@@ -7,10 +7,10 @@ import typer
 from ..env import Env
 from ..errors import Held, Usage
 from ..outcome import Outcome, Table, listing
-from ..records import lease, names, session, times
+from ..records import claim, lease, names, session, times, worker
 from ..records.case import Change, Writer
 from ..records.tree import Tree
-from . import Since, Why, env_of, noun, verb
+from . import Since, Why, env_of, noun, parsed, verb
 
 app = noun()
 Id = typer.Argument(metavar="ID", help="As atlas session list shows it.")
@@ -75,7 +75,7 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcom
     app, "adopt", 'atlas session adopt claude-261129-7f3k2m --why "it vanished; I go on with its work"', 3, 4, 5, 6, 7
 )
 def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
-    """Take over a session that is over: its leases (with a new fencing token) and its duty to write the status.
+    """Take over a session that is over: its leases and claims (with a new fencing token), its duty to write the status.
 
     Whatever it still tries to write is refused."""
     env = env_of(ctx)
@@ -95,12 +95,59 @@ def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
 
     def decide(tree: Tree, who: Writer) -> Change:
         change = session.adopt(tree, who, wanted, reason)
-        return change._replace(files={**change.files, **lease.inherit(tree, who, wanted)})
+        return change._replace(
+            files={**change.files, **lease.inherit(tree, who, wanted), **worker.inherited(tree, who, wanted)}
+        )
 
     records = env.records(env.write(decide, me, f"adopt: {wanted} "))
     taken = [row["resource"] for row in records if row["ref"].startswith("lease:")]
     row = next(row for row in records if row["ref"].startswith("session:"))
     lines = [f"{wanted} is adopted: what it left is yours to finish, and to write into the status"]
     lines += [f"its leases are yours now: {', '.join(taken)}"] if taken else []
+    claims = [row["id"] for row in records if row["ref"].startswith("task:")]
+    lines += [f"its tasks are yours now: {', '.join(claims)}"] if claims else []
     lines += [f"its drafts lie in {record['worktree']}/.atlas/drafts"] if record.get("worktree") else []
-    return Outcome({**row, "leases": taken}, tuple(lines), published=False)
+    return Outcome({**row, "leases": taken, "tasks": claims}, tuple(lines), published=False)
+
+
+@verb(app, "offer", "atlas session offer --slots 4 --role backend --load 2500", 3, 5, 6, 7)
+def offer(
+    ctx: typer.Context,
+    slots: Annotated[int, typer.Option("--slots", min=0, max=2**31, help="How many tasks at a time.")],
+    role: Annotated[str | None, typer.Option("--role", metavar="R", parser=parsed(names.name))] = None,
+    status: Annotated[str, typer.Option("--status", metavar="healthy|draining|down")] = "healthy",
+    load: Annotated[int, typer.Option("--load", min=0, max=10_000, help="In basis points: 10000 is all.")] = 0,
+    tag: Annotated[list[str] | None, typer.Option("--tag", help="For information only.")] = None,
+) -> Outcome:  # fmt: skip
+    """Offer slots for tasks that others assign: slots times what the load leaves, less the claims that you hold."""
+    env = env_of(ctx)
+    if status not in ("healthy", "draining", "down"):
+        raise Usage(f"there is no status {status[:40]!r}", "healthy, draining or down")
+    me = env.session()
+    env.guard(*tag or ())
+    fields = {"slots": slots, "status": status, "load": load} | ({"role": role} if role else {})
+    fields |= {"tags": [names.say(one_, "--tag", 100) for one_ in tag]} if tag else {}
+    row = env.records(env.write(lambda tree, who: session.offer(tree, who, fields), me, "session: offer "))[0]
+    left = worker.effective(row["offer"], len(claim.held(env.tree, me["id"], env.now())))
+    return Outcome(
+        {**row, "effective": left}, (f"{row['id']} offers {left} slots now",), published=False
+    )
+
+
+@verb(app, "drop", 'atlas session drop claude-261129-7f3k2m --why "its machine is gone"', 3, 4, 5, 6, 7)
+def drop(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
+    """End a dead worker that you (or your ancestor) started, and free at once what it holds."""
+    env = env_of(ctx)
+    me, reason, wanted = env.session(), names.say(why, "--why"), wanted.removeprefix("session:")
+    env.guard(reason)
+
+    def decide(tree: Tree, who: Writer) -> Change:
+        change = session.drop(tree, who, wanted, reason, env.policy["principals"])
+        freed = {**lease.freed(tree, who, wanted), **worker.freed(tree, who, wanted, f"dropped: {reason}")}
+        return change._replace(files={**change.files, **freed})
+
+    found = env.records(env.write(decide, me, f"drop: {wanted} "))
+    row = next(row for row in found if row["ref"].startswith("session:"))
+    freed = [row["ref"] for row in found if not row["ref"].startswith("session:")]
+    line = f"{wanted} is over; freed: {', '.join(freed) or 'nothing'}"
+    return Outcome({**row, "freed": freed}, (line,), published=False)

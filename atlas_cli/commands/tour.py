@@ -1,6 +1,7 @@
 """`atlas tour`: the story of Atlas, told by its own commands in a throw-away folder."""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -58,6 +59,7 @@ class _Story:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.offset = folder, START
+        self.task = ""
         self.steps: list[dict[str, Any]] = []
         hidden = ("GIT_", "ATLAS_")
         self.env = {key: value for key, value in os.environ.items() if not key.startswith(hidden)}
@@ -138,8 +140,14 @@ def _filed(story: _Story) -> Iterator[Block]:
                  "A session in an editor reads first. It is not its job; it files the task for whoever comes next.")  # fmt: skip
     yield from story.atlas("editor", "begin", "--goal", "tidy the editor")
     yield from story.atlas("editor", "artifact", "show", "proposal")
-    task = "- [ ] build the three tools of artifact:proposal@1, on the data server; mind its caveat"
-    yield from story.atlas("editor", "status", "write", "-m", task, "--section", "Tasks for whoever comes next")
+    args = ("task", "add", "build the three tools of artifact:proposal@1", "--relies-on", "artifact:proposal@1", "-m",
+            "On the data server; mind its caveat.")  # fmt: skip
+    child = story.start("editor", *args)
+    out, err = child.communicate()
+    story.task = (re.findall(r"task:(\w+)", out) or [""])[0]
+    yield from story.shown("editor", args, None, out, err, child.returncode, 0)
+    filed = f"- [ ] the three tools of artifact:proposal@1: task:{story.task}"
+    yield from story.atlas("editor", "status", "write", "-m", filed, "--section", "Tasks for whoever comes next")
     yield from story.atlas("editor", "end")
 
 
@@ -148,6 +156,7 @@ def _built(story: _Story) -> Iterator[Block]:
     yield _scene(3, "That evening: a third session builds it",
                  "It knows neither of the two. The caveat travels with the document, and goes into what it builds.")  # fmt: skip
     yield from story.atlas("builder", "begin", "--goal", "claim tools", "--on", "server/claims.py")
+    yield from story.atlas("builder", "task", "next", "--claim")
     yield from story.atlas("builder", "artifact", "get", "proposal", "-o", "proposal.md")
     yield from story.atlas("builder", "lease", "take", "path:server/claims.py", "--why", "three read-only tools")
     built = story.folder / "builder/server/claims.py"
@@ -159,6 +168,7 @@ def _built(story: _Story) -> Iterator[Block]:
         "builder", "artifact", "put", "claim-tools", "server/claims.py", "--title", "the tools, on the data server",
         "--relies-on", "artifact:proposal@1", "--caveat", "duplicate checks before a run, free browsing only after",
     )  # fmt: skip
+    yield from story.atlas("builder", "task", "done", story.task, "-m", "artifact:claim-tools@1")
     done = "- [x] the three tools are built: artifact:claim-tools@1"
     yield from story.atlas("builder", "end", "-m", done, "--section", "Tasks for whoever comes next")
     yield "\nProposal to production in under a day, and none of the three ever addressed another."

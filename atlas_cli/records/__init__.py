@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from ..errors import Damaged, Usage
-from . import artifact, correction, decision, inbox, lease, names, policy, session, status
+from . import artifact, correction, decision, inbox, lease, names, policy, result, session, status, task
 from .case import Case, Shown, Violation
 from .names import Ref
 from .text import Record
@@ -45,7 +45,7 @@ class Kind(Protocol):
         """Its rules on one changed file."""
 
 
-KINDS: tuple[Kind, ...] = (status, artifact, decision, correction, lease, session, inbox, policy)
+KINDS: tuple[Kind, ...] = (status, artifact, decision, correction, lease, session, inbox, task, result, policy)
 BY_NAME = {kind.NAME: kind for kind in KINDS}
 _BY_FOLDER = {kind.FOLDER: kind for kind in KINDS}
 FREE = ("README.md",)  # files of the branch that no rule looks at
@@ -75,7 +75,7 @@ def ref(text: str) -> Ref:
     name, colon, rest = text.partition(":")
     kind = BY_NAME.get(name)
     if not colon or kind is None or not rest or not names.one_line(rest):
-        forms = "a REF is like status:main@12, artifact:schema@3, decision:2026-11-29-use-x, lease:gpu0 or session:ID"
+        forms = "a REF is like status:main@12, artifact:schema@3, decision:2026-11-29-use-x, lease:gpu0 or task:ID"
         near = names.hint(name, BY_NAME, forms) if colon and kind is None else forms
         raise Usage(f"{text[:80]!r} is no REF", near)
     return names.versioned(rest, name) if kind.NUMBERED else Ref(name, rest)

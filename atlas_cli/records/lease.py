@@ -119,7 +119,7 @@ def take(
     if not files and refused is not None:
         raise refused
     held = [parse(path, data)["resource"] for path, data in files.items()]
-    return Change(f"lease: take {_short(held)} ({writer.session})", files)
+    return Change(f"lease: take {short(held)} ({writer.session})", files)
 
 
 def _allowed(seconds: int, most: int) -> None:
@@ -190,7 +190,7 @@ def renew(tree: Tree, writer: Writer, resources: Sequence[str], seconds: int | N
     for resource in resources:
         old = _own(tree, writer, resource)
         files[place(resource)] = text.dump(case.rewritten(old, at=writer.when, expires=expires))
-    return Change(f"lease: renew {_short(resources)} ({writer.session})", files)
+    return Change(f"lease: renew {short(resources)} ({writer.session})", files)
 
 
 def release(tree: Tree, writer: Writer, resources: Sequence[str]) -> Change:
@@ -199,7 +199,7 @@ def release(tree: Tree, writer: Writer, resources: Sequence[str]) -> Change:
     for resource in resources:
         old = _own(tree, writer, resource)
         files[place(resource)] = text.dump(case.rewritten(old, at=writer.when, released=writer.when))
-    return Change(f"lease: release {_short(resources)} ({writer.session})", files)
+    return Change(f"lease: release {short(resources)} ({writer.session})", files)
 
 
 def inherit(tree: Tree, writer: Writer, holder: str) -> dict[str, bytes | None]:
@@ -210,6 +210,12 @@ def inherit(tree: Tree, writer: Writer, holder: str) -> dict[str, bytes | None]:
             fields = {"token": old["token"] + 1, "holder": writer.session, "actor": writer.actor, "at": writer.when}
             files[path] = text.dump(case.rewritten(old, **fields, machine=writer.machine, run=None))
     return files
+
+
+def freed(tree: Tree, writer: Writer, holder: str) -> dict[str, bytes | None]:
+    """The rows of what a session that is dropped still holds, given back for it."""
+    held = [(path, old) for path, old in tree.live(FOLDER, writer.at) if old["holder"] == holder]
+    return {path: text.dump(case.rewritten(old, at=writer.when, released=writer.when)) for path, old in held}
 
 
 def _own(tree: Tree, writer: Writer, resource: str) -> Record:
@@ -228,7 +234,7 @@ def _own(tree: Tree, writer: Writer, resource: str) -> Record:
     return old
 
 
-def _short(resources: Sequence[str]) -> str:
+def short(resources: Sequence[str]) -> str:
     shown = ", ".join(resources[:3])
     return (shown if len(shown) <= 60 else shown[:57] + "…") + (
         f" and {len(resources) - 3} more" if len(resources) > 3 else ""
@@ -261,7 +267,7 @@ def _timing(found: Case, new: Record) -> Iterator[Violation]:
 def _handed(found: Case, old: Record | None, new: Record) -> Iterator[Violation]:
     """Who may write the row, and that the fencing token rises whenever it changes hands."""
     by, written = found.message.session, times.moment(new["at"])
-    if by is not None and by != new["holder"]:
+    if by is not None and by not in (new["holder"], session.dropped_by(found.child, new["holder"])):
         yield Violation("session", found.path, f"the row of {new['holder']} was written by {by}")
     before = 0 if old is None else old["token"]
     if new["token"] < before:

@@ -36,6 +36,17 @@ KEYS: dict[str, tuple[Any, str]] = {
     "check_on_receive": ("off", "off, warn or stop: `atlas check` on a server, for pushes to the integration branches"),
     "skip_mark": ("[skip ci]", "a line in each of the store's commits that keeps CI from running for it; empty: none"),
     "hooks_missing": ("open", "open: a git hook whose Atlas is gone lets pass; closed: it stops (hooks install)"),
+    "claim_default": ("1h", "how long a task is claimed for"),
+    "claim_max": ("4h", "how long a task can be claimed for"),
+    "start_within": ("15m", "an assigned task that is not started within this is offered again"),
+    "max_retries": (3, "how often a task that failed is offered again, before it is a dead letter"),
+    "open_tasks": (10_000, "how many tasks can be open"),
+    "task_needs": (100, "how many tasks one task can need"),
+    "session_claims": (20, "how many tasks a session can have claimed"),
+    "task_body": (65_536, "bytes of a task's text"),
+    "result_limit": (1_000_000, "bytes of a task's result"),
+    "results_limit": (16_000_000, "bytes of the results that one call gives"),
+    "principals": ([], "actors who may do what is an ancestor's: end another's session"),
     "streams": ({}, "which paths belong to which status stream, in a monorepo"),
     "preconditions": (
         {"read_first": "stop", "write_last": "stop", "leases": "warn", "links": "stop", "retracted": "warn"},
@@ -46,7 +57,7 @@ KEYS: dict[str, tuple[Any, str]] = {
         "branches whose pushes need a status (none: the remote's default one, else main, master)",
     ),
 }
-_DURATIONS = ("fresh", "lease_default", "lease_max", "session_idle")
+_DURATIONS = ("fresh", "lease_default", "lease_max", "session_idle", "claim_default", "claim_max", "start_within")
 _CHOICES = {
     "durability": ("full", "fast"), "publish": ("now", "end", "manual"), "unattended": ("ok", "warn", "stop"),
     "check_on_receive": ("off", "warn", "stop"), "hooks_missing": ("open", "closed"),
@@ -116,13 +127,13 @@ def valid(key: str, value: object) -> None:
     """Usage for a value that the key cannot have."""
     default = KEYS[key][0]
     if isinstance(default, int):
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise Usage(f"{key} is a whole number above 0, not {str(value)[:80]}")
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 2**53:
+            raise Usage(f"{key} is a whole number above 0 and below 2^53, not {str(value)[:80]}")
     elif key in _DURATIONS:
         if not isinstance(value, str):
             raise Usage(f"{key} is a duration like 90m or 2h, not {str(value)[:80]}")
         times.duration(value)
-        if key.startswith("lease") and not 300 <= times.duration(value) <= 4 * 3600:
+        if key.startswith(("lease", "claim")) and not 300 <= times.duration(value) <= 4 * 3600:
             raise Usage(f"{key} lies between 5m and 4h, not {value}")
     elif key == "home":
         if not isinstance(value, str) or value != address(f"//{value}"):
@@ -136,9 +147,9 @@ def valid(key: str, value: object) -> None:
     elif key == "preconditions":
         if not isinstance(value, dict) or not all(one in default and value[one] in LEVELS for one in value):
             raise Usage(f"{key} is a map of {', '.join(default)} to {', '.join(LEVELS)}, not {str(value)[:80]}")
-    elif key == "integration":
+    elif isinstance(default, list):
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-            raise Usage(f'{key} is a list of branches like ["main"], not {str(value)[:80]}')
+            raise Usage(f'{key} is a list like ["main"], not {str(value)[:80]}')
     elif not isinstance(value, dict) or not all(
         isinstance(globs, list) and all(isinstance(glob, str) for glob in globs) for globs in value.values()
     ):

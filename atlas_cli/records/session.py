@@ -20,13 +20,13 @@ LIFE = 24 * 3600  # seconds after `begin` at the latest
 PERSON = "person"  # the class of a person's standing session, which lasts until it is ended
 _STANDING = 50 * 365 * 86400
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,40}-([0-9]{6})-[a-z0-9]{6}\Z")
-_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
+LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 
 
 def new_id(actor: str, now: int, random: bytes) -> str:
     """An id for a session begun at that moment; `random` is six bytes."""
     day = times.rfc3339(now)[2:10].replace("-", "")
-    return f"{actor[:24].strip('.-_')}-{day}-{''.join(_LETTERS[byte % len(_LETTERS)] for byte in random[:6])}"
+    return f"{actor[:24].strip('.-_')}-{day}-{''.join(LETTERS[byte % len(LETTERS)] for byte in random[:6])}"
 
 
 def valid(session: str) -> bool:
@@ -49,7 +49,7 @@ def parse(path: str, data: bytes) -> Record:
         {"id": str, "version": "count", "actor": str, "began": "time", "machine": str},
         {"goal": str, "worktree": str, "branch": str, "class": str, "ended": "time", "on": "texts", "for": str,
          "paths": "texts", "streams": "texts", "lasts": "count", "adopted_by": str, "adopted": "time",
-         "adopted_why": str, "parent": str, "lineage": "texts"},
+         "adopted_why": str, "parent": str, "lineage": "texts", "dropped_by": str, "dropped_why": str, "offer": dict},
     )  # fmt: skip
 
 
@@ -156,6 +156,34 @@ def adopt(tree: Tree, writer: Writer, wanted: str, why: str) -> Change:
     return Change(f"adopt: {wanted} ({writer.session})", {place(wanted): text.dump(case.rewritten(old, **fields))})
 
 
+def offer(tree: Tree, writer: Writer, fields: Record) -> Change:
+    """What the session offers to do for others: slots, role, status, load in basis points."""
+    old = live(tree, writer.session, writer.at)
+    record = case.rewritten(old, offer={**fields, "at": writer.when})
+    return Change(f"session: offer ({writer.session})", {place(writer.session): text.dump(record)})
+
+
+def drop(tree: Tree, writer: Writer, wanted: str, why: str, principals: Iterable[str]) -> Change:
+    """The row of a dead worker, ended by an ancestor of it or by a principal of the policy."""
+    old = live(tree, wanted, writer.at)
+    if not _above(old, writer.session, writer.actor, principals):
+        raise Refused(f"{wanted} is no session that you started, and {writer.actor} is no principal of the policy",
+                      "its claims and leases run out by themselves; atlas session adopt takes over one that is over",
+                      code="not_yours")  # fmt: skip
+    fields = {"ended": writer.when, "dropped_by": writer.session, "dropped_why": why}
+    return Change(f"drop: {wanted} ({writer.session})", {place(wanted): text.dump(case.rewritten(old, **fields))})
+
+
+def _above(row_: Record, by: str, actor_: str, principals: Iterable[str]) -> bool:
+    return by in row_.get("lineage", ()) or actor_ in principals
+
+
+def dropped_by(tree: Tree, session: str) -> str | None:
+    """Who has ended a session from outside; None where nobody has."""
+    data = tree.read(place(session)) if _ID.match(session) else None
+    return None if data is None else parse(place(session), data).get("dropped_by")
+
+
 def adopted_by(tree: Tree, session: str) -> str | None:
     """Who has adopted a session; None where nobody has."""
     data = tree.read(place(session)) if valid(session) else None
@@ -175,7 +203,13 @@ def judge(found: Case) -> Iterator[Violation]:
         return
     if old is not None and "ended" in old:
         yield Violation("ended", found.path, f"{old['id']} had ended at {old['ended']}")
-    if found.message.session not in (None, new["id"]):
+    dropper = new.get("dropped_by") if old is not None and "dropped_by" not in old else None
+    if dropper is not None and found.message.session in (None, dropper):
+        data = found.parent.read(place(dropper))
+        by = "" if data is None else parse(place(dropper), data)["actor"]
+        if not _above(new, dropper, by, found.policy["principals"]):
+            yield Violation("session", found.path, f"was dropped by {dropper}, which is above it in nothing")
+    elif found.message.session not in (None, new["id"]):
         yield Violation("session", found.path, f"the row of {new['id']} was written by {found.message.session}")
     if old is not None and any(old.get(key) != new.get(key) for key in ("id", "actor", "began", "machine")):
         yield Violation("immutable", found.path, "id, actor, machine or beginning were changed")

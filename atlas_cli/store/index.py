@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..errors import Damaged
+from ..errors import Damaged, NotFound
 from ..records import is_record, kind_of, session
 from ..records.message import FileChange, Message
 from ..records.text import Record
@@ -27,7 +27,9 @@ CREATE TABLE moved(oid TEXT PRIMARY KEY, seq INTEGER, paths TEXT);
 CREATE INDEX by_operation ON commits(operation);
 CREATE INDEX by_session ON commits(session, seq);
 CREATE TABLE records(path TEXT PRIMARY KEY, folder TEXT, ref TEXT, blob TEXT, until INTEGER, seq INTEGER, data TEXT,
-                     damage TEXT);
+                     damage TEXT, rank INTEGER, born INTEGER, due INTEGER, over INTEGER, unmet INTEGER);
+CREATE INDEX by_rank ON records(folder, unmet, rank, born, due, over) WHERE rank IS NOT NULL;
+CREATE INDEX by_ref ON records(ref) WHERE born IS NOT NULL;
 CREATE INDEX by_time ON records(folder, until);
 CREATE INDEX by_age ON records(folder, seq, path);
 CREATE INDEX by_damage ON records(path) WHERE damage IS NOT NULL;
@@ -219,10 +221,12 @@ class Index:
     def _take(self, commits: Sequence[history.Commit]) -> None:
         seq = self.db.execute("SELECT coalesce(max(seq), 0) FROM commits").fetchone()[0]
         last: dict[str, tuple[str | None, int]] = {}
+        first: dict[str, int] = {}
         rows = []
         for at, commit in enumerate(commits, seq + 1):
             rows.append(self._commit_row(at, commit.oid, commit.message, commit.changes))
             last.update({path: (new, at) for path, _, new in commit.changes})
+            first = {path: at for path, _, _ in commit.changes} | first
             self._edits(commit.oid, commit.message, commit.changes)
             self._reads(commit.message)
         self.db.executemany("INSERT OR REPLACE INTO commits VALUES(?,?,?,?,?,?,?,?)", rows)
@@ -232,7 +236,7 @@ class Index:
         bodies = self.git.objects(wanted)
         for path, (blob, at) in last.items():
             body = next(bodies) if blob and is_record(path) else None
-            self._record(path, blob, at, body[2] if body else None, there)
+            self._record(path, blob, at, body[2] if body else None, there, first[path])
 
     def _edits(self, oid: str, message: Message, changes: Iterable[FileChange]) -> None:
         """Keeps what a document first was, once a hand has changed it or taken it away, until a repair restores it."""
@@ -257,17 +261,20 @@ class Index:
         stops = "\n".join(message.stops)
         return (seq, oid, message.operation, message.session, message.at, message.subject, paths, stops)
 
-    def _record(self, path: str, blob: str | None, seq: int, data: bytes | None, there: bool = True) -> None:
+    def _record(
+        self, path: str, blob: str | None, seq: int, data: bytes | None, there: bool = True, first: int | None = None
+    ) -> None:
         """Takes one file as it now is, of which `data` are the bytes (None: they are missing or broken); `there`: one
-        of that path may be in the cache."""
+        of that path may be in the cache; `first`: the commit that it came with, if that is an earlier one."""
         shown = path.encode(errors="replace").decode()
+        born = self.db.execute("SELECT born FROM records WHERE path=?", (shown,)).fetchone() if there else None
         if there:
             self.db.execute("DELETE FROM records WHERE path=?", (shown,))
             self.db.execute("DELETE FROM links WHERE path=?", (shown,))
         kind = kind_of(path)
         if blob is None or kind is None or not is_record(path):
             return
-        row: list[Any] = [shown, kind.FOLDER, None, blob, None, seq, None, None]
+        row: list[Any] = [shown, kind.FOLDER, None, blob, None, seq, None, None, *[None] * 5]
         try:
             if data is None:
                 raise Damaged(f"{shown}: its object {blob} is missing or broken")
@@ -276,9 +283,24 @@ class Index:
             row[6] = json.dumps({key: value for key, value in record.items() if key != "body"})
             pairs = [(shown, relation, target) for relation, target in kind.links(record)]
             self.db.executemany("INSERT INTO links VALUES(?,?,?)", pairs)
+            if queued := getattr(kind, "queued", None):
+                rank, nth, row[10], row[11] = queued(record) or (None, 0, None, None)
+                row[8], row[9] = rank, born[0] if born and born[0] else ((first or seq) << 14) + nth
         except Damaged as error:
             row[7] = error.message
-        self.db.execute("INSERT INTO records VALUES(?,?,?,?,?,?,?,?)", row)
+        self.db.execute(f"INSERT INTO records VALUES({','.join('?' * 13)})", row)
+        if row[9] is not None:
+            self._unmet(shown, row[2])
+
+    def _unmet(self, path: str, ref: str) -> None:
+        """Counts what a queued record, and those that need it, still wait for: all that is not there and over."""
+        own, others = "path=?", "path IN (SELECT path FROM links WHERE target=? AND relation='needs')"
+        for which, value in ((own, path), (others, ref)):
+            self.db.execute(
+                "UPDATE records SET unmet=(SELECT count(*) FROM links l LEFT JOIN records n ON n.ref=l.target AND "
+                "n.born IS NOT NULL WHERE l.path=records.path AND l.relation='needs' AND (n.path IS NULL OR n.rank "
+                f"IS NOT NULL OR json_extract(n.data, '$.state')<>'done')) WHERE {which} AND born IS NOT NULL", (value,)
+            )  # fmt: skip
 
     def advance(
         self, parent: str | None, oid: str, message: Message, changes: Sequence[FileChange],
@@ -310,6 +332,13 @@ class Index:
         row = self._one("SELECT seq FROM commits WHERE oid=?", (oid,))
         return row[0] if row else None
 
+    def commit(self, text: str) -> Row:
+        """The one commit whose id begins with a text; NotFound where there is none, or more."""
+        rows = self._all("SELECT * FROM commits WHERE oid LIKE ? ESCAPE '!' LIMIT 2", (_literal(text) + "%",))
+        if len(rows) != 1 or len(text) < 4:
+            raise NotFound(f"there is no one commit {text[:80]!r} in this store", "atlas log --json names them whole")
+        return dict(rows[0])
+
     def reached(self, oid: str) -> int | None:
         """A commit's number; of one that was carried over, that of the last one before it that stayed."""
         row = self._one("SELECT seq FROM moved WHERE oid=?", (oid,))
@@ -327,6 +356,28 @@ class Index:
         """All records of a folder with path, ref, blob, until, seq, data (None if damaged) and damage, oldest first."""
         found = self._all("SELECT * FROM records WHERE folder=? ORDER BY seq, path", (folder,))
         return [{**dict(row), "data": json.loads(row["data"]) if row["data"] else None} for row in found]
+
+    def queue(self, folder: str, now: int | None) -> Iterator[str]:
+        """The paths of the queued records of a folder, first come first: those that may be given away at a moment
+        (None: all of them); read as far as it is asked for."""
+        ready = "" if now is None else "AND unmet=0 AND due<=? AND over>?"
+        for start in range(0, MOST, 100):
+            rows = self._all(f"SELECT path FROM records WHERE folder=? AND rank IS NOT NULL {ready} "
+                             f"ORDER BY rank, born, path LIMIT 100 OFFSET {start}",
+                             (folder, *([] if now is None else [now, now])))  # fmt: skip
+            yield from (row[0] for row in rows)
+            if len(rows) < 100:
+                return
+
+    def queue_length(self, folder: str, now: int | None = None) -> int:
+        """How many are queued (`now`: how many of these may be given away, as far as the cache can tell)."""
+        ready = "" if now is None else "AND unmet=0 AND due<=? AND over>?"
+        values = (folder, *([] if now is None else [now, now]))
+        return int(self._one(f"SELECT count(*) FROM records WHERE folder=? AND rank IS NOT NULL {ready}", values)[0])
+
+    def born(self, folder: str) -> dict[str, int]:
+        """When each record of a folder came, as a number that rises."""
+        return {row[0]: row[1] for row in self._all("SELECT path, born FROM records WHERE folder=?", (folder,))}
 
     def backwards(self, folder: str) -> Iterator[tuple[int, str]]:
         """(seq, path) of a folder's readable records, the one written last first; read as far as it is asked for."""

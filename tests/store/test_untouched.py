@@ -22,7 +22,8 @@ EVERY = (
     "artifact get note -o COPY", "artifact list", "artifact diff note", "show status:main artifact:note",
     "decision add --title t --recommended a --chosen b --stance agreed --why w", "decision list",
     "correct status:main@1 --why wrong --retract", "who src", "links", "links --fix", "log", "log --collisions", "session list", "session show",
-    "config", "config show", "config get status_words", "config set status_words 300", "verify", "verify --full", "check", "doctor",
+    "config", "config show", "config get status_words", "config set status_words 300", "verify", "verify --full", "check", "task add a", "task list --explain",
+    "task next --claim", "task board", "task graph", "task dead", "session offer --slots 1", "doctor",
     "doctor --fix", "view", "setup --list", "completion bash", "help",
     "help leases", "git log --oneline", "git gc --quiet", "end -m done", "session list --all",
     "sync", "parked", "parked list", "outbox list",
@@ -33,6 +34,10 @@ REFUSED = {
     "config edit": 2, "nonsense": 2, "session adopt x-261129-aaaaaa --why w": 5, "lease take ../x --why w": 2, "end": 5,
     "setup claude --check": 9, "parked show x": 7, "parked take x": 5, "parked drop x": 7,
     "outbox export COPY": 7, "outbox import COPY": 1,
+    "task show x": 7, "task results x": 7,
+    **{f"task {verb} x": 5 for verb in ("edit", "claim", "start", "renew", "done", "release", "thaw")},
+    **{f"task {verb} x --why w": 5 for verb in ("fail", "cancel", "retry", "freeze")}, "task assign": 5,
+    "session drop x-261129-aaaaaa --why w": 5,
 }  # fmt: skip
 
 

@@ -1,0 +1,165 @@
+"""The writes of those who post tasks: add, edit, freeze, thaw, cancel, retry. Each is a pure function of the
+tree and the writer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..errors import AtlasError, Held, NotFound, Refused, VersionJump
+from . import case, lease, policy, task, text, times
+from .case import Change, Writer
+from .text import Record
+from .tree import Overlay, Tree
+
+
+def file(record: Record, **fields: object) -> dict[str, bytes | None]:
+    """The row with some fields set (None: taken out), one version further."""
+    found = case.rewritten(record, **fields)
+    body = found.pop("body", "")
+    return {task.place(found["id"]): text.with_front(found, body)}
+
+
+def as_it_is(tree: Tree, record: Record) -> dict[str, bytes | None]:
+    """Nothing to write: the row as it stands."""
+    return {task.place(record["id"]): tree.read(task.place(record["id"]))}
+
+
+def change(verb: str, ids: Iterable[str], writer: Writer, files: dict[str, bytes | None]) -> Change:
+    return Change(f"task: {verb} {lease.short(list(ids))} ({writer.session})", files)
+
+
+def add(tree: Tree, writer: Writer, wishes: Sequence[Record], there: int) -> Change:
+    """New tasks; `there` are open already. A wish's `name` is what other wishes need it by."""
+    rules = policy.of(tree)
+    _room(rules, there, len(wishes))
+    ids = {wish.get("name", nth): task.new_id(writer.operation, nth) for nth, wish in enumerate(wishes)}
+    files: dict[str, bytes | None] = {}
+    for nth, (wish, new) in enumerate(zip(wishes, ids.values(), strict=True)):
+        first: Record = {"id": new, "version": 0, "state": "open", "title": wish["title"], "priority": 50,
+                         "generation": 1, "attempt": 0, "token": 0, "retries": 0, "session": writer.session,
+                         "actor": writer.actor, "created": writer.when, "nth": nth or None}  # fmt: skip
+        needs = [ids.get(need, need) for need in wish.get("needs") or ()]
+        others = {key: value for key, value in wish.items() if key not in ("name", "needs") and value not in (None, [])}
+        _sized(rules, needs, wish.get("body", ""))
+        for need in needs if not set(needs) <= set(ids.values()) else ():
+            if need not in ids.values():
+                task.find(tree, need)
+        files |= file(first, **others, needs=needs or None, at=writer.when)
+    _no_circle(tree, files)
+    return change("add", ids.values(), writer, files)
+
+
+def _room(rules: policy.Policy, there: int, more: int) -> None:
+    if there + more > rules["open_tasks"]:
+        raise limit(f"{there:,} tasks are open, and {more} more", f"{rules['open_tasks']:,}", "open_tasks")
+
+
+def _sized(rules: policy.Policy, needs: Sequence[str], body: str) -> None:
+    if len(needs) > rules["task_needs"]:
+        raise limit(f"{len(needs)} needs of one task", str(rules["task_needs"]), "task_needs")
+    if len(body.encode(errors="replace")) > rules["task_body"]:
+        size = len(body.encode(errors="replace"))
+        raise limit(f"a task's text of {size:,} bytes", f"{rules['task_body']:,}", "task_body")
+
+
+def limit(what: str, most: str, key: str) -> Refused:
+    return Refused(f"{what}; at most {most}", f"the policy's {key} says so: atlas config get {key}", code="limit")
+
+
+def _no_circle(tree: Tree, files: dict[str, bytes | None]) -> None:
+    child = Overlay(tree, files)
+    for path, data in files.items():
+        record = task.parse(path, data or b"")
+        if task.circle(child, record["id"], record.get("needs", ())):
+            raise Refused(f"task {record['id']} would need itself, in a circle", "atlas task graph shows the edges",
+                          code="cycle")  # fmt: skip
+
+
+def edit(tree: Tree, writer: Writer, wanted: str, fields: Record, more: Sequence[str], gone: Sequence[str],
+         why: str | None) -> Change:  # fmt: skip
+    """An open task with other fields; needs are added, or taken away for a reason."""
+    old = _open(tree, wanted, writer.at)
+    before = old.get("needs", [])
+    if lost := [need for need in gone if need not in before]:
+        raise NotFound(f"task {wanted} does not need {', '.join(lost)}", f"atlas task show {wanted}")
+    for need in more:
+        task.find(tree, need)
+    needs = [*(need for need in before if need not in gone), *(need for need in more if need not in before)]
+    dropped = [*old.get("dropped", ()), *({"need": need, "why": why, "session": writer.session} for need in gone)]
+    _sized(policy.of(tree), needs, fields.get("body") or "")
+    files = file(old, **fields, needs=needs or None, dropped=dropped or None, at=writer.when)
+    _no_circle(tree, files)
+    return change("edit", [wanted], writer, files)
+
+
+def _open(tree: Tree, wanted: str, now: int) -> Record:
+    """The row of a task that is open; Held or Refused for another."""
+    old = task.get(tree, wanted)
+    if old["state"] != "open":
+        raise not_free(tree, old, now) if old["state"] == "claimed" else state(old)
+    return old
+
+
+def state(record: Record) -> Refused:
+    return Refused(f"task {record['id']} is {record['state']}", f"atlas task show {record['id']}", code="not_open")
+
+
+def not_free(tree: Tree, old: Record, now: int) -> AtlasError:
+    claim = old["claim"]
+    rest = max(0, task.lapse(old) - now)
+    return Held(f"task {old['id']} is claimed by {claim['session']} for {times.span(rest)} more",
+                "take another: atlas task next --claim",
+                details={"task": old["id"], "holder": claim["session"], "expires": claim["expires"],
+                         "seconds_left": rest, "token": claim["token"]})  # fmt: skip
+
+
+def freeze(tree: Tree, writer: Writer, wanted: str, why: str, until: str | None) -> Change:
+    frozen = {"why": why, "session": writer.session, "at": writer.when} | ({"until": until} if until else {})
+    return change("freeze", [wanted], writer, file(_open(tree, wanted, writer.at), frozen=frozen, at=writer.when))
+
+
+def thaw(tree: Tree, writer: Writer, wanted: str) -> Change:
+    old = _open(tree, wanted, writer.at)
+    if "frozen" not in old:
+        return change("thaw", [wanted], writer, as_it_is(tree, old))
+    return change("thaw", [wanted], writer, file(old, frozen=None, at=writer.when))
+
+
+def cancel(tree: Tree, writer: Writer, wanted: str, why: str, seen: int | None) -> Change:
+    """Called off: an open task against the version seen, a claimed one by its holder."""
+    old = task.get(tree, wanted)
+    if old["state"] == "cancelled" and old.get("why") == why:
+        return change("cancel", [wanted], writer, as_it_is(tree, old))
+    if old["state"] in ("done", "cancelled"):
+        raise state(old)
+    mine = old["state"] == "claimed" and old["claim"]["session"] == writer.session
+    if old["state"] == "claimed" and not mine and task.lapse(old) > writer.at:
+        raise not_free(tree, old, writer.at)
+    if not mine and seen != old["version"]:
+        known = "no version was named" if seen is None else f"you saw version {seen}"
+        raise VersionJump(f"{known}, and task {wanted} is at {old['version']}", f"look at it: atlas task show {wanted}",
+                          details={"head": old["version"], "base": seen})  # fmt: skip
+    return change("cancel", [wanted], writer, file(old, state="cancelled", why=why, at=writer.when))
+
+
+def retry(tree: Tree, writer: Writer, wanted: str, why: str, there: int) -> Change:
+    """A dead or cancelled task is open again, its failures kept."""
+    rules, old = policy.of(tree), task.get(tree, wanted)
+    if task.alone(old, writer.at, rules) not in ("dead", "cancelled"):
+        raise Refused(f"task {wanted} is {task.look(tree, old, writer.at, rules)[0]}, and needs no retry",
+                      "dead and cancelled ones do: atlas task dead", code="not_dead")  # fmt: skip
+    _room(rules, there, old["state"] != "claimed")
+    entry = {"retried": why, "session": writer.session, "at": writer.when}
+    files = file(old, state="open", claim=None, why=None, generation=old["generation"] + 1, retries=0,
+                  failures=[*failures(old), entry], at=writer.when)  # fmt: skip
+    return change("retry", [wanted], writer, files)
+
+
+def failures(old: Record, why: str = "the claim ran out", at: str | None = None) -> list[Record]:
+    """What is kept of the failures, with the claim that is just over."""
+    past = list(old.get("failures", ()))
+    if not task.tried(old):
+        return past
+    claim = old["claim"]
+    return [*past, {"generation": claim["generation"], "attempt": claim["attempt"], "session": claim["session"],
+                    "why": why, "at": at or claim["expires"]}]  # fmt: skip

@@ -1,0 +1,231 @@
+"""The writes of those who work on tasks: claim, start, renew, done, fail, release. Each is a pure function of
+the tree and the writer. `queue` is the paths of rows as the index has them, first come first; whatever it says is
+looked at again on the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..errors import AtlasError, Held, NotFound, Refused, Usage
+from . import board, lease, policy, result, task, times
+from .case import Change, Writer
+from .text import Record
+from .tree import Tree
+
+SHORTEST = 60  # seconds of a claim
+
+
+def first(tree: Tree, queue: Iterable[str], now: int, role: str | None = None, machine: str = "") -> Record:
+    """The first task that may be given to somebody; NotFound where none is."""
+    rules = policy.of(tree)
+    for path in queue:
+        record = task.parse(path, tree.read(path) or b"")
+        if role is not None and record.get("role", role) != role:
+            continue
+        if task.look(tree, record, now - wait(record, machine), rules)[0] == "ready":
+            return record
+    raise none_ready(f" for {role}" if role else "")
+
+
+def none_ready(whom: str = "") -> NotFound:
+    return NotFound(f"no task is ready{whom}", "atlas task list --explain says what holds each", code="no_task")
+
+
+def wait(record: Record, machine: str) -> int:
+    """Another machine's clock may be behind: its claim is honoured a little longer."""
+    return lease.SKEW if record["state"] == "claimed" and record["claim"].get("machine") != machine else 0
+
+
+def next_(tree: Tree, writer: Writer, queue: Iterable[str], role: str | None, seconds: int | None) -> Change:
+    found = first(tree, queue, writer.at, role, writer.machine)
+    _within(tree, writer.session, writer.at, 1)
+    return board.change("claim", [found["id"]], writer, grant(tree, writer, found, seconds, "next"))
+
+
+def claim(tree: Tree, writer: Writer, wanted: Sequence[str], seconds: int | None) -> Change:
+    """Those of the tasks that may be claimed; the first one's reason where none may. One's own is renewed."""
+    files: dict[str, bytes | None] = {}
+    reasons: list[AtlasError] = []
+    for one in wanted:
+        reason = refusal(tree, writer, one)
+        old = None if reason else task.get(tree, one)
+        if old is None:
+            reasons += [reason] if reason else []
+        elif old["state"] == "claimed" and task.lapse(old) > writer.at:
+            files |= _renewed(tree, writer, old, seconds)
+        else:
+            _within(tree, writer.session, writer.at, len(files) + 1)
+            files |= grant(tree, writer, old, seconds, "batch" if len(wanted) > 1 else "claim")
+    if not files:
+        raise reasons[0]
+    ids = [task.parse(path, data or b"")["id"] for path, data in files.items()]
+    return board.change("claim", ids, writer, files)
+
+
+def refusal(tree: Tree, writer: Writer, wanted: str) -> AtlasError | None:
+    """Why this writer may not claim a task now; None where it may."""
+    try:
+        old = task.get(tree, wanted)
+    except AtlasError as error:
+        return error
+    if old["state"] == "claimed" and old["claim"]["session"] == writer.session and task.lapse(old) > writer.at:
+        return None
+    state, waits = task.look(tree, old, writer.at - wait(old, writer.machine), policy.of(tree))
+    if state == "ready":
+        return None
+    if state == "claimed":
+        return board.not_free(tree, old, writer.at)
+    what = "; ".join(f"{need} is {other}" for need, other in waits[:5])
+    code = state if state in ("gated", "blocked", "frozen", "expired", "dead") else "not_open"
+    return Refused(f"task {wanted} is {state}{': ' if what else ''}{what}",
+                   "atlas task next --claim takes one that is ready", code=code,
+                   details={"task": wanted, "state": state, "unmet": dict(waits)})  # fmt: skip
+
+
+def held(tree: Tree, holder: str, now: int) -> list[Record]:
+    """The rows (without their bodies) that a session has claimed and still holds."""
+    return [row for _, row in tree.live(task.FOLDER, task.NEVER)
+            if row["state"] == "claimed" and row["claim"]["session"] == holder and task.lapse(row) > now]  # fmt: skip
+
+
+def _within(tree: Tree, holder: str, now: int, more: int) -> None:
+    most = policy.of(tree)["session_claims"]
+    if (there := len(held(tree, holder, now))) + more > most:
+        raise board.limit(f"{holder} holds {there} claims, and {more} more", str(most), "session_claims")
+
+
+def _seconds(rules: policy.Policy, seconds: int | None) -> int:
+    seconds, most = seconds or policy.seconds(rules, "claim_default"), policy.seconds(rules, "claim_max")
+    if not SHORTEST <= seconds <= most:
+        raise Refused(f"a claim of {times.span(seconds)}; one runs from {times.span(SHORTEST)} to {times.span(most)}",
+                      "claim it for less and renew it while you work", code="limit")  # fmt: skip
+    return seconds
+
+
+def _expires(old: Record, rules: policy.Policy, now: int, seconds: int | None) -> str:
+    """When a claim from now on ends: no later than the task's own deadline."""
+    over = now + _seconds(rules, seconds)
+    return times.rfc3339(min(over, times.moment(old["deadline"])) if "deadline" in old else over)
+
+
+def grant(
+    tree: Tree, writer: Writer, old: Record, seconds: int | None, path: str, to: Record | None = None
+) -> dict[str, bytes | None]:  # fmt: skip
+    """The row of a ready task once it is claimed by the writer, or by the session `to` that it is assigned to."""
+    rules = policy.of(tree)
+    again = task.tried(old)
+    counts: Record = {"generation": old["generation"] + again, "token": old["token"] + 1,
+                      "attempt": old["attempt"] + (again or old["state"] != "claimed")}  # fmt: skip
+    who: Record = {"session": writer.session, "actor": writer.actor, "machine": writer.machine, "started": writer.when,
+                   "parent": writer.lineage[-1] if writer.lineage else None}  # fmt: skip
+    if to is not None:
+        start_by = times.rfc3339(writer.at + policy.seconds(rules, "start_within"))
+        who = {"session": to["id"], "actor": to["actor"], "machine": to["machine"], "parent": to.get("parent"),
+               "by": writer.session, "start_by": start_by}  # fmt: skip
+    receipt = {**who, **counts, "store": rules.get("store", ""), "at": writer.when, "path": path,
+               "expires": _expires(old, rules, writer.at, seconds), "version": old["version"],
+               "needs": task.snapshot(tree, old)}  # fmt: skip
+    receipt = {key: value for key, value in receipt.items() if value is not None}
+    return board.file(old, **counts, state="claimed", claim=receipt, retries=old["retries"] + again,
+                 failures=board.failures(old) or None, at=writer.when)  # fmt: skip
+
+
+def _renewed(tree: Tree, writer: Writer, old: Record, seconds: int | None) -> dict[str, bytes | None]:
+    receipt = {"started": writer.when, **old["claim"]}
+    receipt["expires"] = _expires(old, policy.of(tree), writer.at, seconds)
+    return board.file(old, claim=receipt, at=writer.when)
+
+
+def proved(tree: Tree, writer: Writer, wanted: str, receipt: str | None, live: bool = True) -> Record:
+    """The row, if its claim is the writer's: by its session, and by the receipt (`generation.attempt.token.store`)
+    where one is given. Held with a code of its own for each that is stale; `live`: and has not lapsed."""
+    old = task.get(tree, wanted)
+    claim: Record = old.get("claim", {})
+    given = (receipt or "").split(".")
+    if receipt is not None and len(given) != 4:
+        raise Usage(f"{receipt[:80]!r} is no receipt of a claim", "give the one that the claim printed: 1.1.1.STORE")
+    facts = [("generation", old["generation"]), ("attempt", old["attempt"]), ("claim", old["token"]),
+             ("claim", policy.of(tree).get("store", ""))]  # fmt: skip
+    for (what, now), said in zip(facts, given, strict=False):
+        if receipt is not None and str(now) != said:
+            raise Held(f"task {wanted}: the {what} of your receipt is {said[:40]}, and it is at {now}",
+                       "what you did is not taken: others went on with it", code=f"stale_{what}")  # fmt: skip
+    if not claim:
+        raise Refused(f"this session holds no claim on task {wanted}, which is {old['state']}",
+                      f"atlas task claim {wanted} claims it", code="not_held")  # fmt: skip
+    if claim["session"] != writer.session:
+        raise Held(f"task {wanted} is the claim of {claim['session']} (attempt {claim['attempt']})",
+                   "what you did is not taken: others went on with it", code="stale_session",
+                   details={"task": wanted, "holder": claim["session"], "attempt": claim["attempt"]})  # fmt: skip
+    if live and old["state"] == "claimed" and task.lapse(old) <= writer.at:
+        raise Held(f"the claim on task {wanted} ran out at {times.rfc3339(task.lapse(old))}",
+                   f"atlas task claim {wanted} claims it anew, if nobody else has", code="stale_claim")  # fmt: skip
+    return old
+
+
+def renew(tree: Tree, writer: Writer, wanted: Sequence[str], seconds: int | None, receipt: str | None) -> Change:
+    """Another stretch of time from now on; also what `start` writes."""
+    files: dict[str, bytes | None] = {}
+    for one in wanted:
+        files |= _renewed(tree, writer, _in_hand(proved(tree, writer, one, receipt)), seconds)
+    return board.change("renew", wanted, writer, files)
+
+
+def start(tree: Tree, writer: Writer, wanted: str, receipt: str | None) -> Change:
+    """An assigned task is begun; nothing for one that was."""
+    old = _in_hand(proved(tree, writer, wanted, receipt))
+    if "started" in old["claim"]:
+        return board.change("start", [wanted], writer, board.as_it_is(tree, old))
+    receipt_ = {**old["claim"], "started": writer.when}
+    return board.change("start", [wanted], writer, board.file(old, claim=receipt_, at=writer.when))
+
+
+def _in_hand(record: Record) -> Record:
+    if record["state"] != "claimed":
+        raise board.state(record)
+    return record
+
+
+def done(tree: Tree, writer: Writer, wanted: str, receipt: str | None, kept: result.Wish | None) -> Change:
+    """The task is done, its result kept with the receipt. A late finisher is taken as long as nobody else went on."""
+    old = proved(tree, writer, wanted, receipt, live=False)
+    if old["state"] == "done":
+        result.same(tree, old, kept)
+        return board.change("done", [wanted], writer, board.as_it_is(tree, old))
+    _in_hand(old)
+    if "deadline" in old and times.moment(old["deadline"]) <= writer.at:
+        raise Refused(f"the deadline of task {wanted} was {old['deadline']}", "nothing is taken after it",
+                      code="expired")  # fmt: skip
+    files = board.file(old, state="done", at=writer.when)
+    if kept is not None:
+        files |= result.put(tree, writer, old, kept)
+    return board.change("done", [wanted], writer, files)
+
+
+def fail(tree: Tree, writer: Writer, wanted: str, receipt: str | None, why: str) -> Change:
+    """The attempt failed: the task is open again, or a dead letter once its retries are used up."""
+    old = proved(tree, writer, wanted, receipt, live=False)
+    if old["state"] == "failed" and old["failures"][-1].get("why") == why:
+        return board.change("fail", [wanted], writer, board.as_it_is(tree, old))
+    return board.change("fail", [wanted], writer, failed(tree, writer, _in_hand(old), why))
+
+
+def failed(tree: Tree, writer: Writer, old: Record, why: str) -> dict[str, bytes | None]:
+    failures = board.failures(old, why, writer.when) or None
+    if not task.tried(old):  # assigned and never started: it counts as no attempt
+        return board.file(old, state="open", claim=None, at=writer.when)
+    if old["retries"] >= policy.of(tree)["max_retries"]:
+        return board.file(old, state="failed", failures=failures, at=writer.when)
+    return board.file(old, state="open", claim=None, generation=old["generation"] + 1, retries=old["retries"] + 1,
+                 failures=failures, at=writer.when)  # fmt: skip
+
+
+def release(tree: Tree, writer: Writer, wanted: Sequence[str], receipt: str | None = None) -> Change:
+    """Given back, unfinished: open again, and no failure."""
+    files: dict[str, bytes | None] = {}
+    for one in wanted:
+        claim = task.get(tree, one).get("claim", {})
+        given = claim.get("by") == writer.session and "started" not in claim  # what one has assigned, one may take back
+        old = _in_hand(task.get(tree, one) if given else proved(tree, writer, one, receipt, live=False))
+        files |= board.file(old, state="open", claim=None, at=writer.when)
+    return board.change("release", wanted, writer, files)

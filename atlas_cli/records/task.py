@@ -1,0 +1,195 @@
+"""Tasks: what is to be done, in which order, by whom now. A row for each (`tasks/<hh>/<id>.md`), its body the text.
+
+Stored are the states open, claimed, done, failed and cancelled; ready, gated, blocked, frozen, expired and dead are
+computed from the rows and a moment, here and nowhere else."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ..errors import Damaged, NotFound
+from . import case, names, row, session, text, times
+from .case import Case, Shown, Violation
+from .text import Record
+from .tree import Tree
+
+NAME = "task"
+FOLDER = "tasks"
+SUFFIX = ".md"
+NUMBERED = False
+ROW = True
+NEVER = times.LAST  # the moment that does not come; `until` of a task that waits
+PRIORITIES = range(101)
+LOST = ("dead", "cancelled", "expired", "missing")  # states of a need that will not become done by itself
+
+
+def new_id(operation: str, nth: int) -> str:
+    """Ten letters and digits made of the operation's random id: no two clones ever make the same."""
+    digest = hashlib.sha256(f"{operation}/{nth}".encode()).digest()
+    return "".join(session.LETTERS[byte % len(session.LETTERS)] for byte in digest[:10])
+
+
+def place(task: str) -> str:
+    """Where a task's row lies; Usage for what is no id."""
+    return f"{FOLDER}/{names.bucket(names.name(task, 'task id'))}/{task}.md"
+
+
+def parse(path: str, data: bytes) -> Record:
+    record, body = text.front(data, path)
+    case.check(
+        record,
+        path,
+        {"id": str, "version": "count", "state": str, "title": str, "priority": "count", "generation": "count",
+         "attempt": "count", "token": "count", "retries": "count", "session": str, "actor": str, "created": "time",
+         "at": "time"},
+        {"nth": "count", "needs": "texts", "role": str, "labels": "texts", "slots": "count", "relies_on": "texts",
+         "deadline": "time", "claim": dict, "frozen": dict, "failures": list, "dropped": list, "why": str},
+    )  # fmt: skip
+    if "claim" in record:
+        case.check(
+            record["claim"],
+            path,
+            {"session": str, "actor": str, "generation": "count", "attempt": "count", "token": "count", "store": str,
+             "at": "time", "expires": "time", "path": str, "version": "count", "needs": dict},
+            {"machine": str, "parent": str, "by": str, "started": "time", "start_by": "time"},
+        )  # fmt: skip
+    if not all(isinstance(entry, dict) for key in ("failures", "dropped") for entry in record.get(key, ())):
+        raise Damaged(f"{path}: failures or dropped is no list of maps")
+    return {**record, "body": body}
+
+
+def ref(path: str, record: Record) -> str:
+    return f"task:{record['id']}"
+
+
+def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
+    """Itself, until it is done or cancelled."""
+    return row.view(path, until(record), now)
+
+
+def until(record: Record) -> int | None:
+    """When it was done or cancelled; never for one that waits, and one more for one that is claimed or failed, so that
+    these few are found without the many (`tree.live(FOLDER, NEVER)`)."""
+    if record["state"] in ("done", "cancelled"):
+        return times.moment(record["at"])
+    return NEVER + int(record["state"] != "open")
+
+
+def queued(record: Record) -> tuple[int, int, int, int] | None:
+    """What the index finds the next task by: its rank, its place in its own commit, from which moment until which it
+    may be given to somebody; None once it is done or cancelled."""
+    if record["state"] in ("done", "cancelled"):
+        return None
+    due = NEVER if "frozen" in record or record["state"] == "failed" else lapse(record)
+    deadline = record.get("deadline")
+    return -record["priority"], record.get("nth", 0), due, times.moment(deadline) if deadline else NEVER
+
+
+def links(record: Record) -> Iterable[tuple[str, str]]:
+    yield from (("needs", f"task:{need}") for need in record.get("needs", ()))
+    yield from (("relies_on", target) for target in record.get("relies_on", ()))
+
+
+def find(tree: Tree, task: str, number: int | None = None) -> str:
+    """The path of a task's row; NotFound where there is none."""
+    path = place(task)
+    if tree.blob(path) is None:
+        raise NotFound(f"there is no task {task} in this store", "atlas task list shows them")
+    return path
+
+
+def get(tree: Tree, task: str) -> Record:
+    path = find(tree, task)
+    return parse(path, tree.read(path) or b"")
+
+
+# what is computed
+
+
+def lapse(record: Record) -> int:
+    """The moment at which its claim is over: 0 without one; early for one that was assigned and never started."""
+    if record["state"] != "claimed":
+        return 0
+    claim = record["claim"]
+    over = times.moment(claim["expires"])
+    return over if "started" in claim or "start_by" not in claim else min(over, times.moment(claim["start_by"]))
+
+
+def tried(record: Record) -> bool:
+    """Whether its claim counts as an attempt once it has lapsed."""
+    return record["state"] == "claimed" and ("started" in record["claim"] or "start_by" not in record["claim"])
+
+
+def alone(record: Record, now: int, rules: Mapping[str, Any]) -> str:
+    """Its state at a moment, what it needs aside: done, cancelled, dead, claimed, expired, frozen or open."""
+    if record["state"] in ("done", "cancelled"):
+        return str(record["state"])
+    if record["state"] == "failed":
+        return "dead"
+    if record["state"] == "claimed" and lapse(record) > now:
+        return "claimed"
+    if tried(record) and record["retries"] >= rules["max_retries"]:
+        return "dead"
+    if "deadline" in record and times.moment(record["deadline"]) <= now:
+        return "expired"
+    return "frozen" if "frozen" in record else "open"
+
+
+def needs(tree: Tree, record: Record) -> list[str]:
+    """All that it waits for: what its row names. A gate looks in here, with the edges that it puts in."""
+    return list(record.get("needs", ()))
+
+
+def unmet(tree: Tree, record: Record, now: int, rules: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(id, state) of each need that is not done; `missing` where there is no such task."""
+    found = []
+    for need in needs(tree, record):
+        data = tree.read(place(need))
+        state = "missing" if data is None else alone(parse(place(need), data), now, rules)
+        if state != "done":
+            found.append((need, state))
+    return found
+
+
+def look(tree: Tree, record: Record, now: int, rules: Mapping[str, Any]) -> tuple[str, list[tuple[str, str]]]:
+    """The one answer to what holds a task back: its state (`ready` if nothing does), and the needs that are not met."""
+    state = alone(record, now, rules)
+    if state not in ("open", "frozen"):
+        return state, []
+    waits = unmet(tree, record, now, rules)
+    if state == "open":
+        lost = any(other in LOST for _, other in waits)
+        state = "blocked" if lost else "gated" if waits else "ready"
+    return state, waits
+
+
+def snapshot(tree: Tree, record: Record) -> dict[str, int]:
+    """The version of each need, as a grant keeps it."""
+    return {need: int(get(tree, need)["version"]) for need in needs(tree, record)}
+
+
+def circle(tree: Tree, task: str, others: Iterable[str], only: Tree | None = None) -> bool:
+    """Whether what a task is to need leads back to it. `only`: through tasks that this tree does not hold yet."""
+    seen: set[str] = set()
+    left = list(others)
+    while left:
+        need = left.pop()
+        if need == task:
+            return True
+        data = None if need in seen else tree.read(place(need))
+        seen.add(need)
+        if data is not None and (only is None or only.blob(place(need)) is None):
+            found = parse(place(need), data)
+            left += found.get("needs", ()) if found["state"] != "done" else ()
+    return False
+
+
+def judge(found: Case) -> Iterator[Violation]:
+    """Its rules, which are loaded when a task is judged: few commands need them."""
+    from . import moves
+
+    new = None if found.new is None else parse(found.path, found.new)
+    old = None if found.old is None else parse(found.path, found.old)
+    return moves.judge(found, old, new)
