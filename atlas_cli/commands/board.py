@@ -209,21 +209,10 @@ def graph(
 def dead(ctx: typer.Context) -> Outcome:
     """The dead letters: tasks that failed as often as the policy allows, with how."""
     env = env_of(ctx)
-    items = dead_letters(env)
-    cells = tuple((row["id"], row["title"], str(len(row.get("failures", ()))), last_failure(row)) for row in items)
+    items = env.ask.dead(env.here())
+    cells = tuple((row["id"], row["title"], str(len(row.get("failures", ()))), task.last_failure(row)) for row in items)
     table_ = Table(("TASK", "TITLE", "FAILED", "LAST"), cells, "there is no dead letter")
     return Outcome(listing(items), (table_, f"dead letters: {len(items)}"), (BLIND,))
-
-
-def last_failure(row: Record) -> str:
-    past = [one for one in row.get("failures", ()) if "why" in one]
-    return f"{past[-1]['session']}: {past[-1]['why']}" if past else "-"
-
-
-def dead_letters(env: Env) -> list[Record]:
-    now, rules = env.now(), env.policy
-    return [{"ref": f"task:{row['id']}", **row, "state": "dead"} for _, row in env.index.live(task.FOLDER, task.NEVER)
-            if task.alone(row, now, rules) == "dead"]  # fmt: skip
 
 
 @verb(app, "results", "atlas task results 7f3k2mq9xa", 6, 7)

@@ -10,7 +10,7 @@ import typer
 from ..env import Env
 from ..errors import Damaged
 from ..outcome import Block, Frame, Outcome, Table
-from ..records import artifact, decision, lease, limits, names, session, status, times
+from ..records import artifact, decision, lease, limits, names, session, status, task, times
 from ..records.text import Record
 from . import Since, env_of, single, verb
 from . import session as sessions
@@ -84,7 +84,10 @@ def digest(
     found = Digest(env, me, None if since is None else env.since(since))
     parts: list[Block | Part] = [*_since(found, since), *_parked(found), *_you(found), *_twins(found, twins or [])]
     parts += _status(found)
-    for part in (_corrections, _unfinished, _paths, _news, _leases, _sessions, _done, _decisions, _inbox, _collisions):
+    for part in (
+        _corrections, _dead, _unfinished, _paths, _news, _ready, _leases, _sessions, _done, _decisions, _inbox,
+        _collisions,
+    ):  # fmt: skip
         parts += part(found)
     env.damaged()
     env.local.look(me["actor"] if me else env.actor(None), env.snapshot.head or "")
@@ -149,8 +152,10 @@ def _you(found: Digest) -> list[Block | Part]:
     held = [record["resource"] for record in env.ask.held(me["id"])]
     wrote, owes = env.index.commits(1, session=me["id"])[1], not env.index.closed(me["id"])
     drafts = env.drafts.listed()
-    found.data["you"] = {**me, "held": held, "wrote": wrote, "owes_status": owes, "drafts": drafts}
+    claimed = [f"task:{record['id']}" for record in env.ask.claimed(me["id"])]
+    found.data["you"] = {**me, "held": held, "claimed": claimed, "wrote": wrote, "owes_status": owes, "drafts": drafts}
     blocks: list[Block | Part] = [f"goal: {me.get('goal', '-')}; you hold: {', '.join(held) or 'nothing'}"]
+    blocks += [f"you have claimed: {', '.join(claimed)}"] if claimed else []
     blocks += ["you have written, and owe the status an entry: atlas end -m TEXT"] if owes else []
     rows = [(one["file"], one["submit"] or "-") for one in drafts]
     title = "drafts not yet settled (submit one, or remove the file)"
@@ -208,6 +213,27 @@ def _corrections(found: Digest) -> list[Part]:
         rows.append((one["target"], verb_, one["touches"] or "-", one["why"], ", ".join(leaning[:5]) or "-"))
     columns = "RECORD|WAS|WHICH|WHY|RELIED ON BY"
     return found.part("corrections", items, rows, columns, "corrections", "atlas log --kind correction")
+
+
+def _dead(found: Digest) -> list[Block | Part]:
+    items = found.env.ask.dead(found.me)
+    mine = [f"! {row['ref']} is a dead letter ({row['yours']}): {row['title']}" for row in items if row["yours"]]
+    rows = ((row["id"], row["title"], task.last_failure(row)) for row in items)
+    return [*mine[:5], *found.part("dead", items, rows, "TASK|TITLE|LAST FAILURE", "dead letters", "atlas task dead")]
+
+
+def _ready(found: Digest) -> list[Part]:
+    env, total = found.env, found.env.index.queue_length(task.FOLDER, found.now)
+    items = []
+    for path in env.index.queue(task.FOLDER, found.now) if total else ():
+        row = env.index.record(path)
+        if task.look(env.tree, row, found.now, env.policy)[0] == "ready":
+            items.append({"ref": f"task:{row['id']}", **row, "state": "ready"})
+        if len(items) == MOST:
+            break
+    rows = ((row["id"], str(row["priority"]), row["title"]) for row in items)
+    more = "atlas task list --ready"
+    return found.part("ready", items, rows, "TASK|PRIO|TITLE", "ready tasks: atlas task next --claim", more, total)
 
 
 def _unfinished(found: Digest) -> list[Part]:

@@ -68,6 +68,10 @@ def _shown(
     if ref.kind == "inbox":
         data |= env.by_hand(env.path(ref))
         return [Frame(f"{record['ref']} by {data['by']}", record["body"])], data
+    if ref.kind == "task":
+        from . import board  # few look at a task in this way
+
+        return board.shown(env, record)
     lines = [f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in record.items()]
     at = record.get("at", record.get("began"))
     age = f", {times.ago(times.moment(at), env.now())}" if at else ""

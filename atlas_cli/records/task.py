@@ -137,6 +137,12 @@ def alone(record: Record, now: int, rules: Mapping[str, Any]) -> str:
     return "frozen" if "frozen" in record else "open"
 
 
+def last_failure(record: Record) -> str:
+    """Who failed last, and why."""
+    past = [one for one in record.get("failures", ()) if "why" in one]
+    return f"{past[-1].get('session')}: {past[-1]['why']}" if past else "-"
+
+
 def needs(tree: Tree, record: Record) -> list[str]:
     """All that it waits for: what its row names. A gate looks in here, with the edges that it puts in."""
     return list(record.get("needs", ()))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from .. import records
 from ..errors import Usage
-from ..records import artifact, correction, lease, names, policy, session, times
+from ..records import artifact, correction, lease, names, policy, session, task, times
 from ..records.text import Record
 from .git import Git
 from .index import Index
@@ -97,6 +97,23 @@ class Questions:
     def held(self, session_id: str) -> list[Record]:
         """The leases that a session holds now."""
         return [row for _, row in self.index.live(lease.FOLDER, self.now) if row["holder"] == session_id]
+
+    def claimed(self, session_id: str) -> list[Record]:
+        """The tasks that a session has claimed and still holds."""
+        rows = (row for _, row in self.index.live(task.FOLDER, task.NEVER) if row["state"] == "claimed")
+        return [row for row in rows if row["claim"]["session"] == session_id and task.lapse(row) > self.now]
+
+    def dead(self, me: Record | None = None) -> list[Record]:
+        """The dead letters, those first that this session (or its actor) posted, or a child of it had; each with
+        `yours`."""
+        found = []
+        for _, row in self.index.live(task.FOLDER, task.NEVER):
+            if task.alone(row, self.now, self.rules) == "dead":
+                posted = me is not None and (row["session"] == me["id"] or row["actor"] == me["actor"])
+                child = me is not None and row.get("claim", {}).get("parent") == me["id"]
+                yours = "you posted it" if posted else "a session that you started had it" if child else ""
+                found.append({"ref": f"task:{row['id']}", **row, "state": "dead", "yours": yours})
+        return sorted(found, key=lambda row: not row["yours"])
 
     def behind(self, machine: str) -> list[int]:
         """The newest moments that other machines have written at, where most of those that wrote lately lie further

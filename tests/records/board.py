@@ -25,8 +25,7 @@ def world(*titles: str, **changed: object) -> Files:
 
 def ids(tree: Files) -> list[str]:
     """The tasks in their order of arrival."""
-    rows = [task.parse(path, data) for path, data in tree.files.items() if path.startswith("tasks/")]
-    return [row["id"] for row in sorted(rows, key=lambda row: (row["created"], row.get("nth", 0), row["id"]))]
+    return [task.parse(path, data)["id"] for path, data in tree.files.items() if path.startswith("tasks/")]
 
 
 def queue(tree: Files) -> list[str]:
