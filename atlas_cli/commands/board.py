@@ -15,8 +15,6 @@ from . import Since, env_of, noun, parsed, plan, verb
 
 app = noun()
 COLUMNS = ("ready", "claimed", "gated", "blocked", "frozen", "expired", "dead")
-BLIND = "known to this store only: work that nobody posted is not on the board"
-LIMITS = ("a claim proves order, not who; the bounds count what is stored here, not what a worker does or costs",)
 
 
 def bare(text: str) -> str:
@@ -126,7 +124,7 @@ def list_(
         total = max(total, env.index.queue_length(task.FOLDER, now))
     env.damaged(task.FOLDER + "/")
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
-    return Outcome(listing(items, total), (table(items, explain), *more), (BLIND,))
+    return Outcome(listing(items, total), (table(items, explain), *more))
 
 
 @verb(app, "show", "atlas task show 7f3k2mq9xa", 7)
@@ -135,7 +133,7 @@ def show(ctx: typer.Context, wanted: Id) -> Outcome:
     env = env_of(ctx)
     _, record = env.resolve(names.Ref("task", wanted))
     blocks, data = shown(env, record)
-    return Outcome(data, tuple(blocks), LIMITS)
+    return Outcome(data, tuple(blocks))
 
 
 def shown(env: Env, record: Record) -> tuple[list[Block], Record]:
@@ -186,7 +184,7 @@ def board_(ctx: typer.Context) -> Outcome:
     ]
     cells = tuple(zip(*shown_, strict=True))
     heads = tuple(f"{name.upper()} ({len(rows_)})" for name, rows_ in kept.items())
-    return Outcome({"columns": columns, "total": len(found)}, (Table(heads, cells, "the board is empty"),), (BLIND,))
+    return Outcome({"columns": columns, "total": len(found)}, (Table(heads, cells, "the board is empty"),))
 
 
 @verb(app, "graph", "atlas task graph --format mermaid", 7)
@@ -202,7 +200,7 @@ def graph(
     edges = [(need, row["id"]) for row in found.values() for need in task.needs(env.tree, row) if need in found]
     lines = {"tree": plan.tree, "dot": plan.dot, "mermaid": plan.mermaid}[format_](found, edges)
     data = {"tasks": list(found.values()), "edges": [list(edge) for edge in edges], "text": "\n".join(lines)}
-    return Outcome(data, tuple(lines) or ("the board is empty",), (BLIND,) if format_ == "tree" else ())
+    return Outcome(data, tuple(lines) or ("the board is empty",))
 
 
 @verb(app, "dead", "atlas task dead", 7)
@@ -212,7 +210,7 @@ def dead(ctx: typer.Context) -> Outcome:
     items = env.ask.dead(env.here())
     cells = tuple((row["id"], row["title"], str(len(row.get("failures", ()))), task.last_failure(row)) for row in items)
     table_ = Table(("TASK", "TITLE", "FAILED", "LAST"), cells, "there is no dead letter")
-    return Outcome(listing(items), (table_, f"dead letters: {len(items)}"), (BLIND,))
+    return Outcome(listing(items), (table_, f"dead letters: {len(items)}"))
 
 
 @verb(app, "results", "atlas task results 7f3k2mq9xa", 6, 7)
@@ -237,4 +235,4 @@ def results(
         items.append({**record, "text": text})
         title = f"{record['ref']} by {record['session']}, {record['size']:,} bytes, SHA-256 {record['sha256'][:12]}"
         blocks.append(Frame(title, text) if text is not None else f"{title} (not text: .atlas/results/ has the bytes)")
-    return Outcome(listing(items), tuple(blocks), LIMITS)
+    return Outcome(listing(items), tuple(blocks))

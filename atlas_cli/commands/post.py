@@ -10,7 +10,7 @@ from ..outcome import Outcome, listing
 from ..records import board, names, task, times
 from ..records.text import Record
 from . import Why, body, env_of, one, parsed, plan, verb
-from .board import LIMITS, Id, Role, app, bare
+from .board import Id, Role, app, bare
 
 Needs = Annotated[
     list[str] | None,
@@ -96,14 +96,14 @@ def add(
         wishes = [{**wish, "frozen": cold} for wish in wishes]
     records = env.records(env.write(lambda tree, who: board.add(tree, who, wishes, there(env)), me, "task: add "))
     lines = [f"{record['ref']} added: {record['title']}" for record in records]
-    return Outcome(one(records) if whole is None else listing(records), tuple(lines), LIMITS, published=False)
+    return Outcome(one(records) if whole is None else listing(records), tuple(lines), published=False)
 
 
 def written(env: Env, done: Any, line: str) -> Outcome:
     """The answer of a write on one task."""
     record = next(row for row in env.records(done) if row["ref"].startswith("task:"))
     record["replayed"] = done.replayed or done.empty
-    return Outcome(record, (line.format(**record),), LIMITS, published=False)
+    return Outcome(record, (line.format(**record),), published=False)
 
 
 @verb(app, "edit", 'atlas task edit 7f3k2mq9xa --drop-need 2mq9xa7f3k --why "not needed any more"', 3, 4, 5, 6, 7)

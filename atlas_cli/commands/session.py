@@ -129,9 +129,7 @@ def offer(
     fields |= {"tags": [names.say(one_, "--tag", 100) for one_ in tag]} if tag else {}
     row = env.records(env.write(lambda tree, who: session.offer(tree, who, fields), me, "session: offer "))[0]
     left = worker.effective(row["offer"], len(claim.held(env.tree, me["id"], env.now())))
-    return Outcome(
-        {**row, "effective": left}, (f"{row['id']} offers {left} slots now",), published=False
-    )
+    return Outcome({**row, "effective": left}, (f"{row['id']} offers {left} slots now",), published=False)
 
 
 @verb(app, "drop", 'atlas session drop claude-261129-7f3k2m --why "its machine is gone"', 3, 4, 5, 6, 7)

@@ -15,7 +15,7 @@ from ..records.case import Change, Decide, Writer
 from ..records.text import Record
 from ..records.tree import Tree
 from . import For, Why, env_of, exclusive, one, parsed, read_bytes, verb
-from .board import LIMITS, Id, Role, app, bare, receipt
+from .board import Id, Role, app, bare, receipt
 from .post import written
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID…", parser=parsed(bare))]
@@ -64,10 +64,10 @@ def next_(
     if not claim:
         record = claims.first(env.tree, _queue(env)(), env.now(), role, env.store.machine)
         found = {"ref": f"task:{record['id']}", **record, "state": "ready"}
-        return Outcome(found, (f"next is {found['ref']}: {found['title']}",), LIMITS)
+        return Outcome(found, (f"next is {found['ref']}: {found['title']}",))
     me = env.session()
     row = one(_claimed(env, me, lambda tree, who: claims.next_(tree, who, _queue(env)(), role, for_)))
-    return Outcome(_with_receipt(row), tuple(_lines(env, [row])), LIMITS, published=False)
+    return Outcome(_with_receipt(row), tuple(_lines(env, [row])), published=False)
 
 
 @verb(app, "claim", "atlas task claim 7f3k2mq9xa --for 2h", 3, 4, 5, 6, 7)
@@ -78,7 +78,7 @@ def claim(ctx: typer.Context, wanted: Ids, for_: For = None) -> Outcome:
     ids = list(dict.fromkeys(wanted))
     rows = _claimed(env, me, lambda tree, who: claims.claim(tree, who, ids, for_))
     if len(ids) == 1:
-        return Outcome(_with_receipt(one(rows)), tuple(_lines(env, rows)), LIMITS, published=False)
+        return Outcome(_with_receipt(one(rows)), tuple(_lines(env, rows)), published=False)
     got = {row["id"] for row in rows}
     who = Writer(me["id"], me["actor"], env.store.machine, env.now(), "")
     reasons = {name: claims.refusal(env.tree, who, name) for name in ids if name not in got}
@@ -86,7 +86,7 @@ def claim(ctx: typer.Context, wanted: Ids, for_: For = None) -> Outcome:
               for name, why in reasons.items() if why]  # fmt: skip
     data = {**listing([_with_receipt(row) for row in rows], len(ids)), "claimed": sorted(got), "failed": failed}
     lines = [*_lines(env, rows), *(f"! {row['message']}" for row in failed)]
-    return Outcome(data, tuple(lines), LIMITS, published=False)
+    return Outcome(data, tuple(lines), published=False)
 
 
 @verb(app, "start", "atlas task start 7f3k2mq9xa", 3, 4, 5, 6, 7)
@@ -106,7 +106,7 @@ def renew(ctx: typer.Context, wanted: Ids, for_: For = None, proof: Receipt = No
     _single(wanted, proof)
     done = env.write(lambda tree, who: claims.renew(tree, who, wanted, for_, proof), me, "task: renew ", exclusive=True)
     rows = env.records(done)
-    return Outcome(one(rows) if len(rows) == 1 else listing(rows), tuple(_lines(env, rows)), LIMITS, published=False)
+    return Outcome(one(rows) if len(rows) == 1 else listing(rows), tuple(_lines(env, rows)), published=False)
 
 
 def _single(wanted: list[str], proof: str | None) -> None:
@@ -145,7 +145,7 @@ def done(
             lines += _lines(env, [row])
         except AtlasError as stop:  # the task is done, whatever comes of the next one
             lines += [stop.message]
-    return Outcome(found, tuple(lines), LIMITS, published=False)
+    return Outcome(found, tuple(lines), published=False)
 
 
 def unblocks_now(env: Env, wanted: str) -> list[str]:
@@ -172,7 +172,7 @@ def release(ctx: typer.Context, wanted: Ids, proof: Receipt = None) -> Outcome:
     _single(wanted, proof)
     rows = env.records(env.write(lambda tree, who: claims.release(tree, who, wanted, proof), me, "task: release "))
     lines = tuple(f"{row['ref']} is given back" for row in rows)
-    return Outcome(one(rows) if len(rows) == 1 else listing(rows), lines, LIMITS, published=False)
+    return Outcome(one(rows) if len(rows) == 1 else listing(rows), lines, published=False)
 
 
 @verb(app, "assign", "atlas task assign --session claude-261129-7f3k2m", 3, 4, 5, 6, 7)
@@ -197,4 +197,4 @@ def assign(
 
     row = one(exclusive(env, decide, me, "task: assign ", given, lambda new: _given_back(env, me, new)))
     line = f"{row['ref']} is assigned to {row['claim']['session']}, to be started by {row['claim']['start_by']}"
-    return Outcome(_with_receipt(row), (line,), LIMITS, published=False)
+    return Outcome(_with_receipt(row), (line,), published=False)

@@ -15,6 +15,8 @@ _WRITTEN = "what nobody wrote down is not in it"
 _HANDED = "what was handed over without `atlas artifact put` is not in it"
 _WORD = "a record is its writer's word: Atlas knows that it was written, not that it is true"
 _DECIDED = "what was decided without `atlas decision add` is not in it"
+_POSTED = "known to this store only: work that nobody posted is not on the board"
+_CLAIMED = "a claim proves order, not who; the bounds count what is stored here, not what a worker does or costs"
 _HOOKS = (
     "hooks are this clone's: another has none until they are installed there; --no-verify skips pre-commit and pre-push"
 )
@@ -58,6 +60,13 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "lease show": (_ADVISORY,),
     "lease list": (_HELD, _ADVISORY),
     "lease run": (_ADVISORY, "a command that does not heed SIGTERM goes on after its lease is lost"),
+    "session offer": ("what a session offers is its word; nothing is stopped or started by it",),
+    "session drop": ("no process is stopped: what is dropped is refused at its next write, and may still edit files",),
+    **dict.fromkeys(("task list", "task board", "task dead"), (_POSTED,)),
+    **dict.fromkeys(("task show", "task results"), (_WORD,)),
+    **dict.fromkeys((f"task {verb}" for verb in ["add", "edit", "cancel", "freeze", "thaw", "retry", "next", "claim", "start", "renew", "done", "fail", "release"]), (_CLAIMED,)),
+    "task graph": (),
+    "task assign": (_CLAIMED, "an assigned task that is not started within {start_within} is offered again"),
     "decision add": ("the stance, and who chose, are stored as given: Atlas checks neither",),
     "decision list": (_DECIDED,),
     "decision show": (_DECIDED,),
