@@ -8,9 +8,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ..env import Env
-from ..errors import EXITS, AtlasError, NotPublished, Unknown, Usage
+from ..errors import EXITS, AtlasError, NotPublished, Refused, Unknown, Usage
 from ..outcome import Outcome
-from ..records import limits, names, policy
+from ..records import lease, limits, names, policy, times
 from ..records.case import Decide
 from ..records.text import Record
 from .given import For as For
@@ -237,14 +237,28 @@ def shown(path: str) -> str:
     return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
+def _on_time(env: Env) -> None:
+    """Refused on a machine whose clock lies behind that of most others: what it takes would be over for them while it
+    still counts on it."""
+    if behind := env.ask.behind(env.store.machine):
+        newest = ", ".join(times.rfc3339(moment) for moment in behind)
+        raise Refused(
+            f"this machine's clock ({times.rfc3339(env.now())}) lies more than {lease.SKEW} s behind that of "
+            f"{len(behind)} others (they last wrote at {newest})",
+            "set the clock right, then take it",
+            code="clock",
+        )
+
+
 def exclusive(
     env: Env, decide: Decide, me: Record, what: str, held: Callable[[], list[str]], back: Callable[[list[str]], None]
-) -> list[Record]:
-    """The records of a write that counts only once it is published. Unconfirmed, what is new of `held` goes back."""
+) -> Any:
+    """A write that counts only once it is published. Unconfirmed, what is new of `held` goes back."""
     env.sharing.eager = True
+    _on_time(env)
     before = held()
     try:
-        return env.records(env.write(decide, me, what, exclusive=True))
+        return env.write(decide, me, what, exclusive=True)
     except (NotPublished, Unknown) as error:
         env.sharing.eager = False
         if new := [one for one in held() if one not in before]:

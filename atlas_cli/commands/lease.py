@@ -85,8 +85,8 @@ def _exclusive(env: Env, me: Record, decide: Decide) -> list[Record]:
     now = [lease.current(env.snapshot, row["resource"]) or row for row in rows]
     over = [row["resource"] for row in now if "released" in row or row["holder"] != me["id"]]
     if written.replayed and over:
-        raise Refused(f"the operation {written.writer.operation} was done before, and {', '.join(over)} is no longer held "
-                      "by it", "take it anew, with another operation id", code="not_held")  # fmt: skip
+        raise Refused(f"the operation {written.writer.operation} was done before, and {', '.join(over)} is no longer "
+                      "held by it", "take it anew, with another operation id", code="not_held")  # fmt: skip
     return rows
 
 

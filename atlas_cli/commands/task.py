@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from ..env import Env
-from ..errors import AtlasError, Usage
+from ..errors import AtlasError, Refused, Usage
 from ..outcome import Outcome, listing
 from ..records import artifact, names, result, task, times, worker
 from ..records import claim as claims
@@ -26,11 +26,16 @@ Receipt = Annotated[
 
 def _claimed(env: Env, me: Record, decide: Decide, what: str = "task: claim ") -> list[Record]:
     """The rows of a claim, which counts only once it is published; unconfirmed, it is given back."""
-    return exclusive(
-        env, decide, me, what,
-        lambda: [row["id"] for row in claims.held(env.tree, me["id"], env.now())],
+    written = exclusive(
+        env, decide, me, what, lambda: [row["id"] for row in claims.held(env.tree, me["id"], env.now())],
         lambda new: _given_back(env, me, new),
     )  # fmt: skip
+    rows = env.records(written)
+    over = [row["id"] for row in rows if task.get(env.tree, row["id"])["token"] != row["token"]]
+    if written.replayed and over:
+        raise Refused(f"the operation {written.writer.operation} was done before, and its claim of {', '.join(over)} is "
+                      "over", "claim anew, with another operation id", code="not_held")  # fmt: skip
+    return rows
 
 
 def _given_back(env: Env, me: Record, wanted: list[str]) -> None:
@@ -65,6 +70,7 @@ def next_(
         record = claims.first(env.tree, _queue(env)(), env.now(), role, env.store.machine)
         found = {"ref": f"task:{record['id']}", **record, "state": "ready"}
         return Outcome(found, (f"next is {found['ref']}: {found['title']}",))
+    env.sharing.look = True
     me = env.session()
     row = one(_claimed(env, me, lambda tree, who: claims.next_(tree, who, _queue(env)(), role, for_)))
     return Outcome(_with_receipt(row), tuple(_lines(env, [row])), published=False)
@@ -74,6 +80,7 @@ def next_(
 def claim(ctx: typer.Context, wanted: Ids, for_: For = None) -> Outcome:
     """Claim these tasks: those that can be had, with the reason for each other. One's own claim is renewed."""
     env = env_of(ctx)
+    env.sharing.look = True
     me = env.session()
     ids = list(dict.fromkeys(wanted))
     rows = _claimed(env, me, lambda tree, who: claims.claim(tree, who, ids, for_))
@@ -185,6 +192,7 @@ def assign(
 
     What is not started within the policy's `start_within` is offered again."""
     env = env_of(ctx)
+    env.sharing.look = True
     me = env.session()
     fresh = [row["id"] for _, row in env.index.live("sessions", env.now()) if env.ask.pulse(row)[1] == "live"]
 
@@ -195,6 +203,6 @@ def assign(
         rows = (row for _, row in env.index.live(task.FOLDER, task.NEVER) if row["state"] == "claimed")
         return [row["id"] for row in rows if row["claim"].get("by") == me["id"] and "started" not in row["claim"]]
 
-    row = one(exclusive(env, decide, me, "task: assign ", given, lambda new: _given_back(env, me, new)))
+    row = one(env.records(exclusive(env, decide, me, "task: assign ", given, lambda new: _given_back(env, me, new))))
     line = f"{row['ref']} is assigned to {row['claim']['session']}, to be started by {row['claim']['start_by']}"
     return Outcome(_with_receipt(row), (line,), published=False)
