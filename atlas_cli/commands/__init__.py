@@ -10,8 +10,9 @@ from typer.core import TyperCommand, TyperGroup
 from ..env import Env
 from ..errors import EXITS, AtlasError, NotPublished, Refused, Unknown, Usage
 from ..outcome import Outcome
-from ..records import lease, limits, names, policy, times
+from ..records import limits, names, policy, times
 from ..records.case import Decide
+from ..records.lease import SKEW
 from ..records.text import Record
 from .given import For as For
 from .given import Since as Since
@@ -243,7 +244,7 @@ def _on_time(env: Env) -> None:
     if behind := env.ask.behind(env.store.machine):
         newest = ", ".join(times.rfc3339(moment) for moment in behind)
         raise Refused(
-            f"this machine's clock ({times.rfc3339(env.now())}) lies more than {lease.SKEW} s behind that of "
+            f"this machine's clock ({times.rfc3339(env.now())}) lies more than {SKEW} s behind that of "
             f"{len(behind)} others (they last wrote at {newest})",
             "set the clock right, then take it",
             code="clock",

@@ -33,8 +33,8 @@ def _claimed(env: Env, me: Record, decide: Decide, what: str = "task: claim ") -
     rows = env.records(written)
     over = [row["id"] for row in rows if task.get(env.tree, row["id"])["token"] != row["token"]]
     if written.replayed and over:
-        raise Refused(f"the operation {written.writer.operation} was done before, and its claim of {', '.join(over)} is "
-                      "over", "claim anew, with another operation id", code="not_held")  # fmt: skip
+        raise Refused(f"the operation {written.writer.operation} was done before, and its claim is over: "
+                      f"{', '.join(over)}", "claim anew, with another operation id", code="not_held")  # fmt: skip
     return rows
 
 

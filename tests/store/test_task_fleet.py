@@ -152,6 +152,7 @@ def test_a_claim_that_cannot_be_published_is_given_back(fleet: Fleet) -> None:
     assert lost.code == 8 and f"{one} was given back" in lost.json["error"]["message"], lost
     assert fleet.ok("a", "task", "show", one)["state"] == "ready"
     fleet.git("a", "remote", "set-url", "origin", url)
+    fleet.ok("a", "sync")
     assert fleet.ok("b", "task", "next", "--claim")["id"] == one
 
 
