@@ -285,22 +285,23 @@ class Index:
             self.db.executemany("INSERT INTO links VALUES(?,?,?)", pairs)
             if queued := getattr(kind, "queued", None):
                 rank, nth, row[10], row[11] = queued(record) or (None, 0, None, None)
+                row[12] = 0
                 row[8], row[9] = rank, born[0] if born and born[0] else ((first or seq) << 14) + nth
         except Damaged as error:
             row[7] = error.message
         self.db.execute(f"INSERT INTO records VALUES({','.join('?' * 13)})", row)
         if row[9] is not None:
-            self._unmet(shown, row[2])
+            self._unmet("path IN (SELECT path FROM links WHERE target=? AND relation='needs')", row[2])
+            if pairs:
+                self._unmet("path=?", shown)
 
-    def _unmet(self, path: str, ref: str) -> None:
-        """Counts what a queued record, and those that need it, still wait for: all that is not there and over."""
-        own, others = "path=?", "path IN (SELECT path FROM links WHERE target=? AND relation='needs')"
-        for which, value in ((own, path), (others, ref)):
-            self.db.execute(
-                "UPDATE records SET unmet=(SELECT count(*) FROM links l LEFT JOIN records n ON n.ref=l.target AND "
-                "n.born IS NOT NULL WHERE l.path=records.path AND l.relation='needs' AND (n.path IS NULL OR n.rank "
-                f"IS NOT NULL OR json_extract(n.data, '$.state')<>'done')) WHERE {which} AND born IS NOT NULL", (value,)
-            )  # fmt: skip
+    def _unmet(self, which: str, value: str) -> None:
+        """Counts what these queued records still wait for: all that is not there, or not done."""
+        self.db.execute(
+            "UPDATE records SET unmet=(SELECT count(*) FROM links l LEFT JOIN records n ON n.ref=l.target AND n.born IS "
+            "NOT NULL WHERE l.path=records.path AND l.relation='needs' AND (n.path IS NULL OR n.rank IS NOT NULL OR "
+            f"json_extract(n.data, '$.state')<>'done')) WHERE {which} AND born IS NOT NULL", (value,)
+        )  # fmt: skip
 
     def advance(
         self, parent: str | None, oid: str, message: Message, changes: Sequence[FileChange],

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..conftest import environment
 from . import hooks
-from .stores import fill, records
+from .stores import board, fill, records
 
 SIZES = (100, 100_000)
 COMMANDS: dict[str, tuple[str, ...]] = {
@@ -24,6 +24,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "lease take": ("lease", "take", "gpu0", "--why", "bench"),
     "artifact put": ("artifact", "put", "bench", "note.md"),
     "status write": ("status", "write", "-m", "All is well, once more.", "--section", "Bench"),
+    "task list --ready": ("task", "list", "--ready", "-n", "20"),
+    "task next --claim": ("task", "next", "--claim"),
     "decision add": ("decision", "add", "--title", "t", "--recommended", "a", "--chosen", "a", "--stance", "agreed",
                      "--why", "w"),
 }  # fmt: skip
@@ -45,7 +47,8 @@ def main(runs: int) -> None:
             small, large = (statistics.median(took[name, size]) for size in SIZES)
             print(f"| `{name}` | {small / bare:.1f}× | {large / bare:.1f}× | {large / small:.2f} |")
         hooks.table(home, runs, env)
-        judged(home / "100", env)
+        prepared(home / "judged", 0, env)
+        judged(home / "judged", env)
 
 
 def prepared(repo: Path, size: int, env: dict[str, str]) -> None:
@@ -54,13 +57,18 @@ def prepared(repo: Path, size: int, env: dict[str, str]) -> None:
     subprocess.run(["git", "init", "-q", str(repo)], check=True, env=env)
     run(("init", "--no-hooks"), repo, env)
     began = time.perf_counter()
-    fill(repo / ".git/atlas/store.git", records(size, int(time.time())), int(time.time()))
+    now = int(time.time())
+    fill(repo / ".git/atlas/store.git", (*records(size, now), *board(size, now)), now)
     made = time.perf_counter()
     run(("begin", "--goal", "bench"), repo, env)
     print(
         f"{size} records: made in {made - began:.1f} s, first command (builds the index) {time.perf_counter() - made:.1f} s"
     )
     (repo / "note.md").write_text("# note\n\nsome words\n")
+    for key, value in (("session_claims", "1000"), ("open_tasks", "100000")):
+        run(("config", "set", key, value), repo, env)
+    (repo / "plan.md").write_text("".join(f"## one more {nth}\n\nwhat is to be done\n" for nth in range(60)))
+    run(("task", "add", "--plan", "plan.md"), repo, env)
     for command in COMMANDS.values():
         run(command, repo, env)
 

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from atlas_cli.records import artifact, decision, lease, session, status, text, times
+from atlas_cli.records import artifact, decision, lease, session, status, task, text, times
 
 BATCH = 1000  # records in a commit
 
@@ -41,6 +41,21 @@ def records(total: int, now: int) -> Iterator[tuple[str, bytes]]:
         row = {"id": one, "version": 1, "actor": "bench", "machine": "m", "began": times.rfc3339(began),
                "ended": times.rfc3339(began + 3600)}  # fmt: skip
         yield session.place(one), text.dump(row)
+
+
+def board(total: int, now: int) -> Iterator[tuple[str, bytes]]:
+    """`total` tasks: nine tenths are done, the others open, half of these behind another open one."""
+    who = {"session": "bench-260101-aaaaaa", "actor": "bench", "created": times.rfc3339(now - 86400)}
+    last = ""
+    for count in range(total):
+        one = task.new_id("bench", count)
+        over = count % 10 != 0
+        row = {"id": one, "version": 3 if over else 1, "state": "done" if over else "open", "title": f"task {count}",
+               "priority": count * 7 % 101, "generation": 1, "attempt": 0, "token": 0, "retries": 0, **who,
+               "at": who["created"]}  # fmt: skip
+        row |= {"needs": [last]} if count % 20 == 10 else {}
+        last = last if over else one
+        yield task.place(one), text.with_front(row, "what is to be done\n")
 
 
 def fill(store: Path, pairs: Iterator[tuple[str, bytes]], now: int, size: int = BATCH) -> None:
