@@ -298,8 +298,8 @@ class Index:
     def _unmet(self, which: str, value: str) -> None:
         """Counts what these queued records still wait for: all that is not there, or not done."""
         self.db.execute(
-            "UPDATE records SET unmet=(SELECT count(*) FROM links l LEFT JOIN records n ON n.ref=l.target AND n.born IS "
-            "NOT NULL WHERE l.path=records.path AND l.relation='needs' AND (n.path IS NULL OR n.rank IS NOT NULL OR "
+            "UPDATE records SET unmet=(SELECT count(*) FROM links l LEFT JOIN records n ON n.ref=l.target AND n.born "
+            "IS NOT NULL WHERE l.path=records.path AND l.relation='needs' AND (n.path IS NULL OR n.rank IS NOT NULL OR "
             f"json_extract(n.data, '$.state')<>'done')) WHERE {which} AND born IS NOT NULL", (value,)
         )  # fmt: skip
 

@@ -1,0 +1,245 @@
+"""The task board by its commands: what they answer, what is told to whom, and what is never printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from atlas_cli.records import task, text
+
+from ..conftest import Atlas
+from .hand import Hand
+
+SECRET = "the-planted-body-of-a-task"
+PLAN = """# A plan
+
+## Write the parser
+name: parser
+priority: 70
+
+Its text.
+
+## Write its tests
+- name: tests
+- depends_on: parser
+- labels: slow, big
+"""
+
+
+@pytest.fixture
+def do(begun: str, quick: Atlas) -> Any:
+    """The data of a command that succeeds."""
+
+    def run(*argv: str, code: int = 0, **more: Any) -> Any:
+        done = quick(*argv, "--json", **more)
+        assert done.code == code, done
+        return done.data if code == 0 else done.json["error"]
+
+    return run
+
+
+def test_a_plan_is_posted_whole_in_both_forms(do: Any, repo: Path) -> None:
+    (repo / "p.md").write_text(PLAN)
+    parser, tests = do("task", "add", "--plan", str(repo / "p.md"))["items"]
+    assert (parser["title"], parser["priority"], parser["body"]) == ("Write the parser", 70, "Its text.\n")
+    assert (tests["needs"], tests["labels"]) == ([parser["id"]], ["slow", "big"])
+    yaml = (
+        f"tasks:\n  - {{title: one, name: a, needs: [b]}}\n  - title: two\n    name: b\n    needs: ['{tests['id']}']\n"
+    )
+    (repo / "p.yaml").write_text(yaml)
+    one, two = do("task", "add", "--plan", str(repo / "p.yaml"))["items"]
+    assert (one["needs"], two["needs"]) == ([two["id"]], [tests["id"]])
+    assert do("task", "graph", "--format", "mermaid")["edges"] == [
+        [parser["id"], tests["id"]], [two["id"], one["id"]], [tests["id"], two["id"]],
+    ]  # fmt: skip
+    for wrong, says in (("tasks: [{name: x}]", "has no title"), ("tasks: []", "no task in it"), ("a: [", "p.yaml"),
+                        ("tasks: [{title: t, priority: high}]", "priority cannot be"),
+                        ("tasks: [{title: t}, {title: t}]", "stands twice"),
+                        ("tasks: [{title: t, needs: [nowhere]}]", "no task nowhere")):  # fmt: skip
+        (repo / "p.yaml").write_text(wrong)
+        assert says in do("task", "add", "--plan", str(repo / "p.yaml"), code=7 if "nowhere" in wrong else 2)["message"]
+
+
+def test_done_says_what_it_unblocked_and_goes_on(do: Any) -> None:
+    first = do("task", "add", "one")["id"]
+    second = do("task", "add", "two", "--needs", first)["id"]
+    [row] = [row for row in do("task", "list", "--explain")["items"] if row["id"] == first]
+    assert (row["state"], row["unblocks"]) == ("ready", [second])
+    do("task", "claim", first)
+    done = do("task", "done", first, "-m", "all of it", "--claim-next")
+    assert (done["unblocked"], done["next"]["id"]) == ([second], second)
+    again = do("task", "done", first, "-m", "all of it")
+    assert again["replayed"] and again["version"] == done["version"]
+    assert do("task", "results", first)["items"][0]["text"] == "all of it\n"
+    assert do("task", "results", second, code=7)["message"] == f"task {second} has left no result"
+    assert "twice" in do("task", "results", first, first, code=2)["message"]
+
+
+def test_a_batch_says_which_it_could_not_claim_and_why(do: Any) -> None:
+    first = do("task", "add", "one")["id"]
+    second = do("task", "add", "two", "--depends-on", first)["id"]
+    got = do("task", "claim", first, second, "nowhere")
+    assert got["claimed"] == [first]
+    assert {row["id"]: row["code"] for row in got["failed"]} == {second: "gated", "nowhere": "not_found"}
+    assert do("task", "claim", second, code=6)["details"]["unmet"] == {first: "claimed"}
+
+
+def test_a_frozen_task_says_when_it_can_thaw(do: Any, begun: str) -> None:
+    first = do("task", "add", "one")["id"]
+    second = do("task", "add", "two", "--frozen", "not yet", "--until", f"task:{first}")["id"]
+    frozen = {row["id"]: row.get("can_thaw") for row in do("task", "list", "--state", "frozen")["items"]}
+    assert frozen == {second: False}
+    do("task", "next", "--claim")
+    do("task", "done", first)
+    assert do("task", "show", second)["can_thaw"] and do("task", "next", code=7)["code"] == "no_task"
+    do("task", "thaw", second)
+    assert do("task", "next")["id"] == second
+
+
+def test_eligibility_is_the_same_from_the_history_alone(do: Any, quick: Atlas) -> None:
+    """At every commit: what was listed then is what the history says now; each grant was on that list."""
+    a = do("task", "add", "a")["id"]
+    do("task", "add", "b", "--needs", a, "--priority", "90")
+    do("task", "add", "c", "--priority", "10")
+    then = {}
+    for step in (("next", "--claim"), ("done", a), ("next", "--claim"), ("next", "--claim")):
+        do("task", *step)
+        listed = do("task", "list", "--ready")
+        then[quick("status", "--json").json["store"]["head"]] = [row["id"] for row in listed["items"]]
+    assert [len(ids) for ids in then.values()] == [1, 2, 1, 0]
+    for commit, ids in then.items():
+        assert [row["id"] for row in do("task", "list", "--ready", "--at", commit)["items"]] == ids
+    grants = [row for row in do("log", "--kind", "task")["items"] if row["subject"].startswith("task: claim")]
+    commits = [row["commit"] for row in do("log", "-n", "50")["items"]]
+    for row in grants:
+        before = commits[commits.index(row["commit"]) + 1]
+        ready = do("task", "list", "--ready", "--at", before)["items"]
+        assert row["subject"].split()[2] == ready[0]["id"]
+
+
+def test_dead_letters_are_told_at_the_next_begin(do: Any, quick: Atlas) -> None:
+    do("config", "set", "max_retries", "1")
+    one = do("task", "add", "poison")["id"]
+    child = do("begin", "--new", "--parent", do("session", "show")["id"], "--goal", "child", "--actor", "child")["id"]
+    for _ in range(2):
+        do("task", "next", "--claim", "--session", child)
+        do("task", "fail", one, "--why", "it is poison", "--session", child)
+    found = do("begin")["dead"]
+    assert [(row["id"], row["yours"]) for row in found] == [(one, "you posted it")]
+    assert f"! task:{one} is a dead letter (you posted it): poison" in quick("begin").out
+    assert do("task", "dead")["total"] == 1
+    assert do("task", "retry", one, "--why", "mended")["generation"] == 3
+    assert do("begin")["dead"] == [] and [row["id"] for row in do("begin")["ready"]] == [one]
+
+
+def test_assigned_work_is_started_or_offered_again(do: Any) -> None:
+    me = do("session", "show")["id"]
+    do("session", "offer", "--slots", "2", "--load", "5000", "--role", "backend")
+    one = do("task", "add", "t", "--role", "backend")["id"]
+    given = do("task", "assign", "--session", me)
+    assert (given["id"], given["claim"]["session"], given["claim"]["path"]) == (one, me, "assign")
+    assert do("session", "offer", "--slots", "2", "--load", "5000")["effective"] == 0
+    assert "started" in do("task", "start", one)["claim"]
+    other = do("task", "add", "u")["id"]
+    assert do("task", "assign", other, code=6)["code"] == "no_worker"
+
+
+def test_a_parent_drops_a_dead_child_and_others_may_not(do: Any) -> None:
+    child = do("begin", "--new", "--parent", do("session", "show")["id"], "--goal", "child")["id"]
+    one = do("task", "add", "t")["id"]
+    do("task", "next", "--claim", "--session", child)
+    do("lease", "take", "gpu0", "--why", "w", "--session", child)
+    assert (
+        do("session", "drop", do("session", "show")["id"], "--why", "w", "--session", child, code=6)["code"]
+        == "not_yours"
+    )
+    freed = do("session", "drop", child, "--why", "its machine is gone")["freed"]
+    assert sorted(freed) == ["lease:gpu0", f"task:{one}"]
+    assert do("task", "show", one)["state"] == "ready" and do("lease", "show", "gpu0")["state"] == "released"
+    assert do("task", "done", one, "--session", child, code=5)["code"] == "no_session"
+    assert do("verify", "--full")["violations"] == []
+
+
+def test_the_end_and_an_expectation(do: Any) -> None:
+    one = do("task", "add", "t")["id"]
+    do("task", "claim", one)
+    assert do("task", "renew", one, "--expect", f"task:{one}@1", code=3)["code"] == "version_jump"
+    assert do("task", "cancel", one, "--why", "w", "--base", "1", "--expect", f"task:{one}@2")["state"] == "cancelled"
+    assert do("task", "cancel", one, "--why", "w", "--expect", f"task:{one}@3")["replayed"]
+    assert do("task", "cancel", one, "--why", "w", "--expect", f"task:{one}@2", code=3)["code"] == "version_jump"
+    two = do("task", "add", "u")["id"]
+    do("task", "claim", two)
+    assert do("end", "-m", "done")["released"] == [f"task:{two}"]
+
+
+def test_no_talk_prints_a_body_or_a_result(do: Any, quick: Atlas, repo: Path, env: dict[str, str]) -> None:
+    one = do("task", "add", "t", "-m", SECRET)["id"]
+    do("task", "claim", one)
+    do("task", "done", one, "-m", f"result {SECRET}")
+    two = do("task", "add", "u", "-m", SECRET)["id"]
+    hand = Hand(repo, env)
+    path = task.place(two)
+    fields, _ = text.front(hand.read(path), path)
+    hand.commit({path: text.with_front({**fields, "version": 9, "needs": 1}, SECRET)})  # damaged, and against the rules
+    said = []
+    for line in ("log", "log --json", "doctor", "doctor --json", "verify --full", "verify --full --json", "status",
+                 "begin", "begin --json", "task list --all", "task list --json", "task board", "task board --json",
+                 "task graph", "task dead --json", f"task done {one} -m other", f"task done {one} -m other --json",
+                 f"task claim {one}", f"task edit {one} -m {SECRET}", f"task claim {two}", "task next", "session show",
+                 f"task results {two}", "git log --stat", "view"):  # fmt: skip
+        done = quick(*line.split())
+        said += [(line, done.out + done.err)]
+    assert [line for line, words in said if SECRET in words] == []
+    assert SECRET in quick("show", f"task:{one}").out and SECRET in quick("task", "results", one).out
+
+
+def test_the_index_gives_the_same_order_however_it_was_made(do: Any, repo: Path) -> None:
+    first = do("task", "add", "a")["id"]
+    for title in "bcd":
+        do("task", "add", title)
+    do("task", "edit", first, "--title", "A")
+    before = [row["id"] for row in do("task", "list")["items"]]
+    for end in ("", "-wal", "-shm"):
+        (repo / f".git/atlas/index.sqlite{end}").unlink(missing_ok=True)
+    assert [row["id"] for row in do("task", "list")["items"]] == before and before[0] == first
+
+
+def _edge(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "needs": []}
+
+
+def _receipt(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "claim": {**row["claim"], "needs": {}, "attempt": 7}}
+
+
+def _gated(row: dict[str, Any]) -> dict[str, Any]:
+    claim = {"session": row["session"], "actor": "x", "generation": 1, "attempt": 1, "token": 1, "store": "x", "at": row["at"],
+             "expires": row["at"], "path": "claim", "version": 1, "needs": {}}  # fmt: skip
+    return {**row, "state": "claimed", "attempt": 1, "token": 1, "claim": claim}
+
+
+def _finished(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "state": "done"}
+
+
+@pytest.mark.parametrize(
+    ("which", "bent", "rule"),
+    [(1, _edge, "edge"), (0, _receipt, "receipt"), (1, _gated, "gated"), (1, _finished, "task_state")],
+)  # fmt: skip
+def test_what_a_hand_does_to_the_board_is_found_and_taken_back(
+    which: int, bent: Any, rule: str, do: Any, repo: Path, env: dict[str, str]
+) -> None:
+    ids = [do("task", "add", "a")["id"]]
+    ids.append(do("task", "add", "b", "--needs", ids[0])["id"])
+    do("task", "next", "--claim")
+    hand, path = Hand(repo, env), task.place(ids[which])
+    fields, body = text.front(hand.read(path), path)
+    commit = hand.commit({path: text.with_front({**bent(fields), "version": fields["version"] + 1}, body)})
+    error = do("verify", code=9)
+    found = {(one["commit"], one["path"], one["rule"]) for one in error["details"]["violations"]}
+    assert (commit, path, rule) in found, found
+    do("doctor", "--fix")
+    assert do("verify", "--full")["violations"] == []
+    assert do("task", "show", ids[1])["state"] == "gated"
