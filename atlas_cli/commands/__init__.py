@@ -69,6 +69,9 @@ WRONG = {
     "publish": "recorded writes go to the remote by themselves, where there is one",
     "write": "atlas status write, atlas artifact put, or atlas decision add",
     "put": "atlas artifact put NAME FILE",
+    "next": "atlas task next --claim",
+    "claim": "atlas task claim ID, or atlas task next --claim",
+    "done": "atlas task done ID finishes a task; atlas end closes the session",
     "take": "atlas lease take RES --why …",
     "list": "say of what: atlas lease list, atlas artifact list, atlas decision list, atlas session list",
 }

@@ -1,5 +1,6 @@
 """`atlas task`, the side of those who look: list, show, board, graph, dead, results."""
 
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from typing import Annotated
 
@@ -7,8 +8,8 @@ import typer
 
 from ..env import Env
 from ..errors import Refused, Usage
-from ..outcome import Block, Frame, Outcome, Table, listing
-from ..records import names, policy, result, task, times
+from ..outcome import Block, Frame, Outcome, Raw, Table, listing
+from ..records import artifact, names, policy, result, task, times
 from ..records.text import Record
 from ..records.tree import Tree
 from . import Since, env_of, noun, parsed, plan, verb
@@ -98,30 +99,27 @@ def list_(
 ) -> Outcome:  # fmt: skip
     """The open tasks, those that come first first; --ready: what `next` would give away, in its order."""
     env = env_of(ctx)
-    now, rules = env.now(), env.policy
+    now = env.now()
     source: Iterable[tuple[Tree, Record, int]] = rows(env, ready, at)
     if since is not None or (all_ and at is None):
         found = env.index.since(task.FOLDER, env.since(since) if since is not None else 0)
         source = ((env.tree, record, now) for _, _, record in found)
     tests = {"role": role, "state": "ready" if ready else state}
+    plain = ready and at is since is role is label is None  # then the index knows how many there are
     items: list[Record] = []
-    plain = ready and at is None and role is None and label is None and since is None
     total = 0
-    for tree, record, moment_ in source:
+    for tree, record, then in source:
         if plain and len(items) == count:
+            total = env.index.queue_length(task.FOLDER, now)
             break
-        shown = item(tree, record, moment_, policy.of(tree) if at else rules)
-        if any(value is not None and shown.get(key) != value for key, value in tests.items()):
-            continue
-        if (label is not None and label not in record.get("labels", ())) or (
-            at and not all_ and state is None and shown["state"] in ("done", "cancelled")
-        ):
+        shown = item(tree, record, then, policy.of(tree))
+        over = at is not None and not all_ and state is None and shown["state"] in ("done", "cancelled")
+        fits = all(value is None or shown.get(key) == value for key, value in tests.items())
+        if over or not fits or (label is not None and label not in record.get("labels", ())):
             continue
         total += 1
         if len(items) < count:
             items.append(shown | ({"unblocks": unblocks(env, record["id"], tree)} if explain else {}))
-    if plain:
-        total = max(total, env.index.queue_length(task.FOLDER, now))
     env.damaged(task.FOLDER + "/")
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
     return Outcome(listing(items, total), (table(items, explain), *more))
@@ -142,11 +140,8 @@ def shown(env: Env, record: Record) -> tuple[list[Block], Record]:
     data["unblocks"] = unblocks(env, record["id"], env.tree)
     data["corrections"] = env.ask.corrections(record["ref"])
     lines = [f"{record['ref']} (version {record['version']}): {data['state']}, priority {record['priority']}"]
-    lines += (
-        [f"waits for: {', '.join(f'{need} ({state})' for need, state in data['unmet'].items())}"]
-        if data["unmet"]
-        else []
-    )
+    waits = ", ".join(f"{need} ({state})" for need, state in data["unmet"].items())
+    lines += [f"waits for: {waits}"] if waits else []
     lines += [f"unblocks: {', '.join(data['unblocks'])}"] if data["unblocks"] else []
     if (claim := record.get("claim")) and record["state"] == "claimed":
         left = times.span(max(0, task.lapse(record) - now))
@@ -215,8 +210,9 @@ def dead(ctx: typer.Context) -> Outcome:
 
 @verb(app, "results", "atlas task results 7f3k2mq9xa", 6, 7)
 def results(
-    ctx: typer.Context, wanted: Annotated[list[str], typer.Argument(metavar="ID…", parser=parsed(bare))]
-) -> Outcome:
+    ctx: typer.Context, wanted: Annotated[list[str], typer.Argument(metavar="ID…", parser=parsed(bare))],
+    raw: Annotated[bool, typer.Option("--raw", help="The bytes as they were given.")] = False,
+) -> Outcome:  # fmt: skip
     """What tasks came to, in the order asked for, each in a frame. None may be missing or named twice."""
     env = env_of(ctx)
     if twice := sorted({one for one in wanted if wanted.count(one) > 1}):
@@ -228,11 +224,8 @@ def results(
     items, blocks = [], list[Block]()
     for record in found:
         data = result.body(env.tree, record)
-        try:
-            text: str | None = data.decode()
-        except UnicodeDecodeError:
-            text = None
-        items.append({**record, "text": text})
+        text = data.decode() if artifact.is_text(data) else None
+        items.append({**record, "text": text, "base64": None if text is not None else b64encode(data).decode()})
         title = f"{record['ref']} by {record['session']}, {record['size']:,} bytes, SHA-256 {record['sha256'][:12]}"
-        blocks.append(Frame(title, text) if text is not None else f"{title} (not text: .atlas/results/ has the bytes)")
+        blocks.append(Raw(data) if raw else f"{title}: no text; --raw gives it" if text is None else Frame(title, text))
     return Outcome(listing(items), tuple(blocks))

@@ -30,7 +30,9 @@ decisions/<YYYY>/<MM-DD>-<slug>-<op6>.md              document
 corrections/<YYYY>/<MM-DD>-<slug>-<op6>.md            document
 leases/<hh>/<resource>.yaml                           row
 sessions/<YYMMDD>/<id>.yaml                           row
-inbox/<name>.md or .txt                               document, added by hand"""
+inbox/<name>.md or .txt                               document, added by hand
+tasks/<hh>/<id>.md                                    row
+results/<hh>/<task>/about.yaml and body.<ext>         document"""
 ENVELOPE = """\
 {"atlas": 1, "command": "lease take", "status": "ok|stop|error", "data": {}, "notices": [],
  "store": {"head": "…", "published": false, "fetched_at": null},

@@ -65,7 +65,9 @@ def _until(env: Env, text: str) -> str:
 
 def there(env: Env) -> int:
     """How many tasks are open, at the head that a write is decided on."""
-    return env.store.index.queue_length(task.FOLDER)
+    index = env.store.index
+    dead = [row for _, row in index.live(task.FOLDER, task.NEVER) if row["state"] == "failed"]
+    return index.queue_length(task.FOLDER) - len(dead)
 
 
 @verb(app, "add", 'atlas task add "write the parser" --needs 7f3k2mq9xa --priority 70', 3, 5, 6, 7)
@@ -124,6 +126,8 @@ def edit(
     me = env.session()
     new = fields(env, title=title, body=given, priority=priority, role=role, labels=label, slots=slots,
                  relies_on=relies_on, deadline=deadline)  # fmt: skip
+    if not (new or needs or drop):
+        raise Usage("there is nothing to change", "name what: --title, -m, --needs, --drop-need, --priority, …")
     reason = names.say(why, "--why") if why else None
     env.guard(reason or "")
     done = env.write(

@@ -9,7 +9,7 @@ import typer
 from ..env import Env
 from ..errors import AtlasError, Refused, Usage
 from ..outcome import Outcome, listing
-from ..records import artifact, names, result, task, times, worker
+from ..records import artifact, lease, names, result, task, times, worker
 from ..records import claim as claims
 from ..records.case import Change, Decide, Writer
 from ..records.text import Record
@@ -48,9 +48,9 @@ def _queue(env: Env) -> Callable[[], Any]:
 
 
 def _lines(env: Env, items: list[Record]) -> list[str]:
-    now = env.now()
-    return [f"you have {row['ref']} until {row['claim']['expires']} ({times.span(max(0, task.lapse(row) - now - 60))} "
-            f"to count on): {row['title']}; receipt {receipt(row)}" for row in items]  # fmt: skip
+    left = [times.span(max(0, task.lapse(row) - lease.SKEW - env.now())) for row in items]
+    return [f"you have {row['ref']} until {row['claim']['expires']} ({more} to count on): {row['title']}; receipt "
+            f"{receipt(row)}" for row, more in zip(items, left, strict=True)]  # fmt: skip
 
 
 def _with_receipt(row: Record) -> Record:

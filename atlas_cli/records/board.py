@@ -12,20 +12,26 @@ from .text import Record
 from .tree import Overlay, Tree
 
 
-def file(record: Record, **fields: object) -> dict[str, bytes | None]:
-    """The row with some fields set (None: taken out), one version further."""
-    found = case.rewritten(record, **fields)
+def file(writer: Writer, record: Record, **fields: object) -> dict[str, bytes | None]:
+    """The row with some fields set by the writer (None: taken out), one version further."""
+    found = case.rewritten(record, **fields, at=writer.when)
     body = found.pop("body", "")
     return {task.place(found["id"]): text.with_front(found, body)}
 
 
-def as_it_is(tree: Tree, record: Record) -> dict[str, bytes | None]:
-    """Nothing to write: the row as it stands."""
-    return {task.place(record["id"]): tree.read(task.place(record["id"]))}
-
-
 def change(verb: str, ids: Iterable[str], writer: Writer, files: dict[str, bytes | None]) -> Change:
     return Change(f"task: {verb} {lease.short(list(ids))} ({writer.session})", files)
+
+
+def put(verb: str, writer: Writer, record: Record, **fields: object) -> Change:
+    """The change of one row."""
+    return change(verb, [record["id"]], writer, file(writer, record, **fields))
+
+
+def same(verb: str, writer: Writer, tree: Tree, record: Record) -> Change:
+    """Nothing to write: the row as it stands."""
+    path = task.place(record["id"])
+    return change(verb, [record["id"]], writer, {path: tree.read(path)})
 
 
 def add(tree: Tree, writer: Writer, wishes: Sequence[Record], there: int) -> Change:
@@ -41,11 +47,10 @@ def add(tree: Tree, writer: Writer, wishes: Sequence[Record], there: int) -> Cha
         needs = [ids.get(need, need) for need in wish.get("needs") or ()]
         others = {key: value for key, value in wish.items() if key not in ("name", "needs") and value not in (None, [])}
         _sized(rules, needs, wish.get("body", ""))
-        for need in needs if not set(needs) <= set(ids.values()) else ():
-            if need not in ids.values():
-                task.find(tree, need)
-        files |= file(first, **others, needs=needs or None, at=writer.when)
-    _no_circle(tree, files)
+        for need in set(needs).difference(ids.values()):
+            task.find(tree, need)
+        files |= file(writer, first, **others, needs=needs or None)
+    _no_circle(tree, files, tree)
     return change("add", ids.values(), writer, files)
 
 
@@ -66,11 +71,11 @@ def limit(what: str, most: str, key: str) -> Refused:
     return Refused(f"{what}; at most {most}", f"the policy's {key} says so: atlas config get {key}", code="limit")
 
 
-def _no_circle(tree: Tree, files: dict[str, bytes | None]) -> None:
+def _no_circle(tree: Tree, files: dict[str, bytes | None], only: Tree | None = None) -> None:
     child = Overlay(tree, files)
     for path, data in files.items():
         record = task.parse(path, data or b"")
-        if task.circle(child, record["id"], record.get("needs", ())):
+        if task.circle(child, record["id"], record.get("needs", ()), only):
             raise Refused(f"task {record['id']} would need itself, in a circle", "atlas task graph shows the edges",
                           code="cycle")  # fmt: skip
 
@@ -87,7 +92,7 @@ def edit(tree: Tree, writer: Writer, wanted: str, fields: Record, more: Sequence
     needs = [*(need for need in before if need not in gone), *(need for need in more if need not in before)]
     dropped = [*old.get("dropped", ()), *({"need": need, "why": why, "session": writer.session} for need in gone)]
     _sized(policy.of(tree), needs, fields.get("body") or "")
-    files = file(old, **fields, needs=needs or None, dropped=dropped or None, at=writer.when)
+    files = file(writer, old, **fields, needs=needs or None, dropped=dropped or None)
     _no_circle(tree, files)
     return change("edit", [wanted], writer, files)
 
@@ -115,21 +120,19 @@ def not_free(tree: Tree, old: Record, now: int) -> AtlasError:
 
 def freeze(tree: Tree, writer: Writer, wanted: str, why: str, until: str | None) -> Change:
     frozen = {"why": why, "session": writer.session, "at": writer.when} | ({"until": until} if until else {})
-    return change("freeze", [wanted], writer, file(_open(tree, wanted, writer.at), frozen=frozen, at=writer.when))
+    return put("freeze", writer, _open(tree, wanted, writer.at), frozen=frozen)
 
 
 def thaw(tree: Tree, writer: Writer, wanted: str) -> Change:
     old = _open(tree, wanted, writer.at)
-    if "frozen" not in old:
-        return change("thaw", [wanted], writer, as_it_is(tree, old))
-    return change("thaw", [wanted], writer, file(old, frozen=None, at=writer.when))
+    return put("thaw", writer, old, frozen=None) if "frozen" in old else same("thaw", writer, tree, old)
 
 
 def cancel(tree: Tree, writer: Writer, wanted: str, why: str, seen: int | None) -> Change:
     """Called off: an open task against the version seen, a claimed one by its holder."""
     old = task.get(tree, wanted)
     if old["state"] == "cancelled" and old.get("why") == why:
-        return change("cancel", [wanted], writer, as_it_is(tree, old))
+        return same("cancel", writer, tree, old)
     if old["state"] in ("done", "cancelled"):
         raise state(old)
     mine = old["state"] == "claimed" and old["claim"]["session"] == writer.session
@@ -139,7 +142,7 @@ def cancel(tree: Tree, writer: Writer, wanted: str, why: str, seen: int | None) 
         known = "no version was named" if seen is None else f"you saw version {seen}"
         raise VersionJump(f"{known}, and task {wanted} is at {old['version']}", f"look at it: atlas task show {wanted}",
                           details={"head": old["version"], "base": seen})  # fmt: skip
-    return change("cancel", [wanted], writer, file(old, state="cancelled", why=why, at=writer.when))
+    return put("cancel", writer, old, state="cancelled", why=why)
 
 
 def retry(tree: Tree, writer: Writer, wanted: str, why: str, there: int) -> Change:
@@ -150,9 +153,8 @@ def retry(tree: Tree, writer: Writer, wanted: str, why: str, there: int) -> Chan
                       "dead and cancelled ones do: atlas task dead", code="not_dead")  # fmt: skip
     _room(rules, there, old["state"] != "claimed")
     entry = {"retried": why, "session": writer.session, "at": writer.when}
-    files = file(old, state="open", claim=None, why=None, generation=old["generation"] + 1, retries=0,
-                  failures=[*failures(old), entry], at=writer.when)  # fmt: skip
-    return change("retry", [wanted], writer, files)
+    return put("retry", writer, old, state="open", claim=None, why=None, generation=old["generation"] + 1, retries=0,
+               failures=[*failures(old), entry])  # fmt: skip
 
 
 def failures(old: Record, why: str = "the claim ran out", at: str | None = None) -> list[Record]:

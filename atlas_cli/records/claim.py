@@ -94,17 +94,13 @@ def _within(tree: Tree, holder: str, now: int, more: int) -> None:
         raise board.limit(f"{holder} holds {there} claims, and {more} more", str(most), "session_claims")
 
 
-def _seconds(rules: policy.Policy, seconds: int | None) -> int:
+def _expires(old: Record, rules: policy.Policy, now: int, seconds: int | None) -> str:
+    """When a claim from now on ends: no later than the task's own deadline."""
     seconds, most = seconds or policy.seconds(rules, "claim_default"), policy.seconds(rules, "claim_max")
     if not SHORTEST <= seconds <= most:
         raise Refused(f"a claim of {times.span(seconds)}; one runs from {times.span(SHORTEST)} to {times.span(most)}",
                       "claim it for less and renew it while you work", code="limit")  # fmt: skip
-    return seconds
-
-
-def _expires(old: Record, rules: policy.Policy, now: int, seconds: int | None) -> str:
-    """When a claim from now on ends: no later than the task's own deadline."""
-    over = now + _seconds(rules, seconds)
+    over = now + seconds
     return times.rfc3339(min(over, times.moment(old["deadline"])) if "deadline" in old else over)
 
 
@@ -126,14 +122,14 @@ def grant(
                "expires": _expires(old, rules, writer.at, seconds), "version": old["version"],
                "needs": task.snapshot(tree, old)}  # fmt: skip
     receipt = {key: value for key, value in receipt.items() if value is not None}
-    return board.file(old, **counts, state="claimed", claim=receipt, retries=old["retries"] + again,
-                 failures=board.failures(old) or None, at=writer.when)  # fmt: skip
+    return board.file(writer, old, **counts, state="claimed", claim=receipt, retries=old["retries"] + again,
+                      failures=board.failures(old) or None)  # fmt: skip
 
 
 def _renewed(tree: Tree, writer: Writer, old: Record, seconds: int | None) -> dict[str, bytes | None]:
     receipt = {"started": writer.when, **old["claim"]}
     receipt["expires"] = _expires(old, policy.of(tree), writer.at, seconds)
-    return board.file(old, claim=receipt, at=writer.when)
+    return board.file(writer, old, claim=receipt)
 
 
 def proved(tree: Tree, writer: Writer, wanted: str, receipt: str | None, live: bool = True) -> Record:
@@ -175,9 +171,8 @@ def start(tree: Tree, writer: Writer, wanted: str, receipt: str | None) -> Chang
     """An assigned task is begun; nothing for one that was."""
     old = _in_hand(proved(tree, writer, wanted, receipt))
     if "started" in old["claim"]:
-        return board.change("start", [wanted], writer, board.as_it_is(tree, old))
-    receipt_ = {**old["claim"], "started": writer.when}
-    return board.change("start", [wanted], writer, board.file(old, claim=receipt_, at=writer.when))
+        return board.same("start", writer, tree, old)
+    return board.put("start", writer, old, claim={**old["claim"], "started": writer.when})
 
 
 def _in_hand(record: Record) -> Record:
@@ -188,36 +183,38 @@ def _in_hand(record: Record) -> Record:
 
 def done(tree: Tree, writer: Writer, wanted: str, receipt: str | None, kept: result.Wish | None) -> Change:
     """The task is done, its result kept with the receipt. A late finisher is taken as long as nobody else went on."""
-    old = proved(tree, writer, wanted, receipt, live=False)
+    try:
+        old = proved(tree, writer, wanted, receipt, live=False)
+    except Held as stop:
+        stop.code = "receipt_mismatch" if task.get(tree, wanted)["state"] == "done" else stop.code
+        raise
     if old["state"] == "done":
         result.same(tree, old, kept)
-        return board.change("done", [wanted], writer, board.as_it_is(tree, old))
+        return board.same("done", writer, tree, old)
     _in_hand(old)
     if "deadline" in old and times.moment(old["deadline"]) <= writer.at:
         raise Refused(f"the deadline of task {wanted} was {old['deadline']}", "nothing is taken after it",
                       code="expired")  # fmt: skip
-    files = board.file(old, state="done", at=writer.when)
-    if kept is not None:
-        files |= result.put(tree, writer, old, kept)
-    return board.change("done", [wanted], writer, files)
+    files = result.put(tree, writer, old, kept) if kept is not None else {}
+    return board.change("done", [wanted], writer, {**board.file(writer, old, state="done"), **files})
 
 
 def fail(tree: Tree, writer: Writer, wanted: str, receipt: str | None, why: str) -> Change:
     """The attempt failed: the task is open again, or a dead letter once its retries are used up."""
     old = proved(tree, writer, wanted, receipt, live=False)
     if old["state"] == "failed" and old["failures"][-1].get("why") == why:
-        return board.change("fail", [wanted], writer, board.as_it_is(tree, old))
+        return board.same("fail", writer, tree, old)
     return board.change("fail", [wanted], writer, failed(tree, writer, _in_hand(old), why))
 
 
 def failed(tree: Tree, writer: Writer, old: Record, why: str) -> dict[str, bytes | None]:
-    failures = board.failures(old, why, writer.when) or None
     if not task.tried(old):  # assigned and never started: it counts as no attempt
-        return board.file(old, state="open", claim=None, at=writer.when)
+        return board.file(writer, old, state="open", claim=None)
+    failures = board.failures(old, why, writer.when)
     if old["retries"] >= policy.of(tree)["max_retries"]:
-        return board.file(old, state="failed", failures=failures, at=writer.when)
-    return board.file(old, state="open", claim=None, generation=old["generation"] + 1, retries=old["retries"] + 1,
-                 failures=failures, at=writer.when)  # fmt: skip
+        return board.file(writer, old, state="failed", failures=failures)
+    return board.file(writer, old, state="open", claim=None, generation=old["generation"] + 1,
+                      retries=old["retries"] + 1, failures=failures)  # fmt: skip
 
 
 def release(tree: Tree, writer: Writer, wanted: Sequence[str], receipt: str | None = None) -> Change:
@@ -227,5 +224,5 @@ def release(tree: Tree, writer: Writer, wanted: Sequence[str], receipt: str | No
         claim = task.get(tree, one).get("claim", {})
         given = claim.get("by") == writer.session and "started" not in claim  # what one has assigned, one may take back
         old = _in_hand(task.get(tree, one) if given else proved(tree, writer, one, receipt, live=False))
-        files |= board.file(old, state="open", claim=None, at=writer.when)
+        files |= board.file(writer, old, state="open", claim=None)
     return board.change("release", wanted, writer, files)

@@ -35,6 +35,8 @@ def judge(found: Case, old: Record | None, new: Record | None) -> Iterator[Viola
     was, now = None if old is None else str(old["state"]), new["state"]
     if now not in MOVES.get(was, ()):
         yield Violation("task_state", found.path, f"went from {was or 'nothing'} to {now}")
+    if old is not None and was == "claimed" and now == "failed" and old["retries"] < found.policy["max_retries"]:
+        yield Violation("task_state", found.path, f"is given up after {old['retries']} retries")
     granted = now == "claimed" and (old is None or was != "claimed" or old["token"] != new["token"])
     yield from _sizes(found, new)
     yield from _edges(found, old, new)

@@ -22,7 +22,7 @@ NUMBERED = False
 ROW = True
 NEVER = times.LAST  # the moment that does not come; `until` of a task that waits
 PRIORITIES = range(101)
-LOST = ("dead", "cancelled", "expired", "missing")  # states of a need that will not become done by itself
+LOST = ("dead", "cancelled", "expired", "missing", "damaged")  # states of a need that will not become done by itself
 
 
 def new_id(operation: str, nth: int) -> str:
@@ -149,11 +149,14 @@ def needs(tree: Tree, record: Record) -> list[str]:
 
 
 def unmet(tree: Tree, record: Record, now: int, rules: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(id, state) of each need that is not done; `missing` where there is no such task."""
+    """(id, state) of each need that is not done; `missing` or `damaged` where there is no such task."""
     found = []
     for need in needs(tree, record):
         data = tree.read(place(need))
-        state = "missing" if data is None else alone(parse(place(need), data), now, rules)
+        try:
+            state = "missing" if data is None else alone(parse(place(need), data), now, rules)
+        except Damaged:
+            state = "damaged"
         if state != "done":
             found.append((need, state))
     return found

@@ -27,7 +27,7 @@ def inherited(tree: Tree, writer: Writer, holder: str) -> dict[str, bytes | None
         receipt = {**old["claim"], "session": writer.session, "actor": writer.actor, "machine": writer.machine,
                    "token": old["token"] + 1, "at": writer.when, "path": "adopt", "version": old["version"],
                    "started": writer.when}  # fmt: skip
-        files |= board.file(old, claim=receipt, token=old["token"] + 1, at=writer.when)
+        files |= board.file(writer, old, claim=receipt, token=old["token"] + 1)
     return files
 
 

@@ -75,7 +75,7 @@ def test_the_order_is_priority_then_arrival() -> None:
 
 
 def test_a_plan_is_one_change_and_names_its_own() -> None:
-    tree, who = world(), writer()
+    tree, who = world(), writer(operation="1" * 32)
     wishes = [{"name": "x", "title": "x", "needs": ["y"]}, {"name": "y", "title": "y"}]
     tree = done(tree, board.add(tree, who, wishes, 0), who)
     first, second = ids(tree)
@@ -134,7 +134,7 @@ def test_an_exact_success_again_is_nothing_and_another_is_refused() -> None:
     assert {path: tree.read(path) for path in again.files} == again.files
     assert code(claim.done, tree, a, None, result.Wish(b"other\n", "txt")) == (6, "stale_result")
     assert code(claim.done, tree, a, None, None) == (6, "stale_result")
-    assert code(claim.done, tree, a, None, kept, who=BOB) == (4, "stale_session")
+    assert code(claim.done, tree, a, None, kept, who=BOB) == (4, "receipt_mismatch")
 
 
 def test_a_poisonous_task_is_a_dead_letter_after_its_retries() -> None:
@@ -324,6 +324,7 @@ def test_edges_states_and_counters_cannot_be_bent() -> None:
     assert forged(tree, a, retries=1) == {"token"}
     assert forged(tree, a, session=BOB) == {"immutable"}
     assert forged(tree, a, priority=101) == {"schema"}
+    assert forged(take(tree), a, state="failed") == {"task_state"}
     assert broken(tree, {task.place(a): None}) == {"append_only"}
     failed = act(take(tree), claim.fail, a, None, "w")
     assert forged(failed, a, failures=[]) == {"receipt"}

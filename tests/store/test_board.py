@@ -73,7 +73,11 @@ def test_done_says_what_it_unblocked_and_goes_on(do: Any) -> None:
     again = do("task", "done", first, "-m", "all of it")
     assert again["replayed"] and again["version"] == done["version"]
     assert do("task", "results", first)["items"][0]["text"] == "all of it\n"
-    assert do("task", "results", second, code=7)["message"] == f"task {second} has left no result"
+    do("task", "done", second, "--result", "-", data="\0\1")
+    assert do("task", "results", second)["items"][0]["base64"] == "AAE="
+    assert do("task", "results", second, first)["items"][1]["text"] == "all of it\n"
+    third = do("task", "add", "three")["id"]
+    assert do("task", "results", third, code=7)["message"] == f"task {third} has left no result"
     assert "twice" in do("task", "results", first, first, code=2)["message"]
 
 
