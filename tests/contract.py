@@ -52,14 +52,17 @@ CALLS: dict[Verb, tuple[list[str], int | None]] = {
     ("task", "cancel"): ([OPEN, *WHY], 5), ("task", "retry"): ([OPEN, *WHY], 5), ("task", "dead"): ([], 0),
     ("task", "freeze"): ([OPEN, *WHY], 5), ("task", "thaw"): ([OPEN], 5), ("task", "assign"): ([], 5), ("task", "graph"): ([], 0),
     ("task", "board"): ([], 0), ("task", "results"): ([DONE], 0), ("session", "offer"): (["--slots", "1"], 5),
-    ("session", "drop"): (["x-261129-aaaaaa", *WHY], 5),
+    ("session", "drop"): (["x-261129-aaaaaa", *WHY], 5), ("gate", "raise"): (["--scope", "all", *WHY], 5), ("gate", "list"): ([], 0),
+    ("gate", "show"): (["x"], 7), ("gate", "clear"): (["x"], 5), ("signal", "post"): (["alert", "-m", "t"], 5), ("signal", "list"): ([], 0),
+    ("signal", "show"): (["x"], 7),
     ("doctor",): ([], 0), ("view",): ([], 0), ("setup",): ([], 0), ("git",): ([], 2), ("tour",): ([], None),
     ("help",): ([], None), ("completion",): (["bash"], None),
 }  # fmt: skip
 LISTS: list[Verb] = [
     ("session", "list"), ("artifact", "list"), ("artifact", "log"), ("lease", "list"), ("decision", "list"),
     ("status", "log"), ("log",), ("who",), ("setup",), ("links",), ("hooks", "status"), ("hooks", "install"),
-    ("parked", "list"), ("outbox", "list"), ("task", "list"), ("task", "dead"), ("task", "results"),
+    ("parked", "list"), ("outbox", "list"), ("task", "list"), ("task", "dead"), ("task", "results"), ("gate", "list"),
+    ("signal", "list"),
 ]  # fmt: skip
 
 

@@ -31,6 +31,8 @@ COMMANDS: dict[str, str] = {
     "artifact": "Handover documents: versioned, immutable, one name per topic.",
     "lease": "Advisory leases: sign up for a resource before you use it.",
     "task": "The task board: post work, claim it, finish it, each exactly once.",
+    "gate": "Clearance gates: a blocker holds tasks back until it is cleared.",
+    "signal": "Signals about records and paths: post one, list them.",
     "decision": "The decision log: recommended, chosen, the stance, and why.",
     "correct": "Put right a bad write by name, your own first of all.",
     "who": "Who is on these paths: leases, sessions, commits of the last hours.",

@@ -9,7 +9,7 @@ import typer
 from ..env import Env
 from ..errors import Refused, Usage
 from ..outcome import Block, Frame, Outcome, Raw, Table, listing
-from ..records import artifact, names, policy, result, task, times
+from ..records import artifact, gate, names, policy, result, task, times
 from ..records.text import Record
 from ..records.tree import Tree
 from . import Since, env_of, noun, parsed, plan, verb
@@ -105,7 +105,8 @@ def list_(
         found = env.index.since(task.FOLDER, env.since(since) if since is not None else 0)
         source = ((env.tree, record, now) for _, _, record in found)
     tests = {"role": role, "state": "ready" if ready else state}
-    plain = ready and at is since is role is label is None  # then the index knows how many there are
+    plain = ready and at is since is role is label is None  # then the index knows how many there are,
+    plain = plain and not gate.standing(env.tree)  # but for what a gate holds
     items: list[Record] = []
     total = 0
     for tree, record, then in source:

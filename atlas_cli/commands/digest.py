@@ -85,7 +85,7 @@ def digest(
     parts: list[Block | Part] = [*_since(found, since), *_parked(found), *_you(found), *_twins(found, twins or [])]
     parts += _status(found)
     for part in (
-        _corrections, _dead, _unfinished, _paths, _news, _ready, _leases, _sessions, _done, _decisions, _inbox,
+        _gates, _corrections, _dead, _unfinished, _paths, _news, _ready, _leases, _sessions, _done, _decisions, _inbox,
         _collisions,
     ):  # fmt: skip
         parts += part(found)
@@ -202,6 +202,21 @@ def _changed(found: Digest, record: Record, title: str) -> tuple[str, str]:
     record["since"] = old
     text = "\n".join(line for line in lines if not line.startswith(("--- ", "+++ ", "@@ ")))
     return f"{title}; lines marked + and - against @{old}", text
+
+
+def _gates(found: Digest) -> list[Part]:
+    """The gates that hold something back: first those about its paths, or that hold what it has claimed or posted."""
+    if not found.env.tree.names("gates"):
+        return []
+    from .gate import open_
+
+    me = (found.me or {}).get("id", "")
+    mine = {row["id"] for _, row in found.env.index.live("tasks", times.LAST - 1)
+            if me in (row["session"], row.get("claim", {}).get("session"))}  # fmt: skip
+    items = [{**row, "yours": sorted(mine.intersection(row["edges"]))} for row in open_(found.env)]
+    items.sort(key=lambda row: not (row["yours"] or found.mine(row["about"] or "")))
+    rows = ((row["id"], row["state"], ", ".join(row["yours"]) or "-", row["about"] or "-", row["why"]) for row in items)
+    return found.part("gates", items, rows, "GATE|STATE|HOLDS OF YOURS|ABOUT|WHY", "gates", "atlas gate list")
 
 
 def _corrections(found: Digest) -> list[Part]:

@@ -59,7 +59,7 @@ class _Story:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.offset = folder, START
-        self.task = ""
+        self.task = self.made = ""  # (made: the id of the task or gate that the last command spoke of first)
         self.steps: list[dict[str, Any]] = []
         hidden = ("GIT_", "ATLAS_")
         self.env = {key: value for key, value in os.environ.items() if not key.startswith(hidden)}
@@ -96,6 +96,7 @@ class _Story:
         self.steps.append({"worker": worker, "command": ["atlas", *args], "exit": got})
         typed = shlex.join(["atlas", *args])
         yield f"\n{worker}$ {typed}" + (f" <<'EOF'\n{text.rstrip()}\nEOF" if text else "")
+        self.made = next(iter(re.findall(r"(?:task|gate):(\w+)", out)), "")
         answer = (out + err).rstrip("\n")
         yield "\n".join(f"  {line}" for line in answer.split("\n")) if answer else "  (done)"
         if got:
@@ -142,11 +143,13 @@ def _filed(story: _Story) -> Iterator[Block]:
     yield from story.atlas("editor", "artifact", "show", "proposal")
     args = ("task", "add", "build the three tools of artifact:proposal@1", "--relies-on", "artifact:proposal@1", "-m",
             "On the data server; mind its caveat.")  # fmt: skip
-    child = story.start("editor", *args)
-    out, err = child.communicate()
-    story.task = (re.findall(r"task:(\w+)", out) or [""])[0]
-    yield from story.shown("editor", args, None, out, err, child.returncode, 0)
+    yield from story.atlas("editor", *args)
+    story.task = story.made
     filed = f"- [ ] the three tools of artifact:proposal@1: task:{story.task}"
+    yield from story.atlas("editor", "gate", "raise", "--why", "the data server is down", "--task", story.task)
+    gate = story.made
+    yield from story.atlas("editor", "task", "claim", story.task, code=6)
+    yield from story.atlas("editor", "gate", "clear", gate, "--why", "it is up again")
     yield from story.atlas("editor", "status", "write", "-m", filed, "--section", "Tasks for whoever comes next")
     yield from story.atlas("editor", "end")
 

@@ -14,14 +14,18 @@ app = single()
 
 @verb(app, "verify", "atlas verify --full", 7, 9)
 def verify(
-    ctx: typer.Context, full: Annotated[bool, typer.Option("--full", help="From the beginning.")] = False
-) -> Outcome:
+    ctx: typer.Context, full: Annotated[bool, typer.Option("--full", help="From the beginning.")] = False,
+    gates: Annotated[bool, typer.Option("--gates", help="Only that no gate was passed, from the beginning.")] = False,
+) -> Outcome:  # fmt: skip
     """Judge every commit of the store by the rules that the writer used; since the last good one, or (--full) all.
 
     Every violation is named with commit, path and rule."""
     env = env_of(ctx)
     began = time.monotonic()
-    report = env.audit(full)
+    report = env.audit(full or gates)
+    if gates:
+        kept = (one for one in report.findings if one.violation.rule == "gate" or one.violation.path[:6] == "gates/")
+        report = report._replace(findings=tuple(kept))
     spent = time.monotonic() - began
     rate = f", {report.commits / spent:,.0f} a second" if report.commits > 200 else ""
     items = [_item(finding) for finding in report.findings]
@@ -35,6 +39,9 @@ def verify(
         raise Violations(f"{len(report.open)} violations in {report.commits} commits",
                          f"{lines}\natlas doctor --fix restores what can be restored", details=data)  # fmt: skip
     since = f"since {report.start[:12]}" if report.start else "from the beginning"
+    if gates:
+        data["gates"] = sum(row["resolution"] == "pending" for _, row in env.index.newest("gates", 2**31))
+        since += f", gates: {data['gates']}; nothing was claimed that one held"
     lines_ = [f"{report.commits} commits judged {since}{rate}: no violation"]
     lines_ += [f"repaired: {_line(item)}" for item in data["repaired"]]
     return Outcome(data, tuple(lines_))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from ..errors import Damaged, Usage
-from . import artifact, correction, decision, inbox, lease, names, policy, result, session, status, task
+from . import artifact, correction, decision, gate, inbox, lease, names, policy, result, session, signal, status, task
 from .case import Case, Shown, Violation
 from .names import Ref
 from .text import Record
@@ -45,7 +45,9 @@ class Kind(Protocol):
         """Its rules on one changed file."""
 
 
-KINDS: tuple[Kind, ...] = (status, artifact, decision, correction, lease, session, inbox, task, result, policy)
+KINDS: tuple[Kind, ...] = (
+    status, artifact, decision, correction, lease, session, inbox, task, result, gate, signal, policy,
+)  # fmt: skip
 BY_NAME = {kind.NAME: kind for kind in KINDS}
 _BY_FOLDER = {kind.FOLDER: kind for kind in KINDS}
 FREE = ("README.md",)  # files of the branch that no rule looks at

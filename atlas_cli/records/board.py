@@ -41,17 +41,21 @@ def add(tree: Tree, writer: Writer, wishes: Sequence[Record], there: int) -> Cha
     ids = {wish.get("name", nth): task.new_id(writer.operation, nth) for nth, wish in enumerate(wishes)}
     files: dict[str, bytes | None] = {}
     for nth, (wish, new) in enumerate(zip(wishes, ids.values(), strict=True)):
-        first: Record = {"id": new, "version": 0, "state": "open", "title": wish["title"], "priority": 50,
-                         "generation": 1, "attempt": 0, "token": 0, "retries": 0, "session": writer.session,
-                         "actor": writer.actor, "created": writer.when, "nth": nth or None}  # fmt: skip
         needs = [ids.get(need, need) for need in wish.get("needs") or ()]
         others = {key: value for key, value in wish.items() if key not in ("name", "needs") and value not in (None, [])}
         _sized(rules, needs, wish.get("body", ""))
         for need in set(needs).difference(ids.values()):
             task.find(tree, need)
-        files |= file(writer, first, **others, needs=needs or None)
+        files |= file(writer, first(writer, new, wish["title"], nth), **others, needs=needs or None)
     _no_circle(tree, files, tree)
     return change("add", ids.values(), writer, files)
+
+
+def first(writer: Writer, new: str, title: str, nth: int = 0) -> Record:
+    """What a new task's row is made of."""
+    return {"id": new, "version": 0, "state": "open", "title": title, "priority": 50, "generation": 1, "attempt": 0,
+            "token": 0, "retries": 0, "session": writer.session, "actor": writer.actor, "created": writer.when,
+            "nth": nth or None}  # fmt: skip
 
 
 def _room(rules: policy.Policy, there: int, more: int) -> None:

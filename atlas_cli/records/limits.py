@@ -17,6 +17,8 @@ _WORD = "a record is its writer's word: Atlas knows that it was written, not tha
 _DECIDED = "what was decided without `atlas decision add` is not in it"
 _POSTED = "known to this store only: work that nobody posted is not on the board"
 _CLAIMED = "a claim proves order, not who; the bounds count what is stored here, not what a worker does or costs"
+_GATED = "a gate keeps tasks from being claimed; it stops nobody who works on one already, or without the board"
+_SIGNALLED = "a signal is posted and listed, and tells nobody by itself"
 _HOOKS = (
     "hooks are this clone's: another has none until they are installed there; --no-verify skips pre-commit and pre-push"
 )
@@ -68,6 +70,9 @@ LIMITS: dict[str, tuple[str, ...]] = {
     **{f"task {verb}": (_CLAIMED,) for verb in ("start", "renew", "done", "fail", "release")},
     "task graph": (),
     "task assign": (_CLAIMED, "an assigned task that is not started within {start_within} is offered again"),
+    **dict.fromkeys(("gate raise", "gate list", "gate show", "gate clear"), (_GATED,)),
+    **dict.fromkeys(("signal post", "signal list"), (_SIGNALLED,)),
+    "signal show": (_WORD,),
     "decision add": ("the stance, and who chose, are stored as given: Atlas checks neither",),
     "decision list": (_DECIDED,),
     "decision show": (_DECIDED,),

@@ -11,7 +11,7 @@ from .text import Record
 # How a stored state may go on (None: there was no row).
 MOVES: dict[str | None, tuple[str, ...]] = {
     None: ("open",),
-    "open": ("open", "claimed", "cancelled"),
+    "open": ("open", "claimed", "cancelled", "done"),  # (done: a clearance, with the end of its gate)
     "claimed": ("claimed", "open", "done", "failed", "cancelled"),
     "failed": ("open", "cancelled"),
     "cancelled": ("open",),
@@ -33,7 +33,8 @@ def judge(found: Case, old: Record | None, new: Record | None) -> Iterator[Viola
     if old is not None and any(old[key] != new[key] for key in ("id", "session", "actor", "created")):
         yield Violation("immutable", found.path, "id, creator or creation were changed")
     was, now = None if old is None else str(old["state"]), new["state"]
-    if now not in MOVES.get(was, ()):
+    cleared = (was, now) == ("open", "done") and found.child.blob(f"gates/{new['id']}.cleared.yaml") is not None
+    if now not in MOVES.get(was, ()) or ((was, now) == ("open", "done") and not cleared):
         yield Violation("task_state", found.path, f"went from {was or 'nothing'} to {now}")
     if old is not None and was == "claimed" and now == "failed" and old["retries"] < found.policy["max_retries"]:
         yield Violation("task_state", found.path, f"is given up after {old['retries']} retries")
@@ -43,7 +44,7 @@ def judge(found: Case, old: Record | None, new: Record | None) -> Iterator[Viola
     yield from _counted(found, old, new, granted)
     if granted and old is not None:
         yield from _granted(found, old, new)
-    elif old is not None:
+    elif old is not None and not cleared:
         yield from _kept(found, old, new)
 
 
@@ -103,7 +104,8 @@ def _granted(found: Case, old: Record, new: Record) -> Iterator[Violation]:
         yield Violation("live_lease", found.path, f"was claimed by {old['claim']['session']} until it lapses")
     elif state != "ready" and not adopted:
         what = ", ".join(f"{need} ({other})" for need, other in waits)
-        yield Violation("gated", found.path, f"was claimed while it was {state}{': ' if what else ''}{what}")
+        rule = "gate" if any(other == "uncleared" for _, other in waits) else "gated"
+        yield Violation(rule, found.path, f"was claimed while it was {state}{': ' if what else ''}{what}")
     if by is not None and by != (claim.get("by") if claim["path"] == "assign" else claim["session"]):
         yield Violation("session", found.path, f"the claim of {claim['session']} was written by {by}")
     wanted = {"generation": new["generation"], "attempt": new["attempt"], "token": new["token"], "at": new["at"],

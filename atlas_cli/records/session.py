@@ -178,6 +178,17 @@ def _above(row_: Record, by: str, actor_: str, principals: Iterable[str]) -> boo
     return by in row_.get("lineage", ()) or actor_ in principals
 
 
+def may(tree: Tree, by: str, owner: str, principals: Iterable[str]) -> bool:
+    """Whether a session may do what is its owner's: itself, who adopted it, one that it descends from, a principal."""
+    rows: dict[str, Record] = {}
+    for one in (by, owner):
+        data = tree.read(place(one)) if _ID.match(one) else None
+        rows[one] = {} if data is None else parse(place(one), data)
+    return by in (owner, rows[owner].get("adopted_by")) or _above(
+        rows[owner], by, rows[by].get("actor", ""), principals
+    )
+
+
 def dropped_by(tree: Tree, session: str) -> str | None:
     """Who has ended a session from outside; None where nobody has."""
     data = tree.read(place(session)) if _ID.match(session) else None

@@ -144,14 +144,18 @@ def last_failure(record: Record) -> str:
 
 
 def needs(tree: Tree, record: Record) -> list[str]:
-    """All that it waits for: what its row names. A gate looks in here, with the edges that it puts in."""
-    return list(record.get("needs", ()))
+    """All that it waits for: what its row names, and the clearance of each gate that holds it."""
+    from . import gate
+
+    return [*record.get("needs", ()), *gate.holding(tree, record)]
 
 
 def unmet(tree: Tree, record: Record, now: int, rules: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(id, state) of each need that is not done; `missing` or `damaged` where there is no such task."""
-    found = []
-    for need in needs(tree, record):
+    """(id, state) of each need that is not done; `missing` or `damaged` where there is no such task, `uncleared`
+    for a gate."""
+    own = record.get("needs", ())
+    found = [(need, "uncleared") for need in needs(tree, record)[len(own) :]]
+    for need in own:
         data = tree.read(place(need))
         try:
             state = "missing" if data is None else alone(parse(place(need), data), now, rules)

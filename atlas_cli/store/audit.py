@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..errors import Damaged
-from ..records import rules
+from ..records import is_record, kind_of, rules
 from ..records.case import Change, Violation, Writer
 from ..records.text import Record
 from ..records.tree import Tree, object_id
@@ -16,7 +16,7 @@ from .git import Git
 from .index import MOST, Index
 from .past import source
 from .place import Place
-from .snapshot import PLAIN, Snapshot
+from .snapshot import PLAIN, Objects, Snapshot
 from .store import Store, root_commit
 
 
@@ -45,12 +45,13 @@ class Report(NamedTuple):
         return [finding for finding in self.findings if finding.repaired is None]
 
 
-class _Walk:
+class Walk:
     """The tree as it was at a point of the walk: a starting snapshot with all changes since, by blob."""
 
-    def __init__(self, git: Git, base: Snapshot | None, blobs: Mapping[str, str | None] | None = None) -> None:
+    def __init__(self, git: Objects, base: Snapshot | None) -> None:
         self.git, self.base = git, base
-        self.blobs: dict[str, str | None] = dict(blobs or {})
+        self.blobs: dict[str, str | None] = {}
+        self.folders: dict[str, set[str]] = {}
         self.load = lru_cache(maxsize=20_000)(self._load)
 
     def _load(self, oid: str) -> bytes:
@@ -68,19 +69,37 @@ class _Walk:
         oid = self.blob(path)
         return None if oid is None else self.load(oid)
 
+    def take(self, changes: Mapping[str, str | None]) -> None:
+        """Goes on behind one commit."""
+        self.blobs.update(changes)
+        for path in changes:
+            while "/" in path:
+                path, _, name = path.rpartition("/")
+                self.folders.setdefault(path, set()).add(name)
+
     def names(self, folder: str) -> list[str]:
-        lead = folder + "/"
-        found = {path[len(lead) :].split("/")[0] for path, oid in self.blobs.items() if oid and path.startswith(lead)}
-        return sorted(found.union(self.base.names(folder) if self.base else ()))
+        found = self.folders.get(folder, set()).union(self.base.names(folder) if self.base else ())
+        return sorted(name for name in found if self.blobs.get(f"{folder}/{name}", "") is not None)
 
     def live(self, folder: str, after: int) -> Iterable[tuple[str, Record]]:
-        return ()
+        for name in self.names(folder):
+            path, kind = f"{folder}/{name}", kind_of(folder + "/")
+            data = self.read(path) if kind and is_record(path) else None
+            if kind is None or data is None:
+                yield from self.live(path, after)
+                continue
+            try:
+                record = kind.parse(path, data)
+            except Damaged:
+                continue
+            if (kind.until(record) or 0) > after:
+                yield path, record
 
 
 class _Child:
     """The walk's tree with one commit's changes over it."""
 
-    def __init__(self, parent: _Walk, changes: Mapping[str, str | None]) -> None:
+    def __init__(self, parent: Walk, changes: Mapping[str, str | None]) -> None:
         self.parent, self.changes = parent, changes
 
     def blob(self, path: str) -> str | None:
@@ -154,7 +173,7 @@ def judged(
 ) -> tuple[Finding, ...]:  # fmt: skip
     """All violations in `commits`, the line of history behind `base` (None: from the beginning), of which the index
     knows what came before. `earlier` gives a violating commit before `base`, for a repair that names it."""
-    walk, chain = _Walk(git, base), _Chain(index)
+    walk, chain = Walk(git, base), _Chain(index)
     findings: list[Finding] = []
     bad: dict[str, history.Commit] = {}
     for commit in commits:
@@ -174,13 +193,13 @@ def judged(
             bad[commit.oid] = commit
         by = commit.message.session
         findings += [Finding(commit.oid, commit.message.subject, by, violation) for violation in found]
-        walk.blobs.update(changes)
+        walk.take(changes)
     return tuple(findings)
 
 
 def judge(store: Store, start: str, head: str) -> list[Finding]:
     """The violations of the commits after `start` up to `head`, by the rules on files and messages."""
-    walk = _Walk(store.git, store.snapshot(start))
+    walk = Walk(store.git, store.snapshot(start))
     found = []
     for commit in history.between(store.git, start, head):
         changes = {path: new for path, _, new in commit.changes}
@@ -189,7 +208,7 @@ def judge(store: Store, start: str, head: str) -> list[Finding]:
             broken += rules.judge(walk, _Child(walk, changes), commit.changes, commit.message)
         by = commit.message.session
         found += [Finding(commit.oid, commit.message.subject, by, violation) for violation in broken]
-        walk.blobs.update(changes)
+        walk.take(changes)
     return found
 
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from .. import records
 from ..errors import Failed
-from ..records import lease, names, policy, rules, session, times
+from ..records import lease, message, names, policy, rules, session, times
 from ..records.case import Violation
 from ..records.message import change_digest
 from ..records.tree import Overlay, object_id
-from . import history
+from . import audit, history
 from .snapshot import Snapshot
 from .store import Store, sync_folders
 from .transaction import pack
@@ -76,8 +76,7 @@ def carry(store: Store, ours: Sequence[history.Commit], theirs: Sequence[history
         if commit.message.operation in published:
             there.append(commit.oid)
             continue
-        commit = _renewed(store, commit, name)
-        files = _files(store, commit)
+        commit, files = _anew(store, _renewed(store, commit, name), onto)
         why = _contradicted(store, commit, onto) or _barred(commit, files, held, onto)
         if not why and (commit.message.at or 0) < last.get(commit.message.session, 0):
             why = f"{commit.message.session} has written in another clone since"
@@ -107,6 +106,25 @@ def _files(store: Store, commit: history.Commit) -> dict[str, bytes | None]:
         data = store.git.object(new) if new else None
         found[path] = data[2] if data else None
     return found
+
+
+def _anew(store: Store, commit: history.Commit, onto: Snapshot) -> tuple[history.Commit, dict[str, bytes | None]]:
+    """The commit with what it puts; a gate that it raises is computed on the new head, never copied to it."""
+    files = _files(store, commit)
+    if not any(path.startswith("gates/") for path in files):
+        return commit, files
+    from ..records import clearance
+
+    try:
+        found = clearance.anew(audit.Walk(onto.git, onto), files)
+    except Failed:  # damaged: the rules will say so
+        return commit, files
+    if found == files or commit.message.by_hand:
+        return commit, files
+    child = Overlay(onto, found, onto.width)
+    changes = tuple((path, old, child.blob(path)) for path, old, _ in commit.changes)
+    digest = message.change_digest(rules.store_id(onto), commit.message, changes)
+    return commit._replace(message=commit.message._replace(change=digest), changes=changes), found
 
 
 def _contradicted(store: Store, commit: history.Commit, onto: Snapshot) -> str:
@@ -161,7 +179,8 @@ def _kin(tree: Snapshot, row: records.text.Record, other: records.text.Record) -
 
 
 def _broken(onto: Snapshot, commit: history.Commit, files: dict[str, bytes | None]) -> str:
-    found: list[Violation] = rules.judge(onto, Overlay(onto, files, onto.width), commit.changes, commit.message)
+    tree = audit.Walk(onto.git, onto)
+    found: list[Violation] = rules.judge(tree, Overlay(tree, files, onto.width), commit.changes, commit.message)
     return f"the rule {found[0].rule}: {found[0].text}" if found and not commit.message.repairs else ""
 
 

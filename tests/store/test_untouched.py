@@ -23,7 +23,8 @@ EVERY = (
     "decision add --title t --recommended a --chosen b --stance agreed --why w", "decision list",
     "correct status:main@1 --why wrong --retract", "who src", "links", "links --fix", "log", "log --collisions", "session list", "session show",
     "config", "config show", "config get status_words", "config set status_words 300", "verify", "verify --full", "check", "task add a", "task list --explain",
-    "task next --claim", "task board", "task graph", "task dead", "session offer --slots 1", "doctor",
+    "task next --claim", "task board", "task graph", "task dead", "gate raise --scope label:x --why w", "gate list",
+    "signal post alert --about src -m t", "signal list", "session offer --slots 1", "doctor",
     "doctor --fix", "view", "setup --list", "completion bash", "help",
     "help leases", "git log --oneline", "git gc --quiet", "end -m done", "session list --all",
     "sync", "parked", "parked list", "outbox list",
@@ -37,7 +38,7 @@ REFUSED = {
     "task show x": 7, "task results x": 7,
     **{f"task {verb} x": 5 for verb in ("edit", "claim", "start", "renew", "done", "release", "thaw")},
     **{f"task {verb} x --why w": 5 for verb in ("fail", "cancel", "retry", "freeze")}, "task assign": 5,
-    "session drop x-261129-aaaaaa --why w": 5,
+    "session drop x-261129-aaaaaa --why w": 5, "gate show x": 7, "gate clear x": 5, "signal show x": 7,
 }  # fmt: skip
 
 

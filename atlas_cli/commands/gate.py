@@ -1,0 +1,128 @@
+"""`atlas gate`: a blocker holds back what depends on it, until somebody who may clears it."""
+
+from typing import Annotated
+
+import typer
+
+from ..env import Env
+from ..errors import Damaged, Usage
+from ..outcome import Frame, Outcome, Table, listing
+from ..records import clearance, gate, names, signal, times
+from ..records.text import Record
+from . import Why, env_of, noun, parsed, verb
+from .post import moment
+from .signal import About, about_of
+
+app = noun()
+SCOPES = "all, label:L or role:R"
+
+
+def _bare(text: str) -> str:
+    return names.name(text.removeprefix("gate:").removesuffix(gate.END), "gate id")
+
+
+def _scope(text: str) -> str:
+    word, colon, rest = text.partition(":")
+    if text != "all" and (word not in ("label", "role") or not colon or not names.valid(rest)):
+        raise Usage(f"{text[:80]!r} is no scope of tasks", f"a scope is {SCOPES}")
+    return text
+
+
+def _task(text: str) -> str:
+    return f"task:{names.name(text.removeprefix('task:'), 'task id')}"
+
+
+Id = Annotated[str, typer.Argument(metavar="ID", parser=parsed(_bare), help="The gate.")]
+
+
+def item(env: Env, record: Record) -> Record:
+    """A gate as it is shown: with its computed state, and why it was raised."""
+    said = signal.place(record["signal"])
+    try:
+        blocker = signal.parse(said, env.tree.read(said) or b"")
+    except Damaged as error:
+        blocker = {"text": error.message}
+    found = {"ref": f"gate:{record['id']}", **record, "state": gate.state(env.tree, record, env.now())}
+    return found | {"why": blocker["text"], "about": blocker.get("about")}
+
+
+def open_(env: Env) -> list[Record]:
+    """The gates that hold something back. (One that cannot be read is a notice.)"""
+    env.damaged(gate.FOLDER + "/")
+    return [item(env, record) for record in gate.standing(env.tree) if "damaged" not in record]
+
+
+@verb(app, "raise", 'atlas gate raise --why "the schema is wrong" --scope label:import --deadline 2d', 3, 5, 6, 7)
+def raise_(
+    ctx: typer.Context, why: Why,
+    tasks: Annotated[
+        list[str] | None, typer.Option("--task", metavar="ID", parser=parsed(_task), help="A task that it holds.")
+    ] = None,
+    scope: Annotated[
+        list[str] | None, typer.Option("--scope", metavar="S", parser=parsed(_scope), help=f"The tasks of: {SCOPES}.")
+    ] = None,
+    about: About = None,
+    deadline: Annotated[str | None, typer.Option("--deadline", metavar="T", help="When it should be cleared.")] = None,
+) -> Outcome:  # fmt: skip
+    """Post a blocker: these tasks, or those under a scope, and all that need them, now or later, cannot be claimed
+    until it is cleared. A deadline that passes releases nothing."""
+    env = env_of(ctx)
+    if not tasks and not scope:
+        raise Usage("a gate holds something back", f"say what: --task ID, or --scope {SCOPES}")
+    me, reason = env.session(), names.say(why, "--why")
+    env.guard(reason)
+    until = times.rfc3339(moment(env, deadline)) if deadline else None
+    on, held = about_of(env, about), [*(tasks or ()), *(scope or ())]
+    done = env.write(lambda tree, who: clearance.put(tree, who, reason, on, held, until), me, "gate: raise ")
+    record = next(row for row in env.records(done) if row["ref"].startswith("gate:") and row["resolution"] == "pending")
+    data = {**record, **item(env, record), "replayed": done.replayed or done.empty}
+    line = f"{data['ref']} holds {len(data['edges'])} open tasks, and what comes under {', '.join(data['scope'])}"
+    return Outcome(data, (line,), published=False)
+
+
+@verb(app, "list", "atlas gate list --all", 7)
+def list_(
+    ctx: typer.Context, all_: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False
+) -> Outcome:
+    """The gates that hold tasks back: pending, or past their deadline and not cleared."""
+    env = env_of(ctx)
+    items = open_(env)
+    if all_:
+        raised = [row for _, row in env.index.newest(gate.FOLDER, 2**31) if row["resolution"] == "pending"]
+        items = [item(env, row) for row in raised]
+    cells = tuple((row["id"], row["state"], ", ".join(row["scope"]), str(len(row["edges"])), row.get("deadline", "-"),
+                   row["why"]) for row in items)  # fmt: skip
+    table = Table(("GATE", "STATE", "HOLDS", "TASKS", "DEADLINE", "WHY"), cells, "no gate holds anything back")
+    return Outcome(listing(items), (table,))
+
+
+@verb(app, "show", "atlas gate show 7f3k2mq9xa", 7)
+def show(ctx: typer.Context, wanted: Id) -> Outcome:
+    """One gate: why, what it holds, and how it ended."""
+    env = env_of(ctx)
+    record = item(env, env.resolve(names.Ref("gate", wanted))[1])
+    end = gate.place(wanted + gate.END)
+    record["end"] = gate.parse(end, env.good(end)[0]) if env.tree.blob(end) else None
+    told = [f"{key}: {record[key]}" for key in ("why", "about", "deadline", "graph_delta_hash") if record.get(key)]
+    told += [f"holds: {', '.join(record['scope'])}", f"edges: {', '.join(record['edges']) or 'none'}"]
+    if record["end"]:
+        why = record["end"].get("why")
+        told.append(f"{record['state']} by {record['end']['resolver']}{f': {why}' if why else ''}")
+    age = times.ago(times.moment(record["at"]), env.now())
+    frame = Frame(f"{record['ref']} by {record['session']}, {age}: {record['state']}", "\n".join(told))
+    return Outcome(record, (frame, *(f"! {line}" for line in env.ask.warnings(record))))
+
+
+@verb(app, "clear", "atlas gate clear 7f3k2mq9xa", 3, 5, 6, 7)
+def clear(
+    ctx: typer.Context, wanted: Id,
+    why: Annotated[str | None, typer.Option("--why", metavar="TEXT", help="What became of the blocker.")] = None,
+) -> Outcome:  # fmt: skip
+    """End a gate: by the session that raised it, one that it descends from, or a principal of the policy."""
+    env = env_of(ctx)
+    me, reason = env.session(), names.say(why, "--why") if why else None
+    env.guard(reason or "")
+    done = env.write(lambda tree, who: clearance.clear(tree, who, wanted, reason), me, "gate: clear ")
+    record = next(row for row in env.records(done) if row["ref"].startswith("gate:"))
+    data = {**record, "replayed": done.replayed or done.empty}
+    return Outcome(data, (f"gate:{wanted} is {record['resolution']}",), published=False)

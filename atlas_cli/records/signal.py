@@ -1,0 +1,92 @@
+"""Signals: a word of a closed vocabulary about a record or a path. Documents beside the decisions:
+`signals/<YYYY>/<MM-DD>-<kind>-<slug>-<op6>.md`. ACTIONS says all that any of them does."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+
+from ..errors import Refused, Usage
+from . import case, decision, document, names, text
+from .case import Case, Change, Shown, Violation, Writer
+from .text import Record
+from .tree import Tree
+
+NAME = "signal"
+FOLDER = "signals"
+SUFFIX = ".md"
+NUMBERED = False
+ROW = False
+# kind: what it does beyond being posted and listed.
+ACTIONS: dict[str, str | None] = {"alert": None, "blocker": "gate", "finding": None, "status": None, "dependency": None}
+
+
+def kind(word: str) -> str:
+    """A word of the vocabulary; Usage for any other."""
+    if word not in ACTIONS:
+        raise Usage(f"there is no signal {word[:40]!r}", f"one of {', '.join(ACTIONS)}")
+    return word
+
+
+def parse(path: str, data: bytes) -> Record:
+    """The fields; `text` is the body."""
+    record, body = text.front(data, path)
+    needed = {"kind": str, "session": str, "actor": str, "at": "time", "operation": str}
+    case.check(record, path, needed, {"about": str, "gate": str})
+    return {**record, "id": decision.dated_id(path) if path.count("/") == 2 else "", "text": body.strip("\n")}
+
+
+def place(wanted: str) -> str:
+    """The path of a signal by its whole id."""
+    return f"{FOLDER}/{wanted[:4]}/{wanted[5:]}.md"
+
+
+def ref(path: str, record: Record) -> str:
+    return f"signal:{decision.dated_id(path)}"
+
+
+def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
+    """Itself, while it is young."""
+    return path, path if document.young(record, now) else None
+
+
+def until(record: Record) -> int | None:
+    return None
+
+
+def links(record: Record) -> Iterable[tuple[str, str]]:
+    return [("about", record["about"])] if "about" in record else []
+
+
+def find(tree: Tree, wanted: str, number: int | None = None) -> str:
+    return decision.dated_find(tree, "signal", FOLDER, wanted)
+
+
+def content(record: Record) -> str:
+    """SHA-256 of what a signal says: its kind, what it is about, its text; not of who said it when."""
+    said = {"kind": record["kind"], "about": record.get("about", ""), "text": record["text"]}
+    return hashlib.sha256(text.dump(said)).hexdigest()
+
+
+def post(tree: Tree, writer: Writer, word: str, about: str | None, said: str, gate: str | None = None) -> Change:
+    """A signal; `gate`: the one that it raises, without which a blocker is Refused."""
+    if (ACTIONS[kind(word)] == "gate") != (gate is not None):
+        raise Refused(f"a {word} raises a gate, and says what it holds back",
+                      "atlas gate raise --why W (--task T | --scope S)", code="gate")  # fmt: skip
+    record: Record = {"kind": word} | ({"about": about} if about else {}) | ({"gate": gate} if gate else {})
+    record |= {**writer.signature(), "operation": writer.operation}
+    path = decision.dated_place(FOLDER, writer, names.slug(f"{word} {said}"))
+    return Change(f"signal: {word} ({writer.session})", {path: text.with_front(record, said.strip("\n") + "\n")})
+
+
+def judge(found: Case) -> Iterator[Violation]:
+    yield from document.judge(found)
+    if found.new is None or found.old is not None:
+        return
+    yield from decision.judge_dated(found, FOLDER)
+    record = parse(found.path, found.new)
+    yield from document.signed(found, record["session"])
+    if record["kind"] not in ACTIONS:
+        yield Violation("schema", found.path, f"there is no signal {record['kind']!r}")
+    elif ACTIONS[record["kind"]] == "gate" and found.child.blob(f"gates/{record.get('gate')}.yaml") is None:
+        yield Violation("gate", found.path, "is a blocker that raises no gate")
