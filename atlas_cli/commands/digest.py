@@ -248,7 +248,8 @@ def _ready(found: Digest) -> list[Part]:
             break
     rows = ((row["id"], str(row["priority"]), row["title"]) for row in items)
     more = "atlas task list --ready"
-    return found.part("ready", items, rows, "TASK|PRIO|TITLE", "ready tasks: atlas task next --claim", more, total)
+    return found.part("ready", items, rows, "TASK|PRIO|TITLE", "ready tasks: atlas task next --claim", more,
+                      total if len(items) == MOST else None)  # fmt: skip
 
 
 def _unfinished(found: Digest) -> list[Part]:

@@ -90,10 +90,15 @@ def list_(
     if all_:
         raised = [row for _, row in env.index.newest(gate.FOLDER, 2**31) if row["resolution"] == "pending"]
         items = [item(env, row) for row in raised]
-    cells = tuple((row["id"], row["state"], ", ".join(row["scope"]), str(len(row["edges"])), row.get("deadline", "-"),
+    cells = tuple((row["id"], row["state"], ", ".join(row["scope"]), str(len(row["edges"])), _left(env, row),
                    row["why"]) for row in items)  # fmt: skip
-    table = Table(("GATE", "STATE", "HOLDS", "TASKS", "DEADLINE", "WHY"), cells, "no gate holds anything back")
+    table = Table(("GATE", "STATE", "HOLDS", "TASKS", "LEFT", "WHY"), cells, "no gate holds anything back")
     return Outcome(listing(items), (table,))
+
+
+def _left(env: Env, record: Record) -> str:
+    left = times.moment(record["deadline"]) - env.now() if "deadline" in record else None
+    return "-" if left is None else times.span(left) if left > 0 else "over"
 
 
 @verb(app, "show", "atlas gate show 7f3k2mq9xa", 7)

@@ -32,7 +32,9 @@ leases/<hh>/<resource>.yaml                           row
 sessions/<YYMMDD>/<id>.yaml                           row
 inbox/<name>.md or .txt                               document, added by hand
 tasks/<hh>/<id>.md                                    row
-results/<hh>/<task>/about.yaml and body.<ext>         document"""
+results/<hh>/<task>/about.yaml and body.<ext>         document
+gates/<id>.yaml and <id>.cleared.yaml                 document
+signals/<YYYY>/<MM-DD>-<slug>-<op6>.md                document"""
 ENVELOPE = """\
 {"atlas": 1, "command": "lease take", "status": "ok|stop|error", "data": {}, "notices": [],
  "store": {"head": "…", "published": false, "fetched_at": null},

@@ -20,7 +20,7 @@ RULES = {
     "live_lease": "a lease or a task that is held is not taken by another",
     "not_held": "only who holds a lease or a claim goes on with it, or gives it back",
     "gated": "a task is claimed only when all that it needs is done, and nothing else holds it back",
-    "gate": "a gate's edges follow from the history before it; only who may clears it; what it holds is not claimed",
+    "gate": "a gate follows from the history before it; who may clears it; what it holds is not claimed",
     "task_state": "a task goes from open to claimed to done, failed or cancelled; only a retry brings it back",
     "edge": "what a task needs is there, leads in no circle, and is taken away only with a reason",
     "receipt": "a claim's receipt says what was granted, and stays as it is",

@@ -32,7 +32,7 @@ ORDER = [
     "init", "begin", "status write", "status show", "status log", "status diff", "artifact show", "artifact put",
     "artifact get", "artifact list", "artifact log", "artifact diff", "lease take", "lease renew", "lease show", "lease list",
     "lease release", "decision show", "decision add", "decision list", "correct", "show", "session list", "session show",
-    "session adopt", "who", "log", "verify", "check", "links", "parked list", "hooks install", "hooks status", "hooks remove", "config show", "config get", "config set", "doctor", "view", "setup", "help", "completion",
+    "session adopt", "who", "log", "verify", "check", "links", "parked list", "hooks install", "hooks status", "hooks remove", "config show", "config get", "config set", "gate raise", "gate list", "signal post", "signal list", "doctor", "view", "setup", "help", "completion",
     "end",
 ]  # fmt: skip
 PROGRAMS = {
@@ -46,6 +46,9 @@ PROGRAMS = {
     "outbox list": 0,
     "outbox export": 0,
     "outbox import": 0,
+    "gate show": 7,
+    "gate clear": 7,
+    "signal show": 7,
 }  # there is no terminal to edit on
 TOLD = {"tour"}  # tests/test_example.py plays it
 
