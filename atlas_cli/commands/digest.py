@@ -213,10 +213,16 @@ def _gates(found: Digest) -> list[Part]:
     me = (found.me or {}).get("id", "")
     mine = {row["id"] for _, row in found.env.index.live("tasks", times.LAST - 1)
             if me in (row["session"], row.get("claim", {}).get("session"))}  # fmt: skip
-    items = [{**row, "yours": sorted(mine.intersection(row["edges"]))} for row in open_(found.env)]
+    items = []
+    for row in open_(found.env):
+        edges = row.pop("edges")
+        yours = sorted(mine.intersection(edges))
+        items.append({**row, "holds": len(edges), "yours": yours[:MOST], "yours_total": len(yours)})
     items.sort(key=lambda row: not (row["yours"] or found.mine(row["about"] or "")))
-    rows = ((row["id"], row["state"], ", ".join(row["yours"]) or "-", row["about"] or "-", row["why"]) for row in items)
-    return found.part("gates", items, rows, "GATE|STATE|HOLDS OF YOURS|ABOUT|WHY", "gates", "atlas gate list")
+    rows = ((row["id"], row["state"], str(row["holds"]), str(row["yours_total"]), row["about"] or "-", row["why"])
+            for row in items)  # fmt: skip
+    title = "gates: what they hold cannot be claimed"
+    return found.part("gates", items, rows, "GATE|STATE|HOLDS|OF YOURS|ABOUT|WHY", title, "atlas gate list")
 
 
 def _corrections(found: Digest) -> list[Part]:
