@@ -44,17 +44,19 @@ def read_first(env: Env, me: Record, paths: list[str], going: str) -> list[Findi
     for stream, numbers in missed.items():
         for number in numbers[-SHOWN:]:
             found.append(_entry(env, stream, number))
-        if level == "stop":
-            env.glanced(me, stream, numbers[-1])
     if not missed:
         return []
+    kept = level != "stop" or all(env.glanced(me, stream, numbers[-1]) for stream, numbers in missed.items())
     what = ", ".join(f"status:{stream}@{numbers[-1]}" for stream, numbers in missed.items())
     more = [f"{stream} (atlas status log {stream})" for stream, numbers in missed.items() if len(numbers) > SHOWN]
     hint = f"take note of it, {GO_ON[going]}" + (f"; older ones you missed: {', '.join(more)}" if more else "")
-    if level == "warn":
+    if level == "warn" or not kept:
         hint = "read it: atlas status show " + next(iter(missed))
-    return [("read_first", Protocol(f"{what}: where things stand has changed since {me['id']} last looked", hint,
-                                    blocks=tuple(found)))]  # fmt: skip
+    message = f"{what}: where things stand has changed since {me['id']} last looked"
+    if not kept:  # a stop would be one for ever
+        env.notices.append(f"{message}; {hint} (no stop: this clone's notebook cannot note that you have seen it)")
+        return []
+    return [("read_first", Protocol(message, hint, blocks=tuple(found)))]
 
 
 def _entry(env: Env, stream: str, number: int) -> tuple[str, str]:
