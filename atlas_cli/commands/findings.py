@@ -14,6 +14,10 @@ SHOWN = 5  # missed entries that a stop prints in full
 GO_ON = {
     "": "then run the same git command again",
     "merge": "then git commit --no-edit completes the merge",
+    # Stopped while it picks, git puts the commit back into its list, or not: continued, it is there twice, or in its
+    # own way.
+    # (A stop by pre-rebase, before anything is picked, would leave an --autostash in a rebase that does not exist.)
+    "picking": "nothing is lost: git rebase --abort, then run the same git command again",
     "rebase": "nothing is lost: git -c core.editor=true rebase --continue goes on",
     "cherry-pick": "nothing is lost: git -c core.editor=true cherry-pick --continue goes on",
     "revert": "nothing is lost: git commit --no-edit makes the revert; git revert --continue the next ones, if any",

@@ -64,6 +64,7 @@ def pre_merge_commit(env: Env, args: list[str], given: str) -> None:
 
 
 def pre_commit(env: Env, args: list[str], given: str, going: str = "") -> None:
+    going = going or "picking" * (env.hook.here.sequence() == "picking")  # a reword, or the last squash
     changed = env.hook.changed()
     paths = [path for _, path in changed]
     me, found = findings.who(env, going)
@@ -156,7 +157,7 @@ def _writing(env: Env, me: Record, read: dict[str, int]) -> str:
 
 def notice(env: Env, args: list[str], given: str) -> None:
     """After a merge, a rewrite, a checkout: says where the status went on meanwhile."""
-    me = env.here()
+    me = None if env.hook.here.sequence() else env.here()  # a sequence is judged itself
     missed = [*env.hook.missed(me, "main")] if me else []
     if missed:
         env.notices.append(f"status:main@{missed[-1]} was written since you last looked: atlas status show main")
