@@ -18,7 +18,7 @@ _DECIDED = "what was decided without `atlas decision add` is not in it"
 _HOOKS = (
     "hooks are this clone's: another has none until they are installed there; --no-verify skips pre-commit and pre-push"
 )
-_POLICY = "the policy binds Atlas's own commands only, from the next write on"
+_POLICY = "the policy binds Atlas's own commands and hooks only, from the next write on"
 # command: its limits; `{key}` is a value of the policy in force. Every command has a row.
 LIMITS: dict[str, tuple[str, ...]] = {
     "digest": (_AT_WORK, _HELD),
