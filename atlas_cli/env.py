@@ -654,6 +654,10 @@ class Env:
             self.notices.append(error.message)
         except OSError as error:
             self.notices.append(f"the view could not be refreshed: {error}")
+        except Exception as error:
+            if not self.hooked:
+                raise
+            self.notices.append(f"a fault of Atlas, which stops no commit: {type(error).__name__}: {error}")
 
     def pictured(self) -> None:
         """Keeps up the picture from which the hooks answer, once a hook has asked for it; it is drawn anew where the
@@ -671,10 +675,12 @@ class Env:
 
         return hooks.Hook(self.ask, self.snapshot, self.snapshot.head or "", self.store.home)
 
-    def glanced(self, me: Record, stream: str, number: int) -> None:
-        """A hook prints an entry: the session has seen it, and may commit (to supersede it, it must be read)."""
+    def glanced(self, me: Record, stream: str, number: int) -> bool:
+        """A hook prints an entry: the session has seen it, and may commit (to supersede it, it must be read). False
+        where that could not be noted."""
         blob = self.snapshot.blob(status.place(stream, number)) or ""
         self.local.glance(me["id"], me["actor"], stream, number, blob, self.now())
+        return self.local.keeps
 
     def stopped(self, error: AtlasError) -> None:
         """A stop is a test result: counted for the session, and published with its next write."""

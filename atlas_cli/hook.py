@@ -30,9 +30,9 @@ def run() -> None:
 
 
 def _quick(name: str, args: list[str], given: bytes) -> bool:
-    from atlas_cli.store import gate
-
     try:
+        from atlas_cli.store import gate
+
         return gate.quick(name, args, given)
     except Exception:  # noqa: BLE001 - the quick answer failed, whatever it was: the full one is asked
         return False
@@ -42,8 +42,9 @@ def _full(name: str, args: list[str], given: bytes) -> None:
     """The whole program: it knows all, and takes its time."""
     _site()
     try:
+        import atlas_cli.commands.hook  # noqa: F401 - what it will call
         from atlas_cli import main
-    except ImportError as error:
+    except Exception as error:  # noqa: BLE001 - half an installation fails in many ways
         sys.stderr.write(f"atlas: it cannot be loaded ({error}), so this goes unjudged: install it anew\n")
         return
     told = ["--given", given.decode(errors="surrogateescape")] if name == "pre-push" else []

@@ -248,6 +248,6 @@ def _command(rest: list[str]) -> str:
         return "atlas"
     if words[0] not in COMMANDS:
         return words[0]
-    nouns = ("session", "status", "artifact", "lease", "decision", "config", "hooks", "parked", "outbox", "task", "gate",
-             "signal")  # fmt: skip
+    nouns = ("session", "status", "artifact", "lease", "decision", "config", "hooks", "parked", "outbox", "task",
+             "gate", "signal")  # fmt: skip
     return " ".join(words) if words[0] in nouns else words[0]

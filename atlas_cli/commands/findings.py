@@ -14,6 +14,10 @@ SHOWN = 5  # missed entries that a stop prints in full
 GO_ON = {
     "": "then run the same git command again",
     "merge": "then git commit --no-edit completes the merge",
+    # Stopped while it picks, git puts the commit back into its list, or not: continued, it is there twice, or in its
+    # own way.
+    # (A stop by pre-rebase, before anything is picked, would leave an --autostash in a rebase that does not exist.)
+    "picking": "nothing is lost: git rebase --abort, then run the same git command again",
     "rebase": "nothing is lost: git -c core.editor=true rebase --continue goes on",
     "cherry-pick": "nothing is lost: git -c core.editor=true cherry-pick --continue goes on",
     "revert": "nothing is lost: git commit --no-edit makes the revert; git revert --continue the next ones, if any",
@@ -44,17 +48,19 @@ def read_first(env: Env, me: Record, paths: list[str], going: str) -> list[Findi
     for stream, numbers in missed.items():
         for number in numbers[-SHOWN:]:
             found.append(_entry(env, stream, number))
-        if level == "stop":
-            env.glanced(me, stream, numbers[-1])
     if not missed:
         return []
+    kept = level != "stop" or all(env.glanced(me, stream, numbers[-1]) for stream, numbers in missed.items())
     what = ", ".join(f"status:{stream}@{numbers[-1]}" for stream, numbers in missed.items())
     more = [f"{stream} (atlas status log {stream})" for stream, numbers in missed.items() if len(numbers) > SHOWN]
     hint = f"take note of it, {GO_ON[going]}" + (f"; older ones you missed: {', '.join(more)}" if more else "")
-    if level == "warn":
+    if level == "warn" or not kept:
         hint = "read it: atlas status show " + next(iter(missed))
-    return [("read_first", Protocol(f"{what}: where things stand has changed since {me['id']} last looked", hint,
-                                    blocks=tuple(found)))]  # fmt: skip
+    message = f"{what}: where things stand has changed since {me['id']} last looked"
+    if not kept:  # a stop would be one for ever
+        env.notices.append(f"{message}; {hint} (no stop: this clone's notebook cannot note that you have seen it)")
+        return []
+    return [("read_first", Protocol(message, hint, blocks=tuple(found)))]
 
 
 def _entry(env: Env, stream: str, number: int) -> tuple[str, str]:

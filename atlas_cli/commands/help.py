@@ -50,7 +50,9 @@ def help_(ctx: typer.Context, topic: Annotated[str | None, typer.Argument(metava
                           "atlas --help: the commands"])  # fmt: skip
         return Outcome({"topics": TOPICS}, (text,))
     if topic not in TOPICS:
-        hint = names.hint(topic, [*TOPICS, *COMMANDS], f"the topics are {', '.join(TOPICS)}")
+        hint = names.hint(
+            topic, [*TOPICS, *COMMANDS], f"the topics are {', '.join(TOPICS)}; atlas --help lists the commands"
+        )
         raise NotFound(f"there is no help on {topic[:80]!r}", hint)
     text = page(topic, rules_for(env_of(ctx)))
     return Outcome({"topic": topic, "help": text}, (text,))

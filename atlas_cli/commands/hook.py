@@ -34,12 +34,17 @@ def hook(
     try:
         assert env.hook.picture  # drawn for the next one
         HOOKS[name](env, args or [], given)
-    except Failed as error:
+    except Exception as error:
+        if isinstance(error, AtlasError) and not isinstance(error, Failed):
+            raise
         with contextlib.suppress(AtlasError):
             closed = env.policy.get("hooks_missing") == "closed"
         if closed:
             raise
-        env.notices.append(f"Atlas could not judge this ({error.message}): it goes on unjudged. {error.hint}".strip())
+        why, hint = f"{type(error).__name__}: {error}", "please report it"
+        if isinstance(error, Failed):
+            why, hint = error.message, error.hint
+        env.notices.append(f"Atlas could not judge this ({why}): it goes on unjudged. {hint}".strip())
     return Outcome(None)
 
 
@@ -59,6 +64,7 @@ def pre_merge_commit(env: Env, args: list[str], given: str) -> None:
 
 
 def pre_commit(env: Env, args: list[str], given: str, going: str = "") -> None:
+    going = going or "picking" * (env.hook.here.sequence() == "picking")  # a reword, or the last squash
     changed = env.hook.changed()
     paths = [path for _, path in changed]
     me, found = findings.who(env, going)
@@ -125,9 +131,10 @@ def _write_last(env: Env, remote: str, branch: str, local: str, there: str) -> l
         return [("write_last", error) for _, error in nobody]
     first = covered[0]
     reads = env.hook.made_by(first)[1]
-    on = ", ".join(f"{stream}@{number}" for stream, number in reads.items()) or times.rfc3339(first.at)
+    read = ", ".join(f"{stream}@{number}" for stream, number in reads.items())
+    on = f"read: {read}" if read else f"of {times.rfc3339(first.at)}"
     error = Protocol(
-        f"commits go to {branch} of {remote}, and {me['id']} has written no status since {first.oid[:10]} (read: {on})",
+        f"commits go to {branch} of {remote}, and {me['id']} has written no status since {first.oid[:10]} ({on})",
         f"write it, then push again: {_writing(env, me, reads)}",
         code="write_last",
     )  # fmt: skip
@@ -150,7 +157,7 @@ def _writing(env: Env, me: Record, read: dict[str, int]) -> str:
 
 def notice(env: Env, args: list[str], given: str) -> None:
     """After a merge, a rewrite, a checkout: says where the status went on meanwhile."""
-    me = env.here()
+    me = None if env.hook.here.sequence() else env.here()  # a sequence is judged itself
     missed = [*env.hook.missed(me, "main")] if me else []
     if missed:
         env.notices.append(f"status:main@{missed[-1]} was written since you last looked: atlas status show main")

@@ -76,7 +76,7 @@ def at_init(env: Env) -> tuple[list[dict[str, Any]], str]:
     """What `atlas init` does with the hooks, and a line on it. Never an error: the store is made."""
     try:
         if env.place.top is None:
-            return [], "no git hooks: nobody commits in a bare repository"
+            return [], "no git hooks: nobody commits in a bare repository; in a worktree of it: atlas hooks install"
         hooks = env.hooks(_closed(env))
         if not hooks.ours:
             return [], f"no git hooks: they lie outside this repository, in {hooks.folder}; atlas hooks install"

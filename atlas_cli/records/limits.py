@@ -24,7 +24,7 @@ _HOOKS = (
 )
 _PARKED = "parked in this clone: no other clone knows of it"
 _WAITING = "as this clone last heard from its remote: atlas sync asks it"
-_POLICY = "the policy binds Atlas's own commands only, from the next write on"
+_POLICY = "the policy binds Atlas's own commands and hooks only, from the next write on"
 # command: its limits; `{key}` is a value of the policy in force. Every command has a row.
 LIMITS: dict[str, tuple[str, ...]] = {
     "digest": (_AT_WORK, _HELD),

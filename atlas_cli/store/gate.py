@@ -11,6 +11,7 @@ from . import callers, picture, trailers
 
 VERDICT = "atlas-read-first"  # beside what git keeps of a sequence: read first was judged, once for all of it
 NOTICES = ("post-merge", "post-rewrite", "post-checkout")
+_HALTS = ("edit", "e", "break", "b", "exec", "x")  # steps of a rebase at which others commit
 _DIFF = ("--cached", "--name-status", "-z", "--no-renames", "--no-relative", "--ignore-submodules=none",
          "--ita-invisible-in-index")  # fmt: skip
 _EMPTY = {40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
@@ -43,9 +44,10 @@ class Here:
         return exists(f"{self.git}/{name}")
 
     def sequence(self) -> str:
-        """What git is in the middle of that pre-commit is not run for: rebase, cherry-pick, revert, or nothing."""
+        """What git is in the middle of that pre-commit is not run for: rebase (which goes on with what its user made),
+        picking (a rebase by itself), cherry-pick, revert, or nothing."""
         if self.has("rebase-merge"):
-            return "rebase"
+            return "rebase" if self.has("REBASE_HEAD") or self._step() in _HALTS else "picking"
         if self.has("CHERRY_PICK_HEAD"):
             return "cherry-pick"
         alone = self.has("MERGE_MSG") and not (self.has("MERGE_HEAD") or self.has("SQUASH_MSG"))
@@ -66,8 +68,12 @@ class Here:
             return False
         if not self.has("rebase-merge"):
             return True
-        done = _line(f"{self.git}/rebase-merge/done", -1).partition(" ")[0]
-        return source != "commit" and done in ("edit", "e", "break", "b", "exec", "x")
+        return source != "commit" and self._step() in _HALTS
+
+    def _step(self) -> str:
+        """What a rebase is doing, in the word of its list."""
+        done = f"{self.git}/rebase-merge/done"
+        return _line(done, -1).partition(" ")[0] if exists(done) else ""
 
 
 def quick(name: str, args: list[str], given: bytes) -> bool:

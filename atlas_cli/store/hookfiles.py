@@ -36,7 +36,10 @@ _READS_ITSELF = re.compile(
 
 _ASK = """\
   if [ -x %(python)s ] && [ -f %(hook)s ]; then exec %(python)s -I -S %(hook)s %(name)s "$@"; fi
-  if command -v atlas-hook >/dev/null 2>&1; then exec atlas-hook %(name)s "$@"; fi
+  if command -v atlas-hook >/dev/null 2>&1; then
+    atlas-hook %(name)s "$@" && exit 0 || atlas_code=$?
+    case $atlas_code in 126 | 127) ;; *) exit $atlas_code ;; esac
+  fi
   %(say)s "atlas: this hook's Python is gone: install Atlas, run atlas hooks install, or take its lines out of $0" >&2
   exit %(missing)s
 """

@@ -34,11 +34,12 @@ class Local:
     def __init__(self, file: Path, say: Callable[[str], None] = lambda _: None) -> None:
         self.file, self.say = file, say
         self.silent = False
+        self.keeps = True  # what it was given so far
         self.moved = False  # whether what the hooks must know of it was changed
         try:
             self.db = self._ready(str(file))
         except sqlite3.OperationalError as error:
-            self.db = self._ready(":memory:")
+            self.db, self.keeps = self._ready(":memory:"), False
             if "readonly" not in str(error) and "unable to open" not in str(error):
                 say(f"this clone's notebook cannot be used now ({error}): which session is yours is not known")
         except sqlite3.DatabaseError:
@@ -80,6 +81,7 @@ class Local:
         try:
             self._all(statement, *values)
         except Failed as error:
+            self.keeps = False
             if not self.silent and "readonly" not in error.message and "read-only" not in error.message:
                 self.silent = True
                 self.say(f"{error.message}; what you read or began just now may be asked for again")

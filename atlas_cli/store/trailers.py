@@ -15,7 +15,7 @@ def signed(message: bytes, session: str, reads: list[str], comment: bytes | None
     found = {line[len(SESSION) :].strip() for line in lines if line.startswith(SESSION)}
     if found - {session.encode()} or not body.strip():
         return message
-    kept = [line for line in lines if not line.startswith((SESSION, READ))]
+    kept = [line for line in lines if not _ours(line)]
     while kept and not kept[-1].strip():
         kept.pop()
     if not kept:
@@ -26,6 +26,11 @@ def signed(message: bytes, session: str, reads: list[str], comment: bytes | None
     block = [SESSION + session.encode(), *(READ + read.encode() for read in reads)]
     gap = [] if _ends_in_trailers(kept) else [end]
     return b"\n".join([*kept, *gap, *(line + end for line in block), b""]) + (b"\n" + rest if rest else b"")
+
+
+def _ours(line: bytes) -> bool:
+    """Whether a line is such a trailer, and not a sentence about them."""
+    return line.startswith(SESSION) or (line.startswith(READ) and line.count(b" ") == 1 and b"@" in line)
 
 
 def text(message: bytes, comment: bytes | None) -> bytes:

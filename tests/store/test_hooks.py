@@ -346,12 +346,41 @@ def test_no_record_can_put_a_line_into_the_picture() -> None:
     assert (found.leases, found.levels) == ([(evil, "b\tc", 9)], {})
 
 
-def test_an_atlas_that_cannot_be_loaded_says_so_and_stops_nobody(project: Project, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("main.py", None, "cannot be loaded"),
+        ("store/gate.py", None, "gate"),
+        ("commands/findings.py", "(", "cannot be loaded"),
+        ("store/hooks.py", "draw = None", "TypeError"),
+    ],
+)
+def test_an_atlas_that_is_broken_or_half_there_says_so_and_stops_nobody(
+    project: Project, tmp_path: Path, file: str, text: str | None, said: str
+) -> None:
     lonely = tmp_path / "lonely/atlas_cli"
-    shutil.copytree(ROOT / "atlas_cli", lonely, ignore=shutil.ignore_patterns("main.py", "__pycache__"))
+    shutil.copytree(ROOT / "atlas_cli", lonely, ignore=shutil.ignore_patterns("__pycache__"))
+    if text is None:
+        (lonely / file).unlink()
+    else:
+        with (lonely / file).open("a") as out:
+            out.write(f"\n{text}\n")
+    old = "atlas-hooks 1\nhead\tof another time\t0\t9\nend"
+    (project.top / ".git/atlas/hooks.txt").write_text(old)  # a picture that is of no use
     install(project.top, program=lonely / "hook.py")
     done = project.commit("src/x.py")
-    assert (done.code, "cannot be loaded" in done.err) == (0, True)
+    assert (done.code, said in done.err, "unjudged" in done.err, "Traceback" in done.err) == (0, True, True, False)
+
+
+def test_read_first_only_warns_where_it_cannot_be_noted_that_it_was_read(project: Project) -> None:
+    """Else the same command would be stopped for ever."""
+    project.atlas("bob", *STATUS)
+    notebook = project.top / ".git/atlas/local.sqlite"
+    for end in ("", "-wal", "-shm"):
+        Path(f"{notebook}{end}").unlink(missing_ok=True)
+    notebook.mkdir()
+    done = project.commit("src/x.py")
+    assert (done.code, "status:main@2" in done.err, "atlas status show main" in done.err) == (0, True, True)
 
 
 def test_the_caller_is_who_called_git_whatever_runs_the_hooks(project: Project) -> None:

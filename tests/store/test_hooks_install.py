@@ -265,6 +265,14 @@ def test_without_its_python_a_hook_finds_atlas_or_says_how_to_repair_it(
     script('#!/bin/sh\necho "from PATH $*" >>"$LOG"\n')(tmp_path / "bin/atlas-hook")
     code, err, said = run(folder, env, *commit, PATH=f"{tmp_path}/bin:/usr/bin:/bin")
     assert (code, err, said[0]) == (0, "", "from PATH pre-commit")
+    script("#!/nowhere/python3\n")(tmp_path / "bin/atlas-hook")  # what is left of an installation
+    code, err, _ = run(folder, env, *commit, PATH=f"{tmp_path}/bin:/usr/bin:/bin")
+    assert (code, "atlas hooks install" in err) == (1, True), "closed"
+    made = hooks()
+    made.python = str(tmp_path / "it's gone")
+    made.install()
+    code, err, _ = run(folder, env, *commit, PATH=f"{tmp_path}/bin:/usr/bin:/bin")
+    assert (code, "atlas hooks install" in err) == (0, True), "open"
     before = picture(folder / ".git/hooks")
     hooks().install()
     after = picture(folder / ".git/hooks")

@@ -70,7 +70,8 @@ def test_other_live_sessions_only_warn_and_ended_ones_are_covered(shared: Projec
     shared.atlas("bob", "end", "-m", "done")
     assert shared("push", "-q", "origin", "main").err == "", "bob wrote last, for himself"
     shared.ok("commit", "-q", "--allow-empty", "-m", "by hand", "--no-verify", who="nobody", CODEX_THREAD_ID="x")
-    assert "write last" in first(shared("push", "-q", "origin", "main")), "nobody's commits are the pusher's to tell of"
+    told = first(shared("push", "-q", "origin", "main"))
+    assert "write last" in told and "(of 20" in told, "nobody's commits are the pusher's to tell of"
     shared.atlas("ann", "status", "show")
     shared.atlas("ann", "status", "write", "--section", "S", "-m", "with a commit by hand")
     shared.ok("push", "-q", "origin", "main")

@@ -172,9 +172,41 @@ def test_a_rebase_of_thirty_commits_brands_nobody_and_is_judged_once(project: Pr
     assert "stop 5 (read first): status:main@2" in first(done)
     assert "--skip" not in "\n".join(line for line in done.err.splitlines() if not line.startswith("hint"))
     assert "nothing is lost" in done.err
-    project.ok(*hint(done, r"git (-c \S+ rebase --continue) goes on"))
+    assert "status:main@2 was written since" not in done.err, "the stop says it"
+    project.ok(*hint(done, r"git (rebase --abort), then run the same git command again"))
+    project.ok("rebase", "main")
     assert project.ok("rev-list", "--count", "main..side") == "30"
     assert set(project.ok("log", "--format=%an|%(trailers)", "main..side").split("\n")) == {"Else|"}
+
+
+@pytest.mark.parametrize("todo", ["3s/pick/fixup/", "3s/pick/squash/", "2s/pick/reword/", "2s/^/exec true\\n/"])
+@pytest.mark.parametrize("onto", ["main", "side~3"])
+def test_after_a_stop_a_rebase_ends_as_without_one(todo: str, onto: str, project: Project) -> None:
+    """git puts the commit at which it was stopped back into its list, or not: continued, there would be one too many,
+    or one too few."""
+    branched(project)
+    how = {"GIT_SEQUENCE_EDITOR": f"sed -i -e '{todo}'", "GIT_EDITOR": "sed -i '1s/^/said: /'"}
+    project.ok("checkout", "-q", "-b", "again", "side")
+    command = ("rebase", "-q", "-i", "--autostash", onto)
+    project.ok("-c", "core.hooksPath=/dev/null", *command, **how)
+    project.ok("checkout", "-q", "side", "--")
+    project.atlas("bob", *STATUS)
+    project.write("src/y.py", "not committed")
+    done = project(*command, **how)
+    if done.code:
+        assert "stop 5 (read first)" in first(done)
+        step = hint(done, r"git (rebase --abort|-c \S+ rebase --continue)")
+        project.ok(*step)
+        if "--abort" in step:
+            assert "rebase --abort, then run the same git command again" in done.err
+            project.ok(*command, **how)
+    last = "squash" in todo and onto != "main"  # the message of both is all that is left to be made
+    assert (done.code == 0) == ("exec" in todo and onto != "main"), "that one picks nothing"
+    for form in ("%T", "%T" if last else "%B"):
+        assert project.ok("log", f"--format={form}", "side", "--") == project.ok(
+            "log", f"--format={form}", "again", "--"
+        )
+    assert project.ok("status", "--porcelain") == "M src/y.py"
 
 
 def test_a_status_that_moves_in_the_middle_does_not_stop_a_sequence(project: Project) -> None:
@@ -184,6 +216,21 @@ def test_a_status_that_moves_in_the_middle_does_not_stop_a_sequence(project: Pro
     project.atlas("bob", *STATUS)
     project.ok("rebase", "--continue")
     assert project.ok("rev-list", "--count", "main..side") == "3"
+
+
+def test_a_stop_after_a_conflict_keeps_what_was_resolved(project: Project) -> None:
+    branched(project)
+    project.ok("checkout", "-q", "side")
+    project.commit("docs/page.md")
+    assert project("rebase", "main~1", "--onto", "main").code == 1
+    (project.top / ".git/rebase-merge/atlas-read-first").unlink()  # as if this were the first of its commits
+    project.write("docs/page.md", "resolved")
+    project.ok("add", "docs")
+    project.atlas("bob", *STATUS)
+    done = project("rebase", "--continue")
+    assert "reset" not in done.err
+    project.ok(*hint(done, r"git (-c \S+ rebase --continue) goes on"))
+    assert project.ok("show", "side:docs/page.md") == "resolved"
 
 
 @pytest.mark.parametrize("act", [("cherry-pick", "side"), ("cherry-pick", "side~2..side"), ("revert", "--no-edit", "HEAD"),

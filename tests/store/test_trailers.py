@@ -54,6 +54,10 @@ def test_anothers_commit_stays_anothers() -> None:
     assert signed(message) == message
 
 
+def test_what_a_message_says_of_them_stays() -> None:
+    assert signed(b"fix\n\nAtlas-Read: is a trailer\n\nend\n") == b"fix\n\nAtlas-Read: is a trailer\n\nend\n\n" + ADDED
+
+
 def test_where_no_editor_opens_a_number_sign_is_text() -> None:
     assert signed(b"fix\n\n#12 is done\n", None) == b"fix\n\n#12 is done\n\n" + ADDED
 
