@@ -49,7 +49,7 @@ def _queue(env: Env) -> Callable[[], Any]:
 
 def _lines(env: Env, items: list[Record]) -> list[str]:
     left = [times.span(max(0, task.lapse(row) - lease.SKEW - env.now())) for row in items]
-    return [f"you have {row['ref']} until {row['claim']['expires']} ({more} to count on): {row['title']}; receipt "
+    return [f"you have {row['ref']}, {more} to count on: {row['title']}; receipt "
             f"{receipt(row)}" for row, more in zip(items, left, strict=True)]  # fmt: skip
 
 

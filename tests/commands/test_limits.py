@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from atlas_cli.main import main
-from atlas_cli.records import limits, policy, session
+from atlas_cli.records import limits, policy, session, task
 
 from ..conftest import Atlas, environment
 from ..contract import VERBS, Verb
@@ -32,7 +32,9 @@ ORDER = [
     "init", "begin", "status write", "status show", "status log", "status diff", "artifact show", "artifact put",
     "artifact get", "artifact list", "artifact log", "artifact diff", "lease take", "lease renew", "lease show", "lease list",
     "lease release", "decision show", "decision add", "decision list", "correct", "show", "session list", "session show",
-    "session adopt", "who", "log", "verify", "check", "links", "parked list", "hooks install", "hooks status", "hooks remove", "config show", "config get", "config set", "gate raise", "gate list", "signal post", "signal list", "doctor", "view", "setup", "help", "completion",
+    "session adopt", "who", "log", "verify", "check", "links", "parked list", "hooks install", "hooks status", "hooks remove", "config show", "config get", "config set", "task add", "task list", "task show", "task edit", "task freeze", "task thaw", "task claim", "task start", "task renew",
+    "task next", "task done", "task results", "task board", "task graph", "task dead", "session offer",
+    "gate raise", "gate list", "signal post", "signal list", "doctor", "view", "setup", "help", "completion",
     "end",
 ]  # fmt: skip
 PROGRAMS = {
@@ -47,6 +49,12 @@ PROGRAMS = {
     "outbox export": 0,
     "outbox import": 0,
     "gate show": 7,
+    "task fail": 6,
+    "task release": 6,
+    "task cancel": 3,
+    "task retry": 6,
+    "task assign": 6,
+    "session drop": 7,
     "gate clear": 7,
     "signal show": 7,
 }  # there is no terminal to edit on
@@ -97,6 +105,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = {
         "src/parser.py": "parse = print\n",
         "schema.sql": "create table t(a);\n",
+        "report.md": "# report\n",
         "train.sh": "#!/bin/sh\necho trained\n",
     }
     for name, text in files.items():
@@ -111,8 +120,11 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "decision add --title storage --recommended sqlite --chosen files --stance disagreed --why w",
         "end -m Done",
     ]
+    deeds[-1:-1] = ["task add first --role backend", "task add second --role backend --needs 2mq9xa7f3k"]
+    ids = iter(("2mq9xa7f3k", "7f3k2mq9xa"))
     with standing(repo, NOON) as patch:
         patch.setattr(session, "new_id", lambda *_: OTHER)
+        patch.setattr(task, "new_id", lambda *_: next(ids))
         assert [main(shlex.split(line)) for line in deeds] == [0] * len(deeds)
     return repo
 
