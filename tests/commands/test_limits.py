@@ -54,7 +54,7 @@ PROGRAMS = {
     "task cancel": 3,
     "task retry": 6,
     "task assign": 6,
-    "session drop": 7,
+    "session drop": 5,
     "gate clear": 7,
     "signal show": 7,
 }  # there is no terminal to edit on
