@@ -157,11 +157,11 @@ class Env:
 
     def join(self) -> bool:
         """Takes the store that the remote has, where this clone has none yet. True if it did."""
-        from .store import publish
+        from .store import joining
 
         if (self.place.home / "store.git").is_dir():
             return False
-        return publish.join(self.place, self.options.offline)
+        return joining.join(self.place, self.options.offline)
 
     def create(self, readme: bytes, test: bool) -> bool:
         """Makes the store if there is none, with its policy, which names the remote's address as the store's home. True

@@ -7,7 +7,7 @@ from pathlib import Path
 from ..errors import Failed, NotFound
 from . import BRANCH, REMOTE, history, lock, publish, replay
 from .branch import Branch
-from .store import Store
+from .store import Store, root_id
 
 _TAKEN = "refs/atlas/outbox"
 
@@ -31,7 +31,7 @@ def take(store: Store, file: Path) -> replay.Carried:
         options=("fetch.fsckObjects=true",),
     )  # fmt: skip
     tip = None if code else store.ref(_TAKEN)
-    if tip is None or history.root(store.git, tip) != publish.root(store):
+    if tip is None or history.root(store.git, tip) != root_id(store.place.width):
         behind = "prerequisite" in err
         raise Failed(
             f"{file.name} stands on commits that are not here" if behind else f"{file.name} is no outbox of a store",
@@ -42,7 +42,7 @@ def take(store: Store, file: Path) -> replay.Carried:
         while True:
             head = store.head()
             base = store.git.run("merge-base", head, tip).decode().strip()
-            theirs = [one for one in history.between(store.git, base, tip) if not publish.brings_policy(one)]
+            theirs = [one for one in history.between(store.git, base, tip) if not replay.brings_policy(one)]
             carried = replay.carry(store, theirs, list(history.between(store.git, base, head)), head)
-            if publish.moved(store, branch, head, carried.head, carried.parked):
+            if replay.moved(store, branch, head, carried.head, carried.parked):
                 return carried

@@ -3,28 +3,21 @@ theirs are fetched and judged, and ours carried over behind them, or parked."""
 
 from __future__ import annotations
 
-import json
-import os
 import random
 import time
 from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ..errors import AtlasError, NotPublished, Refused
+from ..errors import AtlasError, Refused
 from ..records import policy
-from ..records.tree import object_id
-from . import BEFORE, BRANCH, PARKED, REMOTE, audit, fault, history, lock, replay
+from . import BEFORE, BRANCH, REMOTE, audit, fault, history, lock, replay
 from .branch import Branch
-from .git import Git
-from .place import Place
-from .remote import INCOMING, Away, Remote, find
-from .snapshot import Snapshot
-from .store import Store, create, parked_ref, root_commit, sync_folders
+from .joining import is_store
+from .memory import Memory
+from .remote import CALL, INCOMING, Away, Remote
+from .store import Store, root_id
 
 LOCK_WAIT = 10.0  # seconds for another command that publishes; then the answer is "recorded"
-CALL = 10.0  # seconds for one call to the remote
 DEADLINE = 30.0  # seconds for all of it
 LOOK = 0.2  # seconds after which a waiting command looks whether the other's push has taken it along
 REMEMBERED = 30  # seconds that a failed push is remembered
@@ -48,35 +41,6 @@ class Lost(Refused):
     """The remote has lost what was published there."""
 
     code = "branch_lost"
-
-
-class Memory:
-    """What this clone remembers of its remote: when it was asked last, and when that failed."""
-
-    def __init__(self, store: Store) -> None:
-        self.file = store.home / "sync.json"
-        self.data = self._read(self.file)
-
-    def get(self, key: str) -> float:
-        found = self.data.get(key)
-        return float(found) if isinstance(found, int | float) else 0.0
-
-    def put(self, **fields: Any) -> None:
-        self.data = Memory._read(self.file) | fields  # another command may have noted something since
-        part = self.file.with_suffix(f".{os.getpid()}")
-        try:
-            part.write_text(json.dumps(self.data))
-            part.replace(self.file)
-        except OSError:
-            return  # a memory, no more
-
-    @staticmethod
-    def _read(file: Path) -> dict[str, Any]:
-        try:
-            found = json.loads(file.read_text())
-        except (OSError, ValueError):
-            return {}
-        return found if isinstance(found, dict) else {}
 
 
 class Exchange:
@@ -247,7 +211,7 @@ class Exchange:
                 code="rewritten",
             )
         if known is None or self.carry:  # else what it holds of ours makes it ours
-            _is_store(self.store.git, self.remote, theirs)
+            is_store(self.store.git, self.remote, theirs)
         self._taken(theirs)
         self._note(theirs)
         self.brought = theirs if theirs != known else self.brought
@@ -272,15 +236,15 @@ class Exchange:
                 if base == theirs:
                     return
                 ours = [] if base == head else list(history.between(self.store.git, base, head))
-                if base == root(self.store):
-                    ours = [one for one in ours if not brings_policy(one)]
+                if base == root_id(self.store.place.width):
+                    ours = [one for one in ours if not replay.brings_policy(one)]
                     if ours:  # what was made here and never used gives way to what is there
                         self._only_one(theirs)
                 new = list(history.between(self.store.git, base, theirs)) if ours else []
                 carried = replay.carry(self.store, ours, new, theirs) if ours else None
                 parked = carried.parked if carried else ()
                 also = [(REMOTE, theirs), *[(BEFORE, head)] * (base != head)]
-                if moved(self.store, branch, head, carried.head if carried else theirs, parked, also):
+                if replay.moved(self.store, branch, head, carried.head if carried else theirs, parked, also):
                     break
         self._park(parked)
 
@@ -304,84 +268,6 @@ class Exchange:
                 f"{len(found)} violation{'s' * (len(found) > 1)} came with the fetch, the first in {first.commit[:12]} "
                 f"({first.violation.rule}: {first.violation.path}): atlas verify"
             )
-
-
-def join(place: Place, offline: bool) -> bool:
-    """Makes this clone's store from the one that its remote has; False where there is no remote, or no store in it.
-    Where it is not asked or gives no answer, from the copy of its branch that the user's repository holds; without one
-    False, if it was not to be asked, else NotPublished."""
-    there, copy, away = find(place, place.home), None, ""
-    if there is None:
-        return False
-    try:
-        if not offline and there.branch not in there.heads(CALL):
-            return False
-    except Away as error:
-        away = error.message
-    if offline or away:
-        copy = there.copy(place)
-    if copy or not (offline or away):
-        try:
-            made = create(place, partial(_filled, copy or there))
-            now = 0.0 if copy else time.time()
-            Memory(made).put(asked_at=now, fetched_at=now, where=f"{there.url} {there.branch}")
-            return True
-        except Away:
-            if copy is None:
-                raise
-    if offline:
-        return False
-    raise NotPublished(f"{away}: whether it holds a store is not known, and this clone has no whole copy of one",
-                       "try again when it answers; atlas init --help says how to begin without it")  # fmt: skip
-
-
-def _filled(there: Remote, folder: Path) -> None:
-    """Brings the remote's store into the new repository, before anybody sees that."""
-    git = there.git
-    git.directory = str(folder)
-    found = git.object(INCOMING) if there.fetch(CALL) else None
-    if found is None:
-        raise Away(f"the branch {there.branch} on {there.name} has just gone", retry="now")
-    theirs = found[0]
-    _is_store(git, there, theirs)
-    for ref in (BRANCH, REMOTE):
-        git.run("update-ref", "--no-deref", ref, theirs, options=["core.fsync=all"])
-    git.close()
-
-
-def _is_store(git: Git, there: Remote, theirs: str) -> None:
-    """Refused for a branch that is no store."""
-    tree = Snapshot(git, theirs, len(theirs))
-    root_id = object_id("commit", root_commit(len(theirs)), len(theirs))
-    if not tree.blob(policy.FOLDER) or history.root(git, theirs) != root_id:
-        raise Refused(f"the branch {there.branch} on {there.name} is not an Atlas store; it was left alone",
-                      "name another branch: atlas init --branch B", code="not_a_store")  # fmt: skip
-
-
-def moved(
-    store: Store, branch: Branch, old: str, new: str, parked: Sequence[replay.Parked],
-    also: Sequence[tuple[str, str]] = (),
-) -> bool:  # fmt: skip
-    """One step: the branch is at `new`, what is not carried over is parked, and `also` these refs are set."""
-    rules = policy.usable(store.snapshot(old))
-    refs = [*((parked_ref(one.operation), one.commit.oid) for one in parked), *also]
-    store.at(old)  # an index that were behind would take this for a history that was rewound
-    fault.at("before_carry", rules)
-    if not branch.move(old, new, ["core.fsync=all"], refs):
-        return False
-    sync_folders(*(store.home / "store.git" / name for name in ("refs/heads", PARKED)))
-    fault.at("after_carry", rules)
-    return True
-
-
-def brings_policy(commit: history.Commit) -> bool:
-    """Whether it brought a store's policy: where another one goes on, that one's is in force."""
-    return policy.FOLDER in {path for path, old, _ in commit.changes if old is None}
-
-
-def root(store: Store) -> str:
-    """The commit that all stores begin with."""
-    return object_id("commit", root_commit(store.place.width), store.place.width)
 
 
 def unpublished(store: Store) -> int:

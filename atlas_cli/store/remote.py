@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Failed
-from ..records.tree import object_id
 from .git import Git, Silent, environment, last_line
 from .place import Place
-from .store import root_commit
+from .store import root_id
 
+CALL = 10.0  # seconds for one call, counted anew whenever it reports progress
 INCOMING = "refs/atlas/incoming"  # what a fetch brought, before it is judged
 _KEPT = ("GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT")  # what a caller sets for its transport (a CI's credentials)
 _PLAIN = ("--no-recurse-submodules",)
@@ -109,7 +109,7 @@ class Remote(NamedTuple):
         theirs = Git(str(place.common), hermetic=False)
         for ref in (f"refs/remotes/{self.name}/{self.branch}", self.ref):
             code, out, _ = theirs.ask("rev-list", "--max-parents=0", ref, "--")
-            if not code and out.decode().split() == [object_id("commit", root_commit(place.width), place.width)]:
+            if not code and out.decode().split() == [root_id(place.width)]:
                 git = Git(str(place.home / "store.git"))
                 return self._replace(name=str(place.common), git=git, ref=ref, local=True)
         return None

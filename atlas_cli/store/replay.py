@@ -12,9 +12,10 @@ from ..records import lease, message, names, policy, rules, session, times
 from ..records.case import Violation
 from ..records.message import change_digest
 from ..records.tree import Overlay, object_id
-from . import audit, history
+from . import PARKED, audit, fault, history
+from .branch import Branch
 from .snapshot import Snapshot
-from .store import Store, sync_folders
+from .store import Store, parked_ref, sync_folders
 from .transaction import pack
 
 
@@ -197,3 +198,24 @@ def _again(staged: _Staged, commit: history.Commit, onto: Snapshot, files: dict[
     oid = object_id("commit", data, onto.width)
     staged.new |= {**objects, oid: ("commit", data)}
     return oid
+
+
+def moved(
+    store: Store, branch: Branch, old: str, new: str, parked: Sequence[Parked],
+    also: Sequence[tuple[str, str]] = (),
+) -> bool:  # fmt: skip
+    """One step: the branch is at `new`, what is not carried over is parked, and `also` these refs are set."""
+    rules = policy.usable(store.snapshot(old))
+    refs = [*((parked_ref(one.operation), one.commit.oid) for one in parked), *also]
+    store.at(old)  # an index that were behind would take this for a history that was rewound
+    fault.at("before_carry", rules)
+    if not branch.move(old, new, ["core.fsync=all"], refs):
+        return False
+    sync_folders(*(store.home / "store.git" / name for name in ("refs/heads", PARKED)))
+    fault.at("after_carry", rules)
+    return True
+
+
+def brings_policy(commit: history.Commit) -> bool:
+    """Whether it brought a store's policy: where another one goes on, that one's is in force."""
+    return policy.FOLDER in {path for path, old, _ in commit.changes if old is None}

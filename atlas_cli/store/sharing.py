@@ -16,7 +16,8 @@ from .store import Store
 from .transaction import Intent, Written
 
 if TYPE_CHECKING:
-    from .publish import Exchange, Memory, Shared
+    from .memory import Memory
+    from .publish import Exchange, Shared
 
 FETCH = 3.0  # seconds that a read waits for the remote
 AWAY = 60  # seconds that a read does not ask a remote which gave no answer
@@ -52,7 +53,7 @@ class Sharing:
 
     @cached_property
     def memory(self) -> Memory:
-        from .publish import Memory
+        from .memory import Memory
 
         return Memory(self.store)
 
@@ -159,7 +160,8 @@ class Sharing:
 
     def health(self, fix: bool) -> tuple[str, str]:
         """(state, text) of what is shared, for `doctor`; `fix` pushes back what the remote has lost."""
-        from .publish import CALL, LOCK_WAIT, unpublished
+        from .publish import LOCK_WAIT, unpublished
+        from .remote import CALL
 
         if self.remote is None:
             return "ok", self.alone

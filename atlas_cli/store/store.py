@@ -157,7 +157,7 @@ def create(place: Place, fill: Callable[[Path], None] | None = None) -> Store:
         for kind, data in (("tree", b""), ("commit", root)):
             git.run("hash-object", "-t", kind, "-w", "--stdin", data=data, options=["core.fsync=all"])
         zero = "0" * place.width
-        git.run("update-ref", BRANCH, object_id("commit", root, place.width), zero, options=["core.fsync=all"])
+        git.run("update-ref", BRANCH, root_id(place.width), zero, options=["core.fsync=all"])
         if fill:
             fill(aside)
         sync_folders(aside / "refs/heads", aside)
@@ -178,6 +178,11 @@ def root_commit(width: int) -> bytes:
     """The bytes of the root commit."""
     tree = object_id("tree", b"", width)
     return f"tree {tree}\nauthor {_WHO}\ncommitter {_WHO}\n\nAtlas store\n".encode()
+
+
+def root_id(width: int) -> str:
+    """Its id."""
+    return object_id("commit", root_commit(width), width)
 
 
 def is_bare_root(snapshot: Snapshot) -> bool:

@@ -1,0 +1,68 @@
+"""Joining: this clone's store made from the one that its remote has."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from pathlib import Path
+
+from ..errors import NotPublished, Refused
+from ..records import policy
+from . import BRANCH, REMOTE, history
+from .git import Git
+from .memory import Memory
+from .place import Place
+from .remote import CALL, INCOMING, Away, Remote, find
+from .snapshot import Snapshot
+from .store import create, root_id
+
+
+def join(place: Place, offline: bool) -> bool:
+    """Makes this clone's store from the one that its remote has; False where there is no remote, or no store in it.
+    Where it is not asked or gives no answer, from the copy of its branch that the user's repository holds; without one
+    False, if it was not to be asked, else NotPublished."""
+    there, copy, away = find(place, place.home), None, ""
+    if there is None:
+        return False
+    try:
+        if not offline and there.branch not in there.heads(CALL):
+            return False
+    except Away as error:
+        away = error.message
+    if offline or away:
+        copy = there.copy(place)
+    if copy or not (offline or away):
+        try:
+            made = create(place, partial(_filled, copy or there))
+            now = 0.0 if copy else time.time()
+            Memory(made).put(asked_at=now, fetched_at=now, where=f"{there.url} {there.branch}")
+            return True
+        except Away:
+            if copy is None:
+                raise
+    if offline:
+        return False
+    raise NotPublished(f"{away}: whether it holds a store is not known, and this clone has no whole copy of one",
+                       "try again when it answers; atlas init --help says how to begin without it")  # fmt: skip
+
+
+def _filled(there: Remote, folder: Path) -> None:
+    """Brings the remote's store into the new repository, before anybody sees that."""
+    git = there.git
+    git.directory = str(folder)
+    found = git.object(INCOMING) if there.fetch(CALL) else None
+    if found is None:
+        raise Away(f"the branch {there.branch} on {there.name} has just gone", retry="now")
+    theirs = found[0]
+    is_store(git, there, theirs)
+    for ref in (BRANCH, REMOTE):
+        git.run("update-ref", "--no-deref", ref, theirs, options=["core.fsync=all"])
+    git.close()
+
+
+def is_store(git: Git, there: Remote, theirs: str) -> None:
+    """Refused for a branch that is no store."""
+    tree = Snapshot(git, theirs, len(theirs))
+    if not tree.blob(policy.FOLDER) or history.root(git, theirs) != root_id(len(theirs)):
+        raise Refused(f"the branch {there.branch} on {there.name} is not an Atlas store; it was left alone",
+                      "name another branch: atlas init --branch B", code="not_a_store")  # fmt: skip

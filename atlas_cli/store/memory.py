@@ -1,0 +1,39 @@
+"""What this clone remembers of its remote."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from .store import Store
+
+
+class Memory:
+    """What this clone remembers of its remote: when it was asked last, and when that failed."""
+
+    def __init__(self, store: Store) -> None:
+        self.file = store.home / "sync.json"
+        self.data = self._read(self.file)
+
+    def get(self, key: str) -> float:
+        found = self.data.get(key)
+        return float(found) if isinstance(found, int | float) else 0.0
+
+    def put(self, **fields: Any) -> None:
+        self.data = Memory._read(self.file) | fields  # another command may have noted something since
+        part = self.file.with_suffix(f".{os.getpid()}")
+        try:
+            part.write_text(json.dumps(self.data))
+            part.replace(self.file)
+        except OSError:
+            return  # a memory, no more
+
+    @staticmethod
+    def _read(file: Path) -> dict[str, Any]:
+        try:
+            found = json.loads(file.read_text())
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
