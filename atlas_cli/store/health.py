@@ -23,11 +23,34 @@ class Check(NamedTuple):
 
 
 def checks(store: Store, fix: bool) -> list[Check]:
-    """All looks at the repository beneath the records, in the order in which they are repaired."""
+    """All looks at the repository beneath the records, in the order in which they are repaired. Where git sees no
+    repository there is nothing more to look at."""
+    shape = _shape(store, fix)
+    if shape.state == "bad":
+        return [shape]
     return [
-        _git(store), _disk(store), _locks(store, fix), _litter(store, fix), _empty(store, fix), _branch(store, fix),
-        _objects(store),
+        shape, _git(store), _disk(store), _locks(store, fix), _litter(store, fix), _empty(store, fix),
+        _branch(store, fix), _objects(store),
     ]  # fmt: skip
+
+
+def _shape(store: Store, fix: bool) -> Check:
+    """What git takes a folder for a repository by."""
+    home = store.home / "store.git"
+    head = home / "HEAD"
+    lost = [name for name in ("objects", "refs") if not (home / name).is_dir()]
+    lost += [] if head.is_file() and head.read_bytes().strip() else ["HEAD"]
+    if not lost:
+        return Check("repository", "ok", str(home))
+    text = f"{', '.join(f'{home}/{name}' for name in lost)}: not there, so that git sees no repository"
+    if not fix:
+        return Check("repository", "bad", text)
+    for name in lost:
+        if name == "HEAD":
+            head.write_text(f"ref: {BRANCH}\n")
+        else:
+            (home / name).mkdir()
+    return Check("repository", "fixed", text)
 
 
 def _git(store: Store) -> Check:

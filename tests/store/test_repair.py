@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -220,3 +222,17 @@ def test_what_a_killed_command_left_half_made_is_taken_away(store: tuple[Hand, S
     assert "store.git.4711" in quick("doctor").out
     assert quick("doctor", "--fix").code == 0
     assert not half.exists()
+
+
+@pytest.mark.parametrize("lost", ["HEAD", "refs"])
+def test_a_store_that_git_no_longer_takes_for_a_repository(begun: str, repo: Path, atlas: Atlas, lost: str) -> None:
+    found = repo / ".git/atlas/store.git" / lost
+    if lost == "HEAD":
+        found.unlink()
+    else:
+        atlas("git", "pack-refs", "--all")
+        shutil.rmtree(found)
+    told = atlas("doctor")
+    assert (told.code, f"store.git/{lost}: not there" in told.err) == (1, True), told
+    assert atlas("doctor", "--fix").code == 0
+    assert atlas("session", "show").code == 0
