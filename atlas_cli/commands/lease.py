@@ -18,7 +18,7 @@ from ..records import lease, names, policy, session, times
 from ..records.case import Change, Decide, Writer
 from ..records.text import Record
 from ..records.tree import Tree
-from . import For, Since, Why, begin, env_of, exclusive, noun, one, verb
+from . import For, Since, Why, env_of, exclusive, noun, one, verb
 
 app = noun()
 Resources = Annotated[list[str], typer.Argument(metavar="RES…", help="gpu0, path:src/x.py, glob:**/*.sql, repo:run")]
@@ -160,7 +160,10 @@ def run(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, an
     wanted, reason = _resources(env, resources), names.say(why, "--why")
     env.guard(reason, *wanted)
     own = env.here()
-    me = own or begin.register(env, goal=reason, kind="run")
+    if own is None:
+        from .begin import register  # few runs begin a session of their own: the others need not load the digest
+
+    me = own or register(env, goal=reason, kind="run")
     try:
         rows = _exclusive(env, me, lambda tree, who: lease.take(tree, who, wanted, reason, for_, any_of, run=True))
         held = [record["resource"] for record in rows]

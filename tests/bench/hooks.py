@@ -11,7 +11,6 @@ from pathlib import Path
 
 from atlas_cli.records import lease, text, times
 
-from ..store.hooked import install
 from .stores import fill
 
 STAGED, LEASES = 5000, 1000
@@ -45,7 +44,6 @@ def prepared(repo: Path, env: dict[str, str], staged: int, held: int) -> None:
     for number in range(staged):
         (repo / f"src/{number}.py").write_text(f"{number} again\n")
     run("git", "add", ".")
-    install(repo)
     for _ in range(2):  # the first draws the picture
         hook(repo, env, "pre-commit")
 
