@@ -266,7 +266,7 @@ def exclusive(
     try:
         return env.write(decide, me, what, exclusive=True)
     except (NotPublished, Unknown) as error:
-        if env.sharing.remote is None:  # it is this clone's own disk that gave no answer: nothing more is written to it
+        if env.sharing.published is None:  # this clone's own disk gave no answer: nothing more is written to it
             raise
         env.sharing.eager = False
         if new := [one for one in held() if one not in before]:

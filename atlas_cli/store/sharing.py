@@ -100,6 +100,7 @@ class Sharing:
         if self.required and self.remote is None:
             raise NotPublished(f"{self.alone}, so nothing can be published; nothing was written",
                                "leave out --require-published")  # fmt: skip
+        self.published = None
         written = self._written(decide, intent)
         self.published = False
         if self.remote is None and (self.known or remotes(self.store.place, self.store.home)):
