@@ -7,6 +7,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -98,7 +99,9 @@ class Store:
                 found[name.removeprefix(PARKED)] = oid
         folder = self.home / "store.git" / PARKED
         for file in folder.iterdir() if folder.is_dir() else ():
-            found[file.name] = file.read_text().strip()
+            with suppress(FileNotFoundError):  # another command has just settled it
+                if not file.name.endswith(".lock"):
+                    found[file.name] = file.read_text().strip()
         return found
 
     def changed(self, commit: str) -> list[str]:
