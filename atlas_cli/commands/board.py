@@ -146,7 +146,8 @@ def shown(env: Env, record: Record) -> tuple[list[Block], Record]:
     lines += [f"unblocks: {', '.join(data['unblocks'])}"] if data["unblocks"] else []
     if (claim := record.get("claim")) and record["state"] == "claimed":
         left = times.span(max(0, task.lapse(record) - now))
-        lines += [f"claimed by {claim['session']} since {claim['at']}, {left} left; receipt {receipt(record)}"]
+        since = times.ago(times.moment(claim["at"]), now)
+        lines += [f"claimed by {claim['session']} {since}, {left} left; receipt {receipt(record)}"]
     told = [f"{key}: {data[key]}" for key in ("role", "labels", "slots", "deadline", "relies_on", "why") if key in data]
     told += [f"frozen: {data['frozen']['why']}{' (can thaw)' * data['can_thaw']}"] if "frozen" in data else []
     told += [f"failed: attempt {one['attempt']} by {one['session']}: {one['why']}" if "why" in one else
@@ -196,6 +197,8 @@ def graph(
     edges = [(need, row["id"]) for row in found.values() for need in task.needs(env.tree, row) if need in found]
     lines = {"tree": plan.tree, "dot": plan.dot, "mermaid": plan.mermaid}[format_](found, edges)
     data = {"tasks": list(found.values()), "edges": [list(edge) for edge in edges], "text": "\n".join(lines)}
+    if format_ != "tree":  # for a program: nothing else is on stdout
+        return Outcome(data, (Raw(f"{data['text']}\n".encode()),))
     return Outcome(data, tuple(lines) or ("the board is empty",))
 
 

@@ -94,5 +94,5 @@ def mermaid(found: Mapping[str, Record], edges: Edges) -> list[str]:
 
 def _quoted(one: str, row: Record) -> str:
     """A label in quotes, in which a title cannot end it."""
-    title = re.sub(r"[\"\\<>&#;\x00-\x1f]", "'", row["title"])
+    title = "".join("'" if char in '"\\<>&#;' or not char.isprintable() else char for char in row["title"])
     return f'"{one}: {title} ({row["state"]})"'

@@ -204,5 +204,5 @@ def assign(
         return [row["id"] for row in rows if row["claim"].get("by") == me["id"] and "started" not in row["claim"]]
 
     row = one(env.records(exclusive(env, decide, me, "task: assign ", given, lambda new: _given_back(env, me, new))))
-    line = f"{row['ref']} is assigned to {row['claim']['session']}, to be started by {row['claim']['start_by']}"
+    line = f"{row['ref']} is assigned to {row['claim']['session']}, to be started within {env.policy['start_within']}"
     return Outcome(_with_receipt(row), (line,), published=False)

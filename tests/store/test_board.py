@@ -40,7 +40,7 @@ def do(begun: str, quick: Atlas) -> Any:
     return run
 
 
-def test_a_plan_is_posted_whole_in_both_forms(do: Any, repo: Path) -> None:
+def test_a_plan_is_posted_whole_in_both_forms(do: Any, repo: Path, quick: Atlas) -> None:
     (repo / "p.md").write_text(PLAN)
     parser, tests = do("task", "add", "--plan", str(repo / "p.md"))["items"]
     assert (parser["title"], parser["priority"], parser["body"]) == ("Write the parser", 70, "Its text.\n")
@@ -54,6 +54,10 @@ def test_a_plan_is_posted_whole_in_both_forms(do: Any, repo: Path) -> None:
     assert do("task", "graph", "--format", "mermaid")["edges"] == [
         [parser["id"], tests["id"]], [two["id"], one["id"]], [tests["id"], two["id"]],
     ]  # fmt: skip
+    do("task", "add", 'a "quoted" \x1b[2J\u202e title]')
+    for form in ("dot", "mermaid"):
+        drawn = quick("task", "graph", "--format", form)
+        assert "note:" not in drawn.out and "a 'quoted' '[2J' title]" in drawn.out, drawn
     for wrong, says in (("tasks: [{name: x}]", "has no title"), ("tasks: []", "no task in it"), ("a: [", "p.yaml"),
                         ("tasks: [{title: t, priority: high}]", "priority cannot be"),
                         ("tasks: [{title: t}, {title: t}]", "stands twice"),
