@@ -2,12 +2,13 @@
 posts is in post.py, what shows in board.py; all are verbs of one noun."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
 from ..env import Env
-from ..errors import AtlasError, Refused, Usage
+from ..errors import AtlasError, Held, Protocol, Refused, Usage
 from ..outcome import Outcome, listing
 from ..records import artifact, lease, names, result, task, times, worker
 from ..records import claim as claims
@@ -39,7 +40,12 @@ def _claimed(env: Env, me: Record, decide: Decide, what: str = "task: claim ") -
 
 
 def _given_back(env: Env, me: Record, wanted: list[str]) -> None:
-    env.write(lambda tree, who: claims.release(tree, who, wanted), me, "task: release ")
+    """Gives claims back, one by one: another may have had one first, and then there is nothing to give."""
+    for name in wanted:
+        try:
+            env.write(partial(claims.release, wanted=[name]), me, "task: release ")
+        except (Held, Refused, Protocol) as stop:
+            env.notices.append(stop.message)
 
 
 def _queue(env: Env) -> Callable[[], Any]:

@@ -21,13 +21,10 @@ LATER = 3 * 3600  # seconds: after the claims of the killed have run out
 
 def plan(count: int, poison: int) -> str:
     """Tasks in layers, each needing two of the layer above it; and poisonous ones that one task each needs."""
-    lines = []
+    lines, width = [], max(4, count // 10)
     for nth in range(count):
-        above = [f"t{nth - 4}", f"t{nth - 3}"] if nth >= 4 else []
-        lines.append(
-            f"## task {nth}\nname: t{nth}\npriority: {nth * 7 % 90}\n"
-            + (f"needs: {', '.join(above)}\n" if above else "")
-        )
+        needs = f"needs: t{nth - width}, t{nth - width + 1}\n" if nth >= width else ""
+        lines.append(f"## task {nth}\nname: t{nth}\npriority: {nth * 7 % 90}\n{needs}")
     for nth in range(poison):
         lines.append(f"## poison {nth}\nname: p{nth}\npriority: 95\n\n## behind {nth}\nname: b{nth}\nneeds: p{nth}\n")
     return "\n".join(lines)
@@ -39,7 +36,7 @@ def emptied(worker: Worker) -> int:
     while quiet < 3:
         got = worker("task", "next", "--claim", "--json")
         if got.code != 0:
-            assert got.code in (7, 8), got
+            assert got.code in (7, 8, 10), got
             quiet += got.code == 7
             time.sleep(0.2)
             continue
@@ -47,7 +44,7 @@ def emptied(worker: Worker) -> int:
         bad = row["title"].startswith("poison")
         end = ("fail", row["id"], "--why", "it is poison") if bad else ("done", row["id"], "-m", row["title"])
         done = worker("task", *end, "--receipt", row["receipt"], "--require-published", "--json")
-        assert done.code in (0, 8), done
+        assert done.code in (0, 8, 10), done
     return claims
 
 
@@ -95,7 +92,8 @@ def test_every_task_is_done_once_and_in_order(
     places = [tmp_path / name for name in names for _ in range(each)]
     claims, seconds = worked(places, hub.env)
     late = {**hub.env, "ATLAS_CLOCK_OFFSET": str(LATER)}
-    worked(places[:: each + 1], late)
+    assert claims >= tasks // 4  # (what the killed have holds back the rest)
+    worked(places, late)
     with capsys.disabled():
         print(f"\n{claims / seconds:.1f} claims a second by {clones} clones x {each} processes")
 
