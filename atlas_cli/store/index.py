@@ -225,8 +225,9 @@ class Index:
         rows = []
         for at, commit in enumerate(commits, seq + 1):
             rows.append(self._commit_row(at, commit.oid, commit.message, commit.changes))
-            last.update({path: (new, at) for path, _, new in commit.changes})
-            first = {path: at for path, _, _ in commit.changes} | first
+            for path, _, new in commit.changes:
+                last[path] = new, at
+                first.setdefault(path, at)
             self._edits(commit.oid, commit.message, commit.changes)
             self._reads(commit.message)
         self.db.executemany("INSERT OR REPLACE INTO commits VALUES(?,?,?,?,?,?,?,?)", rows)
@@ -547,7 +548,7 @@ class Index:
         """By machine the newest moment that its sessions wrote at, from the first of the newest `most` commits that
         lies behind `limit` on; empty where none does."""
         rows = self._all(
-            "WITH late AS (SELECT * FROM commits WHERE seq>(SELECT max(seq) FROM commits)-?) "
+            "WITH late AS (SELECT seq, session, at FROM commits WHERE seq>(SELECT max(seq) FROM commits)-?) "
             "SELECT session, max(at) FROM late WHERE seq>=(SELECT min(seq) FROM late WHERE at>?) AND at IS NOT NULL "
             "AND session IS NOT NULL GROUP BY session",
             (most, limit),
