@@ -87,6 +87,7 @@ class Env:
     @cached_property
     def snapshot(self) -> Snapshot:
         """The store as it was when the command first looked, its copy of the remote not too old."""
+        self.sharing.gathered(lambda: bool(self.git.ask("ls-files", "--", ".atlas/outbox")[1]))
         if self.asks:
             self.sharing.freshen()
         return self.store.snapshot()
@@ -160,7 +161,7 @@ class Env:
         from .store import joining
 
         if (self.place.home / "store.git").is_dir():
-            return False
+            return joining.aside(self.place)
         return joining.join(self.place, self.options.offline)
 
     def create(self, readme: bytes, test: bool) -> bool:
@@ -712,7 +713,7 @@ class Env:
 
     def refresh(self, full: bool = False) -> bool | None:
         """Brings this worktree's view to the snapshot; None where there is no worktree."""
-        if self.place.view is None:
+        if self.place.view is None or self.store.home == self.place.outbox:
             return None
         shown = view.View(self.place.view, self.local, self.exclude())
         if not full and shown.is_current(self.snapshot.head):

@@ -23,7 +23,7 @@ def hook(
 ) -> Outcome:
     """What git's hooks ask."""
     env = env_of(ctx)
-    env.hooked = True
+    env.hooked, env.asks = True, name == "pre-push"
     if name not in HOOKS:
         raise Usage(f"there is no hook {name[:40]!r} here", f"the hooks are {', '.join(HOOKS)}")
     closed = False
@@ -103,7 +103,9 @@ def _sign(env: Env, me: Record | None, file: str, source: str, typed: bool) -> N
 
 
 def pre_push(env: Env, args: list[str], given: str) -> None:
-    """Write last, where a push updates a branch of integration."""
+    """Write last, where a push updates a branch of integration; what the store has is published before the code is."""
+    if why := env.sharing.hastily():
+        env.notices.append(f"NOT PUBLISHED, nobody else can see what this clone has recorded: {why}")
     found: list[Finding] = []
     guarded = env.hook.guarded(args[0])
     for line in given.split("\n"):

@@ -46,6 +46,10 @@ KEYS: dict[str, tuple[Any, str]] = {
     "task_body": (65_536, "bytes of a task's text"),
     "result_limit": (1_000_000, "bytes of a task's result"),
     "results_limit": (16_000_000, "bytes of the results that one call gives"),
+    "outbox_refs": (
+        [],
+        "where the store's branch may not be pushed: branches like claude/* that carry writes on",
+    ),
     "principals": ([], "actors who may do what is an ancestor's: end another's session"),
     "streams": ({}, "which paths belong to which status stream, in a monorepo"),
     "preconditions": (
@@ -65,6 +69,7 @@ _CHOICES = {
 LEVELS = ("stop", "warn", "off")
 _ADDRESS = re.compile(r"(?:\w+:)?(?://)(?:[^/@]*@)?(?P<host>[^/:@]*)(?::\d*)?/+(?P<path>.+?)/*(?:\.git)?/*\Z|"
                       r"(?:[^/:@]+@)?(?P<h>[^/:@]{2,}):(?P<p>(?!//|:).+?)/*(?:\.git)?/*\Z")  # fmt: skip
+_BRANCHES = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_-]*/)+\*\Z")
 _FIXED = ("format", "store", "version", "test")
 
 
@@ -147,6 +152,9 @@ def valid(key: str, value: object) -> None:
     elif key == "preconditions":
         if not isinstance(value, dict) or not all(one in default and value[one] in LEVELS for one in value):
             raise Usage(f"{key} is a map of {', '.join(default)} to {', '.join(LEVELS)}, not {str(value)[:80]}")
+    elif key == "outbox_refs":
+        if not isinstance(value, list) or not all(isinstance(one, str) and _BRANCHES.match(one) for one in value):
+            raise Usage(f'{key} is a list like ["claude/*"], not {str(value)[:80]}')
     elif isinstance(default, list):
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
             raise Usage(f'{key} is a list like ["main"], not {str(value)[:80]}')

@@ -83,7 +83,7 @@ def quick(name: str, args: list[str], given: bytes) -> bool:
     if not there:
         return there is False
     seen = picture.current(here.home)
-    if seen is None:
+    if seen is None or exists(".atlas/outbox/waiting.bundle"):  # (what waits there is taken in first)
         return False
     if name == "pre-push":
         return _no_integration(seen, here, args, given)

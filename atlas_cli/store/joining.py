@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from . import BRANCH, REMOTE, history
 from .git import Git
 from .memory import Memory
 from .place import Place
-from .remote import CALL, INCOMING, Away, Remote, find
+from .remote import CALL, INCOMING, Away, Remote, beside, find
 from .snapshot import Snapshot
 from .store import create, root_id
 
@@ -44,6 +46,25 @@ def join(place: Place, offline: bool) -> bool:
         return False
     raise NotPublished(f"{away}: whether it holds a store is not known, and this clone has no whole copy of one",
                        "try again when it answers; atlas init --help says how to begin without it")  # fmt: skip
+
+
+def aside(place: Place) -> bool:
+    """A store in the worktree's outbox that holds what the clone's does, for a caller who cannot write that one; False
+    where it is not needed, or there already."""
+    if place.outbox is None or place.home != place.shared or os.access(place.home, os.W_OK):
+        return False
+    there = place.home
+    create(place, partial(_lent, there / "store.git"), place.outbox)
+    with suppress(OSError):
+        (place.outbox / "machine").write_bytes((there / "machine").read_bytes())
+    return True
+
+
+def _lent(there: Path, folder: Path) -> None:
+    """The new repository reads the objects of one that never loses any."""
+    (folder / "objects/info").mkdir(exist_ok=True)
+    (folder / "objects/info/alternates").write_text(f"{there / 'objects'}\n")
+    _filled(beside(there, folder), folder)
 
 
 def _filled(there: Remote, folder: Path) -> None:

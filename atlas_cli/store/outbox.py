@@ -1,15 +1,20 @@
-"""The outbox: what no remote has yet as one file, for a clone that cannot push, and taking such a file in."""
+"""The outbox: what no remote has yet as one file, for a clone that cannot push, and taking such a file in. A caller who
+can write nothing but the worktree lays such a file there after each write; whoever can write the store takes it in. (A
+file, not the repository that it comes from: from that, git would run what is written in its configuration.)"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import Failed, NotFound
 from . import BRANCH, REMOTE, history, lock, publish, replay
 from .branch import Branch
+from .place import TAKING, WAITING
 from .store import Store, root_id
 
-_TAKEN = "refs/atlas/outbox"
+_TAKEN = "refs/atlas/taken"
 
 
 def export(store: Store, file: Path) -> int:
@@ -22,6 +27,49 @@ def export(store: Store, file: Path) -> int:
     return waiting
 
 
+def lay(store: Store) -> None:
+    """Lays what nobody else has where the next command that can write the store finds it."""
+    box = store.place.outbox
+    if box is None or store.home != box:
+        return
+    if not publish.unpublished(store):
+        (box / WAITING).unlink(missing_ok=True)
+        return
+    part = box / f"part.{os.getpid()}"
+    export(store, part)
+    part.replace(box / WAITING)
+
+
+def gather(store: Store, tracked: Callable[[], bool]) -> list[str]:
+    """Takes in what waits in the worktree's outbox, under the rules of a sync; says what became of it. Not what came
+    with the project's own files (`tracked`): that is no writing of this clone."""
+    box = store.place.outbox
+    if box is None or store.home == box:
+        return []
+    if box.is_symlink() or box.parent.is_symlink() or tracked():
+        return [f"{box} came with the project's files: what lies there was not taken in"]
+    said = []
+    with lock.held(store.home / "outbox.lock", wait=0.0) as fd:
+        for file in store.place.waiting if fd is not None else ():
+            file = file.replace(box / TAKING)  # what is laid meanwhile is another one
+            try:
+                carried = take(store, file)
+            except Behind as error:
+                said.append(f"{box} waits: {error.message}")
+                break
+            except Failed as error:
+                said.append(f"{error.message}: it was kept as {file.replace(box / 'refused')}")
+                continue
+            file.unlink()
+            parked = f", {len(carried.parked)} contradict what is here, and are parked" if carried.parked else ""
+            said.append(f"{len(carried.moved)} writes were taken in from {box}{parked}")
+    return said
+
+
+class Behind(Failed):
+    """What is to be taken in stands on what is not here."""
+
+
 def take(store: Store, file: Path) -> replay.Carried:
     """Puts what another clone exported behind what is here, by the rules of a sync: what contradicts it is parked."""
     if not file.is_file():
@@ -32,11 +80,16 @@ def take(store: Store, file: Path) -> replay.Carried:
     )  # fmt: skip
     tip = None if code else store.ref(_TAKEN)
     if tip is None or history.root(store.git, tip) != root_id(store.place.width):
-        behind = "prerequisite" in err
-        raise Failed(
-            f"{file.name} stands on commits that are not here" if behind else f"{file.name} is no outbox of a store",
-            "atlas sync brings them, if they are published" if behind else "atlas outbox export makes one",
-        )
+        if "prerequisite" in err:
+            raise Behind(
+                f"{file.name} stands on commits that are not here", "atlas sync brings them, if they are published"
+            )
+        raise Failed(f"{file.name} is no outbox of a store", "atlas outbox export makes one")
+    return behind(store, tip)
+
+
+def behind(store: Store, tip: str) -> replay.Carried:
+    """Puts what another clone has written, up to `tip`, behind what is here."""
     with lock.held(store.home / "writer.lock") as fd:
         branch = Branch(store, fd)
         while True:

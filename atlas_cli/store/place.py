@@ -18,6 +18,9 @@ _ANSWER = re.compile(
 )
 
 
+WAITING, TAKING = "waiting.bundle", "taking.bundle"
+
+
 class Place(NamedTuple):
     """`common` is the git directory that all worktrees share, `top` the worktree (None in a bare repository),
     `prefix` the working directory below it, `width` the length of object ids in hex."""
@@ -29,7 +32,16 @@ class Place(NamedTuple):
 
     @property
     def home(self) -> Path:
-        """Atlas's folder: in the git directory, or, where that cannot be written, in the user's state folder."""
+        """Atlas's folder for this caller: the clone's, or the worktree's outbox, where it may not write that one."""
+        found, box = self.shared, self.outbox
+        there = next(path for path in (found, *found.parents) if path.exists())
+        if box is None or os.access(there, os.W_OK):
+            return found
+        return box if (box / "store.git").is_dir() or not (found / "store.git").is_dir() else found
+
+    @property
+    def shared(self) -> Path:
+        """The clone's: in the git directory, or, where that could not be written, in the user's state folder."""
         inside = self.common / "atlas"
         if (inside / "store.git").exists():
             return inside
@@ -37,6 +49,17 @@ class Place(NamedTuple):
         outside = state / "atlas" / hashlib.sha256(os.fsencode(self.common)).hexdigest()[:16]
         # A store that was made there stays the store when the git directory can be written again.
         return inside if os.access(self.common, os.W_OK) and not (outside / "store.git").exists() else outside
+
+    @property
+    def outbox(self) -> Path | None:
+        """Where a caller who can write nothing but the worktree keeps a store, and what waits to be taken in."""
+        return None if self.top is None else self.top / ".atlas/outbox"
+
+    @property
+    def waiting(self) -> list[Path]:
+        """The files that wait in the outbox; the one that was begun to be taken in first."""
+        box = self.outbox
+        return [] if box is None else [file for name in (TAKING, WAITING) if (file := box / name).is_file()]
 
     @property
     def view(self) -> Path | None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..errors import AtlasError, Refused
 from ..records import policy
-from . import BEFORE, BRANCH, REMOTE, audit, fault, history, lock, replay
+from . import BEFORE, BRANCH, OUTBOX, REMOTE, audit, fault, history, lock, replay
 from .branch import Branch
 from .joining import is_store
 from .memory import Memory
@@ -21,6 +21,7 @@ LOCK_WAIT = 10.0  # seconds for another command that publishes; then the answer 
 DEADLINE = 30.0  # seconds for all of it
 LOOK = 0.2  # seconds after which a waiting command looks whether the other's push has taken it along
 REMEMBERED = 30  # seconds that a failed push is remembered
+IN_OUTBOX = "nothing but this worktree can be written here: the next command that can write the store takes it in"
 TRIES = 3  # pushes in a row that may be refused although nobody else was first
 
 
@@ -55,6 +56,8 @@ class Exchange:
         self.notices: list[str] = []
         self.parked: list[str] = []
         self.unclear = self.carry = self.restore = False
+        self.within: float | None = None  # seconds that all of it may take
+        self.aside = True  # whether another branch may take what the store's own does not
         self.where = f"{remote.url} {remote.branch}"
         self.seen = store.ref(REMOTE)
         self.brought: str | None = None  # the newest head that was fetched
@@ -62,7 +65,7 @@ class Exchange:
     def publish(self, look: bool = False) -> Shared:
         """Pushes what was recorded; `look`: asks the remote even where nothing is to be pushed. Who waits here while
         another command pushes, that command's push may take along."""
-        deadline = time.monotonic() + LOCK_WAIT
+        deadline = time.monotonic() + (self.within or LOCK_WAIT)
         while True:
             with lock.held(self.store.home / "publish.lock", wait=LOOK) as fd:
                 if self._arrived():
@@ -123,18 +126,21 @@ class Exchange:
         return Shared(published, why, tuple(self.parked), self.unclear and not published, tuple(self.notices))
 
     def _pushed(self, look: bool) -> Shared:
-        deadline = time.monotonic() + DEADLINE
+        deadline = time.monotonic() + (self.within or DEADLINE)
+        self.call = min(self.call, self.within or CALL)
         refused, why = 0, ""
-        if look or self.memory.data.get("lost"):
+        if look or self.memory.data.get("lost") or self.remote.local:
             self._asked()
+        if self.remote.local:
+            return self._told(False, IN_OUTBOX)
         if self._known() is None and (why := self._first()):
             return self._told(False, why)
         while True:
             head, known = self.store.head(), self._known()
             if head == known and not self.restore:  # (the branch always holds what is known to be there)
-                return self._told(True)
+                return self._done()
             if refused >= TRIES or (refused and time.monotonic() > deadline):
-                why = f"{self.remote.name} refused it: {why}"
+                why = f"{self.remote.name} refused it: {why}{self._beside(head, known)}"
                 self.memory.put(failed_at=time.time(), failed=why)
                 return self._told(False, why)
             if time.monotonic() > deadline:
@@ -144,7 +150,7 @@ class Exchange:
             fault.at("after_push", self.rules)
             if pushed.ok and not self.remote.split:
                 self._published(head, known, pushed.old)
-                return self._told(True)
+                return self._done()
             self.unclear, why = pushed.unclear, pushed.why  # until the remote has said what it has
             time.sleep(random.uniform(0, 0.05) * (1 + refused * 4))  # before the look: what it shows is to be pushed on
             self._pulled(self.call)
@@ -152,6 +158,51 @@ class Exchange:
             if (pushed.ok or pushed.old == head) and self._known() != head:
                 why, final = "it is read from another place than it is pushed to (pushurl)", True
             refused = refused + (TRIES if final else 1) if self._known() == known else 0
+
+    def _beside(self, head: str, known: str | None) -> str:
+        """Where the branch may not be pushed: pushed to one of this clone's own that the policy names, from which the
+        next clone that may takes it in."""
+        for pattern in self.rules["outbox_refs"] if self.aside else ():
+            name = pattern.replace("*", f"atlas-{self.store.machine}-{(known or head)[:8]}")
+            pushed = self.remote._replace(ref=f"refs/heads/{name}").push(head, self.call)
+            if pushed.ok or pushed.old == head:
+                self.memory.put(beside=name)
+                return f"; it waits on the branch {name} for a clone that may"
+        return ""
+
+    def _outboxes(self) -> list[str]:
+        """The branches to look for; none where this clone uses one itself."""
+        mine = self.memory.data.get("beside")
+        return [] if mine else [pattern.replace("*", "atlas-*") for pattern in self.rules["outbox_refs"]]
+
+    def _gathered(self) -> None:
+        """Takes in what waits on such branches."""
+        from . import outbox
+
+        git, done = self.store.git, dict(self.memory.data.get("gathered", {}))
+        rows = git.run("for-each-ref", "--format=%(refname) %(objectname)", OUTBOX).decode().split("\n")
+        for ref, oid in (row.split(" ") for row in rows if row):
+            name = ref.removeprefix(OUTBOX)
+            if done.get(name) == oid:
+                continue
+            if history.root(git, oid) == root_id(self.store.place.width):
+                self._park(outbox.behind(self.store, oid).parked)
+                self.notices.append(f"taken in from the branch {name}")
+            else:
+                self.notices.append(f"the branch {name} on {self.remote.name} is no outbox: it was left alone")
+            done[name] = oid
+            self.memory.put(gathered=done)
+
+    def _done(self) -> Shared:
+        """All is published: the branches that brought some of it are done with."""
+        taken = dict(self.memory.data.get("gathered", {}))
+        for name, oid in taken.items():
+            if history.root(self.store.git, oid) == root_id(self.store.place.width):
+                self.remote.drop(name, oid, self.call)
+                self.store.git.run("update-ref", "-d", OUTBOX + name)
+        if taken or self.memory.data.get("beside"):
+            self.memory.put(gathered={}, beside="")
+        return self._told(True)
 
     def _asked(self) -> None:
         """Asks what is there; a branch that was deleted or went back may be on its way to be restored."""
@@ -193,7 +244,8 @@ class Exchange:
     def _pulled(self, timeout: float) -> None:
         """Fetches, judges and takes what others have published."""
         known = self._known()
-        theirs = self.store.ref(INCOMING) if self.remote.fetch(timeout) else None
+        also = [f"+refs/heads/{one}:{OUTBOX}{one}" for one in self._outboxes()]
+        theirs = self.store.ref(INCOMING) if self.remote.fetch(timeout, also) else None
         there = f"the branch {self.remote.branch} on {self.remote.name}"
         if theirs is None:
             if known is not None:
@@ -214,6 +266,8 @@ class Exchange:
             is_store(self.store.git, self.remote, theirs)
         self._taken(theirs)
         self._note(theirs)
+        if self._outboxes():
+            self._gathered()
         self.brought = theirs if theirs != known else self.brought
 
     def _only_one(self, theirs: str) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Failed
+from . import BRANCH
 from .git import Git, Silent, environment, last_line
 from .place import Place
 from .store import root_id
@@ -65,11 +67,11 @@ class Remote(NamedTuple):
         rows = [line.split("\t") for line in out.decode(errors="replace").split("\n") if "\t" in line]
         return {ref.removeprefix("refs/heads/"): oid for oid, ref in rows}
 
-    def fetch(self, timeout: float) -> bool:
-        """Fetches the branch to INCOMING; False where the remote has no such branch."""
+    def fetch(self, timeout: float, also: Sequence[str] = ()) -> bool:
+        """Fetches the branch to INCOMING, and what `also` says; False where the remote has no such branch."""
         for again in (True, False):
             try:
-                self._run((*_FETCH, "--", self.name, f"+{self.ref}:{INCOMING}"), timeout)
+                self._run((*_FETCH, "--", self.name, f"+{self.ref}:{INCOMING}", *also), timeout)
                 break
             except Away as error:
                 if error.silent or self.local or not again:
@@ -102,6 +104,11 @@ class Remote(NamedTuple):
                 return Pushed(False, oid if same else None, _said(err, why), unclear=same or lost,
                               final="declined" in why)  # fmt: skip
         return Pushed(False, None, _said(err), unclear=heard, final=heard)
+
+    def drop(self, branch: str, oid: str, timeout: float) -> None:
+        """Takes away a branch of an outbox whose writes have been taken in, if it is still where it was."""
+        ref = f"refs/heads/{branch}"
+        self._ask((*_PUSH, f"--force-with-lease={ref}:{oid}", "--", self.name, f":{ref}"), timeout)
 
     def copy(self, place: Place) -> Remote | None:
         """The copy of the branch that the user's repository has fetched (a bare one fetches branches as they are);
@@ -157,7 +164,10 @@ def _said(err: str, why: str = "") -> str:
 
 
 def find(place: Place, home: Path) -> Remote | None:
-    """The remote that `init --remote` named, else `origin`, else the only one; None where there is none."""
+    """The remote that `init --remote` named, else `origin`, else the only one; None where there is none. That of an
+    outbox is the clone's own store."""
+    if home == place.outbox and (place.shared / "store.git").is_dir():
+        return beside(place.shared / "store.git", home / "store.git")
     try:
         chosen = json.loads((home / "remote.json").read_text())
     except (OSError, ValueError):
@@ -176,6 +186,11 @@ def find(place: Place, home: Path) -> Remote | None:
     git.env = environment(hermetic=False) | kept | {"SSH_ASKPASS_REQUIRE": "never"}
     url, split = there.get(name, ("", False))
     return Remote(name, branch, git, f"refs/heads/{branch}", url, split)
+
+
+def beside(there: Path, own: Path) -> Remote:
+    """The clone's store, for one in a worktree's outbox: it is read from, and takes in by itself what is laid there."""
+    return Remote(str(there), "atlas", Git(str(own)), BRANCH, str(there), local=True)
 
 
 def choose(home: Path, name: str | None, branch: str | None) -> None:

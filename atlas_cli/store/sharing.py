@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .memory import Memory
     from .publish import Exchange, Shared
 
+HASTE = 5.0  # seconds that a push of code waits for the store's
 FETCH = 3.0  # seconds that a read waits for the remote
 AWAY = 60  # seconds that a read does not ask a remote which gave no answer
 
@@ -30,6 +31,8 @@ class Sharing:
         self.store, self.say, self.offline, self.required = store, say, offline, required
         self.look = False  # the remote is asked for what is new, however new the copy is
         self.eager = False  # and what was recorded is pushed, whatever failed a moment ago
+        self.within: float | None = None  # seconds that publishing may take
+        self.exclusive = False  # the write counts only once it is published
         self.published: bool | None = None  # what became of the last write; None where nothing was written
         self.why = ""  # why it is not published
 
@@ -64,17 +67,19 @@ class Sharing:
 
     def address(self) -> str:
         """The remote's address as all clones know it; empty where only this machine does."""
-        if self.known is None:
+        if self.known is None or self.known.local:
             return ""
         found = self.known.git.ask("ls-remote", "--get-url", "--", self.known.name)[1]  # (`insteadOf` may say another)
         return policy.address(found.decode(errors="replace").strip())
 
     def copied(self) -> list[str]:
         """That this is a copy, where the store's home is another place than this clone's remote."""
-        home = self._rules()["home"]
-        if not home or self.known is None or policy.address(self.known.url) == home or (here := self.address()) == home:
+        home, there = self._rules()["home"], self.known
+        if not home or there is None or there.local or policy.address(there.url) == home:
             return []
-        through = f"{self.known.name} ({here})" if here else self.known.name
+        if (here := self.address()) == home:
+            return []
+        through = f"{there.name} ({here})" if here else there.name
         return [f"this is a copy: the store's home is {home}, and this clone shares it through {through}"]
 
     def freshen(self) -> None:
@@ -96,7 +101,7 @@ class Sharing:
     def write(self, decide: Decide, intent: Intent, exclusive: bool) -> Written:
         """A write, recorded, and published where it is to be. Found parked, it is decided anew on the new head under
         the same operation: what others wrote meanwhile stops it, or does not."""
-        wanted = exclusive or self.required
+        wanted, self.exclusive = exclusive or self.required, exclusive
         if self.required and self.remote is None:
             raise NotPublished(f"{self.alone}, so nothing can be published; nothing was written",
                                "leave out --require-published")  # fmt: skip
@@ -105,7 +110,8 @@ class Sharing:
         self.published = False
         if self.remote is None and (self.known or remotes(self.store.place, self.store.home)):
             self.why = self.alone
-        if self.remote is None or not (wanted or self._due()):
+        if self.remote is None or not (wanted or self.remote.local or self._due()):
+            self._laid()
             return written
         operation = intent.writer.operation
         try:
@@ -134,6 +140,15 @@ class Sharing:
             self.store.unpark(operation)
         return written
 
+    def hastily(self) -> str:
+        """Publishes what was recorded, where git waits for the answer: for a few seconds. Why not, if not."""
+        from .publish import unpublished
+
+        if self.remote is None or self._rules()["publish"] == "manual" or not unpublished(self.store):
+            return ""
+        self.within, self.eager = HASTE, True
+        return "" if self._tried("").published else self.why
+
     def _tried(self, mine: str) -> Shared:
         """What was recorded stays so, whatever comes between it and the remote."""
         from .publish import Shared
@@ -153,11 +168,31 @@ class Sharing:
         if self.remote is None:
             return Shared(False, self.alone)
         exchange = self._exchange(self.remote, mine)
-        exchange.carry, exchange.restore = carry, restore
+        exchange.within = self.within
+        exchange.carry, exchange.restore, exchange.aside = carry, restore, not self.exclusive
         shared = exchange.publish(look=look)
+        self._laid()
         self._heard([line for line in shared.notices if not mine or mine not in line])
         self.published, self.why = shared.published, shared.why
         return shared
+
+    def gathered(self, tracked: Callable[[], bool]) -> None:
+        """Takes in, and publishes, what a caller who cannot write the store has left in this worktree."""
+        if not self.store.place.waiting:
+            return
+        from . import outbox
+
+        if said := outbox.gather(self.store, tracked):
+            self._heard(said)
+            if self.remote and self._due():
+                self._tried("")
+
+    def _laid(self) -> None:
+        """In an outbox: what it holds lies where the next command that can write the store finds it."""
+        if self.store.home == self.store.place.outbox:
+            from . import outbox
+
+            outbox.lay(self.store)
 
     def health(self, fix: bool) -> tuple[str, str]:
         """(state, text) of what is shared, for `doctor`; `fix` pushes back what the remote has lost."""

@@ -28,8 +28,8 @@ _WHO = "Atlas <atlas@localhost> 0 +0000"
 class Store:
     """An open store. What it keeps beside the repository: the index, the writer lock, this machine's id."""
 
-    def __init__(self, place: Place) -> None:
-        self.place, self.home = place, place.home
+    def __init__(self, place: Place, home: Path | None = None) -> None:
+        self.place, self.home = place, home or place.home
         self.git = Git(str(self.home / "store.git"))
 
     @classmethod
@@ -137,15 +137,17 @@ def parked_ref(operation: str) -> str:
     return PARKED + (operation if plain else hashlib.sha256(operation.encode()).hexdigest()[:32])
 
 
-def create(place: Place, fill: Callable[[Path], None] | None = None) -> Store:
+def create(place: Place, fill: Callable[[Path], None] | None = None, home: Path | None = None) -> Store:
     """The store's repository with its root commit, made aside, filled, and put in place by one rename: it is there as a
     whole, or not."""
-    store = Store(place)
+    store = Store(place, home)
     if (store.home / "store.git").is_dir():
         return store
     aside = store.home / f"store.git.{os.getpid()}"
     try:
         store.home.mkdir(parents=True, exist_ok=True)
+        if store.home == place.outbox:
+            (store.home / ".gitignore").write_text("*\n")  # `info/exclude` cannot be written either
         shutil.rmtree(aside, ignore_errors=True)
         form = "sha256" if place.width == 64 else "sha1"
         git = Git(None)

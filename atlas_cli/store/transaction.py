@@ -53,8 +53,14 @@ class Intent(NamedTuple):
 
 def write(store: Store, decide: Decide, intent: Intent) -> Written:
     """Runs `decide` on the head until the branch moves to its result. Everything that `decide` raises is a stop."""
-    with lock.held(store.home / "writer.lock") as fd:
-        return _Attempts(store, decide, intent, fd).run()
+    try:
+        with lock.held(store.home / "writer.lock") as fd:
+            return _Attempts(store, decide, intent, fd).run()
+    except PermissionError as error:
+        raise Failed(
+            f"the store cannot be written: {error.filename}: {error.strerror}",
+            "atlas begin lets this worktree's .atlas/outbox take what is written, until a command can write the store",
+        ) from None
 
 
 class _Attempts:

@@ -108,3 +108,25 @@ def test_what_pre_push_was_given_is_read_to_its_end(shared: Project) -> None:
     done = shared("hook", "run", "pre-push", "--", "origin", "url", data=lines.encode())
     assert done.code in (0, 129)  # (129: a git without `hook run`)
     shared.ok("push", "-q", "origin", "--tags")
+
+
+def test_the_store_is_published_before_the_code(shared: Project, tmp_path: Path) -> None:
+    shared.atlas("ann", "config", "set", "publish", "end")
+    shared.commit("src/x.py")
+    shared.atlas("ann", *STATUS)
+    assert not there(shared, "atlas")
+    shared.ok("push", "-q", "origin", "main")
+    assert there(shared, "atlas") == shared.ok("--git-dir=.git/atlas/store.git", "rev-parse", "atlas")
+
+    shared.commit("src/x.py")
+    shared.atlas("ann", *STATUS)
+    hook = tmp_path / "origin.git/hooks/update"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text('#!/bin/sh\n[ "$1" != refs/heads/atlas ]\n')
+    hook.chmod(0o755)
+    done = shared("push", "-q", "origin", "main")
+    assert done.code == 0 and "NOT PUBLISHED" in done.err, "it is said, and stops nothing"
+    shared.atlas("ann", "config", "set", "publish", "manual")
+    shared.commit("src/x.py")
+    shared.atlas("ann", *STATUS)
+    assert shared("push", "-q", "origin", "main").err == ""

@@ -1,0 +1,133 @@
+"""Who can write nothing but the worktree: a sandboxed session's writes wait in `.atlas/outbox/`, and the next command that
+can write the store takes them in, under the rules of a sync."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ..conftest import Atlas, Git, Result, command
+from .fleet import DECISION, done
+
+CAPS = "-dac_override,-dac_read_search"  # what lets root write past a file's mode
+
+
+class Sandbox:
+    """Runs `atlas` where neither the git directory nor the home folder can be written."""
+
+    def __init__(self, repo: Path, env: dict[str, str]) -> None:
+        self.repo, self.box = repo, repo / ".atlas/outbox"
+        self.env = env | {"CODEX_THREAD_ID": "sandboxed"}
+        self.closed = (repo / ".git", Path(env["HOME"]))
+
+    def __call__(self, *args: str, data: bytes = b"") -> Result:
+        for folder in self.closed:
+            subprocess.run(["chmod", "-R", "a-w", folder], check=True)
+        weak = ["setpriv", "--bounding-set", CAPS, "--inh-caps", CAPS, "--"] if os.geteuid() == 0 else []
+        try:
+            ran = subprocess.run([*weak, *command(*args)], cwd=self.repo, env=self.env, input=data, capture_output=True,
+                                 check=False)  # fmt: skip
+        finally:
+            for folder in self.closed:
+                subprocess.run(["chmod", "-R", "u+w", folder], check=True)
+        return Result(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
+
+
+@pytest.fixture
+def sandbox(repo: Path, env: dict[str, str], atlas: Atlas) -> Iterator[Sandbox]:
+    if os.geteuid() == 0 and not shutil.which("setpriv"):
+        pytest.skip("no setpriv here: nothing was seen of a caller that cannot write the git directory")
+    done(atlas("begin", "--goal", "outside"))
+    done(atlas("status", "write", "-m", "as seen outside"))
+    found = Sandbox(repo, env)
+    yield found
+    for folder in found.closed:
+        subprocess.run(["chmod", "-R", "u+w", folder], check=True)
+
+
+def test_a_sandboxed_session_works_and_is_taken_in(sandbox: Sandbox, atlas: Atlas, git: Git) -> None:
+    before = done(sandbox("decision", "list", "--json"))
+    assert sandbox(*DECISION).code == 5 and before.data["total"] == 0, "it has not begun"
+    begun = done(sandbox("begin", "--goal", "inside", "--json"))
+    assert begun.json["store"]["published"] is False
+    assert "as seen outside" in done(sandbox("status", "show")).out
+    assert "takes it in" in done(sandbox("status", "write", "--section", "in", "-m", "as done inside")).out
+    held = sandbox("lease", "take", "gpu0", "--why", "w")
+    assert held.code == 8 and "gpu0 was given back" in held.err
+    assert "NOT PUBLISHED" in done(sandbox("end", "-m", "that was it")).out
+    assert git("status", "--short", "--untracked-files=all") == ""
+
+    taken = done(atlas("status", "show"))
+    assert "writes were taken in" in taken.err and "as done inside" in taken.out and "as seen outside" in taken.out
+    assert list(sandbox.box.glob("*bundle*")) == []
+    assert atlas("session", "show", begun.data["id"], "--json").data["ended"]
+    done(atlas("verify", "--full"))
+    assert done(atlas("status", "show")).err == "", "once"
+
+    again = done(sandbox("begin", "--goal", "once more"))
+    assert "that was it" in again.out, "it sees what the store has"
+    done(sandbox(*DECISION))
+    assert done(atlas("decision", "list", "--json")).data["total"] == 1
+
+
+def test_what_contradicts_is_parked(sandbox: Sandbox, atlas: Atlas) -> None:
+    done(sandbox("begin", "--goal", "inside"))
+    done(sandbox("artifact", "put", "plan", "-", data=b"of the sandbox\n"))
+    waiting = sandbox.box / "waiting.bundle"
+    kept = waiting.read_bytes()
+    waiting.unlink()
+    done(atlas("artifact", "put", "plan", "-", data="of outside\n"))
+    waiting.write_bytes(kept)
+    assert "1 contradict what is here, and are parked" in done(atlas("log")).err
+    assert done(atlas("parked", "list", "--json")).data["total"] == 1
+    stopped = sandbox("artifact", "put", "plan", "-", data=b"of the sandbox\n")
+    assert stopped.code in (3, 5) and "of outside" in sandbox("artifact", "show", "plan").out
+
+
+def test_it_waits_for_what_it_stands_on_and_survives_a_kill(sandbox: Sandbox, atlas: Atlas) -> None:
+    done(sandbox("begin", "--goal", "inside"))
+    done(sandbox(*DECISION))
+    (sandbox.box / "waiting.bundle").rename(sandbox.box / "taking.bundle")  # as a kill in the middle leaves it
+    done(sandbox("signal", "post", "status", "--about", "path:src/x.py", "-m", "more"))
+    assert done(atlas("decision", "list", "--json")).data["total"] == 1
+    assert done(atlas("signal", "list", "--json")).data["total"] == 1
+    done(atlas("verify", "--full"))
+
+
+@pytest.mark.parametrize("how", ["tracked", "link", "rubbish"])
+def test_what_others_laid_there_is_not_taken_in(sandbox: Sandbox, atlas: Atlas, git: Git, how: str) -> None:
+    done(sandbox("begin", "--goal", "inside"))
+    done(sandbox(*DECISION))
+    waiting = sandbox.box / "waiting.bundle"
+    if how == "tracked":
+        git("add", "-f", ".atlas/outbox/waiting.bundle")
+    elif how == "link":
+        sandbox.box.rename(sandbox.repo / "elsewhere")
+        sandbox.box.symlink_to(sandbox.repo / "elsewhere")
+    else:
+        waiting.write_bytes(b"# v2 git bundle\nrubbish\n")
+    seen = done(atlas("decision", "list", "--json"))
+    assert seen.data["total"] == 0
+    said = " ".join(seen.json["notices"])
+    if how == "rubbish":
+        assert "is no outbox of a store" in said and (sandbox.box / "refused").exists()
+        assert "outbox" not in str(done(atlas("log", "--json")).json["notices"]), "once"
+    else:
+        assert "was not taken in" in said and waiting.exists()
+
+
+def test_a_sandboxed_clone_without_a_store(bare_project: Path, env: dict[str, str], atlas: Atlas) -> None:
+    if os.geteuid() == 0 and not shutil.which("setpriv"):
+        pytest.skip("no setpriv here: nothing was seen of a caller that cannot write the git directory")
+    sandbox = Sandbox(bare_project, env)
+    done(sandbox("init", "--no-hooks"))
+    done(sandbox("begin", "--goal", "inside"))
+    done(sandbox(*DECISION))
+    done(atlas("init", "--no-hooks"))
+    assert done(atlas("decision", "list", "--json")).data["total"] == 1
+    done(atlas("verify", "--full"))
