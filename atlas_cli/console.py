@@ -77,6 +77,25 @@ def refusal(error: AtlasError, talk: Talk, notices: Sequence[str]) -> None:
             _line(f"notice: {line}", sys.stderr)
 
 
+class Progress:
+    """One line on a terminal that says how far a long call has come; gone with an empty text."""
+
+    def __init__(self) -> None:
+        self.shown: Any = None
+
+    def __call__(self, text: str) -> None:
+        if self.shown is None and text:
+            from rich.console import Console
+
+            self.shown = Console(stderr=True, markup=False, highlight=False, emoji=False).status("")
+            self.shown.start()
+        if text:
+            self.shown.update(visible(text))
+        elif self.shown is not None:
+            self.shown.stop()
+            self.shown = None
+
+
 def help_text(text: str, talk: Talk) -> None:
     """Prints a help page, inside the envelope where that was asked for."""
     if talk.json:

@@ -7,7 +7,7 @@ import getpass
 import os
 import shlex
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -56,8 +56,9 @@ class Options(NamedTuple):
 class Env:
     """One command's surroundings, each part made when it is first asked for."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, watch: Callable[[str], None] | None = None) -> None:
         self.options = options
+        Git.watch = watch  # told of what takes long
         self.notices: list[str] = []
         self.verb = ""  # the word behind the noun, as it was typed
         self.wrote = False

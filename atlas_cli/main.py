@@ -133,7 +133,8 @@ def main(argv: list[str]) -> int:
         options, rest = split(argv)
         rest = _spelt(rest)
         talk = Talk(_command(rest), options.json, options.quiet)
-        env = Env(options)
+        seen = sys.stderr.isatty() and not (options.json or options.quiet) and os.environ.get("TERM") != "dumb"
+        env = Env(options, console.Progress() if seen else None)
         env.verb = rest[1] if len(rest) > 1 else ""
         if rest == ["--version"]:
             outcome: Any = Outcome({"version": __version__}, (f"atlas {__version__}",))

@@ -6,8 +6,8 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import IO
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import IO, ClassVar
 
 from ..errors import Damaged, Failed
 
@@ -59,7 +59,10 @@ class Silent(Failed):
 
 
 class Git:
-    """Calls of git in one repository (`directory` is a git directory, or None to let git find one)."""
+    """Calls of git in one repository (`directory`: a git directory, or None to let git find one). `watch` is told, once
+    a second, what a long call over the network reports; an empty text once that is over."""
+
+    watch: ClassVar[Callable[[str], None] | None] = None
 
     def __init__(
         self, directory: str | None, cwd: str | None = None, hermetic: bool = True, include: str = ""
@@ -92,7 +95,7 @@ class Git:
         except OSError as error:
             raise Failed(f"git could not be started: {error.strerror}") from None
         try:
-            out, err = _heard(child, data, timeout, patient)
+            out, err = _heard(child, data, timeout, patient, Git.watch if patient else None)
         except subprocess.TimeoutExpired:
             _stop(child)
             raise Silent(f"git {args[0]} gave no answer within {timeout:.0f} s", retry="later") from None
@@ -191,8 +194,22 @@ def last_line(err: str) -> str:
     return (wanted or lines or ["no message"])[0].removeprefix("fatal: ").removeprefix("error: ")
 
 
-def _heard(child: subprocess.Popen[bytes], data: bytes | None, timeout: float, patient: bool) -> tuple[bytes, bytes]:
+def _heard(
+    child: subprocess.Popen[bytes], data: bytes | None, timeout: float, patient: bool,
+    watch: Callable[[str], None] | None,
+) -> tuple[bytes, bytes]:  # fmt: skip
     """All that it says, on both its pipes, until it ends."""
+    try:
+        return _followed(child, data, timeout, patient, watch)
+    finally:
+        if watch:
+            watch("")
+
+
+def _followed(
+    child: subprocess.Popen[bytes], data: bytes | None, timeout: float, patient: bool,
+    watch: Callable[[str], None] | None,
+) -> tuple[bytes, bytes]:  # fmt: skip
     deadline, said = time.monotonic() + timeout, 0
     while True:
         try:
@@ -201,6 +218,9 @@ def _heard(child: subprocess.Popen[bytes], data: bytes | None, timeout: float, p
             out, err = slow.stdout or b"", slow.stderr or b""
             if child.poll() is not None:
                 return out, err  # what it started (a shared ssh connection) goes on, and holds its pipes
+            if watch:
+                lines = err.decode(errors="replace").replace("\r", "\n").split("\n")
+                watch(next((line.strip() for line in reversed(lines) if line.strip()), "waiting for the remote"))
             if patient and len(err) > said:
                 deadline, said = time.monotonic() + timeout, len(err)
             elif time.monotonic() > deadline:

@@ -119,3 +119,16 @@ def test_a_refusal_to_a_full_disk_keeps_its_code(begun: str, env: dict[str, str]
         with Path("/dev/full").open("wb") as full:
             done = subprocess.run(command(*line.split()), cwd=repo, env=env, stdout=full, stderr=full)
         assert done.returncode == code, line
+
+
+def test_a_long_call_says_how_far_it_is(shown: Shown, atlas: Atlas, git: Callable[..., str], tmp_path: Path) -> None:
+    git("init", "-q", "--bare", str(tmp_path / "hub.git"))
+    git("remote", "add", "origin", str(tmp_path / "hub.git"))
+    git("push", "-q", "origin", "main")
+    hook = tmp_path / "hub.git/hooks/pre-receive"
+    hook.write_text("#!/bin/sh\nsleep 1.5\n")
+    hook.chmod(0o755)
+    done = shown(120, "sync")
+    assert done.code == 0 and "Total 1" in done.out and "in step with the remote" in done.out
+    assert atlas("decision", "add", "--title", "t", "--recommended", "a", "--chosen", "a", "--stance", "agreed", "--why",
+                 "w").err == "", "nothing of it where nobody looks on"  # fmt: skip
