@@ -56,6 +56,7 @@ class Exchange:
         self.notices: list[str] = []
         self.parked: list[str] = []
         self.unclear = self.carry = self.restore = False
+        self.asked = False  # the remote has said what it has
         self.within: float | None = None  # seconds that all of it may take
         self.aside = True  # whether another branch may take what the store's own does not
         self.where = f"{remote.url} {remote.branch}"
@@ -246,6 +247,7 @@ class Exchange:
         known = self._known()
         also = [f"+refs/heads/{one}:{OUTBOX}{one}" for one in self._outboxes()]
         theirs = self.store.ref(INCOMING) if self.remote.fetch(timeout, also) else None
+        self.asked = True
         there = f"the branch {self.remote.branch} on {self.remote.name}"
         if theirs is None:
             if known is not None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ..errors import AtlasError, Failed, NotPublished, Unknown
+from ..errors import AtlasError, Failed, Held, NotPublished, Unknown
 from ..records import policy, times
 from ..records.case import Decide
 from . import transaction
@@ -32,6 +32,7 @@ class Sharing:
         self.look = False  # the remote is asked for what is new, however new the copy is
         self.eager = False  # and what was recorded is pushed, whatever failed a moment ago
         self.within: float | None = None  # seconds that publishing may take
+        self.asked = False  # the remote has said, since this command began, what it has
         self.exclusive = False  # the write counts only once it is published
         self.published: bool | None = None  # what became of the last write; None where nothing was written
         self.why = ""  # why it is not published
@@ -92,6 +93,7 @@ class Sharing:
             return
         exchange = self._exchange(self.remote)
         exchange.pull(FETCH)
+        self.asked = exchange.asked
         self._heard(exchange.notices)
 
     def lost(self) -> str:
@@ -106,7 +108,7 @@ class Sharing:
             raise NotPublished(f"{self.alone}, so nothing can be published; nothing was written",
                                "leave out --require-published")  # fmt: skip
         self.published = None
-        written = self._written(decide, intent)
+        written = (self._sure if exclusive and self.remote else self._written)(decide, intent)
         self.published = False
         if self.remote is None and (self.known or remotes(self.store.place, self.store.home)):
             self.why = self.alone
@@ -125,6 +127,27 @@ class Sharing:
         if shared.published or not wanted:
             return written
         raise self._unshared(shared, operation, exclusive)
+
+    def _sure(self, decide: Decide, intent: Intent) -> Written:
+        """The write, or a refusal that stands on what the remote has: what holds the thing may be no more than recorded
+        here, and come to nothing, or be given back there by now."""
+        from .publish import LOCK_WAIT, unpublished
+
+        deadline = time.monotonic() + LOCK_WAIT
+        while True:
+            try:
+                return self._written(decide, intent)
+            except Held:
+                waiting = unpublished(self.store) > 0
+                if (self.asked and not waiting) or time.monotonic() > deadline or not self._looked():
+                    raise
+
+    def _looked(self) -> bool:
+        """Publishes what was recorded, and brings what the remote has now."""
+        try:
+            return self.publish(look=True).published
+        except AtlasError:
+            return False
 
     def _written(self, decide: Decide, intent: Intent) -> Written:
         """The write, or its stop. Either settles what was parked of it, which until then is all that is left of it."""
@@ -171,6 +194,7 @@ class Sharing:
         exchange.within = self.within
         exchange.carry, exchange.restore, exchange.aside = carry, restore, not self.exclusive
         shared = exchange.publish(look=look)
+        self.asked = self.asked or exchange.asked
         self._laid()
         self._heard([line for line in shared.notices if not mine or mine not in line])
         self.published, self.why = shared.published, shared.why
