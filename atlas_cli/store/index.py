@@ -185,10 +185,9 @@ class Index:
 
     def _back(self, old: str | None, head: str) -> str | None:
         """Takes out what the history no longer holds; the last commit that is left (None: all is to be read anew)."""
-        code, out, _ = self.git.ask("merge-base", old, head) if old else (1, b"", "")
-        base = out.decode().strip()
-        seq = None if code else self.seq(base)
-        if seq is None:
+        base = history.fork(self.git, old, head) if old else None
+        seq = self.seq(base) if base else None
+        if base is None or seq is None:
             for table in ("commits", "moved", "records", "reads", "edits", "links", "meta"):
                 self.db.execute(f"DELETE FROM {table}")
             return None

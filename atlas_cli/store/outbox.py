@@ -94,7 +94,7 @@ def behind(store: Store, tip: str) -> replay.Carried:
         branch = Branch(store, fd)
         while True:
             head = store.head()
-            base = store.git.run("merge-base", head, tip).decode().strip()
+            base = history.fork(store.git, head, tip)
             theirs = [one for one in history.between(store.git, base, tip) if not replay.brings_policy(one)]
             carried = replay.carry(store, theirs, list(history.between(store.git, base, head)), head)
             if replay.moved(store, branch, head, carried.head, carried.parked):

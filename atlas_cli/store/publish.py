@@ -288,7 +288,7 @@ class Exchange:
             branch = Branch(self.store, fd)
             while True:
                 head = self.store.head()
-                base = self.store.git.run("merge-base", head, theirs).decode().strip()
+                base = history.fork(self.store.git, head, theirs)
                 if base == theirs:
                     return
                 ours = [] if base == head else list(history.between(self.store.git, base, head))

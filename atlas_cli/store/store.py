@@ -15,7 +15,7 @@ from ..errors import Damaged, Failed, NotFound
 from ..records import names
 from ..records.text import Record
 from ..records.tree import object_id
-from . import BRANCH, PARKED
+from . import BRANCH, PARKED, history
 from .git import Git
 from .index import Index
 from .place import Place
@@ -83,7 +83,7 @@ class Store:
 
     def holds(self, old: str, new: str) -> bool:
         """Whether a commit is part of the history of another."""
-        return old == new or self.git.ask("merge-base", "--is-ancestor", old, new)[0] == 0
+        return history.fork(self.git, old, new) == old
 
     def snapshot(self, head: str | None = None) -> Snapshot:
         """The store at a commit (None: at its head now)."""

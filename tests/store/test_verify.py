@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from atlas_cli.store import history
+from atlas_cli.store.git import Git
+
 from ..conftest import Atlas
 from .hand import Hand, Seen, entry
 from .violations import NEXT, VIOLATIONS, Broken, edits_a_document, now
@@ -57,3 +60,20 @@ def test_verify_goes_on_where_it_stopped_and_full_starts_over(store: tuple[Hand,
     assert details["commits"] == 1
     full = atlas("verify", "--full", "--json").json["error"]["details"]
     assert (full["from"], full["commits"], full["good"]) == (None, total + 2, good)
+
+
+@pytest.mark.parametrize("violate", [None, *VIOLATIONS], ids=lambda violate: violate and violate.__name__)
+def test_what_is_read_one_by_one_is_what_git_logs(
+    violate: Callable[[Hand, Seen], Broken] | None, store: tuple[Hand, Seen]
+) -> None:
+    hand, seen = store
+    if violate:
+        violate(hand, seen)
+    git = Git(str(hand.store))
+    oids = hand.git("rev-list", "--first-parent", "atlas").split()
+    for old in oids[1:]:
+        logged, few = list(history._logged(git, old, oids[0])), history._few(git, old, oids[0])
+        assert few in (None, logged), old
+        assert few or violate, "the honest ones are read so"
+        assert history.fork(git, old, oids[0]) == history.fork(git, oids[0], old) == old
+    git.close()
