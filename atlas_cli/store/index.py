@@ -174,13 +174,12 @@ class Index:
                 return
             old = self.meta("head")
             known = old if old and self.git.object(old) else None
-            commits = list(history.between(self.git, known, head))
-            if old and (not commits or commits[0].parents[:1] != (old,)):
+            if old and (known is None or history.fork(self.git, old, head) != old):
                 before = self.git.object(BEFORE)
                 if before is None or before[0] != old:
                     self.rewound = old
-                commits = list(history.between(self.git, self._back(known, head), head))
-            self._take(commits)
+                known = self._back(known, head)
+            self._take(list(history.between(self.git, known, head)))
             self._set("head", head)
 
     def _back(self, old: str | None, head: str) -> str | None:

@@ -22,6 +22,7 @@ DEADLINE = 30.0  # seconds for all of it
 LOOK = 0.2  # seconds after which a waiting command looks whether the other's push has taken it along
 REMEMBERED = 30  # seconds that a failed push is remembered
 IN_OUTBOX = "nothing but this worktree can be written here: the next command that can write the store takes it in"
+MOST_TRIES = 4  # pushes that were in vain from which on the wait between two does not grow
 TRIES = 3  # pushes in a row that may be refused although nobody else was first
 
 
@@ -129,7 +130,7 @@ class Exchange:
     def _pushed(self, look: bool) -> Shared:
         deadline = time.monotonic() + (self.within or DEADLINE)
         self.call = min(self.call, self.within or CALL)
-        refused, why = 0, ""
+        refused, lost, why = 0, 0, ""
         if look or self.memory.data.get("lost") or self.remote.local:
             self._asked()
         if self.remote.local:
@@ -146,6 +147,7 @@ class Exchange:
                 return self._told(False, why)
             if time.monotonic() > deadline:
                 return self._told(False, f"others were faster, for {DEADLINE:.0f} s")
+            began = time.monotonic()
             fault.at("before_push", self.rules)
             pushed = self.remote.push(head, self.call)
             fault.at("after_push", self.rules)
@@ -153,7 +155,10 @@ class Exchange:
                 self._published(head, known, pushed.old)
                 return self._done()
             self.unclear, why = pushed.unclear, pushed.why  # until the remote has said what it has
-            time.sleep(random.uniform(0, 0.05) * (1 + refused * 4))  # before the look: what it shows is to be pushed on
+            # Before the look, since what that shows is to be pushed on at once; longer where a try takes longer and
+            # more of them were in vain, so that few of many clones try at the same time.
+            lost += 1
+            time.sleep(random.uniform(0, (time.monotonic() - began) * min(lost, MOST_TRIES)))
             self._pulled(self.call)
             self.unclear, final = False, pushed.final
             if (pushed.ok or pushed.old == head) and self._known() != head:

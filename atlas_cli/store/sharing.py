@@ -130,24 +130,23 @@ class Sharing:
 
     def _sure(self, decide: Decide, intent: Intent) -> Written:
         """The write, or a refusal that stands on what the remote has: what holds the thing may be no more than recorded
-        here, and come to nothing, or be given back there by now."""
+        here, and come to nothing, or be given back there by now. NotPublished where the remote does not say."""
         from .publish import LOCK_WAIT, unpublished
 
         deadline = time.monotonic() + LOCK_WAIT
         while True:
             try:
                 return self._written(decide, intent)
-            except Held:
-                waiting = unpublished(self.store) > 0
-                if (self.asked and not waiting) or time.monotonic() > deadline or not self._looked():
+            except Held as stop:
+                if self.asked and not unpublished(self.store):
                     raise
+                if time.monotonic() > deadline or not self._looked():
+                    raise NotPublished(f"{stop.message}, as far as this clone knows; not published: {self.why}",
+                                       stop.hint, details=stop.details) from None  # fmt: skip
 
     def _looked(self) -> bool:
         """Publishes what was recorded, and brings what the remote has now."""
-        try:
-            return self.publish(look=True).published
-        except AtlasError:
-            return False
+        return self._tried("", look=True).published
 
     def _written(self, decide: Decide, intent: Intent) -> Written:
         """The write, or its stop. Either settles what was parked of it, which until then is all that is left of it."""
@@ -172,12 +171,12 @@ class Sharing:
         self.within, self.eager = HASTE, True
         return "" if self._tried("").published else self.why
 
-    def _tried(self, mine: str) -> Shared:
+    def _tried(self, mine: str, look: bool = False) -> Shared:
         """What was recorded stays so, whatever comes between it and the remote."""
         from .publish import Shared
 
         try:
-            return self.publish(mine=mine)
+            return self.publish(look, mine)
         except AtlasError as error:
             self.published, self.why = False, error.message
             return Shared(False, error.message)
