@@ -60,7 +60,7 @@ class Env:
         self.options = options
         Git.watch = watch  # told of what takes long
         self.notices: list[str] = []
-        self.verb = ""  # the word behind the noun, as it was typed
+        self.words: list[str] = []  # of the command, as they were typed
         self.wrote = False
         self.asks = True  # whether the remote may be asked for what is new
         self.hooked = False  # whether git called, from one of its hooks
@@ -690,7 +690,7 @@ class Env:
             return
         if self.spoken is not None and error.exit in (1, 3, 4, 5, 6) and error.code != "secret":
             with contextlib.suppress(OSError):
-                self.drafts.keep_spoken(error, *self.spoken)
+                self.drafts.keep_spoken(error, *self.spoken, self.words)
         if error.exit not in (3, 4, 5):
             return
         try:

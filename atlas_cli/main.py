@@ -36,7 +36,7 @@ class Root(TyperGroup):
             return None
         app = import_module(f".commands.{cmd_name}", __package__).app
         build = typer.main.get_group if len(app.registered_commands) > 1 else typer.main.get_command
-        found: Any = build(only(app, ctx.obj.verb if ctx.obj else None))
+        found: Any = build(only(app, next(iter(ctx.obj.words[1:]), "") if ctx.obj else None))
         found.name = cmd_name
         return found
 
@@ -135,7 +135,7 @@ def main(argv: list[str]) -> int:
         talk = Talk(_command(rest), options.json, options.quiet)
         seen = sys.stderr.isatty() and not (options.json or options.quiet) and os.environ.get("TERM") != "dumb"
         env = Env(options, console.Progress() if seen else None)
-        env.verb = rest[1] if len(rest) > 1 else ""
+        env.words = rest
         if rest == ["--version"]:
             outcome: Any = Outcome({"version": __version__}, (f"atlas {__version__}",))
         elif not rest:

@@ -105,12 +105,14 @@ def usable(tree: Tree) -> Mapping[str, Any]:
 @lru_cache(maxsize=16)
 def _in_force(data: bytes | None) -> Mapping[str, Any]:
     defaults = {key: value for key, (value, _) in KEYS.items()}
-    return defaults if data is None else {**defaults, **parse(FOLDER, data)}
+    found = {} if data is None else parse(FOLDER, data)
+    whole = {key: {**defaults[key], **found[key]} for key in ("preconditions",) if key in found}
+    return {**defaults, **found, **whole}
 
 
 def level(policy: Mapping[str, Any], precondition: str) -> str:
     """What is done about a precondition of commits: stop, warn or off."""
-    return str(policy["preconditions"].get(precondition) or KEYS["preconditions"][0][precondition])
+    return str(policy["preconditions"][precondition])
 
 
 def streams_of(policy: Mapping[str, Any], paths: Iterable[str]) -> list[str]:

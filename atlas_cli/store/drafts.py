@@ -48,13 +48,14 @@ class Drafts:
         told = f"; it is submitted with: {submit}" if verb else ""
         return f"a file of the view had been edited by hand; {said}{told}"
 
-    def keep_spoken(self, error: AtlasError, name: str, data: bytes) -> None:
-        """A text that was typed or piped in outlives the refusal."""
+    def keep_spoken(self, error: AtlasError, name: str, data: bytes, words: list[str]) -> None:
+        """A text that was typed or piped in outlives the refusal of the command that these words were."""
         if "draft" in error.details or not data.strip():
             return
         file = self._put(name, data)
         error.details["draft"] = str(file)
         error.hint += f"\nyour text is kept in {self.shown(file)}"
+        self.local.draft(str(file), f"atlas {shlex.join(_again(words, self.shown(file)))}{self.behind}")
 
     def keep(self, stop: AtlasError) -> None:
         """Writes the draft of a stop: the merge of a version jump, or the text that was refused; and says how it is
@@ -83,6 +84,21 @@ class Drafts:
         """A draft with these bytes: one that is there already, or a new one."""
         there = [file for file in self._files() if file.read_bytes() == data]
         return there[0] if there else view.draft(self.root, name, data)
+
+
+def _again(words: list[str], file: str) -> list[str]:
+    """A command's words, with a file in place of the text that was given."""
+    found: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "-m":
+            next(rest, None)
+        typed = word.startswith("-m")
+        if typed or word == "-":
+            found += ["--file"] * (typed or words[:1] != ["artifact"]) + [file]
+        else:
+            found.append(word)
+    return found
 
 
 def _merged(texts: tuple[str, str, str], ref: str) -> tuple[str, int]:

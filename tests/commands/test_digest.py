@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -172,6 +173,18 @@ def test_a_draft_is_listed_with_its_command_and_gone_once_submitted(
     assert atlas(*drafts[0]["submit"].split()[1:]).code == 0
     assert not file.exists()
     assert ok(atlas, "begin", "--session", other)["you"]["drafts"] == []
+
+
+@pytest.mark.parametrize("words", [("-m", "A text of six words, or so."), ("-",)])
+def test_a_typed_text_that_was_refused_is_submitted_again(words: tuple[str, ...], begun: str, atlas: Atlas) -> None:
+    ok(atlas, "status", "write", "-m", "One.")
+    refused = atlas("status", "write", "--section", "S", *words, "--expect", "status:main@7", data="-")
+    assert refused.code == 3 and "your text is kept" in refused.err
+    (draft,) = ok(atlas, "begin")["you"]["drafts"]
+    assert "--section S --file" in draft["submit"]
+    ok(atlas, *shlex.split(draft["submit"])[1:])
+    assert f"## S\n\n{words[-1]}" in ok(atlas, "status")["body"]
+    assert ok(atlas, "begin")["you"]["drafts"] == []
 
 
 def test_the_digest_lists_who_never_came_back(begun: str, other: str, atlas: Atlas) -> None:
