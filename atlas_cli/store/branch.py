@@ -21,8 +21,9 @@ class Branch:
     cannot be read back after a move."""
 
     def __init__(self, store: Store, fd: int | None, unread: Callable[[str], AtlasError] = Failed) -> None:
-        self.store, self.fd, self.unread = store, fd, unread
-        self.keep = () if fd is None else (fd,)
+        self.store, self.unread = store, unread
+        self.fd = None if fd is None or fd < 0 else fd  # what cannot be held keeps nobody away
+        self.keep = () if self.fd is None else (self.fd,)
         self.deadline = time.monotonic() + DEADLINE
         self.first_look: dict[tuple[str, int, int], float] = {}
         self.refused = 0

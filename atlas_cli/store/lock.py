@@ -16,22 +16,25 @@ except ImportError:  # a platform without flock
     fcntl = None  # type: ignore[assignment]
 
 WAIT = 5.0  # seconds
+NOWHERE = -1
 
 
 @contextmanager
 def held(path: Path, wait: float = WAIT) -> Iterator[int | None]:
-    """The lock's descriptor, to be inherited by the git children of the write; None where it could not be had."""
+    """The lock's descriptor, to be inherited by the git children of the write; None where another has it; below zero
+    where there is nothing to inherit: on a file system without locks each goes on as if it had it."""
     if fcntl is None:
         yield from _portable(path, wait)
         return
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        yield fd if _taken(fd, time.monotonic() + wait) else None
+        taken = _taken(fd, time.monotonic() + wait)
+        yield NOWHERE if taken is None else fd if taken else None
     finally:
         os.close(fd)
 
 
-def _taken(fd: int, deadline: float) -> bool:
+def _taken(fd: int, deadline: float) -> bool | None:
     while True:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -40,7 +43,7 @@ def _taken(fd: int, deadline: float) -> bool:
                 return False
             time.sleep(random.uniform(0.002, 0.02))
         except OSError:  # a file system without locks
-            return False
+            return None
         else:
             return True
 
@@ -55,6 +58,6 @@ def _portable(path: Path, wait: float) -> Iterator[int | None]:
         yield None
         return
     try:
-        yield None
+        yield NOWHERE
     finally:
         lock.release()

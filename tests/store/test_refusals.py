@@ -6,6 +6,7 @@ import http.server
 import json
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -244,3 +245,12 @@ def test_what_cannot_be_pushed_is_carried_by_hand(clone: Path, hub: Path, git: G
         assert at("other", "outbox", "import", file).code == code
     subprocess.run(["git", "bundle", "create", "-q", "../code", "HEAD", "main"], cwd=clone, check=True)
     assert at("other", "outbox", "import", "../code").code == 1
+
+
+def test_on_a_file_system_without_locks_it_is_published_all_the_same(
+    clone: Path, hub: Path, git: Git, env: dict[str, str]
+) -> None:
+    without = "import errno,fcntl,sys\ndef no(*_): raise OSError(errno.ENOTSUP, 'no locks')\nfcntl.flock = no\n"
+    argv = [sys.executable, "-c", f"{without}from atlas_cli.main import run\nrun()", *DECISION, "--json"]
+    done = subprocess.run(argv, cwd=clone, env=env, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["store"]["published"] is True
