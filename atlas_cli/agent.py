@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from . import elsewhere
 from .env import Env, Options
 from .records import lease, names, session, times
 from .records.case import Change, Writer
@@ -111,6 +112,7 @@ def session_end(given: Given) -> None:
 
     if held or over:
         env.write(decide, me, "session: end" if over else "lease: release ")
+    elsewhere.leave(env, me, over=over)
 
 
 def edit(given: Given) -> Given | None:
