@@ -41,8 +41,9 @@ class There(NamedTuple):
     name: str = ""
     guest: Record | None = None
 
-    def with_guest(self, tree: Tree, who: Writer, change: Change) -> Change:
-        """The change, and the session that makes it: elsewhere it is one from its first write on."""
+    def decided(self, decide: Decide, tree: Tree, who: Writer) -> Change:
+        """What `decide` does there, and the session that does it: elsewhere it is one from its first write on."""
+        change = decide(tree, who)
         return change._replace(files={**session.visit(tree, who, self.guest), **change.files}) if self.guest else change
 
 
@@ -146,17 +147,13 @@ def everywhere(env: Env, me: Record, whose: str, decide: Decide) -> list[str]:
                     continue
                 guest = None if whose == me["id"] else _guest(env, me)
                 there.sharing.eager = True
-                done = there.write(partial(_decided, There(there, name, guest), decide), me, "")
+                done = there.write(partial(There(there, name, guest).decided, decide), me, "")
                 found += [f"{row['resource']} ({name})" for row in there.records(done) if "resource" in row]
                 if not there.sharing.published:
                     there.notices.append(f"NOT PUBLISHED, nobody else can see it: {there.sharing.why}: atlas sync")
         except AtlasError as error:
             env.notices.append(error.message)
     return found
-
-
-def _decided(there: There, decide: Decide, tree: Tree, who: Writer) -> Change:
-    return there.with_guest(tree, who, decide(tree, who))
 
 
 def leave(env: Env, me: Record, kept: Sequence[str] = (), over: bool = True) -> list[str]:
@@ -268,4 +265,4 @@ def _about(text: str, folder: Path) -> str:
 
 
 def _said(line: str, name: str, folder: Path) -> str:
-    return _about(line if f"{name}:" in line else f"{name}: {line}", folder)
+    return f"{name}: {_about(line.replace(f'{name}: ', ''), folder)}"

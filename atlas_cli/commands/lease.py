@@ -36,12 +36,20 @@ def _resources(env: Env, given: list[str]) -> list[str]:
 
 
 @contextmanager
-def _kept(env: Env, wanted: list[str], me: Record | None, held: bool = False) -> Iterator["There"]:
-    """The one store that the leases on these resources are kept in; `held`: what is held is where it is held."""
+def _kept(
+    env: Env, wanted: list[str], me: Record | None, held: bool = False, taking: Decide | None = None
+) -> Iterator["There"]:  # fmt: skip
+    """The one store that the leases on these resources are kept in; `held`: what is held is where it is held. The
+    project's own store has no say in what is `taking` them elsewhere, but that nobody may hold them there: since before
+    they were shared, or in a clone that is not told of it."""
     from .. import elsewhere
 
     found = elsewhere.split(env, wanted, me if held else None) if env.shares else {"": wanted}
-    with elsewhere.at(env, elsewhere.alone(found), me) as there:
+    name = elsewhere.alone(found)
+    if name and taking and me:
+        above = tuple(me.get("lineage", ()))
+        taking(env.snapshot, Writer(me["id"], me["actor"], env.store.machine, env.now(), "", above))
+    with elsewhere.at(env, name, me) as there:
         yield there
 
 
@@ -66,8 +74,12 @@ def take(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, a
     wanted, reason = _resources(env, resources), names.say(why, "--why")
     env.guard(reason, *wanted)
     me = env.session()
-    with _kept(env, wanted, me) as there:
-        rows = _taken(env, there, me, lambda tree, who: lease.take(tree, who, wanted, reason, for_, any_of))
+
+    def decide(tree: Tree, who: Writer) -> Change:
+        return lease.take(tree, who, wanted, reason, for_, any_of)
+
+    with _kept(env, wanted, me, taking=decide) as there:
+        rows = _exclusive(there, me, decide)
         return _answer(there, rows, HOLD)
 
 
@@ -98,20 +110,11 @@ def _renewed(held: list[str], seconds: int, tree: Tree, who: Writer) -> Change:
     return lease.renew(tree, who, held, seconds)
 
 
-def _taken(env: Env, there: "There", me: Record, decide: Decide) -> list[Record]:
-    """The rows of leases that are taken where they are kept. Elsewhere the project's own store has no say but that
-    nobody may hold them there, since before they were shared, or for a clone that is not told of it."""
-    if there.name:
-        decide(
-            env.snapshot, Writer(me["id"], me["actor"], env.store.machine, env.now(), "", tuple(me.get("lineage", ())))
-        )
-    return _exclusive(there.env, me, lambda tree, who: there.with_guest(tree, who, decide(tree, who)))
-
-
-def _exclusive(env: Env, me: Record, decide: Decide) -> list[Record]:
+def _exclusive(there: "There", me: Record, decide: Decide) -> list[Record]:
     """The rows of a lease, which counts only once it is published; unconfirmed, it is given back."""
+    env, what = there.env, "lease: take "
     written = exclusive(
-        env, decide, me, "lease: take ", lambda: [row["resource"] for row in env.ask.held(me["id"])],
+        env, partial(there.decided, decide), me, what, lambda: [row["resource"] for row in env.ask.held(me["id"])],
         lambda new: _give_back(env, me, new),
     )  # fmt: skip
     rows = [row for row in env.records(written) if "resource" in row]  # (elsewhere the session's own is with them)
@@ -176,7 +179,7 @@ def list_(
     if env.shares:
         from .. import elsewhere
 
-        moment = env.index.commits(1, upto=after)[0][0]["at"] if after else after
+        moment = (env.index.commits(1, upto=after)[0][0]["at"] or 0) if after else after
         more, looks = elsewhere.looked(
             env, lambda there: _listed(there, None if moment is None else there.index.upto(moment), all_)
         )
@@ -222,10 +225,13 @@ def run(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, an
         from .begin import register  # few runs begin a session of their own: the others need not load the digest
 
     me = own or register(env, goal=reason, kind="run")
+
+    def decide(tree: Tree, who: Writer) -> Change:
+        return lease.take(tree, who, wanted, reason, for_, any_of, run=True)
+
     try:
-        with _kept(env, wanted, me) as there:
-            rows = _taken(env, there, me,
-                          lambda tree, who: lease.take(tree, who, wanted, reason, for_, any_of, run=True))  # fmt: skip
+        with _kept(env, wanted, me, taking=decide) as there:
+            rows = _exclusive(there, me, decide)
             held = [record["resource"] for record in rows]
             seconds = for_ or policy.seconds(there.env.policy, "lease_default")
             code, lost = _under_lease(there.env, me, held, seconds)
