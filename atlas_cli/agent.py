@@ -13,7 +13,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from . import elsewhere
 from .env import Env, Options
 from .records import lease, names, session, times
 from .records.case import Change, Writer
@@ -112,6 +111,8 @@ def session_end(given: Given) -> None:
 
     if held or over:
         env.write(decide, me, "session: end" if over else "lease: release ")
+    from . import elsewhere
+
     elsewhere.leave(env, me, over=over)
 
 

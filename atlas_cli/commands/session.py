@@ -4,7 +4,6 @@ from typing import Annotated, Any
 
 import typer
 
-from .. import elsewhere
 from ..env import Env
 from ..errors import Held, Usage
 from ..outcome import Outcome, Table, listing
@@ -62,6 +61,8 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcom
     last, state = env.ask.pulse(record)
     held = [row["resource"] for row in env.ask.held(record["id"])]
     if env.shares:
+        from .. import elsewhere
+
         more, _ = elsewhere.looked(env, lambda there: there.ask.held(record["id"]), ask=False)
         held += [f"{row['resource']} ({row['store']})" for row in more]
     commits, total = env.index.commits(10, session=record["id"])
@@ -96,6 +97,8 @@ def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
             "a session that is over can be adopted",
             details={"session": wanted, "last": times.rfc3339(last)},
         )
+
+    from .. import elsewhere
 
     def decide(tree: Tree, who: Writer) -> Change:
         change = session.adopt(tree, who, wanted, reason)
@@ -143,6 +146,8 @@ def drop(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     env = env_of(ctx)
     me, reason, wanted = env.session(), names.say(why, "--why"), wanted.removeprefix("session:")
     env.guard(reason)
+
+    from .. import elsewhere
 
     def decide(tree: Tree, who: Writer) -> Change:
         change = session.drop(tree, who, wanted, reason, env.policy["principals"])
