@@ -180,7 +180,7 @@ def _guest(env: Env, me: Record) -> Record:
 
 def _project(there: Env, holder: str) -> str | None:
     try:
-        return session.get(there.snapshot, holder).get("project")
+        return str(session.get(there.snapshot, holder).get("project", ""))[:200] or None
     except AtlasError:
         return None
 
