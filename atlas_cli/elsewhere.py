@@ -4,30 +4,23 @@ with an Env on it, so that all that holds for a project's store holds there."""
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import shlex
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 from .env import Env
-from .errors import AtlasError, Damaged, Failed, NotFound, NotPublished, Usage
+from .errors import AtlasError, Damaged, Usage
 from .records import lease, routes, session, times
 from .records.case import Change, Decide, Writer
 from .records.text import Record
 from .records.tree import Tree
-from .store import place
+from .store import copies
 from .store.git import Git
-from .store.joining import join
-from .store.memory import Memory
-from .store.remote import CALL
-from .store.sharing import AWAY, FETCH
-from .store.store import Store
+from .store.sharing import FETCH
 
 _TOLD = ("id", "actor", "began", "goal", "worktree", "branch", "class", "parent", "lineage", "lasts")
 _ABOUT = re.compile(r"\batlas (?=(?:sync|log|parked|doctor|verify|init|git)\b)")  # what is about the copy itself
@@ -65,7 +58,7 @@ def at(env: Env, name: str, me: Record | None) -> Iterator[There]:
         yield There(env)
         return
     url = _routes(env).url(name)
-    with _opened(env, _copy(env, name, url), me) as there:
+    with _opened(env, copies.copy(name, url, env.options.offline), me) as there:
         env.elsewhere = there
         yield There(there, name, _guest(env, me) if me else None)
 
@@ -120,7 +113,7 @@ def looked(
     for name, patterns in known.used().items():
         try:
             url = known.url(name)
-            with _opened(env, _copy(env, name, url, FETCH if ask else 0), None) as there:
+            with _opened(env, copies.copy(name, url, env.options.offline, FETCH if ask else 0), None) as there:
                 there.asks, there.sharing.look = ask, look
                 rows = [row for row in found(there) if "resource" in row and known.store(row["resource"]) == name]
                 items += [{**row, "store": name, "project": _project(there, row["holder"])} for row in rows]
@@ -139,7 +132,7 @@ def everywhere(env: Env, me: Record, whose: str, decide: Decide) -> list[str]:
     """A write of the session `me` in each store of which this machine has a copy that knows the session `whose`; the
     leases that it changed. What cannot be done there, or is seen by nobody, is said."""
     found = []
-    for folder in sorted(one.parents[2] for one in (place.state() / "stores").glob("*/.git/atlas/store.git")):
+    for folder in copies.every():
         name = folder.name.rpartition("-")[0]
         try:
             with _opened(env, folder, me) as there:
@@ -185,65 +178,12 @@ def _project(there: Env, holder: str) -> str | None:
         return None
 
 
-# the copies
-
-
-def _copy(env: Env, name: str, url: str, wait: float = CALL) -> Path:
-    """The folder of this machine's copy of a store, made where there is none yet; NotPublished where the store gives no
-    answer within so many seconds, NotFound where there is none. Who will not `wait` long does not ask again for a
-    minute."""
-    folder = place.state() / "stores" / f"{name}-{sha256(url.encode()).hexdigest()[:12]}"
-    if (folder / ".git/atlas/store.git").is_dir():
-        return folder
-    _repository(folder, name, url)
-    there = _place(folder)
-    memory = Memory(Store(there))
-    if wait < CALL and (not wait or time.time() - memory.get("away_at") < AWAY):
-        raise NotPublished(str(memory.data.get("failed") or f"{name} was never asked from this machine"))
-    try:
-        if join(there, env.options.offline, wait):
-            memory.put(away_at=0)
-            return folder
-        if env.options.offline:
-            raise NotPublished(f"{name} was never asked from this machine, and --offline was given")
-        raise NotFound(f"{name} ({url}) holds no Atlas store yet", "atlas init, in a clone of it, makes one",
-                       code="no_store")  # fmt: skip
-    except AtlasError as error:
-        there.home.mkdir(parents=True, exist_ok=True)
-        memory.put(away_at=time.time(), failed=error.message)
-        hint = "ask it once without it" if env.options.offline else "try again when it answers"
-        error.hint = hint if isinstance(error, NotPublished) else error.hint
-        raise
-
-
-def _repository(folder: Path, name: str, url: str) -> None:
-    """A repository with that one remote, which is all that it is for: whole, or not there."""
-    if folder.is_dir():
-        return
-    aside = folder.with_name(f"{folder.name}.{os.getpid()}")
-    try:
-        shutil.rmtree(aside, ignore_errors=True)
-        aside.mkdir(parents=True)
-        git = Git(None)
-        git.run("init", "--quiet", "--template=", "--", str(aside))
-        git.run("config", "--file", str(aside / ".git/config"), f"remote.{name}.url", url)
-        aside.rename(folder)
-    except OSError as error:
-        shutil.rmtree(aside, ignore_errors=True)
-        if not folder.is_dir():  # else another command was faster
-            raise Failed(f"{folder} cannot be made: {error.strerror}", "a copy of the store goes there") from None
-
-
-def _place(folder: Path) -> place.Place:
-    return place.Place(folder / ".git", None, "", 40)
-
-
 @contextlib.contextmanager
 def _opened(env: Env, folder: Path, me: Record | None) -> Iterator[Env]:
     """An Env on a copy. What it has to say is said with the store's name."""
     name = folder.name.rpartition("-")[0]
     there = Env(env.options._replace(directory=str(folder), session=me["id"] if me else None), Git.watch)
-    there.__dict__["place"] = _place(folder)
+    there.__dict__["place"] = copies.place_of(folder)
     try:
         yield there
         there.afterwards()
