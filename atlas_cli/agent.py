@@ -111,6 +111,9 @@ def session_end(given: Given) -> None:
 
     if held or over:
         env.write(decide, me, "session: end" if over else "lease: release ")
+    from . import elsewhere
+
+    elsewhere.leave(env, me, over=over)
 
 
 def edit(given: Given) -> Given | None:

@@ -64,6 +64,7 @@ class Env:
         self.wrote = False
         self.asks = True  # whether the remote may be asked for what is new
         self.hooked = False  # whether git called, from one of its hooks
+        self.elsewhere: Env | None = None  # the other store that all of the command was about
         self.spoken: tuple[str, bytes] | None = None  # a text that came from no file: lost if nothing keeps it
         self.source: Path | None = None  # the file that a text came from
 
@@ -133,6 +134,16 @@ class Env:
             data, _ = self.good(policy.FOLDER)
             found = policy.of(Overlay(self.snapshot, {policy.FOLDER: data}))
         return dict(found)
+
+    @property
+    def own_rules(self) -> Path:
+        """The user's own part of the policy: which resources are shared, and where."""
+        return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "atlas", policy.FOLDER)
+
+    @property
+    def shares(self) -> bool:
+        """Whether the leases on some names may be kept in another store."""
+        return bool(self.policy["shared"]) or self.own_rules.exists()
 
     def now(self) -> int:
         """Seconds since 1970. In test stores `ATLAS_CLOCK_OFFSET` moves it."""

@@ -145,7 +145,7 @@ def main(argv: list[str]) -> int:
         if isinstance(outcome, Outcome):
             env.afterwards()
             if outcome.published is not None:
-                outcome = outcome._replace(published=env.sharing.published)
+                outcome = outcome._replace(published=(env.elsewhere or env).sharing.published)
             return _printed(outcome, _told(talk, env), env)
         return 0
     except AtlasError as error:
@@ -229,6 +229,7 @@ def _spelt(rest: list[str]) -> list[str]:
 
 
 def _told(talk: Talk, env: Env | None) -> Talk:
+    env = env and (env.elsewhere or env)
     if env is None or "snapshot" not in env.__dict__:
         return talk
     sharing = env.sharing

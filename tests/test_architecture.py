@@ -13,11 +13,12 @@ ARROWS = {
     "records": {"errors"},
     "store": {"records", "errors"},
     "env": {"store", "records", "errors"},
-    "commands": {"records", "env", "outcome", "errors"},
+    "elsewhere": {"env", "store", "records", "errors"},  # an Env on another store
+    "commands": {"records", "env", "elsewhere", "outcome", "errors"},
     "console": {"outcome", "errors"},
     "main": {"console", "env", "outcome", "errors", "commands", "__version__"},
     "hook": {"errors", "agent"},
-    "agent": {"main", "env", "store", "records", "errors"},  # like main, a boundary of its own: it never fails
+    "agent": {"main", "env", "elsewhere", "store", "records", "errors"},  # a boundary too, like main: it never fails
     "__main__": {"main"},
 }
 OWNERS = {

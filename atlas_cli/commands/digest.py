@@ -39,6 +39,14 @@ class Digest:
     def __init__(self, env: Env, me: Record | None, after: int | None) -> None:
         self.env, self.me, self.after, self.now = env, me, after, env.now()
         self.data: dict[str, Any] = {"more": {}}
+        self.shared: list[Record] = []  # live leases that are kept in another store
+        if env.shares:
+            from .. import elsewhere
+
+            asked = env.sharing.look  # by begin
+            self.shared, looks = elsewhere.looked(env, _live, asked, asked)
+            self.data["shared"] = [one._asdict() for one in looks]
+            env.notices += [one.line() for one in looks]
 
     def part(
         self, key: str, items: list[Record], rows: Iterable[tuple[str, ...]], columns: str, title: str, more: str,
@@ -150,6 +158,7 @@ def _you(found: Digest) -> list[Block | Part]:
     if me is None:
         return []
     held = [record["resource"] for record in env.ask.held(me["id"])]
+    held += [_name(row) for row in found.shared if row["holder"] == me["id"]]
     wrote, owes = env.index.commits(1, session=me["id"])[1], not env.index.closed(me["id"])
     drafts = env.drafts.listed()
     claimed = [f"task:{record['id']}" for record in env.ask.claimed(me["id"])]
@@ -285,11 +294,18 @@ def _news(found: Digest) -> list[Part]:
     return found.part("new", new.items, rows, "NEW TO YOU|BY|WHAT", title, more, new.total)
 
 
+def _live(env: Env) -> list[Record]:
+    rows = [row for _, row in env.index.live(lease.FOLDER, env.now()) if lease.holds(row, env.now())]
+    return [{**row, "seconds_left": (lease.until(row) or 0) - env.now()} for row in rows]
+
+
+def _name(row: Record) -> str:
+    return f"{row['resource']} ({row['store']})" if "store" in row else str(row["resource"])
+
+
 def _leases(found: Digest) -> list[Part]:
-    live = [row for _, row in found.env.index.live(lease.FOLDER, found.now) if lease.holds(row, found.now)]
-    live = sorted(live, key=lambda row: not found.mine(row["resource"]))
-    items = [{**row, "seconds_left": (lease.until(row) or 0) - found.now} for row in live]
-    rows = ((row["resource"], row["holder"], times.span(row["seconds_left"]), row["why"]) for row in items)
+    items = sorted([*_live(found.env), *found.shared], key=lambda row: not found.mine(row["resource"]))
+    rows = ((_name(row), row["holder"], times.span(row["seconds_left"]), row["why"]) for row in items)
     return found.part("leases", items, rows, "RESOURCE|HOLDER|LEFT|WHY", "live leases", "atlas lease list")
 
 

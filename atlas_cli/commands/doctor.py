@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from .. import elsewhere
 from ..env import Env
 from ..errors import AtlasError, Damaged
 from ..outcome import Outcome, Table
@@ -25,6 +26,8 @@ def doctor(
     items: list[dict[str, Any]] = env.health(fix)
     if not any(item["state"] == "bad" for item in items):
         items += _records(env, fix)
+        for one in elsewhere.looked(env, lambda _: [], look=True)[1] if env.shares else ():
+            items.append({"what": "shared", "state": "warn" if one.error else "ok", "text": one.line()})
     bad = [item for item in items if item["state"] == "bad"]
     rows = tuple((item["what"], item["state"], item["text"]) for item in items)
     if bad:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from .. import elsewhere
 from ..env import Env
 from ..errors import AtlasError, Protocol, Usage
 from ..outcome import Outcome
@@ -71,6 +72,7 @@ def end(
     back = [one["resource"] for one in records if one["ref"].startswith("lease:")]
     lines = [f"{entry['ref']} written"] if entry else []
     back += [one["ref"] for one in records if one["ref"].startswith("task:")]
+    back += elsewhere.leave(env, me, kept)
     lines += [f"given back: {', '.join(back)}"] if back else []
     lines += [f"{me['id']} has ended"]
     closed = next(one for one in records if one["ref"].startswith("session:"))

@@ -5,9 +5,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,7 +21,11 @@ from ..records.text import Record
 from ..records.tree import Tree
 from . import For, Since, Why, env_of, exclusive, noun, one, verb
 
+if TYPE_CHECKING:
+    from ..elsewhere import There
+
 app = noun()
+HOLD = "you hold"
 Resources = Annotated[list[str], typer.Argument(metavar="RES…", help="gpu0, path:src/x.py, glob:**/*.sql, repo:run")]
 Any_ = Annotated[bool, typer.Option("--any", help="The first of them that is free.")]
 
@@ -30,13 +35,34 @@ def _resources(env: Env, given: list[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _answer(env: Env, items: list[dict[str, Any]], done: str) -> Outcome:
-    now = env.now()
+@contextmanager
+def _kept(
+    env: Env, wanted: list[str], me: Record | None, held: bool = False, taking: Decide | None = None
+) -> Iterator["There"]:  # fmt: skip
+    """The one store that the leases on these resources are kept in; `held`: what is held is where it is held. The
+    project's own store has no say in what is `taking` them elsewhere, but that nobody may hold them there: since before
+    they were shared, or in a clone that is not told of it."""
+    from .. import elsewhere
+
+    found = elsewhere.split(env, wanted, me if held else None) if env.shares else {"": wanted}
+    name = elsewhere.alone(found)
+    if name and taking and me:
+        above = tuple(me.get("lineage", ()))
+        taking(env.snapshot, Writer(me["id"], me["actor"], env.store.machine, env.now(), "", above))
+    with elsewhere.at(env, name, me) as there:
+        yield there
+
+
+def _answer(there: "There", items: list[dict[str, Any]], done: str) -> Outcome:
+    now = there.env.now()
     lines = [f"{done} {item['resource']}: {times.span(lease.left(item, now))} to count on, "
              f"token {item['token']}" if "released" not in item else f"{done} {item['resource']}"
              for item in items]  # fmt: skip
+    items = [{**item, "store": there.name} if there.name else item for item in items]
     data = {**one(items), "seconds_left": lease.left(one(items), now)} if len(items) == 1 else listing(items)
-    return Outcome(data, tuple(lines), _limits(env), published=False)
+    alone = there.env.options.offline and done == HOLD
+    limits = ("held: this machine, since --offline was given",) if alone else _limits(there.env, there.name)
+    return Outcome(data, tuple(lines), limits, published=False)
 
 
 @verb(app, "take", 'atlas lease take gpu0 --why "training run 12" --for 90m', 3, 4, 5, 6, 7)
@@ -48,8 +74,13 @@ def take(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, a
     wanted, reason = _resources(env, resources), names.say(why, "--why")
     env.guard(reason, *wanted)
     me = env.session()
-    rows = _exclusive(env, me, lambda tree, who: lease.take(tree, who, wanted, reason, for_, any_of))
-    return _answer(env, rows, "you hold")
+
+    def decide(tree: Tree, who: Writer) -> Change:
+        return lease.take(tree, who, wanted, reason, for_, any_of)
+
+    with _kept(env, wanted, me, taking=decide) as there:
+        rows = _exclusive(there, me, decide)
+        return _answer(there, rows, HOLD)
 
 
 @verb(app, "renew", "atlas lease renew gpu0 --for 1h", 3, 4, 5, 6, 7)
@@ -58,8 +89,10 @@ def renew(ctx: typer.Context, resources: Resources, for_: For = None) -> Outcome
     env = env_of(ctx)
     wanted = _resources(env, resources)
     me = env.session()
-    written = env.write(lambda tree, who: lease.renew(tree, who, wanted, for_), me, "lease: renew ", exclusive=True)
-    return _answer(env, env.records(written), "you hold")
+    with _kept(env, wanted, me, held=True) as there:
+        written = there.env.write(lambda tree, who: lease.renew(tree, who, wanted, for_), me, "lease: renew ",
+                                  exclusive=True)  # fmt: skip
+        return _answer(there, there.env.records(written), HOLD)
 
 
 @verb(app, "release", "atlas lease release gpu0", 3, 4, 5, 6, 7)
@@ -67,21 +100,24 @@ def release(ctx: typer.Context, resources: Resources) -> Outcome:
     """Give it back."""
     env = env_of(ctx)
     wanted = _resources(env, resources)
-    written = env.write(lambda tree, me: lease.release(tree, me, wanted), env.session(), "lease: release ")
-    return _answer(env, env.records(written), "given back:")
+    me = env.session()
+    with _kept(env, wanted, me, held=True) as there:
+        written = there.env.write(lambda tree, who: lease.release(tree, who, wanted), me, "lease: release ")
+        return _answer(there, there.env.records(written), "given back:")
 
 
 def _renewed(held: list[str], seconds: int, tree: Tree, who: Writer) -> Change:
     return lease.renew(tree, who, held, seconds)
 
 
-def _exclusive(env: Env, me: Record, decide: Decide) -> list[Record]:
+def _exclusive(there: "There", me: Record, decide: Decide) -> list[Record]:
     """The rows of a lease, which counts only once it is published; unconfirmed, it is given back."""
+    env, what = there.env, "lease: take "
     written = exclusive(
-        env, decide, me, "lease: take ", lambda: [row["resource"] for row in env.ask.held(me["id"])],
+        env, partial(there.decided, decide), me, what, lambda: [row["resource"] for row in env.ask.held(me["id"])],
         lambda new: _give_back(env, me, new),
     )  # fmt: skip
-    rows = env.records(written)
+    rows = [row for row in env.records(written) if "resource" in row]  # (elsewhere the session's own is with them)
     now = [lease.current(env.snapshot, row["resource"]) or row for row in rows]
     over = [row["resource"] for row in now if "released" in row or row["holder"] != me["id"]]
     if written.replayed and over:
@@ -94,8 +130,16 @@ def _state(record: dict[str, Any], now: int) -> str:
     return "held" if lease.holds(record, now) else ("released" if "released" in record else "expired")
 
 
-def _limits(env: Env) -> tuple[str, ...]:
-    return () if env.sharing.known else ("known to this repository only: it has no remote to share leases through",)
+def _limits(env: Env, store: str = "") -> tuple[str, ...]:
+    """How far a lease is known."""
+    if store:
+        return (f"known to every project that shares leases through {store}, and to no other",)
+    how = (
+        "in all its clones, and to no other project"
+        if env.sharing.known
+        else "it has no remote to share leases through"
+    )
+    return (f"known to this repository only: {how}",)
 
 
 def _row(record: dict[str, Any], now: int) -> dict[str, Any]:
@@ -111,14 +155,16 @@ def show(
 ) -> Outcome:
     """Who holds a resource, why, and how long still."""
     env = env_of(ctx)
-    wanted, now = env.resource(resource), env.now()
-    data, _ = env.good(lease.find(env.tree, wanted))
-    item = _row(lease.parse(lease.place(wanted), data), now)
+    wanted = env.resource(resource)
+    with _kept(env, [wanted], None) as there:
+        now = there.env.now()
+        data, _ = there.env.good(lease.find(there.env.tree, wanted))
+    item = _row(lease.parse(lease.place(wanted), data), now) | ({"store": there.name} if there.name else {})
     held = item["state"] == "held"
     line = f"{wanted}: held by {item['holder']} for {times.span(item['seconds_left'])} more"
     ended = times.ago(lease.until(item) or 0, now)
     shown = [line if held else f"{wanted}: {item['state']} {ended}; last held by {item['holder']}"]
-    return Outcome(item, (*shown, f"why: {item['why']}", f"token: {item['token']}"), _limits(env))
+    return Outcome(item, (*shown, f"why: {item['why']}", f"token: {item['token']}"), _limits(env, there.name))
 
 
 @verb(app, "list", "atlas lease list", 7)
@@ -128,22 +174,37 @@ def list_(
 ) -> Outcome:  # fmt: skip
     """What is held now, by whom and why; --since: what was taken, renewed or given back since."""
     env = env_of(ctx)
-    now, index = env.now(), env.index
-    if since is not None:
-        found = [record for _, _, record in index.since(lease.FOLDER, env.since(since))]
-    elif all_:
-        found = [row["data"] for row in index.rows(lease.FOLDER) if row["data"]]
-    else:
-        found = [record for _, record in index.live(lease.FOLDER, now) if lease.holds(record, now)]
-    items = [_row(record, now) for record in found]
-    for path, damage in env.damaged(lease.FOLDER + "/"):
-        items.append({"ref": None, "path": path, "state": "damaged", "damage": damage})
+    after = None if since is None else env.since(since)
+    items, limits = _listed(env, after, all_), _limits(env)
+    if env.shares:
+        from .. import elsewhere
+
+        moment = (env.index.commits(1, upto=after)[0][0]["at"] or 0) if after else after
+        more, looks = elsewhere.looked(
+            env, lambda there: _listed(there, None if moment is None else there.index.upto(moment), all_)
+        )
+        items += more
+        limits = (*(one.line() for one in looks), f"whatever else is listed is {limits[0]}")
     rows = [
-        (r["resource"], r["state"], r["holder"], times.span(r["seconds_left"]) if r["seconds_left"] else "-", r["why"])
+        (f"{r['resource']} ({r['store']})" if "store" in r else r["resource"], r["state"], r["holder"],
+         times.span(r["seconds_left"]) if r["seconds_left"] else "-", r["why"])
         for r in items if r["ref"]
     ]  # fmt: skip
     table = Table(("RESOURCE", "STATE", "HOLDER", "LEFT", "WHY"), tuple(rows), "nothing is held")
-    return Outcome(listing(items), (table,), _limits(env))
+    return Outcome(listing(items), (table,), limits)
+
+
+def _listed(env: Env, after: int | None, every: bool) -> list[Record]:
+    now, index = env.now(), env.index
+    if after is not None:
+        found = [record for _, _, record in index.since(lease.FOLDER, after)]
+    elif every:
+        found = [row["data"] for row in index.rows(lease.FOLDER) if row["data"]]
+    else:
+        found = [record for _, record in index.live(lease.FOLDER, now) if lease.holds(record, now)]
+    bad = env.damaged(lease.FOLDER + "/")
+    return [*(_row(record, now) for record in found),
+            *({"ref": None, "path": path, "state": "damaged", "damage": text} for path, text in bad)]  # fmt: skip
 
 
 @verb(app, "run", 'atlas lease run gpu0 --why "nightly" -- ./train.sh', 3, 4, 5, 6, 7)
@@ -164,12 +225,18 @@ def run(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, an
         from .begin import register  # few runs begin a session of their own: the others need not load the digest
 
     me = own or register(env, goal=reason, kind="run")
+
+    def decide(tree: Tree, who: Writer) -> Change:
+        return lease.take(tree, who, wanted, reason, for_, any_of, run=True)
+
     try:
-        rows = _exclusive(env, me, lambda tree, who: lease.take(tree, who, wanted, reason, for_, any_of, run=True))
-        held = [record["resource"] for record in rows]
-        code, lost = _under_lease(env, me, held, for_ or policy.seconds(env.policy, "lease_default"))
-        for part in [held] if lost is None else [[resource] for resource in held]:  # lost: those that are left
-            _give_back(env, me, part)
+        with _kept(env, wanted, me, taking=decide) as there:
+            rows = _exclusive(there, me, decide)
+            held = [record["resource"] for record in rows]
+            seconds = for_ or policy.seconds(there.env.policy, "lease_default")
+            code, lost = _under_lease(there.env, me, held, seconds)
+            for part in [held] if lost is None else [[resource] for resource in held]:  # lost: those that are left
+                _give_back(there.env, me, part)
     finally:
         if own is None:
             _over(env, me)
@@ -228,6 +295,10 @@ def _over(env: Env, me: Record) -> None:
         env.write(session.end, me, "session: end")
     except Protocol as stop:
         env.notices.append(stop.message)
+    if env.shares:
+        from .. import elsewhere
+
+        elsewhere.leave(env, me)
 
 
 def _give_back(env: Env, me: Record, held: list[str]) -> None:

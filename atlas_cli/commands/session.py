@@ -60,6 +60,11 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcom
     record = session.get(env.tree, wanted.removeprefix("session:")) if wanted else env.session()
     last, state = env.ask.pulse(record)
     held = [row["resource"] for row in env.ask.held(record["id"])]
+    if env.shares:
+        from .. import elsewhere
+
+        more, _ = elsewhere.looked(env, lambda there: there.ask.held(record["id"]), ask=False)
+        held += [f"{row['resource']} ({row['store']})" for row in more]
     commits, total = env.index.commits(10, session=record["id"])
     wrote = [commit["subject"] for commit in commits]
     data = {"ref": f"session:{record['id']}", **record, "state": state, "last": times.rfc3339(last), "held": held,
@@ -93,6 +98,8 @@ def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
             details={"session": wanted, "last": times.rfc3339(last)},
         )
 
+    from .. import elsewhere
+
     def decide(tree: Tree, who: Writer) -> Change:
         change = session.adopt(tree, who, wanted, reason)
         return change._replace(
@@ -101,6 +108,7 @@ def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
 
     records = env.records(env.write(decide, me, f"adopt: {wanted} "))
     taken = [row["resource"] for row in records if row["ref"].startswith("lease:")]
+    taken += elsewhere.everywhere(env, me, wanted, decide)
     row = next(row for row in records if row["ref"].startswith("session:"))
     lines = [f"{wanted} is adopted: what it left is yours to finish, and to write into the status"]
     lines += [f"its leases are yours now: {', '.join(taken)}"] if taken else []
@@ -139,6 +147,8 @@ def drop(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     me, reason, wanted = env.session(), names.say(why, "--why"), wanted.removeprefix("session:")
     env.guard(reason)
 
+    from .. import elsewhere
+
     def decide(tree: Tree, who: Writer) -> Change:
         change = session.drop(tree, who, wanted, reason, env.policy["principals"])
         freed = {**lease.freed(tree, who, wanted), **worker.freed(tree, who, wanted, f"dropped: {reason}")}
@@ -147,5 +157,6 @@ def drop(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     found = env.records(env.write(decide, me, f"drop: {wanted} "))
     row = next(row for row in found if row["ref"].startswith("session:"))
     freed = [row["ref"] for row in found if not row["ref"].startswith("session:")]
+    freed += elsewhere.everywhere(env, me, wanted, decide)
     line = f"{wanted} is over; freed: {', '.join(freed) or 'nothing'}"
     return Outcome({**row, "freed": freed}, (line,), published=False)

@@ -25,6 +25,7 @@ _HOOKS = (
 _PARKED = "parked in this clone: no other clone knows of it"
 _WAITING = "as this clone last heard from its remote: atlas sync asks it"
 _POLICY = "the policy binds Atlas's own commands and hooks only, from the next write on"
+_HOSTS = "whoever may write the policy chooses the hosts in `stores` that your git asks about shared resources"
 # command: its limits; `{key}` is a value of the policy in force. Every command has a row.
 LIMITS: dict[str, tuple[str, ...]] = {
     "digest": (_AT_WORK, _HELD),
@@ -86,10 +87,10 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "hooks install": (_HOOKS,),
     "hooks remove": (_HOOKS,),
     "links": ("relative links in Markdown and HTML only; one that now leads to another file is not seen",),
-    "config show": (_POLICY,),
+    "config show": (_POLICY, _HOSTS),
     "config get": (_POLICY,),
-    "config set": (_POLICY,),
-    "config edit": (_POLICY,),
+    "config set": (_POLICY, _HOSTS),
+    "config edit": (_POLICY, _HOSTS),
     "doctor": ("health is form, not truth",),
     "view": ("a copy as of one commit (AS-OF), with documents of 90 days; reading there leaves no receipt",),
     "setup": ("a text that a tool reads is advice: only git's hooks stop anything",),

@@ -60,6 +60,8 @@ KEYS: dict[str, tuple[Any, str]] = {
         [],
         "branches whose pushes need a status (none: the remote's default one, else main, master)",
     ),
+    "stores": ({}, "other stores by name, each with its git address: for what is `shared`"),
+    "shared": ({}, "which resources' leases are kept in which of these stores; the first pattern that matches counts"),
 }
 _DURATIONS = ("fresh", "lease_default", "lease_max", "session_idle", "claim_default", "claim_max", "start_within")
 _CHOICES = {
@@ -151,6 +153,10 @@ def valid(key: str, value: object) -> None:
     elif isinstance(default, str):
         if not isinstance(value, str) or not names.one_line(value) or len(value) > 80 or value != value.strip():
             raise Usage(f"{key} is a short text on one line, not {str(value)[:80]!r}")
+    elif key in ("stores", "shared"):
+        from . import routes
+
+        routes.valid(key, value)
     elif key == "preconditions":
         if not isinstance(value, dict) or not all(one in default and value[one] in LEVELS for one in value):
             raise Usage(f"{key} is a map of {', '.join(default)} to {', '.join(LEVELS)}, not {str(value)[:80]}")

@@ -49,7 +49,8 @@ def parse(path: str, data: bytes) -> Record:
         {"id": str, "version": "count", "actor": str, "began": "time", "machine": str},
         {"goal": str, "worktree": str, "branch": str, "class": str, "ended": "time", "on": "texts", "for": str,
          "paths": "texts", "streams": "texts", "lasts": "count", "adopted_by": str, "adopted": "time",
-         "adopted_why": str, "parent": str, "lineage": "texts", "dropped_by": str, "dropped_why": str, "offer": dict},
+         "adopted_why": str, "parent": str, "lineage": "texts", "dropped_by": str, "dropped_why": str, "offer": dict,
+         "project": str},
     )  # fmt: skip
 
 
@@ -122,6 +123,19 @@ def begin(
     }  # fmt: skip
     record = case.rewritten({"id": writer.session, "version": 0, "actor": writer.actor}, **fields)
     return Change(f"session: begin ({writer.session})", {place(writer.session): text.dump(record)})
+
+
+def visit(tree: Tree, writer: Writer, guest: Record) -> dict[str, bytes | None]:
+    """The row of a session of another project, as it was begun there, where the writer is none here yet. Refused where
+    somebody else has its id; Protocol where it is over."""
+    path = place(guest["id"])
+    if tree.blob(path) is None:
+        return {path: text.dump(case.rewritten({**guest, "version": 0}, machine=writer.machine))}
+    old = live(tree, guest["id"], writer.at)
+    if (old["actor"], old["began"]) != (guest["actor"], guest["began"]):
+        raise Refused(f"{guest['id']} is another session there, of {old.get('project', 'its own project')}",
+                      "begin anew: atlas begin --new", code="not_yours")  # fmt: skip
+    return {}
 
 
 def aim(tree: Tree, writer: Writer, *, goal: str, paths: list[str], streams: list[str]) -> Change:

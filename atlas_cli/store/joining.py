@@ -19,7 +19,7 @@ from .snapshot import Snapshot
 from .store import create, root_id
 
 
-def join(place: Place, offline: bool) -> bool:
+def join(place: Place, offline: bool, timeout: float = CALL) -> bool:
     """Makes this clone's store from the one that its remote has; False where there is no remote, or no store in it.
     Where it is not asked or gives no answer, from the copy of its branch that the user's repository holds; without one
     False, if it was not to be asked, else NotPublished."""
@@ -27,7 +27,7 @@ def join(place: Place, offline: bool) -> bool:
     if there is None:
         return False
     try:
-        if not offline and there.branch not in there.heads(CALL):
+        if not offline and there.branch not in there.heads(timeout):
             return False
     except Away as error:
         away = error.message
@@ -35,7 +35,7 @@ def join(place: Place, offline: bool) -> bool:
         copy = there.copy(place)
     if copy or not (offline or away):
         try:
-            made = create(place, partial(_filled, copy or there))
+            made = create(place, partial(_filled, copy or there, timeout))
             now = 0.0 if copy else time.time()
             Memory(made).put(asked_at=now, fetched_at=now, where=f"{there.url} {there.branch}")
             return True
@@ -64,14 +64,14 @@ def _lent(there: Path, folder: Path) -> None:
     """The new repository reads the objects of one that never loses any."""
     (folder / "objects/info").mkdir(exist_ok=True)
     (folder / "objects/info/alternates").write_text(f"{there / 'objects'}\n")
-    _filled(beside(there, folder), folder)
+    _filled(beside(there, folder), CALL, folder)
 
 
-def _filled(there: Remote, folder: Path) -> None:
+def _filled(there: Remote, timeout: float, folder: Path) -> None:
     """Brings the remote's store into the new repository, before anybody sees that."""
     git = there.git
     git.directory = str(folder)
-    found = git.object(INCOMING) if there.fetch(CALL) else None
+    found = git.object(INCOMING) if there.fetch(timeout) else None
     if found is None:
         raise Away(f"the branch {there.branch} on {there.name} has just gone", retry="now")
     theirs = found[0]

@@ -45,8 +45,7 @@ class Place(NamedTuple):
         inside = self.common / "atlas"
         if (inside / "store.git").exists():
             return inside
-        state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state")
-        outside = state / "atlas" / hashlib.sha256(os.fsencode(self.common)).hexdigest()[:16]
+        outside = state() / hashlib.sha256(os.fsencode(self.common)).hexdigest()[:16]
         # A store that was made there stays the store when the git directory can be written again.
         return inside if os.access(self.common, os.W_OK) and not (outside / "store.git").exists() else outside
 
@@ -65,6 +64,11 @@ class Place(NamedTuple):
     def view(self) -> Path | None:
         """The worktree's `.atlas/`."""
         return None if self.top is None else self.top / ".atlas"
+
+
+def state() -> Path:
+    """Atlas's part of the user's state folder."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state", "atlas")
 
 
 def find(directory: str, hook: bool = False) -> Place:

@@ -225,7 +225,7 @@ def remotes(place: Place, home: Path) -> dict[str, tuple[str, bool]]:
 
 
 def _configured(place: Place) -> dict[str, tuple[str, bool]]:
-    git = Git(None, cwd=str(place.top or place.common), hermetic=False)
+    git = Git(None, cwd=str(place.top or _top(place)), hermetic=False)
     out = git.ask("config", "--null", "--get-regexp", r"^remote\..*\.(push)?url$")[1].decode(errors="replace")
     urls: dict[str, str] = {}
     other: set[str] = set()

@@ -121,3 +121,17 @@ def test_nobody_writes_the_row_of_another_or_a_new_beginning() -> None:
                                               ("a" * 100, "a" * 24), ("../..", "x")])  # fmt: skip
 def test_an_actor_is_a_name_whatever_the_login_is(given: str, actor: str) -> None:
     assert session.actor(given) == actor
+
+
+def test_a_guest_is_written_once_and_never_over_somebody_else() -> None:
+    there, guest = store(), {"id": ANN, "actor": "ann", "began": times.rfc3339(NOW - 60), "goal": "g", "project": "p"}
+    files = session.visit(there, writer(), guest)
+    row = session.parse(session.place(ANN), files[session.place(ANN)] or b"")
+    assert (row["version"], row["began"], row["machine"]) == (1, guest["began"], writer().machine)
+    there = done(there, Change("lease: take gpu0", files), writer())
+    assert session.visit(there, writer(), guest) == {}
+    with pytest.raises(Refused, match=f"^{ANN} is another session there, of p$"):
+        session.visit(there, writer(), {**guest, "began": times.rfc3339(NOW - 61)})
+    over = done(there, session.end(there, writer()), writer())
+    with pytest.raises(Protocol, match="has ended"):
+        session.visit(over, writer(), guest)

@@ -189,9 +189,9 @@ def test_the_policy_says_when_what_was_recorded_is_pushed(when: str, clone: Path
 def test_a_lease_answer_says_how_far_it_is_known(clone: Path, git: Git, at: At) -> None:
     git("init", "-q", "alone", cwd=clone.parent)
     at("alone", "init"), at("alone", "begin", "--goal", "g")
-    for folder, known in {"alone": True, "clone": False}.items():
+    for folder, how in {"alone": "it has no remote to share leases through", "clone": "in all its clones"}.items():
         for command in (TAKE, ("lease", "list"), ("lease", "show", "gpu0")):
-            assert ("known to this repository only" in str(at(folder, *command).json["notices"])) is known, command
+            assert f"known to this repository only: {how}" in str(at(folder, *command).json["notices"]), command
 
 
 def test_a_copy_of_the_store_says_that_it_is_one(hub: Path, git: Git, at: At) -> None:

@@ -1,0 +1,96 @@
+"""Shared resources: which names' leases are kept in another store, that several projects share, and where that lies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+from ..errors import AtlasError, Damaged, NotFound, Usage
+from . import case, names, text
+
+KEYS = ("stores", "shared")
+_HOST = r"(?:[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?"
+_USER = r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*@)?"
+# What git may be sent to: no program (`ext::`), no option, nothing that carries a password.
+_URL = re.compile(
+    rf"https://{_HOST}/[^\s@]+|ssh://{_USER}{_HOST}/[^\s-]\S*|{_USER}[A-Za-z0-9][A-Za-z0-9.-]+:(?!//)[^\s:-]\S*|"
+    r"(?:file://)?/[^/\n][^\n]*"
+)
+_ADDRESS = "https://, ssh://, host:path or an absolute path, without a password: git's credential helpers know it"
+_PATTERN = re.compile(r"(?:[a-z0-9._*?!\[\]-]+|(?P<kind>[a-z0-9][a-z0-9._-]*):\S.*)")
+_OWN = ("path", "glob", "repo", "lease")  # kinds of resource that are one repository's, or none
+
+
+class Routes(NamedTuple):
+    """`stores`: git address by name; `shared`: name of a store by pattern, the first that matches counts (an empty one:
+    the project's own)."""
+
+    stores: Mapping[str, str]
+    shared: Mapping[str, str]
+
+    def store(self, resource: str) -> str:
+        """The store that a resource's leases are kept in; empty: the project's own. A pattern without a colon matches
+        names without one."""
+        for pattern, name in self.shared.items():
+            if (":" in pattern) == (":" in resource) and fnmatchcase(resource, pattern):
+                return name
+        return ""
+
+    def used(self) -> dict[str, list[str]]:
+        """The patterns by store."""
+        found: dict[str, list[str]] = {}
+        for pattern, name in self.shared.items():
+            if name:
+                found.setdefault(name, []).append(pattern)
+        return found
+
+    def url(self, name: str) -> str:
+        """The address of a store; NotFound where none is known."""
+        if name not in self.stores:
+            raise NotFound(f"{', '.join(self.used()[name])} is shared through {name}, which `stores` does not name",
+                           "atlas config set stores '{\"" + name + "\": URL}' names it", code="no_store")  # fmt: skip
+        return self.stores[name]
+
+
+def of(policy: Mapping[str, Any], own: bytes, path: str) -> Routes:
+    """The policy's, with what the user's own file says of the same names before it; Damaged, with its path, where that
+    cannot be read."""
+    found = text.load(own, path, comments=True) if own.strip() else {}
+    case.check(found, path, {}, {})
+    for key, value in found.items():
+        try:
+            if key not in KEYS and key != "format":
+                raise Usage(f"there is no key {key!r} in a user's own file ({', '.join(KEYS)})")
+            valid(key, value) if key in KEYS else None
+        except AtlasError as error:
+            raise Damaged(f"{path}: {error.message}", "mend it or remove it") from None
+    shared = found.get("shared", {})
+    rest = {pattern: name for pattern, name in policy["shared"].items() if pattern not in shared}
+    return Routes({**policy["stores"], **found.get("stores", {})}, {**shared, **rest})
+
+
+def valid(key: str, value: object) -> None:
+    """Usage for what is no map of its kind. An address is not printed: it may hold a password."""
+    form = {"stores": '{"box": "https://forge.example/group/box.git"}', "shared": '{"gpu*": "box"}'}[key]
+    if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
+        raise Usage(f"{key} is a map like {form}, not {type(value).__name__}")
+    for left, right in value.items():
+        if key == "stores":
+            names.name(left, "name of a store")
+            if not _URL.fullmatch(right) or not names.one_line(right) or len(right) > 500:
+                raise Usage(f"stores: the address of {left} is none that git may be sent to", _ADDRESS)
+        else:
+            _pattern(left)
+            if right:
+                names.name(right, "name of a store")
+
+
+def _pattern(given: str) -> None:
+    found = _PATTERN.fullmatch(given) if len(given) <= 100 and names.one_line(given) else None
+    if found is None:
+        raise Usage(f"shared: {given[:80]!r} is no pattern of resources", 'like "gpu*" or "port:80*"')
+    if found["kind"] in _OWN:
+        raise Usage(f"shared: {given[:80]!r} is no pattern of what can be shared: a path, a glob and repo:run are one "
+                    "repository's", 'like "gpu*" or "port:80*"')  # fmt: skip
