@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..errors import AtlasError, Failed, Held, NotPublished, Unknown
 from ..records import policy, times
 from ..records.case import Decide
-from . import transaction
+from . import REMOTE, transaction
 from .remote import Remote, find, remotes
 from .store import Store
 from .transaction import Intent, Written
@@ -131,14 +131,15 @@ class Sharing:
     def _sure(self, decide: Decide, intent: Intent) -> Written:
         """The write, or a refusal that stands on what the remote has: what holds the thing may be no more than recorded
         here, and come to nothing, or be given back there by now. NotPublished where the remote does not say."""
-        from .publish import LOCK_WAIT, unpublished
+        from .publish import LOCK_WAIT
 
         deadline = time.monotonic() + LOCK_WAIT
         while True:
             try:
                 return self._written(decide, intent)
             except Held as stop:
-                if self.asked and not unpublished(self.store):
+                known = self.store.ref(REMOTE)
+                if self.asked and known and self.store.holds(self.store.decided, known):
                     raise
                 if time.monotonic() > deadline or not self._looked():
                     raise NotPublished(f"{stop.message}, as far as this clone knows; not published: {self.why}",

@@ -31,6 +31,7 @@ class Store:
     def __init__(self, place: Place, home: Path | None = None) -> None:
         self.place, self.home = place, home or place.home
         self.git = Git(str(self.home / "store.git"))
+        self.decided = ""  # the head that a write was last decided on
 
     @classmethod
     def open(cls, place: Place) -> Store:

@@ -75,6 +75,7 @@ class _Attempts:
         while True:
             head = self.store.head()
             index = self.store.at(head)
+            self.store.decided = head
             if (self.intent.given or self.made) and (found := index.operation(self.intent.writer.operation)):
                 # An earlier try had arrived, although git could not say so (or it was carried over since).
                 own = not self.intent.given or found["oid"] in self.made
