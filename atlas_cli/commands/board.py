@@ -58,12 +58,12 @@ def unblocks(env: Env, wanted: str, tree: Tree) -> list[str]:
 
 def rows(env: Env, ready: bool, commit: str | None) -> Iterable[tuple[Tree, Record, int]]:
     """(tree, row, moment) of what is open, first come first; as of a commit: at the time that it says."""
+    index, now = env.index, env.now()
     if commit is None:
-        for path in env.index.queue(task.FOLDER, env.now() if ready else None):
-            yield env.tree, task.parse(path, env.good(path)[0]), env.now()
+        yield from ((env.tree, record, now) for _, record in index.queue(task.FOLDER, now if ready else None))
         return
-    found = env.index.commit(commit)
-    tree, born = env.store.snapshot(found["oid"]), env.index.born(task.FOLDER)
+    found = index.commit(commit)
+    tree, born = env.store.snapshot(found["oid"]), index.born(task.FOLDER)
     paths = [
         f"{task.FOLDER}/{hh}/{name}" for hh in tree.names(task.FOLDER) for name in tree.names(f"{task.FOLDER}/{hh}")
     ]

@@ -246,8 +246,7 @@ def _dead(found: Digest) -> list[Block | Part]:
 def _ready(found: Digest) -> list[Part]:
     env, total = found.env, found.env.index.queue_length(task.FOLDER, found.now)
     items = []
-    for path in env.index.queue(task.FOLDER, found.now) if total else ():
-        row = env.index.record(path)
+    for _, row in env.index.queue(task.FOLDER, found.now) if total else ():
         if task.look(env.tree, row, found.now, env.policy)[0] == "ready":
             items.append({"ref": f"task:{row['id']}", **row, "state": "ready"})
         if len(items) == MOST:

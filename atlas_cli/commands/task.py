@@ -73,7 +73,7 @@ def next_(
     A task is never offered before all that it needs is done. Without any it is exit 7."""
     env = env_of(ctx)
     if not claim:
-        record = claims.first(env.tree, _queue(env)(), env.now(), role, env.store.machine)
+        record = claims.first(env.tree, _queue(env)(), env.now(), env.store.machine, role)
         found = {"ref": f"task:{record['id']}", **record, "state": "ready"}
         return Outcome(found, (f"next is {found['ref']}: {found['title']}",))
     env.sharing.look = True

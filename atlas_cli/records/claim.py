@@ -1,29 +1,36 @@
 """The writes of those who work on tasks: claim, start, renew, done, fail, release. Each is a pure function of
-the tree and the writer. `queue` is the paths of rows as the index has them, first come first; whatever it says is
-looked at again on the tree."""
+the tree and the writer. `queue` is the rows as the index has them, by path, first come first; whatever is taken of it
+is looked at again on the tree."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import AtlasError, Held, NotFound, Refused, Usage
-from . import board, lease, policy, result, task, times
+from . import board, gate, lease, policy, result, task, times
 from .case import Change, Writer
 from .text import Record
 from .tree import Tree
 
 SHORTEST = 60  # seconds of a claim
+Queue = Iterable[tuple[str, Record]]
 
 
-def first(tree: Tree, queue: Iterable[str], now: int, role: str | None = None, machine: str = "") -> Record:
-    """The first task that may be given to somebody; NotFound where none is."""
+def ready(tree: Tree, queue: Queue, now: int, machine: str, role: str | None = None) -> Iterator[Record]:
+    """The tasks that may be given to somebody, first come first."""
     rules = policy.of(tree)
-    for path in queue:
-        record = task.parse(path, tree.read(path) or b"")
-        if role is not None and record.get("role", role) != role:
+    for path, row in queue:
+        if (role is not None and row.get("role", role) != role) or gate.holding(tree, row):
             continue
+        record = task.parse(path, tree.read(path) or b"")
         if task.look(tree, record, now - wait(record, machine), rules)[0] == "ready":
-            return record
+            yield record
+
+
+def first(tree: Tree, queue: Queue, now: int, machine: str, role: str | None = None) -> Record:
+    """The first of them; NotFound where there is none."""
+    if found := next(ready(tree, queue, now, machine, role), None):
+        return found
     raise none_ready(f" for {role}" if role else "")
 
 
@@ -36,8 +43,8 @@ def wait(record: Record, machine: str) -> int:
     return lease.SKEW if record["state"] == "claimed" and record["claim"].get("machine") != machine else 0
 
 
-def next_(tree: Tree, writer: Writer, queue: Iterable[str], role: str | None, seconds: int | None) -> Change:
-    found = first(tree, queue, writer.at, role, writer.machine)
+def next_(tree: Tree, writer: Writer, queue: Queue, role: str | None, seconds: int | None) -> Change:
+    found = first(tree, queue, writer.at, writer.machine, role)
     _within(tree, writer.session, writer.at, 1)
     return board.change("claim", [found["id"]], writer, grant(tree, writer, found, seconds, "next"))
 

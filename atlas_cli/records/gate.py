@@ -85,9 +85,14 @@ def standing(tree: Tree) -> list[Record]:
 
 
 def _standing(tree: Tree) -> list[tuple[Record, frozenset[str]]]:
-    there = {name.removesuffix(SUFFIX) for name in tree.names(FOLDER)}
-    first = sorted(name for name in there if not name.endswith(END) and name + END not in there)
+    first = _open(tuple(tree.names(FOLDER)))
     return [_known(name, tree.read(f"{FOLDER}/{name}{SUFFIX}") or b"") for name in first]
+
+
+@lru_cache(maxsize=4)
+def _open(files: tuple[str, ...]) -> list[str]:
+    there = {name.removesuffix(SUFFIX) for name in files}
+    return sorted(name for name in there if not name.endswith(END) and name + END not in there)
 
 
 @lru_cache(maxsize=256)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from ..errors import Damaged, NotFound
@@ -37,6 +38,12 @@ def place(task: str) -> str:
 
 
 def parse(path: str, data: bytes) -> Record:
+    """A row's fields, its text as `body`. (Whoever looks at a board meets the same needs again and again.)"""
+    return dict(_parsed(path, data))
+
+
+@lru_cache(maxsize=2**14)
+def _parsed(path: str, data: bytes) -> Record:
     record, body = text.front(data, path)
     case.check(
         record,

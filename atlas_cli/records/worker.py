@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from ..errors import Refused
 from . import board, claim, policy, session, task
@@ -37,7 +37,7 @@ def effective(offer: Record, claims: int) -> int:
 
 
 def assign(
-    tree: Tree, writer: Writer, queue: Iterable[str], wanted: str | None, holder: str | None, fresh: Collection[str],
+    tree: Tree, writer: Writer, queue: claim.Queue, wanted: str | None, holder: str | None, fresh: Collection[str],
     seconds: int | None,
 ) -> Change:  # fmt: skip
     """The first ready task (or the one named) to the session with most slots left (or the one named), ties by smallest
@@ -48,14 +48,11 @@ def assign(
             mine = claim.held(tree, row["id"], writer.at)
             if len(mine) < policy.of(tree)["session_claims"]:
                 free[row["id"]] = effective(row["offer"], sum(one.get("slots", 1) for one in mine)), row
-    ready = False
-    paths = queue if wanted is None else [task.find(tree, wanted)]
     if wanted is not None and (why := claim.refusal(tree, writer, wanted)):
         raise why
-    for path in paths:
-        one = task.parse(path, tree.read(path) or b"")
-        if task.look(tree, one, writer.at - claim.wait(one, writer.machine), policy.of(tree))[0] != "ready":
-            continue
+    ready = False
+    named = () if wanted is None else [(task.find(tree, wanted), task.get(tree, wanted))]
+    for one in claim.ready(tree, named or queue, writer.at, writer.machine):
         ready = True
         fit = [(-slots, name) for name, (slots, row) in free.items() if slots >= one.get("slots", 1)
                and one.get("role") in (None, row["offer"].get("role", one.get("role")))]  # fmt: skip
@@ -63,7 +60,7 @@ def assign(
             to = free[min(fit)[1]][1]
             return board.change("assign", [one["id"]], writer, claim.grant(tree, writer, one, seconds, "assign", to))
     if not ready:
-        raise claim.none_ready()
+        raise board.not_free(tree, named[0][1], writer.at) if named else claim.none_ready()
     raise Refused(
         "no healthy session with a free slot fits", "atlas session offer --slots N offers some", code="no_worker"
     )
