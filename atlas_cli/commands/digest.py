@@ -152,7 +152,7 @@ def _you(found: Digest) -> list[Block | Part]:
     held = [record["resource"] for record in env.ask.held(me["id"])]
     wrote, owes = env.index.commits(1, session=me["id"])[1], not env.index.closed(me["id"])
     drafts = env.drafts.listed()
-    claimed = [f"task:{record['id']}" for record in env.ask.claimed(me["id"])]
+    claimed = [f"task:{record['id']}" for record in task.held(env.index, me["id"], found.now)]
     found.data["you"] = {**me, "held": held, "claimed": claimed, "wrote": wrote, "owes_status": owes, "drafts": drafts}
     blocks: list[Block | Part] = [f"goal: {me.get('goal', '-')}; you hold: {', '.join(held) or 'nothing'}"]
     blocks += [f"you have claimed: {', '.join(claimed)}"] if claimed else []

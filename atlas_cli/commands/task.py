@@ -28,7 +28,7 @@ Receipt = Annotated[
 def _claimed(env: Env, me: Record, decide: Decide, what: str = "task: claim ") -> list[Record]:
     """The rows of a claim, which counts only once it is published; unconfirmed, it is given back."""
     written = exclusive(
-        env, decide, me, what, lambda: [row["id"] for row in claims.held(env.tree, me["id"], env.now())],
+        env, decide, me, what, lambda: [row["id"] for row in task.held(env.tree, me["id"], env.now())],
         lambda new: _given_back(env, me, new),
     )  # fmt: skip
     rows = env.records(written)
@@ -206,8 +206,8 @@ def assign(
         return worker.assign(tree, who, _queue(env)(), wanted, to, fresh, for_)
 
     def given() -> list[str]:
-        rows = (row for _, row in env.index.live(task.FOLDER, task.NEVER) if row["state"] == "claimed")
-        return [row["id"] for row in rows if row["claim"].get("by") == me["id"] and "started" not in row["claim"]]
+        rows = [(row["id"], row["claim"]) for row in task.held(env.tree, None, env.now())]
+        return [name for name, one in rows if one.get("by") == me["id"] and "started" not in one]
 
     row = one(env.records(exclusive(env, decide, me, "task: assign ", given, lambda new: _given_back(env, me, new))))
     line = f"{row['ref']} is assigned to {row['claim']['session']}, to be started within {env.policy['start_within']}"

@@ -89,15 +89,9 @@ def refusal(tree: Tree, writer: Writer, wanted: str) -> AtlasError | None:
                    details={"task": wanted, "state": state, "unmet": dict(waits)})  # fmt: skip
 
 
-def held(tree: Tree, holder: str, now: int) -> list[Record]:
-    """The rows (without their bodies) that a session has claimed and still holds."""
-    return [row for _, row in tree.live(task.FOLDER, task.NEVER)
-            if row["state"] == "claimed" and row["claim"]["session"] == holder and task.lapse(row) > now]  # fmt: skip
-
-
 def _within(tree: Tree, holder: str, now: int, more: int) -> None:
     most = policy.of(tree)["session_claims"]
-    if (there := len(held(tree, holder, now))) + more > most:
+    if (there := len(task.held(tree, holder, now))) + more > most:
         raise board.limit(f"{holder} holds {there} claims, and {more} more", str(most), "session_claims")
 
 

@@ -124,6 +124,13 @@ def lapse(record: Record) -> int:
     return over if "started" in claim or "start_by" not in claim else min(over, times.moment(claim["start_by"]))
 
 
+def held(where: Any, holder: str | None, now: int) -> list[Record]:
+    """The rows (without their bodies) that a session (None: anybody) has claimed and still holds; `where`: a tree, or
+    the index."""
+    return [row for _, row in where.live(FOLDER, NEVER) if row["state"] == "claimed"
+            and holder in (None, row["claim"]["session"]) and lapse(row) > now]  # fmt: skip
+
+
 def tried(record: Record) -> bool:
     """Whether its claim counts as an attempt once it has lapsed."""
     return record["state"] == "claimed" and ("started" in record["claim"] or "start_by" not in record["claim"])

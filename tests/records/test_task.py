@@ -222,7 +222,7 @@ def given(tree: Files, at: int = NOW + 10, **named: Any) -> tuple[Files, str]:
 
 
 def test_slots_are_whole_numbers_after_the_load_less_what_is_held() -> None:
-    assert [worker.effective({"slots": slots, "load": load}, held) for slots, load, held in
+    assert [worker.effective({"slots": slots, "load": load}, [{}] * held) for slots, load, held in
             ((4, 0, 0), (4, 2500, 0), (4, 2501, 0), (3, 5000, 1), (4, 10_000, 0))] == [4, 3, 2, 0, 0]  # fmt: skip
 
 
