@@ -56,7 +56,7 @@ def open_(env: Env) -> list[Record]:
 def raise_(
     ctx: typer.Context, why: Why,
     tasks: Annotated[
-        list[str] | None, typer.Option("--task", metavar="ID", parser=parsed(_task), help="A task that it holds.")
+        list[str] | None, typer.Option("--task", metavar="TASK", parser=parsed(_task), help="A task that it holds.")
     ] = None,
     scope: Annotated[
         list[str] | None, typer.Option("--scope", metavar="S", parser=parsed(_scope), help=f"The tasks of: {SCOPES}.")

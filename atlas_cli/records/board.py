@@ -59,6 +59,8 @@ def first(writer: Writer, new: str, title: str, nth: int = 0) -> Record:
 
 
 def _room(rules: policy.Policy, there: int, more: int) -> None:
+    """Refused where too many would be open. A guard, as the bound on a session's claims is: a rule would have to read
+    every task of the tree for each commit that it judges."""
     if there + more > rules["open_tasks"]:
         raise limit(f"{there:,} tasks are open, and {more} more", f"{rules['open_tasks']:,}", "open_tasks")
 

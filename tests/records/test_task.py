@@ -340,6 +340,9 @@ def test_a_result_is_of_the_claim_that_finished_its_task() -> None:
     alone = {path: change.files[path], body: change.files[body]}
     assert broken(tree, alone) == {"receipt"}
     assert broken(tree, {**change.files, body: b"y\n"}) == {"digest"}
+    small = tree.put(policy.put(tree, writer(), "result_limit", 1).files)
+    assert broken(small, change.files) == {"limit"}
+    assert code(claim.done, small, a, None, result.Wish(b"x\n", "txt")) == (6, "limit")
     finished = tree.put(change.files)
     assert broken(finished, {body: b"y\n"}) == {"immutable"}
     assert broken(finished, {f"{result.folder(a)}/body.md": b"y\n"}) == {"immutable"}
