@@ -76,7 +76,8 @@ def raise_(
     done = env.write(lambda tree, who: clearance.put(tree, who, reason, on, held, until), me, "gate: raise ")
     record = next(row for row in env.records(done) if row["ref"].startswith("gate:") and row["resolution"] == "pending")
     data = {**record, **item(env, record), "replayed": done.replayed or done.empty}
-    line = f"{data['ref']} holds {len(data['edges'])} open tasks, and what comes under {', '.join(data['scope'])}"
+    by = f" stands already, by {record['session']}, and" * data["replayed"]
+    line = f"{data['ref']}{by} holds {len(data['edges'])} open tasks, and what comes under {', '.join(data['scope'])}"
     return Outcome(data, (line,), published=False)
 
 
