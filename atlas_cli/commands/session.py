@@ -68,6 +68,8 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcom
     began = times.ago(times.moment(record["began"]), env.now())
     lines = [f"{record['id']}: {state}, began {began}, last write {times.ago(last, env.now())}"]
     lines += [f"goal: {record.get('goal', '-')}", f"holds: {', '.join(held + claimed) or 'nothing'}"]
+    if offer_ := record.get("offer"):
+        lines += ["offers: " + ", ".join(f"{key} {value}" for key, value in offer_.items() if key != "at")]
     lines += [f"wrote ({total}):", *(f"  {subject}" for subject in wrote)]
     return Outcome(data, tuple(lines))
 
@@ -80,6 +82,7 @@ def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
 
     Whatever it still tries to write is refused."""
     env = env_of(ctx)
+    env.sharing.look = True
     me = env.session(strict=True)
     reason, wanted = names.say(why, "--why"), wanted.removeprefix("session:")
     env.guard(reason)
@@ -137,6 +140,7 @@ def offer(
 def drop(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     """End a dead worker that you (or your ancestor) started, and free at once what it holds."""
     env = env_of(ctx)
+    env.sharing.look = True  # what it took a moment ago is to be freed, too
     me, reason, wanted = env.session(), names.say(why, "--why"), wanted.removeprefix("session:")
     env.guard(reason)
 

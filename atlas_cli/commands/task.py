@@ -174,7 +174,8 @@ def fail(ctx: typer.Context, wanted: Id, why: Why, proof: Receipt = None) -> Out
     me, reason = env.session(), names.say(why, "--why")
     env.guard(reason)
     wrote = env.write(lambda tree, who: claims.fail(tree, who, wanted, proof, reason), me, "task: fail ")
-    return written(env, wrote, "{ref} failed, and is {state} now; retries used: {retries}")
+    now = "a dead letter" if env.records(wrote)[0]["state"] == "failed" else "offered again"
+    return written(env, wrote, f"{{ref}} failed, and is {now}; retries used: {{retries}}")
 
 
 @verb(app, "release", "atlas task release 7f3k2mq9xa", 3, 4, 5, 6, 7)

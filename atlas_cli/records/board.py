@@ -145,7 +145,7 @@ def cancel(tree: Tree, writer: Writer, wanted: str, why: str, seen: int | None) 
     if old["state"] == "claimed" and not mine and task.lapse(old) > writer.at:
         raise not_free(tree, old, writer.at)
     if not mine and seen != old["version"]:
-        known = "no version was named" if seen is None else f"you saw version {seen}"
+        known = "no version was named (--base N)" if seen is None else f"you saw version {seen}"
         raise VersionJump(f"{known}, and task {wanted} is at {old['version']}", f"look at it: atlas task show {wanted}",
                           details={"head": old["version"], "base": seen})  # fmt: skip
     return put("cancel", writer, old, state="cancelled", why=why)

@@ -129,7 +129,8 @@ def grant(
 
 def _renewed(tree: Tree, writer: Writer, old: Record, seconds: int | None) -> dict[str, bytes | None]:
     receipt = {"started": writer.when, **old["claim"]}
-    receipt["expires"] = _expires(old, policy.of(tree), writer.at, seconds)
+    over = _expires(old, policy.of(tree), writer.at, seconds)
+    receipt["expires"] = over if seconds else max(over, receipt["expires"])  # nobody's time is cut by default
     return board.file(writer, old, claim=receipt)
 
 

@@ -16,10 +16,7 @@ _HANDED = "what was handed over without `atlas artifact put` is not in it"
 _WORD = "a record is its writer's word: Atlas knows that it was written, not that it is true"
 _DECIDED = "what was decided without `atlas decision add` is not in it"
 _POSTED = "known to this store only: work that nobody posted is not on the board"
-_CLAIMED = (
-    "a claim proves order, not who; the bounds on open tasks and on a session's claims are asked of this clone by the "
-    "writer, and not judged afterwards"
-)
+_CLAIMED = "a claim proves order, not who; open tasks and claims are counted by the writer, as this clone knows them"
 _GATED = "a gate keeps tasks from being claimed; it stops nobody who works on one already, or without the board"
 _SIGNALLED = "a signal is posted and listed, and tells nobody by itself"
 _HOOKS = (
