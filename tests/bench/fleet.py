@@ -24,10 +24,9 @@ echo "$1" > "decision-$1.md" && git add "decision-$1.md" && git commit -qm "deci
 until git push -q origin HEAD:main 2>/dev/null; do git pull -q --rebase origin main 2>/dev/null; done
 """
 CLAIM = """
-until git push -q origin HEAD:main 2>/dev/null; do
-  git fetch -q origin main && git reset -q --hard origin/main && first=$(ls open | head -n 1) && mkdir -p taken || exit 1
-  git mv "open/$first" taken/ && git commit -qm "claim $first" || exit 1
-done
+while git fetch -q origin main && git reset -q --hard origin/main && first=$(ls open | head -n 1) && mkdir -p taken; do
+  git mv "open/$first" taken/ && git commit -qm "claim $first by $1" && git push -q origin HEAD:main 2>/dev/null && exit
+done; exit 1
 """
 TASKS = 5000  # more than are claimed
 
@@ -78,26 +77,32 @@ def main(seconds: float = 30, sessions: int = 16, clones: int = 4) -> None:
         plain = measured("plain git", lambda at, n: ["sh", "-c", PLAIN, "-", f"{at}-{n}"], own, seconds, hub)
         print(f"\natlas : plain git = {ours / plain:.1f}\n\n| | claims/s | pushes/claim | median s | slowest s | claims of a "
               "session |\n|---|---|---|---|---|---|")  # fmt: skip
-        posted(hub, where[0], own)
+        posted(hub, where, own)
         ours = measured("atlas claims", lambda *_: command("task", "next", "--claim"), where, seconds, hub)
-        plain = measured("plain git claims", lambda *_: ["sh", "-c", CLAIM], own, seconds, hub)
+        plain = measured("plain git claims", lambda at, n: ["sh", "-c", CLAIM, "-", f"{at}-{n}"], own, seconds, hub)
         print(f"\nclaims, atlas : plain git = {ours / plain:.1f}")
 
 
-def posted(hub: Fleet, place: Path, own: list[Path]) -> None:
+def posted(hub: Fleet, where: list[Path], own: list[Path]) -> None:
     """The same tasks for both: on the board, and as files."""
     (hub.top / "plan.md").write_text("".join(f"## task {number}\n\n" for number in range(TASKS)))
     env = hub.env | {"CODEX_THREAD_ID": "session-0"}
-    for args in (("config", "set", "session_claims", str(TASKS)), ("task", "add", "--plan", str(hub.top / "plan.md"))):
-        subprocess.run(command(*args), cwd=place, env=env, check=True, stdout=subprocess.DEVNULL)
+    plan = ("task", "add", "--plan", str(hub.top / "plan.md"))
+    for args, places in (
+        (("config", "set", "session_claims", str(TASKS)), where[:1]),
+        (plan, where[:1]),
+        (("sync",), where),
+    ):
+        for place in places:
+            subprocess.run(command(*args), cwd=place, env=env, check=True, stdout=subprocess.DEVNULL)
     (own[0] / "open").mkdir()
     for number in range(TASKS):
         (own[0] / f"open/{number:04}").write_text(f"task {number}\n")
     hub.git(str(own[0]), "fetch", "-q"), hub.git(str(own[0]), "reset", "-q", "--soft", "origin/main")
     hub.git(str(own[0]), "add", "open"), hub.git(str(own[0]), "commit", "-qm", "tasks")
     hub.git(str(own[0]), "push", "-q", "origin", "HEAD:main")
-    for place_ in own:
-        hub.git(str(place_), "fetch", "-q"), hub.git(str(place_), "reset", "-q", "--hard", "origin/main")
+    for place in own:
+        hub.git(str(place), "fetch", "-q"), hub.git(str(place), "reset", "-q", "--hard", "origin/main")
 
 
 if __name__ == "__main__":
