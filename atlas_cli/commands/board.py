@@ -18,6 +18,15 @@ app = noun()
 COLUMNS = ("ready", "claimed", "gated", "blocked", "frozen", "expired", "dead")
 
 
+STATES = f"One of {', '.join((*COLUMNS, *task.OVER))}."
+
+
+def _state(text: str) -> str:
+    if text not in (*COLUMNS, *task.OVER):
+        raise Usage(f"there is no state {text[:40]!r}", STATES)
+    return text
+
+
 def bare(text: str) -> str:
     """A task's id, from a REF too."""
     return names.name(text.removeprefix("task:"), "task id")
@@ -88,11 +97,11 @@ def table(items: Sequence[Record], explain: bool) -> Table:
 def list_(
     ctx: typer.Context,
     ready: Annotated[bool, typer.Option("--ready", help="Only what can be claimed now.")] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="What holds each back, what it would unblock.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Of all that is open: what holds it back.")] = False,
     at: Annotated[str | None, typer.Option("--at", metavar="COMMIT", help="As it was at a commit.")] = None,
     role: Role = None,
     label: Annotated[str | None, typer.Option("--label", metavar="L")] = None,
-    state: Annotated[str | None, typer.Option("--state", metavar="S", help=f"One of {', '.join(COLUMNS)}.")] = None,
+    state: Annotated[str | None, typer.Option("--state", metavar="S", parser=parsed(_state), help=STATES)] = None,
     all_: Annotated[bool, typer.Option("--all", help="Also what is done or cancelled.")] = False,
     since: Since = None,
     count: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 50,
@@ -100,11 +109,12 @@ def list_(
     """The open tasks, those that come first first; --ready: what `next` would give away, in its order."""
     env = env_of(ctx)
     now = env.now()
+    ready, all_ = ready and not explain, all_ or state in task.OVER
     source: Iterable[tuple[Tree, Record, int]] = rows(env, ready, at)
     if since is not None or (all_ and at is None):
         found = env.index.since(task.FOLDER, env.since(since) if since is not None else 0)
         source = ((env.tree, record, now) for _, _, record in found)
-    tests = {"role": role, "state": "ready" if ready else state}
+    wanted = "ready" if ready else state
     plain = ready and at is since is role is label is None  # then the index knows how many there are,
     plain = plain and not gate.standing(env.tree)  # but for what a gate holds
     items: list[Record] = []
@@ -114,9 +124,9 @@ def list_(
             total = env.index.queue_length(task.FOLDER, now)
             break
         shown = item(tree, record, then, policy.of(tree))
-        over = at is not None and not all_ and state is None and shown["state"] in ("done", "cancelled")
-        fits = all(value is None or shown.get(key) == value for key, value in tests.items())
-        if over or not fits or (label is not None and label not in record.get("labels", ())):
+        over = at is not None and not all_ and shown["state"] in task.OVER
+        other = wanted not in (None, shown["state"]) or role not in (None, record.get("role", role))
+        if over or other or (label is not None and label not in record.get("labels", ())):
             continue
         total += 1
         if len(items) < count:

@@ -139,7 +139,7 @@ def cancel(tree: Tree, writer: Writer, wanted: str, why: str, seen: int | None) 
     old = task.get(tree, wanted)
     if old["state"] == "cancelled" and old.get("why") == why:
         return same("cancel", writer, tree, old)
-    if old["state"] in ("done", "cancelled"):
+    if old["state"] in task.OVER:
         raise state(old)
     mine = old["state"] == "claimed" and old["claim"]["session"] == writer.session
     if old["state"] == "claimed" and not mine and task.lapse(old) > writer.at:

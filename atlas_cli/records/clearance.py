@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ..errors import Refused
 from . import board, decision, document, policy, session, signal, task, text, times
 from .case import Case, Change, Violation, Writer
-from .gate import END, FOLDER, OVER, SUFFIX, find, parse, place, project, standing, state
+from .gate import END, FOLDER, SUFFIX, find, parse, place, project, standing, state
 from .text import Record
 from .tree import Tree
 
@@ -21,7 +21,7 @@ def put(
     """The blocker, its gate and the clearance task. The same one again is nothing while it is pending; an expired one
     is resolved as that, and raised anew."""
     for wanted in (token.removeprefix("task:") for token in scope if token.startswith("task:")):
-        if (row := task.get(tree, wanted))["state"] in OVER:
+        if (row := task.get(tree, wanted))["state"] in task.OVER:
             raise board.state(row)
     said = {"kind": "blocker", "about": about or "", "text": why}
     blocker, scope = signal.content(said), sorted(set(scope))

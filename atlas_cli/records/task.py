@@ -23,6 +23,7 @@ NUMBERED = False
 ROW = True
 NEVER = times.LAST  # the moment that does not come; `until` of a task that waits
 PRIORITIES = range(101)
+OVER = ("done", "cancelled")  # states in which nothing is left to do
 LOST = ("dead", "cancelled", "expired", "missing", "damaged")  # states of a need that will not become done by itself
 
 
@@ -79,7 +80,7 @@ def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
 def until(record: Record) -> int | None:
     """When it was done or cancelled; never for one that waits, and one more for one that is claimed or failed, so that
     these few are found without the many (`tree.live(FOLDER, NEVER)`)."""
-    if record["state"] in ("done", "cancelled"):
+    if record["state"] in OVER:
         return times.moment(record["at"])
     return NEVER + int(record["state"] != "open")
 
@@ -87,7 +88,7 @@ def until(record: Record) -> int | None:
 def queued(record: Record) -> tuple[int, int, int, int] | None:
     """What the index finds the next task by: its rank, its place in its own commit, from which moment until which it
     may be given to somebody; None once it is done or cancelled."""
-    if record["state"] in ("done", "cancelled"):
+    if record["state"] in OVER:
         return None
     due = NEVER if "frozen" in record or record["state"] == "failed" else lapse(record)
     deadline = record.get("deadline")
@@ -138,7 +139,7 @@ def tried(record: Record) -> bool:
 
 def alone(record: Record, now: int, rules: Mapping[str, Any]) -> str:
     """Its state at a moment, what it needs aside: done, cancelled, dead, claimed, expired, frozen or open."""
-    if record["state"] in ("done", "cancelled"):
+    if record["state"] in OVER:
         return str(record["state"])
     if record["state"] == "failed":
         return "dead"

@@ -78,14 +78,16 @@ def test_a_long_plan_is_one_file_of_the_store(do: Any, repo: Path, env: dict[str
 def test_done_says_what_it_unblocked_and_goes_on(do: Any) -> None:
     first = do("task", "add", "one")["id"]
     second = do("task", "add", "two", "--needs", first)["id"]
-    [row] = [row for row in do("task", "list", "--explain")["items"] if row["id"] == first]
-    assert (row["state"], row["unblocks"]) == ("ready", [second])
+    one, two = do("task", "list", "--ready", "--explain")["items"]
+    assert (one["state"], one["unblocks"], two["unmet"]) == ("ready", [second], {first: "open"})
     do("task", "claim", first)
     done = do("task", "done", first, "-m", "all of it", "--claim-next")
     assert (done["unblocked"], done["next"]["id"]) == ([second], second)
     again = do("task", "done", first, "-m", "all of it")
     assert again["replayed"] and again["version"] == done["version"]
     assert do("task", "results", first)["items"][0]["text"] == "all of it\n"
+    assert [row["id"] for row in do("task", "list", "--state", "done")["items"]] == [first]
+    assert do("task", "list", "--state", "finished", code=2)["code"] == "usage"
     do("task", "done", second, "--result", "-", data="\0\1")
     assert do("task", "results", second)["items"][0]["base64"] == "AAE="
     assert do("task", "results", second, first)["items"][1]["text"] == "all of it\n"
