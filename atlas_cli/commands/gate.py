@@ -99,7 +99,7 @@ def list_(
 
 def _left(env: Env, record: Record) -> str:
     left = times.moment(record["deadline"]) - env.now() if "deadline" in record else None
-    return "-" if left is None else times.span(left) if left > 0 else "over"
+    return "-" if left is None or record["state"] == "cleared" else times.span(left) if left > 0 else "over"
 
 
 @verb(app, "show", "atlas gate show 7f3k2mq9xa", 7)

@@ -36,7 +36,13 @@ def show(ctx: typer.Context, wanted: Id) -> Outcome:
     one = _found(env, wanted)
     found = [{"path": path, **record} for path, record in _records(env, one)]
     blocks: list[Block] = [Frame(row["ref"], _text(row)) for row in found]
-    return Outcome({**one, "records": found}, tuple(blocks))
+    snapshot, files = env.store.snapshot(one["commit"]), dict[str, str]()
+    for path in env.store.changed(one["commit"]):  # the bytes that lie beside a record
+        if not records.is_record(path) and (data := snapshot.read(path)) is not None:
+            whole = f"{len(data):,} bytes: atlas git show {one['commit'][:12]}:{path}"
+            files[path] = data.decode() if artifact.is_text(data) else whole
+    blocks += [Frame(path, text) for path, text in files.items()]
+    return Outcome({**one, "records": found, "files": files}, tuple(blocks))
 
 
 def _text(row: dict[str, Any]) -> str:
