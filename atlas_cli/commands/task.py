@@ -94,9 +94,7 @@ def claim(ctx: typer.Context, wanted: Ids, for_: For = None) -> Outcome:
         return Outcome(_with_receipt(one(rows)), tuple(_lines(env, rows)), published=False)
     got = {row["id"] for row in rows}
     who = Writer(me["id"], me["actor"], env.store.machine, env.now(), "")
-    reasons = {name: claims.refusal(env.tree, who, name) for name in ids if name not in got}
-    failed = [{"id": name, "code": why.code, "message": why.message, "details": why.details}
-              for name, why in reasons.items() if why]  # fmt: skip
+    failed = claims.told(claims.refusals(env.tree, who, (name for name in ids if name not in got)))
     data = {**listing([_with_receipt(row) for row in rows], len(ids)), "claimed": sorted(got), "failed": failed}
     lines = [*_lines(env, rows), *(f"! {row['message']}" for row in failed)]
     return Outcome(data, tuple(lines), published=False)

@@ -4,7 +4,7 @@ is looked at again on the tree."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..errors import AtlasError, Held, NotFound, Refused, Usage
 from . import board, gate, lease, policy, result, task, times
@@ -45,28 +45,42 @@ def wait(record: Record, machine: str) -> int:
 
 def next_(tree: Tree, writer: Writer, queue: Queue, role: str | None, seconds: int | None) -> Change:
     found = first(tree, queue, writer.at, writer.machine, role)
-    _within(tree, writer.session, writer.at, 1)
+    if why := _full(tree, writer, 1):
+        raise why
     return board.change("claim", [found["id"]], writer, grant(tree, writer, found, seconds, "next"))
 
 
 def claim(tree: Tree, writer: Writer, wanted: Sequence[str], seconds: int | None) -> Change:
     """Those of the tasks that may be claimed; the first one's reason where none may. One's own is renewed."""
     files: dict[str, bytes | None] = {}
-    reasons: list[AtlasError] = []
+    reasons: dict[str, AtlasError] = {}
+    new = 0
     for one in wanted:
-        reason = refusal(tree, writer, one)
-        old = None if reason else task.get(tree, one)
-        if old is None:
-            reasons += [reason] if reason else []
-        elif old["state"] == "claimed" and task.lapse(old) > writer.at:
+        if why := refusal(tree, writer, one):
+            reasons[one] = why
+        elif (old := task.get(tree, one))["state"] == "claimed" and task.lapse(old) > writer.at:
             files |= _renewed(tree, writer, old, seconds)
+        elif why := _full(tree, writer, new + 1):
+            reasons[one] = why
         else:
-            _within(tree, writer.session, writer.at, len(files) + 1)
+            new += 1
             files |= grant(tree, writer, old, seconds, "batch" if len(wanted) > 1 else "claim")
     if not files:
-        raise reasons[0]
+        first = next(iter(reasons.values()))
+        first.details = {**first.details, **({"failed": told(reasons)} if len(reasons) > 1 else {})}
+        raise first
     ids = [task.parse(path, data or b"")["id"] for path, data in files.items()]
     return board.change("claim", ids, writer, files)
+
+
+def refusals(tree: Tree, writer: Writer, wanted: Iterable[str]) -> dict[str, AtlasError]:
+    """Why, of those tasks that the writer may not claim now."""
+    return {one: why for one in wanted if (why := refusal(tree, writer, one) or _full(tree, writer, 1))}
+
+
+def told(reasons: Mapping[str, AtlasError]) -> list[Record]:
+    return [{"id": one, "code": why.code, "message": why.message, "details": why.details}
+            for one, why in reasons.items()]  # fmt: skip
 
 
 def refusal(tree: Tree, writer: Writer, wanted: str) -> AtlasError | None:
@@ -89,10 +103,12 @@ def refusal(tree: Tree, writer: Writer, wanted: str) -> AtlasError | None:
                    details={"task": wanted, "state": state, "unmet": dict(waits)})  # fmt: skip
 
 
-def _within(tree: Tree, holder: str, now: int, more: int) -> None:
-    most = policy.of(tree)["session_claims"]
-    if (there := len(task.held(tree, holder, now))) + more > most:
-        raise board.limit(f"{holder} holds {there} claims, and {more} more", str(most), "session_claims")
+def _full(tree: Tree, writer: Writer, more: int) -> AtlasError | None:
+    """Why its session may not hold so many more."""
+    most, there = policy.of(tree)["session_claims"], len(task.held(tree, writer.session, writer.at))
+    over = there + more > most
+    what = f"{writer.session} holds {there} claims, and {more} more"
+    return board.limit(what, str(most), "session_claims") if over else None
 
 
 def _expires(old: Record, rules: policy.Policy, now: int, seconds: int | None) -> str:
