@@ -111,10 +111,11 @@ def _wrong_end(found: Case, record: Record) -> Iterator[str]:
     old = parse(place(record["id"]), data)
     if any(old.get(key) != record.get(key) for key in _SAME) or record.get("raised") != old["operation"]:
         yield "is not the end of the gate that was raised"
-    late = "deadline" in old and times.moment(old["deadline"]) <= times.moment(record["at"])
-    again = place(project(found.parent, old["blocker"], old["scope"])["clearance"])
-    if record["resolution"] == "expired" and not (late and found.child.blob(again)):
-        yield "is ended as expired, and was not raised again after its deadline"
     by, owners = record["session"], found.policy["principals"]
-    if record["resolution"] != "expired" and not session.may(found.parent, by, old["session"], owners):
+    if record["resolution"] == "expired":
+        late = "deadline" in old and times.moment(old["deadline"]) <= times.moment(record["at"])
+        again = place(project(found.parent, old["blocker"], old["scope"])["clearance"])
+        if not late or not found.child.blob(again):
+            yield "is ended as expired, and was not raised again after its deadline"
+    elif not session.may(found.parent, by, old["session"], owners):
         yield f"was cleared by {by}, who did not raise it and is above nobody who did"
