@@ -82,7 +82,7 @@ def rows(env: Env, ready: bool, commit: str | None) -> Iterable[tuple[Tree, Reco
         yield tree, record, at
 
 
-def table(items: Sequence[Record], explain: bool) -> Table:
+def table(items: Sequence[Record], explain: bool, empty: str) -> Table:
     columns = ("TASK", "STATE", "PRIO", "TITLE", *(("WAITS FOR", "UNBLOCKS") if explain else ("NEEDS",)))
     shown = []
     for row in items:
@@ -90,7 +90,7 @@ def table(items: Sequence[Record], explain: bool) -> Table:
         waits = waits or (f"{row['frozen']['why']}{' (can thaw)' * row['can_thaw']}" if "frozen" in row else "-")
         last = (waits, ", ".join(row.get("unblocks", ())) or "-") if explain else (waits,)
         shown.append((row["id"], row["state"], str(row["priority"]), row["title"], *last))
-    return Table(columns, tuple(shown), "no such task")
+    return Table(columns, tuple(shown), empty)
 
 
 @verb(app, "list", "atlas task list --ready --explain", 7)
@@ -133,7 +133,8 @@ def list_(
             items.append(shown | ({"unblocks": unblocks(env, record["id"], tree)} if explain else {}))
     env.damaged(task.FOLDER + "/")
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
-    return Outcome(listing(items, total), (table(items, explain), *more))
+    empty = "no task is ready: atlas task list --explain says what holds each" if ready else "no such task"
+    return Outcome(listing(items, total), (table(items, explain, empty), *more))
 
 
 @verb(app, "show", "atlas task show 7f3k2mq9xa", 7)
