@@ -16,8 +16,6 @@ from . import Since, env_of, noun, parsed, plan, verb
 
 app = noun()
 COLUMNS = ("ready", "claimed", "gated", "blocked", "frozen", "expired", "dead")
-
-
 STATES = f"One of {', '.join((*COLUMNS, *task.OVER))}."
 
 

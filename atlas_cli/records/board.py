@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..errors import AtlasError, Held, NotFound, Refused, VersionJump
-from . import case, lease, policy, task, text, times
+from . import case, gate, lease, policy, task, text, times
 from .case import Change, Writer
 from .text import Record
 from .tree import Overlay, Tree
@@ -105,10 +105,17 @@ def edit(tree: Tree, writer: Writer, wanted: str, fields: Record, more: Sequence
 
 def _open(tree: Tree, wanted: str, now: int) -> Record:
     """The row of a task that is open; Held or Refused for another."""
-    old = task.get(tree, wanted)
+    old = _work(tree, wanted)
     if old["state"] != "open":
         raise not_free(tree, old, now) if old["state"] == "claimed" else state(old)
     return old
+
+
+def _work(tree: Tree, wanted: str) -> Record:
+    """The row of a task that is no clearance: that one goes with its gate."""
+    if tree.blob(gate.place(wanted)) is not None:
+        raise Refused(f"task {wanted} is the clearance of a gate", f"atlas gate clear {wanted}", code="gate")
+    return task.get(tree, wanted)
 
 
 def state(record: Record) -> Refused:
@@ -136,7 +143,7 @@ def thaw(tree: Tree, writer: Writer, wanted: str) -> Change:
 
 def cancel(tree: Tree, writer: Writer, wanted: str, why: str, seen: int | None) -> Change:
     """Called off: an open task against the version seen, a claimed one by its holder."""
-    old = task.get(tree, wanted)
+    old = _work(tree, wanted)
     if old["state"] == "cancelled" and old.get("why") == why:
         return same("cancel", writer, tree, old)
     if old["state"] in task.OVER:
