@@ -16,6 +16,13 @@ from . import Since, env_of, noun, parsed, plan, verb
 
 app = noun()
 COLUMNS = ("ready", "claimed", "gated", "blocked", "frozen", "expired", "dead")
+STATES = f"One of {', '.join((*COLUMNS, *task.OVER))}."
+
+
+def _state(text: str) -> str:
+    if text not in (*COLUMNS, *task.OVER):
+        raise Usage(f"there is no state {text[:40]!r}", STATES)
+    return text
 
 
 def bare(text: str) -> str:
@@ -58,12 +65,12 @@ def unblocks(env: Env, wanted: str, tree: Tree) -> list[str]:
 
 def rows(env: Env, ready: bool, commit: str | None) -> Iterable[tuple[Tree, Record, int]]:
     """(tree, row, moment) of what is open, first come first; as of a commit: at the time that it says."""
+    index, now = env.index, env.now()
     if commit is None:
-        for path in env.index.queue(task.FOLDER, env.now() if ready else None):
-            yield env.tree, task.parse(path, env.good(path)[0]), env.now()
+        yield from ((env.tree, record, now) for _, record in index.queue(task.FOLDER, now if ready else None))
         return
-    found = env.index.commit(commit)
-    tree, born = env.store.snapshot(found["oid"]), env.index.born(task.FOLDER)
+    found = index.commit(commit)
+    tree, born = env.store.snapshot(found["oid"]), index.born(task.FOLDER)
     paths = [
         f"{task.FOLDER}/{hh}/{name}" for hh in tree.names(task.FOLDER) for name in tree.names(f"{task.FOLDER}/{hh}")
     ]
@@ -73,7 +80,7 @@ def rows(env: Env, ready: bool, commit: str | None) -> Iterable[tuple[Tree, Reco
         yield tree, record, at
 
 
-def table(items: Sequence[Record], explain: bool) -> Table:
+def table(items: Sequence[Record], explain: bool, empty: str) -> Table:
     columns = ("TASK", "STATE", "PRIO", "TITLE", *(("WAITS FOR", "UNBLOCKS") if explain else ("NEEDS",)))
     shown = []
     for row in items:
@@ -81,18 +88,18 @@ def table(items: Sequence[Record], explain: bool) -> Table:
         waits = waits or (f"{row['frozen']['why']}{' (can thaw)' * row['can_thaw']}" if "frozen" in row else "-")
         last = (waits, ", ".join(row.get("unblocks", ())) or "-") if explain else (waits,)
         shown.append((row["id"], row["state"], str(row["priority"]), row["title"], *last))
-    return Table(columns, tuple(shown), "no such task")
+    return Table(columns, tuple(shown), empty)
 
 
 @verb(app, "list", "atlas task list --ready --explain", 7)
 def list_(
     ctx: typer.Context,
     ready: Annotated[bool, typer.Option("--ready", help="Only what can be claimed now.")] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="What holds each back, what it would unblock.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Of all that is open: what holds it back.")] = False,
     at: Annotated[str | None, typer.Option("--at", metavar="COMMIT", help="As it was at a commit.")] = None,
     role: Role = None,
     label: Annotated[str | None, typer.Option("--label", metavar="L")] = None,
-    state: Annotated[str | None, typer.Option("--state", metavar="S", help=f"One of {', '.join(COLUMNS)}.")] = None,
+    state: Annotated[str | None, typer.Option("--state", metavar="S", parser=parsed(_state), help=STATES)] = None,
     all_: Annotated[bool, typer.Option("--all", help="Also what is done or cancelled.")] = False,
     since: Since = None,
     count: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 50,
@@ -100,11 +107,12 @@ def list_(
     """The open tasks, those that come first first; --ready: what `next` would give away, in its order."""
     env = env_of(ctx)
     now = env.now()
+    ready, all_ = ready and not explain, all_ or state in task.OVER
     source: Iterable[tuple[Tree, Record, int]] = rows(env, ready, at)
     if since is not None or (all_ and at is None):
         found = env.index.since(task.FOLDER, env.since(since) if since is not None else 0)
         source = ((env.tree, record, now) for _, _, record in found)
-    tests = {"role": role, "state": "ready" if ready else state}
+    wanted = "ready" if ready else state
     plain = ready and at is since is role is label is None  # then the index knows how many there are,
     plain = plain and not gate.standing(env.tree)  # but for what a gate holds
     items: list[Record] = []
@@ -114,16 +122,17 @@ def list_(
             total = env.index.queue_length(task.FOLDER, now)
             break
         shown = item(tree, record, then, policy.of(tree))
-        over = at is not None and not all_ and state is None and shown["state"] in ("done", "cancelled")
-        fits = all(value is None or shown.get(key) == value for key, value in tests.items())
-        if over or not fits or (label is not None and label not in record.get("labels", ())):
+        over = at is not None and not all_ and shown["state"] in task.OVER
+        other = wanted not in (None, shown["state"]) or role not in (None, record.get("role", role))
+        if over or other or (label is not None and label not in record.get("labels", ())):
             continue
         total += 1
         if len(items) < count:
             items.append(shown | ({"unblocks": unblocks(env, record["id"], tree)} if explain else {}))
     env.damaged(task.FOLDER + "/")
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
-    return Outcome(listing(items, total), (table(items, explain), *more))
+    empty = "no task is ready: atlas task list --explain says what holds each" if ready else "no such task"
+    return Outcome(listing(items, total), (table(items, explain, empty), *more))
 
 
 @verb(app, "show", "atlas task show 7f3k2mq9xa", 7)

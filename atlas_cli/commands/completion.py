@@ -124,7 +124,7 @@ def _named(env: Env, wanted: str, noun: str, part: str) -> dict[str, str]:
     if re.fullmatch(r"[a-z]+(\|[a-z]+)+", wanted):
         return _fitting(part, wanted.split("|"))
     word = "REF" if "REF" in wanted else (re.findall("[A-Z]+", wanted) or [""])[0]
-    kinds = {"STREAM": "status", "NAME": "artifact", "RES": "lease", "S": "session", "ID": "session"}
+    kinds = {"STREAM": "status", "NAME": "artifact", "RES": "lease", "S": "session", "ID": "session", "TASK": "task"}
     try:
         if word == "KEY":
             return _fitting(part, {key: what for key, (_, what) in policy.KEYS.items()})
@@ -135,7 +135,7 @@ def _named(env: Env, wanted: str, noun: str, part: str) -> dict[str, str]:
         if word == "REF":
             every = [kind for kind in BY_NAME if kind != policy.NAME]
             return _fitting(part, [f"{kind}:{id}" for kind in every for id in _ids(env, kind, part)])
-        return _fitting(part, _ids(env, "decision" if (word, noun) == ("ID", "decision") else kinds[word], part))
+        return _fitting(part, _ids(env, noun if word == "ID" and noun in BY_NAME else kinds[word], part))
     except (AtlasError, KeyError):  # no store, or a place that takes any text
         return {}
     finally:

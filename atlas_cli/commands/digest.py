@@ -161,7 +161,7 @@ def _you(found: Digest) -> list[Block | Part]:
     held += [_name(row) for row in found.shared if row["holder"] == me["id"]]
     wrote, owes = env.index.commits(1, session=me["id"])[1], not env.index.closed(me["id"])
     drafts = env.drafts.listed()
-    claimed = [f"task:{record['id']}" for record in env.ask.claimed(me["id"])]
+    claimed = [f"task:{record['id']}" for record in task.held(env.index, me["id"], found.now)]
     found.data["you"] = {**me, "held": held, "claimed": claimed, "wrote": wrote, "owes_status": owes, "drafts": drafts}
     blocks: list[Block | Part] = [f"goal: {me.get('goal', '-')}; you hold: {', '.join(held) or 'nothing'}"]
     blocks += [f"you have claimed: {', '.join(claimed)}"] if claimed else []
@@ -255,8 +255,7 @@ def _dead(found: Digest) -> list[Block | Part]:
 def _ready(found: Digest) -> list[Part]:
     env, total = found.env, found.env.index.queue_length(task.FOLDER, found.now)
     items = []
-    for path in env.index.queue(task.FOLDER, found.now) if total else ():
-        row = env.index.record(path)
+    for _, row in env.index.queue(task.FOLDER, found.now) if total else ():
         if task.look(env.tree, row, found.now, env.policy)[0] == "ready":
             items.append({"ref": f"task:{row['id']}", **row, "state": "ready"})
         if len(items) == MOST:

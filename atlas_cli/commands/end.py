@@ -9,7 +9,7 @@ from .. import elsewhere
 from ..env import Env
 from ..errors import AtlasError, Protocol, Usage
 from ..outcome import Outcome
-from ..records import claim, lease, names, session, status
+from ..records import claim, lease, names, session, status, task
 from ..records.case import Change, Writer
 from ..records.text import Record
 from ..records.tree import Tree
@@ -129,7 +129,7 @@ def _close(
     ]  # fmt: skip
     if held:
         files |= lease.release(tree, who, held).files
-    if claimed := [row["id"] for row in claim.held(tree, who.session, who.at)]:
+    if claimed := [row["id"] for row in task.held(tree, who.session, who.at)]:
         files |= claim.release(tree, who, claimed).files
     files |= session.end(tree, who).files
     return Change(f"session: end ({who.session})", files, bases)

@@ -56,7 +56,7 @@ def open_(env: Env) -> list[Record]:
 def raise_(
     ctx: typer.Context, why: Why,
     tasks: Annotated[
-        list[str] | None, typer.Option("--task", metavar="ID", parser=parsed(_task), help="A task that it holds.")
+        list[str] | None, typer.Option("--task", metavar="TASK", parser=parsed(_task), help="A task that it holds.")
     ] = None,
     scope: Annotated[
         list[str] | None, typer.Option("--scope", metavar="S", parser=parsed(_scope), help=f"The tasks of: {SCOPES}.")
@@ -76,7 +76,8 @@ def raise_(
     done = env.write(lambda tree, who: clearance.put(tree, who, reason, on, held, until), me, "gate: raise ")
     record = next(row for row in env.records(done) if row["ref"].startswith("gate:") and row["resolution"] == "pending")
     data = {**record, **item(env, record), "replayed": done.replayed or done.empty}
-    line = f"{data['ref']} holds {len(data['edges'])} open tasks, and what comes under {', '.join(data['scope'])}"
+    by = f" stands already, by {record['session']}, and" * data["replayed"]
+    line = f"{data['ref']}{by} holds {len(data['edges'])} open tasks, and what comes under {', '.join(data['scope'])}"
     return Outcome(data, (line,), published=False)
 
 
@@ -98,7 +99,7 @@ def list_(
 
 def _left(env: Env, record: Record) -> str:
     left = times.moment(record["deadline"]) - env.now() if "deadline" in record else None
-    return "-" if left is None else times.span(left) if left > 0 else "over"
+    return "-" if left is None or record["state"] == "cleared" else times.span(left) if left > 0 else "over"
 
 
 @verb(app, "show", "atlas gate show 7f3k2mq9xa", 7)

@@ -9,7 +9,7 @@ from .. import records
 from ..env import Env
 from ..errors import AtlasError, NotFound, Refused
 from ..outcome import Block, Frame, Outcome, Table, listing
-from ..records import artifact, lease, status, times
+from ..records import artifact, clearance, lease, signal, status, times
 from ..records.case import Change, Writer
 from ..records.text import Record
 from ..records.tree import Tree
@@ -36,7 +36,13 @@ def show(ctx: typer.Context, wanted: Id) -> Outcome:
     one = _found(env, wanted)
     found = [{"path": path, **record} for path, record in _records(env, one)]
     blocks: list[Block] = [Frame(row["ref"], _text(row)) for row in found]
-    return Outcome({**one, "records": found}, tuple(blocks))
+    snapshot, files = env.store.snapshot(one["commit"]), dict[str, str]()
+    for path in env.store.changed(one["commit"]):  # the bytes that lie beside a record
+        if not records.is_record(path) and (data := snapshot.read(path)) is not None:
+            whole = f"{len(data):,} bytes: atlas git show {one['commit'][:12]}:{path}"
+            files[path] = data.decode() if artifact.is_text(data) else whole
+    blocks += [Frame(path, text) for path, text in files.items()]
+    return Outcome({**one, "records": found, "files": files}, tuple(blocks))
 
 
 def _text(row: dict[str, Any]) -> str:
@@ -50,17 +56,21 @@ def take(ctx: typer.Context, wanted: Id) -> Outcome:
     env = env_of(ctx)
     me = env.session(strict=True)
     one = _found(env, wanted)
-    done = []
-    for path, record in _records(env, one):
+    done, there = list[str](), list[str]()
+    found = _records(env, one)
+    gates = [pair for pair in found if pair[1]["ref"].startswith("gate:")]  # a gate brings the rest of its commit
+    for path, record in sorted(gates, key=lambda pair: pair[1]["resolution"] != "pending")[:1] or found:
         try:
             written = env.write(_again(env, me, path, record, one["commit"]), me, "")
         except AtlasError as stop:
             if "draft" in stop.details:
                 env.store.unpark(one["operation"])
             raise
-        done += [row["ref"] for row in env.records(written)]
+        (there if written.empty else done).extend(row["ref"] for row in env.records(written))
     env.store.unpark(one["operation"])
-    return Outcome({**one, "written": done}, (f"written again: {', '.join(done)}",), (), published=False)
+    told = {"written again": done, "stands already, and says the same": there}
+    lines = tuple(f"{how}: {', '.join(refs)}" for how, refs in told.items() if refs)
+    return Outcome({**one, "written": done, "there": there}, lines, (), published=False)
 
 
 def _again(env: Env, me: Record, path: str, record: Record, commit: str) -> Any:
@@ -85,10 +95,16 @@ def _again(env: Env, me: Record, path: str, record: Record, commit: str) -> Any:
             wish_ = artifact.Wish(data, record["ext"], record.get("title"), record.get("caveat"),
                                   tuple(record.get("relies_on", ())), True, True)  # fmt: skip
             return artifact.put(tree, who, record["name"], wish_, common(tree, artifact.place, record["name"]))
+        if kind == "gate" and record["resolution"] == "pending":
+            place = signal.place(record["signal"])
+            said = signal.parse(place, env.store.snapshot(commit).read(place) or b"")
+            return clearance.put(tree, who, said["text"], said.get("about"), record["scope"], record.get("deadline"))
+        if kind == "gate":
+            return clearance.clear(tree, who, record["clearance"], record.get("why"))
         seconds = times.moment(record["expires"]) - times.moment(record["at"])
         return lease.take(tree, who, [record["resource"]], record["why"], seconds)
 
-    if kind not in ("status", "artifact", "lease"):
+    if kind not in ("status", "artifact", "lease", "gate"):
         raise Refused(f"{record['ref']} cannot be written again as it was", f"see it with atlas parked show, then "
                       f"atlas parked drop {commit[:12]}")  # fmt: skip
     return decide

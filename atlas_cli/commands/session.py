@@ -7,7 +7,7 @@ import typer
 from ..env import Env
 from ..errors import Held, Usage
 from ..outcome import Outcome, Table, listing
-from ..records import claim, lease, names, session, times, worker
+from ..records import lease, names, session, task, times, worker
 from ..records.case import Change, Writer
 from ..records.tree import Tree
 from . import Since, Why, env_of, noun, parsed, verb
@@ -65,13 +65,16 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcom
 
         more, _ = elsewhere.looked(env, lambda there: there.ask.held(record["id"]), ask=False)
         held += [f"{row['resource']} ({row['store']})" for row in more]
+    claimed = [f"task:{row['id']}" for row in task.held(env.index, record["id"], env.now())]
     commits, total = env.index.commits(10, session=record["id"])
     wrote = [commit["subject"] for commit in commits]
     data = {"ref": f"session:{record['id']}", **record, "state": state, "last": times.rfc3339(last), "held": held,
-            "commits": total, "wrote": wrote}  # fmt: skip
+            "claimed": claimed, "commits": total, "wrote": wrote}  # fmt: skip
     began = times.ago(times.moment(record["began"]), env.now())
     lines = [f"{record['id']}: {state}, began {began}, last write {times.ago(last, env.now())}"]
-    lines += [f"goal: {record.get('goal', '-')}", f"holds: {', '.join(held) or 'nothing'}"]
+    lines += [f"goal: {record.get('goal', '-')}", f"holds: {', '.join(held + claimed) or 'nothing'}"]
+    if offer_ := record.get("offer"):
+        lines += ["offers: " + ", ".join(f"{key} {value}" for key, value in offer_.items() if key != "at")]
     lines += [f"wrote ({total}):", *(f"  {subject}" for subject in wrote)]
     return Outcome(data, tuple(lines))
 
@@ -84,6 +87,7 @@ def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
 
     Whatever it still tries to write is refused."""
     env = env_of(ctx)
+    env.sharing.look = True
     me = env.session(strict=True)
     reason, wanted = names.say(why, "--why"), wanted.removeprefix("session:")
     env.guard(reason)
@@ -136,7 +140,7 @@ def offer(
     fields = {"slots": slots, "status": status, "load": load} | ({"role": role} if role else {})
     fields |= {"tags": [names.say(one_, "--tag", 100) for one_ in tag]} if tag else {}
     row = env.records(env.write(lambda tree, who: session.offer(tree, who, fields), me, "session: offer "))[0]
-    left = worker.effective(row["offer"], len(claim.held(env.tree, me["id"], env.now())))
+    left = worker.effective(row["offer"], task.held(env.tree, me["id"], env.now()))
     return Outcome({**row, "effective": left}, (f"{row['id']} offers {left} slots now",), published=False)
 
 
@@ -144,6 +148,7 @@ def offer(
 def drop(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     """End a dead worker that you (or your ancestor) started, and free at once what it holds."""
     env = env_of(ctx)
+    env.sharing.look = True  # what it took a moment ago is to be freed, too
     me, reason, wanted = env.session(), names.say(why, "--why"), wanted.removeprefix("session:")
     env.guard(reason)
 

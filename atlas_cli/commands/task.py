@@ -28,7 +28,7 @@ Receipt = Annotated[
 def _claimed(env: Env, me: Record, decide: Decide, what: str = "task: claim ") -> list[Record]:
     """The rows of a claim, which counts only once it is published; unconfirmed, it is given back."""
     written = exclusive(
-        env, decide, me, what, lambda: [row["id"] for row in claims.held(env.tree, me["id"], env.now())],
+        env, decide, me, what, lambda: [row["id"] for row in task.held(env.tree, me["id"], env.now())],
         lambda new: _given_back(env, me, new),
     )  # fmt: skip
     rows = env.records(written)
@@ -73,7 +73,7 @@ def next_(
     A task is never offered before all that it needs is done. Without any it is exit 7."""
     env = env_of(ctx)
     if not claim:
-        record = claims.first(env.tree, _queue(env)(), env.now(), role, env.store.machine)
+        record = claims.first(env.tree, _queue(env)(), env.now(), env.store.machine, role)
         found = {"ref": f"task:{record['id']}", **record, "state": "ready"}
         return Outcome(found, (f"next is {found['ref']}: {found['title']}",))
     env.sharing.look = True
@@ -94,9 +94,7 @@ def claim(ctx: typer.Context, wanted: Ids, for_: For = None) -> Outcome:
         return Outcome(_with_receipt(one(rows)), tuple(_lines(env, rows)), published=False)
     got = {row["id"] for row in rows}
     who = Writer(me["id"], me["actor"], env.store.machine, env.now(), "")
-    reasons = {name: claims.refusal(env.tree, who, name) for name in ids if name not in got}
-    failed = [{"id": name, "code": why.code, "message": why.message, "details": why.details}
-              for name, why in reasons.items() if why]  # fmt: skip
+    failed = claims.told(claims.refusals(env.tree, who, (name for name in ids if name not in got)))
     data = {**listing([_with_receipt(row) for row in rows], len(ids)), "claimed": sorted(got), "failed": failed}
     lines = [*_lines(env, rows), *(f"! {row['message']}" for row in failed)]
     return Outcome(data, tuple(lines), published=False)
@@ -174,7 +172,8 @@ def fail(ctx: typer.Context, wanted: Id, why: Why, proof: Receipt = None) -> Out
     me, reason = env.session(), names.say(why, "--why")
     env.guard(reason)
     wrote = env.write(lambda tree, who: claims.fail(tree, who, wanted, proof, reason), me, "task: fail ")
-    return written(env, wrote, "{ref} failed, and is {state} now; retries used: {retries}")
+    now = "a dead letter" if env.records(wrote)[0]["state"] == "failed" else "offered again"
+    return written(env, wrote, f"{{ref}} failed, and is {now}; retries used: {{retries}}")
 
 
 @verb(app, "release", "atlas task release 7f3k2mq9xa", 3, 4, 5, 6, 7)
@@ -206,8 +205,8 @@ def assign(
         return worker.assign(tree, who, _queue(env)(), wanted, to, fresh, for_)
 
     def given() -> list[str]:
-        rows = (row for _, row in env.index.live(task.FOLDER, task.NEVER) if row["state"] == "claimed")
-        return [row["id"] for row in rows if row["claim"].get("by") == me["id"] and "started" not in row["claim"]]
+        rows = [(row["id"], row["claim"]) for row in task.held(env.tree, None, env.now())]
+        return [name for name, one in rows if one.get("by") == me["id"] and "started" not in one]
 
     row = one(env.records(exclusive(env, decide, me, "task: assign ", given, lambda new: _given_back(env, me, new))))
     line = f"{row['ref']} is assigned to {row['claim']['session']}, to be started within {env.policy['start_within']}"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..errors import AtlasError, Held, NotFound, Refused, VersionJump
-from . import case, lease, policy, task, text, times
+from . import case, gate, lease, policy, task, text, times
 from .case import Change, Writer
 from .text import Record
 from .tree import Overlay, Tree
@@ -59,6 +59,8 @@ def first(writer: Writer, new: str, title: str, nth: int = 0) -> Record:
 
 
 def _room(rules: policy.Policy, there: int, more: int) -> None:
+    """Refused where too many would be open. A guard, as the bound on a session's claims is: a rule would have to read
+    every task of the tree for each commit that it judges."""
     if there + more > rules["open_tasks"]:
         raise limit(f"{there:,} tasks are open, and {more} more", f"{rules['open_tasks']:,}", "open_tasks")
 
@@ -103,10 +105,17 @@ def edit(tree: Tree, writer: Writer, wanted: str, fields: Record, more: Sequence
 
 def _open(tree: Tree, wanted: str, now: int) -> Record:
     """The row of a task that is open; Held or Refused for another."""
-    old = task.get(tree, wanted)
+    old = _work(tree, wanted)
     if old["state"] != "open":
         raise not_free(tree, old, now) if old["state"] == "claimed" else state(old)
     return old
+
+
+def _work(tree: Tree, wanted: str) -> Record:
+    """The row of a task that is no clearance: that one goes with its gate."""
+    if tree.blob(gate.place(wanted)) is not None:
+        raise Refused(f"task {wanted} is the clearance of a gate", f"atlas gate clear {wanted}", code="gate")
+    return task.get(tree, wanted)
 
 
 def state(record: Record) -> Refused:
@@ -134,16 +143,16 @@ def thaw(tree: Tree, writer: Writer, wanted: str) -> Change:
 
 def cancel(tree: Tree, writer: Writer, wanted: str, why: str, seen: int | None) -> Change:
     """Called off: an open task against the version seen, a claimed one by its holder."""
-    old = task.get(tree, wanted)
+    old = _work(tree, wanted)
     if old["state"] == "cancelled" and old.get("why") == why:
         return same("cancel", writer, tree, old)
-    if old["state"] in ("done", "cancelled"):
+    if old["state"] in task.OVER:
         raise state(old)
     mine = old["state"] == "claimed" and old["claim"]["session"] == writer.session
     if old["state"] == "claimed" and not mine and task.lapse(old) > writer.at:
         raise not_free(tree, old, writer.at)
     if not mine and seen != old["version"]:
-        known = "no version was named" if seen is None else f"you saw version {seen}"
+        known = "no version was named (--base N)" if seen is None else f"you saw version {seen}"
         raise VersionJump(f"{known}, and task {wanted} is at {old['version']}", f"look at it: atlas task show {wanted}",
                           details={"head": old["version"], "base": seen})  # fmt: skip
     return put("cancel", writer, old, state="cancelled", why=why)

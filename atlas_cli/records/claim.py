@@ -1,29 +1,36 @@
 """The writes of those who work on tasks: claim, start, renew, done, fail, release. Each is a pure function of
-the tree and the writer. `queue` is the paths of rows as the index has them, first come first; whatever it says is
-looked at again on the tree."""
+the tree and the writer. `queue` is the rows as the index has them, by path, first come first; whatever is taken of it
+is looked at again on the tree."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..errors import AtlasError, Held, NotFound, Refused, Usage
-from . import board, lease, policy, result, task, times
+from . import board, gate, lease, policy, result, task, times
 from .case import Change, Writer
 from .text import Record
 from .tree import Tree
 
 SHORTEST = 60  # seconds of a claim
+Queue = Iterable[tuple[str, Record]]
 
 
-def first(tree: Tree, queue: Iterable[str], now: int, role: str | None = None, machine: str = "") -> Record:
-    """The first task that may be given to somebody; NotFound where none is."""
+def ready(tree: Tree, queue: Queue, now: int, machine: str, role: str | None = None) -> Iterator[Record]:
+    """The tasks that may be given to somebody, first come first."""
     rules = policy.of(tree)
-    for path in queue:
-        record = task.parse(path, tree.read(path) or b"")
-        if role is not None and record.get("role", role) != role:
+    for path, row in queue:
+        if (role is not None and row.get("role", role) != role) or gate.holding(tree, row):
             continue
+        record = task.parse(path, tree.read(path) or b"")
         if task.look(tree, record, now - wait(record, machine), rules)[0] == "ready":
-            return record
+            yield record
+
+
+def first(tree: Tree, queue: Queue, now: int, machine: str, role: str | None = None) -> Record:
+    """The first of them; NotFound where there is none."""
+    if found := next(ready(tree, queue, now, machine, role), None):
+        return found
     raise none_ready(f" for {role}" if role else "")
 
 
@@ -36,30 +43,44 @@ def wait(record: Record, machine: str) -> int:
     return lease.SKEW if record["state"] == "claimed" and record["claim"].get("machine") != machine else 0
 
 
-def next_(tree: Tree, writer: Writer, queue: Iterable[str], role: str | None, seconds: int | None) -> Change:
-    found = first(tree, queue, writer.at, role, writer.machine)
-    _within(tree, writer.session, writer.at, 1)
+def next_(tree: Tree, writer: Writer, queue: Queue, role: str | None, seconds: int | None) -> Change:
+    found = first(tree, queue, writer.at, writer.machine, role)
+    if why := _full(tree, writer, 1):
+        raise why
     return board.change("claim", [found["id"]], writer, grant(tree, writer, found, seconds, "next"))
 
 
 def claim(tree: Tree, writer: Writer, wanted: Sequence[str], seconds: int | None) -> Change:
     """Those of the tasks that may be claimed; the first one's reason where none may. One's own is renewed."""
     files: dict[str, bytes | None] = {}
-    reasons: list[AtlasError] = []
+    reasons: dict[str, AtlasError] = {}
+    new = 0
     for one in wanted:
-        reason = refusal(tree, writer, one)
-        old = None if reason else task.get(tree, one)
-        if old is None:
-            reasons += [reason] if reason else []
-        elif old["state"] == "claimed" and task.lapse(old) > writer.at:
+        if why := refusal(tree, writer, one):
+            reasons[one] = why
+        elif (old := task.get(tree, one))["state"] == "claimed" and task.lapse(old) > writer.at:
             files |= _renewed(tree, writer, old, seconds)
+        elif why := _full(tree, writer, new + 1):
+            reasons[one] = why
         else:
-            _within(tree, writer.session, writer.at, len(files) + 1)
+            new += 1
             files |= grant(tree, writer, old, seconds, "batch" if len(wanted) > 1 else "claim")
     if not files:
-        raise reasons[0]
+        first = next(iter(reasons.values()))
+        first.details = {**first.details, **({"failed": told(reasons)} if len(reasons) > 1 else {})}
+        raise first
     ids = [task.parse(path, data or b"")["id"] for path, data in files.items()]
     return board.change("claim", ids, writer, files)
+
+
+def refusals(tree: Tree, writer: Writer, wanted: Iterable[str]) -> dict[str, AtlasError]:
+    """Why, of those tasks that the writer may not claim now."""
+    return {one: why for one in wanted if (why := refusal(tree, writer, one) or _full(tree, writer, 1))}
+
+
+def told(reasons: Mapping[str, AtlasError]) -> list[Record]:
+    return [{"id": one, "code": why.code, "message": why.message, "details": why.details}
+            for one, why in reasons.items()]  # fmt: skip
 
 
 def refusal(tree: Tree, writer: Writer, wanted: str) -> AtlasError | None:
@@ -82,16 +103,12 @@ def refusal(tree: Tree, writer: Writer, wanted: str) -> AtlasError | None:
                    details={"task": wanted, "state": state, "unmet": dict(waits)})  # fmt: skip
 
 
-def held(tree: Tree, holder: str, now: int) -> list[Record]:
-    """The rows (without their bodies) that a session has claimed and still holds."""
-    return [row for _, row in tree.live(task.FOLDER, task.NEVER)
-            if row["state"] == "claimed" and row["claim"]["session"] == holder and task.lapse(row) > now]  # fmt: skip
-
-
-def _within(tree: Tree, holder: str, now: int, more: int) -> None:
-    most = policy.of(tree)["session_claims"]
-    if (there := len(held(tree, holder, now))) + more > most:
-        raise board.limit(f"{holder} holds {there} claims, and {more} more", str(most), "session_claims")
+def _full(tree: Tree, writer: Writer, more: int) -> AtlasError | None:
+    """Why its session may not hold so many more."""
+    most, there = policy.of(tree)["session_claims"], len(task.held(tree, writer.session, writer.at))
+    over = there + more > most
+    what = f"{writer.session} holds {there} claims, and {more} more"
+    return board.limit(what, str(most), "session_claims") if over else None
 
 
 def _expires(old: Record, rules: policy.Policy, now: int, seconds: int | None) -> str:
@@ -128,7 +145,8 @@ def grant(
 
 def _renewed(tree: Tree, writer: Writer, old: Record, seconds: int | None) -> dict[str, bytes | None]:
     receipt = {"started": writer.when, **old["claim"]}
-    receipt["expires"] = _expires(old, policy.of(tree), writer.at, seconds)
+    over = _expires(old, policy.of(tree), writer.at, seconds)
+    receipt["expires"] = over if seconds else max(over, receipt["expires"])  # nobody's time is cut by default
     return board.file(writer, old, claim=receipt)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ..errors import Refused
 from . import board, decision, document, policy, session, signal, task, text, times
 from .case import Case, Change, Violation, Writer
-from .gate import END, FOLDER, OVER, SUFFIX, find, parse, place, project, standing, state
+from .gate import END, FOLDER, SUFFIX, find, parse, place, project, standing, state
 from .text import Record
 from .tree import Tree
 
@@ -21,7 +21,7 @@ def put(
     """The blocker, its gate and the clearance task. The same one again is nothing while it is pending; an expired one
     is resolved as that, and raised anew."""
     for wanted in (token.removeprefix("task:") for token in scope if token.startswith("task:")):
-        if (row := task.get(tree, wanted))["state"] in OVER:
+        if (row := task.get(tree, wanted))["state"] in task.OVER:
             raise board.state(row)
     said = {"kind": "blocker", "about": about or "", "text": why}
     blocker, scope = signal.content(said), sorted(set(scope))
@@ -111,10 +111,11 @@ def _wrong_end(found: Case, record: Record) -> Iterator[str]:
     old = parse(place(record["id"]), data)
     if any(old.get(key) != record.get(key) for key in _SAME) or record.get("raised") != old["operation"]:
         yield "is not the end of the gate that was raised"
-    late = "deadline" in old and times.moment(old["deadline"]) <= times.moment(record["at"])
-    again = place(project(found.parent, old["blocker"], old["scope"])["clearance"])
-    if record["resolution"] == "expired" and not (late and found.child.blob(again)):
-        yield "is ended as expired, and was not raised again after its deadline"
     by, owners = record["session"], found.policy["principals"]
-    if record["resolution"] != "expired" and not session.may(found.parent, by, old["session"], owners):
+    if record["resolution"] == "expired":
+        late = "deadline" in old and times.moment(old["deadline"]) <= times.moment(record["at"])
+        again = place(project(found.parent, old["blocker"], old["scope"])["clearance"])
+        if not late or not found.child.blob(again):
+            yield "is ended as expired, and was not raised again after its deadline"
+    elif not session.may(found.parent, by, old["session"], owners):
         yield f"was cleared by {by}, who did not raise it and is above nobody who did"

@@ -40,7 +40,7 @@ def dated_find(tree: Tree, kind: str, folder: str, wanted: str) -> str:
         ids = ", ".join(f"{match[1]}-{name[:-3]}" for name in found) if match else ""
         raise Usage(f"{wanted!r} names {len(found)} {kind}s", f"say which: {ids}")
     if not found or match is None:
-        shown = f"atlas {'decision list' if kind == 'decision' else 'log --kind correction'} shows them"
+        shown = f"atlas {'log --kind correction' if kind == 'correction' else f'{kind} list'} shows them"
         like = [f"{match[1]}-{name[:end]}" for name in there for end in (-10, -3)] if match else []
         raise NotFound(f"there is no {kind} {wanted[:80]!r}", names.hint(wanted, like, shown))
     return f"{folder}/{match[1]}/{found[0]}"

@@ -22,7 +22,6 @@ SUFFIX = ".yaml"
 NUMBERED = False
 ROW = False
 END = ".cleared"
-OVER = ("done", "cancelled")
 
 
 def place(wanted: str) -> str:
@@ -85,9 +84,15 @@ def standing(tree: Tree) -> list[Record]:
 
 
 def _standing(tree: Tree) -> list[tuple[Record, frozenset[str]]]:
-    there = {name.removesuffix(SUFFIX) for name in tree.names(FOLDER)}
-    first = sorted(name for name in there if not name.endswith(END) and name + END not in there)
+    first = _open(tuple(tree.names(FOLDER)))
     return [_known(name, tree.read(f"{FOLDER}/{name}{SUFFIX}") or b"") for name in first]
+
+
+@lru_cache(maxsize=4)
+def _open(files: tuple[str, ...]) -> list[str]:
+    """(An end counts by being there: the rules judge once whether it is a right one, not each look at a task.)"""
+    there = {name.removesuffix(SUFFIX) for name in files}
+    return sorted(name for name in there if not name.endswith(END) and name + END not in there)
 
 
 @lru_cache(maxsize=256)
@@ -117,9 +122,9 @@ def _reaches(tree: Tree, record: Record, scope: Sequence[str], edges: frozenset[
     seen, left = {record["id"]}, [record]
     while left:
         one = left.pop()
-        if one["id"] in edges or (one["state"] not in OVER and _under(one, scope)):
+        if one["id"] in edges or (one["state"] not in task.OVER and _under(one, scope)):
             return True
-        more = () if one["state"] in OVER else (need for need in one.get("needs", ()) if need not in seen)
+        more = () if one["state"] in task.OVER else (need for need in one.get("needs", ()) if need not in seen)
         for need in dict.fromkeys(more):
             seen.add(need)
             with suppress(Damaged):  # (such a need blocks by itself)

@@ -17,6 +17,7 @@ MOVES: dict[str | None, tuple[str, ...]] = {
     "cancelled": ("open",),
     "done": (),
 }
+PATHS = ("next", "claim", "batch", "assign", "adopt")  # how a claim came about
 _GRANT = ("session", "actor", "machine", "parent", "generation", "attempt", "token", "store", "at", "path", "by",
           "version", "needs", "start_by")  # fmt: skip
 
@@ -106,6 +107,8 @@ def _granted(found: Case, old: Record, new: Record) -> Iterator[Violation]:
         what = ", ".join(f"{need} ({other})" for need, other in waits)
         rule = "gate" if any(other == "uncleared" for _, other in waits) else "gated"
         yield Violation(rule, found.path, f"was claimed while it was {state}{': ' if what else ''}{what}")
+    if claim["path"] not in PATHS:
+        yield Violation("schema", found.path, f"was granted by no way that there is: {claim['path'][:40]!r}")
     if by is not None and by != (claim.get("by") if claim["path"] == "assign" else claim["session"]):
         yield Violation("session", found.path, f"the claim of {claim['session']} was written by {by}")
     wanted = {"generation": new["generation"], "attempt": new["attempt"], "token": new["token"], "at": new["at"],

@@ -129,6 +129,10 @@ def judge(found: Case) -> Iterator[Violation]:
         body(found.child, record)
     except Damaged as error:
         yield Violation("digest", body_place(record), error.message)
+    if record["size"] > found.policy["result_limit"]:
+        yield Violation(
+            "limit", found.path, f"a result of {record['size']} bytes; at most {found.policy['result_limit']}"
+        )
     row = task.get(found.child, record["task"])
     if row["state"] != "done" or any(row["claim"][key] != record[key] for key in RECEIPT):
         yield Violation("receipt", found.path, f"is not of the claim by which task {record['task']} was done")

@@ -24,7 +24,7 @@ RULES = {
     "task_state": "a task goes from open to claimed to done, failed or cancelled; only a retry brings it back",
     "edge": "what a task needs is there, leads in no circle, and is taken away only with a reason",
     "receipt": "a claim's receipt says what was granted, and stays as it is",
-    "limit": "leases, claims, tasks and retries stay within the policy",
+    "limit": "leases, claims, tasks, results and retries stay within the policy",
     "clock": "times are RFC 3339 UTC; `Atlas-At` never before the same session's previous commit",
     "session": "a record names the session that wrote its commit",
     "ended": "an ended session's row stays as it is",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from ..errors import Damaged, NotFound
@@ -22,6 +23,7 @@ NUMBERED = False
 ROW = True
 NEVER = times.LAST  # the moment that does not come; `until` of a task that waits
 PRIORITIES = range(101)
+OVER = ("done", "cancelled")  # states in which nothing is left to do
 LOST = ("dead", "cancelled", "expired", "missing", "damaged")  # states of a need that will not become done by itself
 
 
@@ -37,6 +39,12 @@ def place(task: str) -> str:
 
 
 def parse(path: str, data: bytes) -> Record:
+    """A row's fields, its text as `body`. (Whoever looks at a board meets the same needs again and again.)"""
+    return dict(_parsed(path, data))
+
+
+@lru_cache(maxsize=2**14)
+def _parsed(path: str, data: bytes) -> Record:
     record, body = text.front(data, path)
     case.check(
         record,
@@ -72,7 +80,7 @@ def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
 def until(record: Record) -> int | None:
     """When it was done or cancelled; never for one that waits, and one more for one that is claimed or failed, so that
     these few are found without the many (`tree.live(FOLDER, NEVER)`)."""
-    if record["state"] in ("done", "cancelled"):
+    if record["state"] in OVER:
         return times.moment(record["at"])
     return NEVER + int(record["state"] != "open")
 
@@ -80,7 +88,7 @@ def until(record: Record) -> int | None:
 def queued(record: Record) -> tuple[int, int, int, int] | None:
     """What the index finds the next task by: its rank, its place in its own commit, from which moment until which it
     may be given to somebody; None once it is done or cancelled."""
-    if record["state"] in ("done", "cancelled"):
+    if record["state"] in OVER:
         return None
     due = NEVER if "frozen" in record or record["state"] == "failed" else lapse(record)
     deadline = record.get("deadline")
@@ -117,6 +125,13 @@ def lapse(record: Record) -> int:
     return over if "started" in claim or "start_by" not in claim else min(over, times.moment(claim["start_by"]))
 
 
+def held(where: Any, holder: str | None, now: int) -> list[Record]:
+    """The rows (without their bodies) that a session (None: anybody) has claimed and still holds; `where`: a tree, or
+    the index."""
+    return [row for _, row in where.live(FOLDER, NEVER) if row["state"] == "claimed"
+            and holder in (None, row["claim"]["session"]) and lapse(row) > now]  # fmt: skip
+
+
 def tried(record: Record) -> bool:
     """Whether its claim counts as an attempt once it has lapsed."""
     return record["state"] == "claimed" and ("started" in record["claim"] or "start_by" not in record["claim"])
@@ -124,7 +139,7 @@ def tried(record: Record) -> bool:
 
 def alone(record: Record, now: int, rules: Mapping[str, Any]) -> str:
     """Its state at a moment, what it needs aside: done, cancelled, dead, claimed, expired, frozen or open."""
-    if record["state"] in ("done", "cancelled"):
+    if record["state"] in OVER:
         return str(record["state"])
     if record["state"] == "failed":
         return "dead"

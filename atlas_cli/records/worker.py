@@ -14,7 +14,7 @@ from .tree import Tree
 def freed(tree: Tree, writer: Writer, holder: str, why: str) -> dict[str, bytes | None]:
     """The rows of what a lost session had claimed: a failure each."""
     files: dict[str, bytes | None] = {}
-    for row in claim.held(tree, holder, writer.at):
+    for row in task.held(tree, holder, writer.at):
         files |= claim.failed(tree, writer, task.get(tree, row["id"]), why)
     return files
 
@@ -22,7 +22,7 @@ def freed(tree: Tree, writer: Writer, holder: str, why: str) -> dict[str, bytes 
 def inherited(tree: Tree, writer: Writer, holder: str) -> dict[str, bytes | None]:
     """The rows that pass to whoever adopts a session: what it has claimed, for the rest of its time."""
     files: dict[str, bytes | None] = {}
-    for row in claim.held(tree, holder, writer.at):
+    for row in task.held(tree, holder, writer.at):
         old = task.get(tree, row["id"])
         receipt = {**old["claim"], "session": writer.session, "actor": writer.actor, "machine": writer.machine,
                    "token": old["token"] + 1, "at": writer.when, "path": "adopt", "version": old["version"],
@@ -31,31 +31,29 @@ def inherited(tree: Tree, writer: Writer, holder: str) -> dict[str, bytes | None
     return files
 
 
-def effective(offer: Record, claims: int) -> int:
-    """The slots that a session has left: what it offers, by its load in basis points, less what it holds."""
-    return int(offer["slots"]) * (10_000 - int(offer["load"])) // 10_000 - claims
+def effective(offer: Record, held: Iterable[Record]) -> int:
+    """The slots that a session has left: what it offers, by its load in basis points, less those of what it holds."""
+    mine: int = sum(one.get("slots", 1) for one in held)
+    return int(offer["slots"]) * (10_000 - int(offer["load"])) // 10_000 - mine
 
 
 def assign(
-    tree: Tree, writer: Writer, queue: Iterable[str], wanted: str | None, holder: str | None, fresh: Collection[str],
+    tree: Tree, writer: Writer, queue: claim.Queue, wanted: str | None, holder: str | None, fresh: Collection[str],
     seconds: int | None,
 ) -> Change:  # fmt: skip
     """The first ready task (or the one named) to the session with most slots left (or the one named), ties by smallest
     id. `fresh`: the sessions that are not stale."""
-    free = {}
+    free, held = {}, task.held(tree, None, writer.at)
     for _, row in tree.live(session.FOLDER, writer.at):
         if row["id"] in fresh and holder in (None, row["id"]) and row.get("offer", {}).get("status") == "healthy":
-            mine = claim.held(tree, row["id"], writer.at)
+            mine = [one for one in held if one["claim"]["session"] == row["id"]]
             if len(mine) < policy.of(tree)["session_claims"]:
-                free[row["id"]] = effective(row["offer"], sum(one.get("slots", 1) for one in mine)), row
-    ready = False
-    paths = queue if wanted is None else [task.find(tree, wanted)]
+                free[row["id"]] = effective(row["offer"], mine), row
     if wanted is not None and (why := claim.refusal(tree, writer, wanted)):
         raise why
-    for path in paths:
-        one = task.parse(path, tree.read(path) or b"")
-        if task.look(tree, one, writer.at - claim.wait(one, writer.machine), policy.of(tree))[0] != "ready":
-            continue
+    ready = False
+    named = () if wanted is None else [(task.find(tree, wanted), task.get(tree, wanted))]
+    for one in claim.ready(tree, named or queue, writer.at, writer.machine):
         ready = True
         fit = [(-slots, name) for name, (slots, row) in free.items() if slots >= one.get("slots", 1)
                and one.get("role") in (None, row["offer"].get("role", one.get("role")))]  # fmt: skip
@@ -63,7 +61,7 @@ def assign(
             to = free[min(fit)[1]][1]
             return board.change("assign", [one["id"]], writer, claim.grant(tree, writer, one, seconds, "assign", to))
     if not ready:
-        raise claim.none_ready()
+        raise board.not_free(tree, named[0][1], writer.at) if named else claim.none_ready()
     raise Refused(
         "no healthy session with a free slot fits", "atlas session offer --slots N offers some", code="no_worker"
     )

@@ -52,6 +52,7 @@ class Walk:
         self.git, self.base = git, base
         self.blobs: dict[str, str | None] = {}
         self.folders: dict[str, set[str]] = {}
+        self.over: dict[str, int] = {}  # until when a row is in force, by object id: what is over is not read again
         self.load = lru_cache(maxsize=20_000)(self._load)
 
     def _load(self, oid: str) -> bytes:
@@ -84,16 +85,17 @@ class Walk:
     def live(self, folder: str, after: int) -> Iterable[tuple[str, Record]]:
         for name in self.names(folder):
             path, kind = f"{folder}/{name}", kind_of(folder + "/")
-            data = self.read(path) if kind and is_record(path) else None
-            if kind is None or data is None:
+            oid = self.blob(path) if kind and is_record(path) else None
+            if kind is None or oid is None:
                 yield from self.live(path, after)
-                continue
-            try:
-                record = kind.parse(path, data)
-            except Damaged:
-                continue
-            if (kind.until(record) or 0) > after:
-                yield path, record
+            elif self.over.get(oid, after + 1) > after:
+                try:
+                    record = kind.parse(path, self.load(oid))
+                except Damaged:
+                    continue
+                self.over[oid] = kind.until(record) or 0
+                if self.over[oid] > after:
+                    yield path, record
 
 
 class _Child:

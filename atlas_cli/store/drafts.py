@@ -55,7 +55,9 @@ class Drafts:
         file = self._put(name, data)
         error.details["draft"] = str(file)
         error.hint += f"\nyour text is kept in {self.shown(file)}"
-        self.local.draft(str(file), f"atlas {shlex.join(_again(words, self.shown(file)))}{self.behind}")
+        again = shlex.join(_again(words, self.shown(file)))
+        if again.isprintable():  # (what no terminal can carry is no command)
+            self.local.draft(str(file), f"atlas {again}{self.behind}")
 
     def keep(self, stop: AtlasError) -> None:
         """Writes the draft of a stop: the merge of a version jump, or the text that was refused; and says how it is

@@ -357,17 +357,15 @@ class Index:
         found = self._all("SELECT * FROM records WHERE folder=? ORDER BY seq, path", (folder,))
         return [{**dict(row), "data": json.loads(row["data"]) if row["data"] else None} for row in found]
 
-    def queue(self, folder: str, now: int | None) -> Iterator[str]:
-        """The paths of the queued records of a folder, first come first: those that may be given away at a moment
-        (None: all of them); read as far as it is asked for."""
+    def queue(self, folder: str, now: int | None) -> Iterator[tuple[str, Record]]:
+        """The queued records of a folder, first come first, by path: those that may be given away at a moment (None:
+        all of them). Few are asked for, mostly: the first hundred by themselves."""
         ready = "" if now is None else "AND unmet=0 AND due<=? AND over>?"
-        for start in range(0, MOST, 100):
-            rows = self._all(f"SELECT path FROM records WHERE folder=? AND rank IS NOT NULL {ready} "
-                             f"ORDER BY rank, born, path LIMIT 100 OFFSET {start}",
+        for limit, start in ((100, 0), (MOST, 100)):
+            rows = self._all(f"SELECT path, data FROM records WHERE folder=? AND rank IS NOT NULL {ready} "
+                             f"ORDER BY rank, born, path LIMIT {limit} OFFSET {start}",
                              (folder, *([] if now is None else [now, now])))  # fmt: skip
-            yield from (row[0] for row in rows)
-            if len(rows) < 100:
-                return
+            yield from ((row[0], json.loads(row[1])) for row in rows)
 
     def queue_length(self, folder: str, now: int | None = None) -> int:
         """How many are queued (`now`: how many of these may be given away, as far as the cache can tell)."""

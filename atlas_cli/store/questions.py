@@ -98,11 +98,6 @@ class Questions:
         """The leases that a session holds now."""
         return [row for _, row in self.index.live(lease.FOLDER, self.now) if row["holder"] == session_id]
 
-    def claimed(self, session_id: str) -> list[Record]:
-        """The tasks that a session has claimed and still holds."""
-        rows = (row for _, row in self.index.live(task.FOLDER, task.NEVER) if row["state"] == "claimed")
-        return [row for row in rows if row["claim"]["session"] == session_id and task.lapse(row) > self.now]
-
     def dead(self, me: Record | None = None) -> list[Record]:
         """The dead letters, those first that this session (or its actor) posted, or a child of it had; each with
         `yours`."""

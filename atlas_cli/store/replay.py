@@ -16,7 +16,7 @@ from . import PARKED, audit, fault, history
 from .branch import Branch
 from .snapshot import Snapshot
 from .store import Store, parked_ref, sync_folders
-from .transaction import pack
+from .transaction import pack, taker
 
 
 class Parked(NamedTuple):
@@ -56,9 +56,9 @@ class _Staged:
 
     def write(self, full: bool) -> None:
         options = ("core.fsync=all", f"core.fsyncMethod={'fsync' if full else 'writeout-only'}")
-        self.store.git.run("unpack-objects", "-q", data=pack(self.new, self.store.place.width), options=options)
+        self.store.git.run(*taker(self.new), data=pack(self.new, self.store.place.width), options=options)
         folder = self.store.home / "store.git/objects"
-        sync_folders(*{folder / name[:2] for name in self.new if full}, folder)
+        sync_folders(*{folder / name[:2] for name in self.new if full}, folder / "pack", folder)
 
 
 def carry(store: Store, ours: Sequence[history.Commit], theirs: Sequence[history.Commit], tip: str) -> Carried:

@@ -6,7 +6,7 @@ import os
 import struct
 import subprocess
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from hashlib import sha1, sha256
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ from .snapshot import Snapshot
 from .store import Store, sync_folders
 
 LOOSE = 6700  # objects from which on packing them is worth while (git's own figure)
+MANY = 200  # objects of a write from which on they stay one file
 HOUSEKEEPING = 256  # commits between two looks at whether the store wants packing
 
 
@@ -118,7 +119,7 @@ class _Attempts:
         self._put(objects, snapshot.width, fsync)
         fault.at("after_objects", rule_book)
         if rule_book["durability"] == "full":
-            folders = {self.store.home / "store.git/objects" / name[:2] for name in objects}
+            folders = {self.store.home / "store.git/objects" / name for name in ("pack", *{one[:2] for one in objects})}
             sync_folders(*folders, self.store.home / "store.git/objects")
         fault.at("before_ref", rule_book)
         self.made.add(oid)
@@ -164,7 +165,7 @@ class _Attempts:
 
     def _put(self, objects: Mapping[str, tuple[str, bytes]], width: int, fsync: Sequence[str]) -> None:
         """All objects of the write, by one child that syncs each."""
-        self.store.git.run("unpack-objects", "-q", data=pack(objects, width), options=fsync, keep=self.branch.keep)
+        self.store.git.run(*taker(objects), data=pack(objects, width), options=fsync, keep=self.branch.keep)
 
     def _settled(
         self, objects: Mapping[str, tuple[str, bytes]], width: int, fsync: Sequence[str], full: bool
@@ -254,8 +255,13 @@ def _commit(root: str, parent: str | None, message: Message, writer: Writer) -> 
 _TYPES = {"commit": 1, "tree": 2, "blob": 3}
 
 
+def taker(objects: Collection[str]) -> tuple[str, str]:
+    """The git command that takes a pack into the store: many objects stay one file, since each file costs a sync."""
+    return ("unpack-objects", "-q") if len(objects) <= MANY else ("index-pack", "--stdin")
+
+
 def pack(objects: Mapping[str, tuple[str, bytes]], width: int) -> bytes:
-    """git's pack format (version 2) of whole objects: what `unpack-objects` reads."""
+    """git's pack format (version 2) of whole objects."""
     out = [b"PACK" + struct.pack(">II", 2, len(objects))]
     for kind, data in objects.values():
         size = len(data)

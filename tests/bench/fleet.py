@@ -1,5 +1,6 @@
-"""The bench of publishing: sessions in several clones write decisions, each write a whole process; beside it the same
-load through plain `git commit && git pull --rebase && git push` loops, each with a clone of its own.
+"""The bench of publishing: sessions in several clones write decisions, then claim tasks, each write a whole process;
+beside it the same load through plain `git commit && git pull --rebase && git push` loops, each with a clone of its own:
+a claim there moves the first file of `open/` to `taken/`, and counts once it is pushed.
 
 `python -m tests.bench.fleet [SECONDS] [SESSIONS] [CLONES]`. A timing is never a test."""
 
@@ -22,11 +23,17 @@ PLAIN = """
 echo "$1" > "decision-$1.md" && git add "decision-$1.md" && git commit -qm "decision $1" || exit 1
 until git push -q origin HEAD:main 2>/dev/null; do git pull -q --rebase origin main 2>/dev/null; done
 """
+CLAIM = """
+while git fetch -q origin main && git reset -q --hard origin/main && first=$(ls open | head -n 1) && mkdir -p taken; do
+  git mv "open/$first" taken/ && git commit -qm "claim $first by $1" && git push -q origin HEAD:main 2>/dev/null && exit
+done; exit 1
+"""
+TASKS = 5000  # more than are claimed
 
 
 def measured(name: str, write: Callable[[int, int], list[str]], where: list[Path], seconds: float, hub: Fleet) -> float:
     """Writes per second of sessions that each write one after the other for so long; prints what it saw."""
-    log = hub.top / "hub.git/logs/refs/heads" / ("atlas" if name == "atlas" else "main")
+    log = hub.top / "hub.git/logs/refs/heads" / ("atlas" if name.startswith("atlas") else "main")
     shutil.rmtree(log, ignore_errors=True)
     log.unlink(missing_ok=True)
     began = time.monotonic()
@@ -68,7 +75,34 @@ def main(seconds: float = 30, sessions: int = 16, clones: int = 4) -> None:
         print("| | writes/s | pushes/write | median s | slowest s | writes of a session |\n|---|---|---|---|---|---|")
         ours = measured("atlas", lambda *_: command(*DECISION), where, seconds, hub)
         plain = measured("plain git", lambda at, n: ["sh", "-c", PLAIN, "-", f"{at}-{n}"], own, seconds, hub)
-        print(f"\natlas : plain git = {ours / plain:.1f}")
+        print(f"\natlas : plain git = {ours / plain:.1f}\n\n| | claims/s | pushes/claim | median s | slowest s | claims of a "
+              "session |\n|---|---|---|---|---|---|")  # fmt: skip
+        posted(hub, where, own)
+        ours = measured("atlas claims", lambda *_: command("task", "next", "--claim"), where, seconds, hub)
+        plain = measured("plain git claims", lambda at, n: ["sh", "-c", CLAIM, "-", f"{at}-{n}"], own, seconds, hub)
+        print(f"\nclaims, atlas : plain git = {ours / plain:.1f}")
+
+
+def posted(hub: Fleet, where: list[Path], own: list[Path]) -> None:
+    """The same tasks for both: on the board, and as files."""
+    (hub.top / "plan.md").write_text("".join(f"## task {number}\n\n" for number in range(TASKS)))
+    env = hub.env | {"CODEX_THREAD_ID": "session-0"}
+    plan = ("task", "add", "--plan", str(hub.top / "plan.md"))
+    for args, places in (
+        (("config", "set", "session_claims", str(TASKS)), where[:1]),
+        (plan, where[:1]),
+        (("sync",), where),
+    ):
+        for place in places:
+            subprocess.run(command(*args), cwd=place, env=env, check=True, stdout=subprocess.DEVNULL)
+    (own[0] / "open").mkdir()
+    for number in range(TASKS):
+        (own[0] / f"open/{number:04}").write_text(f"task {number}\n")
+    hub.git(str(own[0]), "fetch", "-q"), hub.git(str(own[0]), "reset", "-q", "--soft", "origin/main")
+    hub.git(str(own[0]), "add", "open"), hub.git(str(own[0]), "commit", "-qm", "tasks")
+    hub.git(str(own[0]), "push", "-q", "origin", "HEAD:main")
+    for place in own:
+        hub.git(str(place), "fetch", "-q"), hub.git(str(place), "reset", "-q", "--hard", "origin/main")
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ["init"], ["begin", "--actor", "ann"], ["status", "write", "-m", "One."], ["status", "write", "-m", "Two."],
             ["artifact", "put", "schema", "src/x.py"], ["lease", "take", "gpu0", "path:two words/x.py", "--why", "w"],
             ["decision", "add", "--title", "storage", "--recommended", "a", "--chosen", "a", "--stance", "agreed", "--why", "w"],
+            ["task", "add", "t"],
         ):  # fmt: skip
             assert main(argv) == 0
     return found
@@ -84,11 +85,14 @@ def test_what_is_offered_where(line: str, offered: Offered) -> None:
     assert sorted(offered(*line.split(" "))) == sorted(PLACES[line])
 
 
-def test_sessions_and_decisions_are_offered_by_id(offered: Offered) -> None:
+def test_sessions_decisions_and_tasks_are_offered_by_id(offered: Offered) -> None:
     [session] = offered("session", "show", "")
     assert session.startswith("ann-")
     for words in (["--session", ""], ["log", "--session", ""], ["begin", "--parent", "a"], ["session", "adopt", ""]):
         assert offered(*words) == [session], words
+    [task] = offered("task", "claim", "")
+    for words in (["task", "done"], ["task", "assign"], ["task", "add", "t", "--needs"], ["gate", "raise", "--task"]):
+        assert offered(*words, "") == [task] and task not in offered("gate", "show", "")
     [decision] = offered("decision", "show", "")
     assert decision[10:].startswith("-storage-") and offered("show", "dec") == [f"decision:{decision}"]
 

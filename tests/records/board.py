@@ -7,6 +7,7 @@ from typing import Any
 
 from atlas_cli.records import board, session, task, text, times
 from atlas_cli.records.case import Writer
+from atlas_cli.records.text import Record
 
 from .files import ANN, BOB, NOW, Files, done, store, writer
 
@@ -28,11 +29,11 @@ def ids(tree: Files) -> list[str]:
     return [task.parse(path, data)["id"] for path, data in tree.files.items() if path.startswith("tasks/")]
 
 
-def queue(tree: Files) -> list[str]:
-    """The paths of what is open, first come first, as the index has them."""
+def queue(tree: Files) -> list[tuple[str, Record]]:
+    """What is open, first come first, as the index has it."""
     rows = [task.get(tree, one) for one in ids(tree)]
     found = [row for row in rows if task.queued(row) is not None]
-    return [task.place(row["id"]) for row in sorted(found, key=lambda row: -row["priority"])]
+    return [(task.place(row["id"]), row) for row in sorted(found, key=lambda row: -row["priority"])]
 
 
 def added(tree: Files, title: str, needs: list[str] | None = None, at: int = NOW, who: str = ANN, **more: Any) -> Files:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from atlas_cli.errors import AtlasError, NotFound, Refused, Usage
-from atlas_cli.records import claim, clearance, gate, policy, session, signal, task, text
+from atlas_cli.records import board, claim, clearance, gate, policy, session, signal, task, text
 from atlas_cli.records.case import Writer
 
 from .board import added, by_hand, ids, later, queue, world
@@ -42,6 +42,7 @@ def test_it_holds_what_it_names_and_all_that_needs_it() -> None:
     assert task.look(tree, task.get(tree, b), NOW, policy.of(tree)) == ("gated", [(clear, "uncleared")])
     assert code(claim.claim, tree, [b], None) == (6, "gated")
     assert task.needs(tree, task.get(tree, b)) == [a, clear] and state(tree, clear) == "frozen"
+    assert code(board.thaw, tree, clear) == code(board.cancel, tree, clear, "w", 1) == (6, "gate")
     tree = act(tree, clearance.clear, clear, None)
     assert (state(tree, b), state(tree, clear), gate.standing(tree)) == ("ready", "done", [])
     assert task.get(take(tree, at=NOW + 30), b)["claim"]["needs"] == {a: 3}

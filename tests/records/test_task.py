@@ -183,6 +183,10 @@ def test_a_batch_claims_what_it_can_and_ones_own_again_is_renewed() -> None:
     a, b = ids(tree)
     tree = act(tree, claim.claim, [a, b], None)
     assert (state(tree, a, NOW + 21), state(tree, b, NOW + 21)) == ("claimed", "gated")
+    assert task.get(tree, a)["claim"]["path"] == "batch"
+    with pytest.raises(Refused) as stop:
+        claim.claim(tree, writer(BOB, NOW + 30), [b, "nowhere"], None)
+    assert [one["code"] for one in stop.value.details["failed"]] == ["gated", "not_found"]
     again = act(tree, claim.claim, [a], None, at=NOW + 600)
     assert task.get(again, a)["token"] == 1 and task.get(again, a)["claim"]["expires"] == later(600 + HOUR)
 
@@ -195,6 +199,8 @@ def test_bounds_are_refused_with_limit_and_value() -> None:
             board.add(tree, writer(), [{"title": "t", **wish}], there)
         assert stop.value.code == "limit"
     assert code(lambda tree, who, _: claim.next_(tree, who, queue(tree), None, None), take(tree), a) == (6, "limit")
+    assert [*claim.claim(tree, writer(), [a, b], None).files] == [task.place(a)]
+    assert code(claim.claim, take(tree), [b], None) == (6, "limit")
     assert code(claim.claim, tree, [a], 5 * HOUR) == (6, "limit")
 
 
@@ -222,7 +228,7 @@ def given(tree: Files, at: int = NOW + 10, **named: Any) -> tuple[Files, str]:
 
 
 def test_slots_are_whole_numbers_after_the_load_less_what_is_held() -> None:
-    assert [worker.effective({"slots": slots, "load": load}, held) for slots, load, held in
+    assert [worker.effective({"slots": slots, "load": load}, [{}] * held) for slots, load, held in
             ((4, 0, 0), (4, 2500, 0), (4, 2501, 0), (3, 5000, 1), (4, 10_000, 0))] == [4, 3, 2, 0, 0]  # fmt: skip
 
 
@@ -292,6 +298,7 @@ def test_a_claim_by_hand_is_judged_like_any_other() -> None:
     assert forged(tree, b, **claimed(tree, b)) == {"gated"}
     assert forged(tree, a, **claimed(tree, a, needs={b: 1})) == {"receipt"}
     assert forged(tree, a, **claimed(tree, a, store="other")) == {"receipt"}
+    assert forged(tree, a, **claimed(tree, a, path="gift")) == {"schema"}
     assert forged(tree, a, **claimed(tree, a, expires=later(5 * HOUR))) == {"limit"}
     assert forged(tree, a, writer(ANN, NOW + 30), **claimed(tree, a)) == {"session"}
     assert forged(tree, a, **{**claimed(tree, a), "token": 2, "attempt": 3}) == {"token", "receipt"}
@@ -340,6 +347,9 @@ def test_a_result_is_of_the_claim_that_finished_its_task() -> None:
     alone = {path: change.files[path], body: change.files[body]}
     assert broken(tree, alone) == {"receipt"}
     assert broken(tree, {**change.files, body: b"y\n"}) == {"digest"}
+    small = tree.put(policy.put(tree, writer(), "result_limit", 1).files)
+    assert broken(small, change.files) == {"limit"}
+    assert code(claim.done, small, a, None, result.Wish(b"x\n", "txt")) == (6, "limit")
     finished = tree.put(change.files)
     assert broken(finished, {body: b"y\n"}) == {"immutable"}
     assert broken(finished, {f"{result.folder(a)}/body.md": b"y\n"}) == {"immutable"}

@@ -122,8 +122,10 @@ def test_of_two_artifacts_with_one_number_the_second_stops(fleet: Fleet) -> None
     fleet.ok("b", "artifact", "put", "doc", "x.py")
     (fleet.top / "a/x.py").write_text("print('x')\nprint('a')\n")
     assert fleet.run("a", "artifact", "put", "doc", "x.py").code in (3, 5)
-    assert fleet.ok("a", "parked")["total"] == 1
-    fleet.ok("a", "parked", "drop", fleet.ok("a", "parked")["items"][0]["operation"])
+    (parked,) = fleet.ok("a", "parked")["items"]
+    shown = fleet.ok("a", "parked", "show", parked["operation"])["files"]
+    assert list(shown.values()) == ["print('x')\n"]
+    fleet.ok("a", "parked", "drop", parked["operation"])
 
 
 def test_documents_named_by_their_operation_always_merge(fleet: Fleet) -> None:

@@ -78,3 +78,8 @@ def test_a_gate_that_is_carried_over_is_computed_anew(hub: Fleet) -> None:
     assert there["graph_delta_hash"] != raised["graph_delta_hash"]
     hub.level("a", "b")
     assert hub.run("b", "task", "claim", late).code == 6
+    again = ("gate", "raise", "--why", "the same in both", "--scope", "all")
+    mine, theirs = hub.ok("a", *again, "--offline"), hub.ok("b", *again)
+    assert mine["id"] == theirs["id"] and hub.run("a", "sync").code == 3
+    (parked,) = hub.ok("a", "parked")["items"]
+    assert hub.ok("a", "parked", "take", parked["operation"])["there"] == [f"gate:{mine['id']}"]
