@@ -5,9 +5,11 @@ from __future__ import annotations
 import compileall
 import json
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,29 +100,68 @@ def git(env: dict[str, str], tmp_path: Path) -> Git:
     return run
 
 
-@pytest.fixture
-def bare_project(tmp_path: Path, git: Git) -> Path:
-    """A git repository with one commit and no store."""
-    folder = tmp_path / "repo"
-    folder.mkdir()
-    git("init", "-q", cwd=folder)
-    (folder / "src").mkdir()
+@pytest.fixture(scope="session")
+def pattern(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A git repository with one commit and a test store (planted faults and a moved clock work in it), made once."""
+    folder, env = tmp_path_factory.mktemp("pattern") / "repo", environment(tmp_path_factory.mktemp("home"))
+    env |= {f"GIT_{role}_{what}": "t@x" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    (folder / "src").mkdir(parents=True)
     (folder / "src/x.py").write_text("print('x')\n")
-    git("add", ".", cwd=folder)
-    git("commit", "-qm", "first", cwd=folder)
+    for argv in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-qm", "first"]):
+        subprocess.run(["git", *argv], cwd=folder, env=env, check=True)
+    subprocess.run(command("init", "--test", "--no-hooks"), cwd=folder, env=env, check=True, capture_output=True)
     return folder
 
 
 @pytest.fixture
-def atlas(env: dict[str, str], tmp_path: Path) -> Atlas:
-    """Runs `atlas` as a real process: `atlas("lease", "take", …, cwd=…, data=…, ATLAS_SESSION=…)`."""
+def bare_project(pattern: Path, tmp_path: Path) -> Path:
+    """A git repository with one commit and no store."""
+    return Path(shutil.copytree(pattern, tmp_path / "repo", ignore=shutil.ignore_patterns("*atlas")))
+
+
+class Forks:
+    """Starts `atlas` from a program that has loaded it (tests/forks.py); one command at a time."""
+
+    def __init__(self, env: dict[str, str]) -> None:
+        here, there = os.pipe()
+        argv = [sys.executable, "-m", "tests.forks", str(there)]
+        self.program = subprocess.Popen(argv, stdin=subprocess.PIPE, env=env, cwd=ROOT, pass_fds=[there], text=True)
+        os.close(there)
+        self.answers, self.lock = os.fdopen(here), threading.Lock()
+
+    def __call__(self, args: tuple[str, ...], cwd: Path, env: dict[str, str], data: bytes) -> Result:
+        assert self.program.stdin is not None
+        wish = {"argv": args, "cwd": str(cwd), "env": env, "data": data.decode("latin-1")}
+        self.program.stdin.write(json.dumps(wish) + "\n")
+        self.program.stdin.flush()
+        return Result(*json.loads(self.answers.readline()))
+
+
+@pytest.fixture(scope="session")
+def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
+    found = Forks(environment(tmp_path_factory.mktemp("home")))
+    yield found
+    assert found.program.stdin is not None
+    found.program.stdin.close()
+    found.program.wait(60)
+
+
+@pytest.fixture
+def atlas(env: dict[str, str], tmp_path: Path, forks: Forks) -> Atlas:
+    """Runs `atlas` as a real process: `atlas("lease", "take", …, cwd=…, data=…, ATLAS_SESSION=…)`. It is forked from one
+    that has loaded the program, unless a variable is given that a start depends on, or a command runs beside it."""
 
     def run(*args: str, cwd: Path | None = None, data: bytes | str | None = None, **extra: str) -> Result:
-        given = data.encode() if isinstance(data, str) else data
+        given = data.encode() if isinstance(data, str) else data or b""
+        where = cwd or tmp_path / "repo"
+        if not any(key.startswith(("PYTHON", "LC_", "LANG")) for key in extra) and forks.lock.acquire(blocking=False):
+            try:
+                return forks(args, where, env | extra, given)
+            finally:
+                forks.lock.release()
         done = subprocess.run(
-            command(*args), cwd=cwd or tmp_path / "repo", env=env | extra, input=given or b"", capture_output=True,
-            check=False, timeout=120,
-        )  # fmt: skip
+            command(*args), cwd=where, env=env | extra, input=given, capture_output=True, check=False, timeout=120
+        )
         return Result(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 
     return run
@@ -132,11 +173,9 @@ def command(*args: str) -> list[str]:
 
 
 @pytest.fixture
-def repo(bare_project: Path, atlas: Atlas) -> Path:
-    """A repository with a test store (planted faults and a moved clock work in it) and no session yet."""
-    done = atlas("init", "--test", "--no-hooks")
-    assert done.code == 0, done.err
-    return bare_project
+def repo(pattern: Path, tmp_path: Path) -> Path:
+    """A repository with a test store and no session yet."""
+    return Path(shutil.copytree(pattern, tmp_path / "repo", ignore=shutil.ignore_patterns(".atlas")))
 
 
 @pytest.fixture
