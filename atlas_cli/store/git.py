@@ -27,6 +27,7 @@ _FLAGS: tuple[str, ...] = (
 AS_IS = ("log.showSignature=false", "log.follow=false", "log.mailmap=false", f"diff.orderFile={os.devnull}")
 # What the store's git may wait for: a write of a few objects is milliseconds.
 TIMEOUT = 60
+SMALL, MANY = 65_536, 2_000  # bytes of an object that is kept for the next question, and how many are
 
 
 def environment(hermetic: bool = True) -> dict[str, str]:
@@ -70,6 +71,7 @@ class Git:
         self.directory, self.cwd = directory, cwd
         self.include = [f"include.path={include}"] if include else []  # the user's settings, below our own
         self.env, self.flags = environment(hermetic), _FLAGS
+        self._seen: dict[str, tuple[str, str, bytes]] = {}
         self._objects: subprocess.Popen[bytes] | None = None
 
     def argv(self, args: Sequence[str], options: Sequence[str] = ()) -> list[str]:
@@ -109,8 +111,14 @@ class Git:
         return out
 
     def object(self, name: str) -> tuple[str, str, bytes] | None:
-        """(object id, type, bytes) of an object or ref, by one long conversation; None where it is not there."""
-        return self._object(name) or self._reopened(name)
+        """(object id, type, bytes) of an object or ref, by one long conversation; None where it is not there. What is
+        named by its id never changes: it is asked for once."""
+        if name in self._seen:
+            return self._seen[name]
+        found = self._object(name) or self._reopened(name)
+        if found and found[0] == name and len(found[2]) < SMALL and len(self._seen) < MANY:
+            self._seen[name] = found
+        return found
 
     def _reopened(self, name: str) -> tuple[str, str, bytes] | None:
         """A second look with a fresh process, since a running one may not know the newest packs."""

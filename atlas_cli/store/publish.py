@@ -17,12 +17,12 @@ from .memory import Memory
 from .remote import CALL, INCOMING, Away, Remote
 from .store import Store, root_id
 
-LOCK_WAIT = 10.0  # seconds for another command that publishes; then the answer is "recorded"
-DEADLINE = 30.0  # seconds for all of it
+LOCK_WAIT = 10.0  # seconds for another command that publishes, and for all tries; then the answer is "recorded"
+DEADLINE = 30.0  # seconds for all tries where only "published" will do
 LOOK = 0.2  # seconds after which a waiting command looks whether the other's push has taken it along
+SPACING = 6  # times what a push takes that one waits for the other sessions of a clone
 REMEMBERED = 30  # seconds that a failed push is remembered
 IN_OUTBOX = "nothing but this worktree can be written here: the next command that can write the store takes it in"
-MOST_TRIES = 4  # pushes that were in vain from which on the wait between two does not grow
 TRIES = 3  # pushes in a row that may be refused although nobody else was first
 
 
@@ -59,6 +59,7 @@ class Exchange:
         self.unclear = self.carry = self.restore = False
         self.asked = False  # the remote has said what it has
         self.within: float | None = None  # seconds that all of it may take
+        self.by = ""  # the session that it is for
         self.aside = True  # whether another branch may take what the store's own does not
         self.where = f"{remote.url} {remote.branch}"
         self.seen = store.ref(REMOTE)
@@ -67,20 +68,21 @@ class Exchange:
     def publish(self, look: bool = False) -> Shared:
         """Pushes what was recorded; `look`: asks the remote even where nothing is to be pushed. Who waits here while
         another command pushes, that command's push may take along."""
-        deadline = time.monotonic() + (self.within or LOCK_WAIT)
+        began = time.monotonic()
         while True:
             with lock.held(self.store.home / "publish.lock", wait=LOOK) as fd:
                 if self._arrived():
                     return self._told(True)
                 if fd is not None:
-                    return self._held(look, self.store.ref(REMOTE))
-            if time.monotonic() > deadline:
+                    return self._held(look, began + (self.within or (LOCK_WAIT if self.aside else DEADLINE)))
+            if time.monotonic() > began + (self.within or LOCK_WAIT):
                 return self._told(False, "another command is publishing; it, or the next one, carries this along")
 
-    def _held(self, look: bool, known: str | None) -> Shared:
+    def _held(self, look: bool, deadline: float) -> Shared:
         """As the one command that publishes. What was brought is judged last: until then others are first again."""
+        known = self.store.ref(REMOTE)
         try:
-            shared = self._pushed(look)
+            shared = self._pushed(look, deadline)
         except AtlasError as error:
             self._failed(error)
             if not isinstance(error, Away | Refused):
@@ -127,16 +129,17 @@ class Exchange:
     def _told(self, published: bool, why: str = "") -> Shared:
         return Shared(published, why, tuple(self.parked), self.unclear and not published, tuple(self.notices))
 
-    def _pushed(self, look: bool) -> Shared:
-        deadline = time.monotonic() + (self.within or DEADLINE)
+    def _pushed(self, look: bool, deadline: float) -> Shared:
         self.call = min(self.call, self.within or CALL)
-        refused, lost, why = 0, 0, ""
+        refused, why = 0, ""
         if look or self.memory.data.get("lost") or self.remote.local:
             self._asked()
         if self.remote.local:
             return self._told(False, IN_OUTBOX)
         if self._known() is None and (why := self._first()):
             return self._told(False, why)
+        self._gather_others()
+        began = 0.0
         while True:
             head, known = self.store.head(), self._known()
             if head == known and not self.restore:  # (the branch always holds what is known to be there)
@@ -145,25 +148,31 @@ class Exchange:
                 why = f"{self.remote.name} refused it: {why}{self._beside(head, known)}"
                 self.memory.put(failed_at=time.time(), failed=why)
                 return self._told(False, why)
-            if time.monotonic() > deadline:
-                return self._told(False, f"others were faster, for {DEADLINE:.0f} s")
+            if began and time.monotonic() > deadline:  # (one try it has, however long it stood in the queue)
+                return self._told(False, "others were faster; the next push of this clone carries it along")
             began = time.monotonic()
             fault.at("before_push", self.rules)
             pushed = self.remote.push(head, self.call)
             fault.at("after_push", self.rules)
             if pushed.ok and not self.remote.split:
                 self._published(head, known, pushed.old)
+                self.memory.put(pushed_at=time.time(), pushed_by=self.by, took=time.monotonic() - began)
                 return self._done()
             self.unclear, why = pushed.unclear, pushed.why  # until the remote has said what it has
-            # Before the look, since what that shows is to be pushed on at once; longer where a try takes longer and
-            # more of them were in vain, so that few of many clones try at the same time.
-            lost += 1
-            time.sleep(random.uniform(0, (time.monotonic() - began) * min(lost, MOST_TRIES)))
+            # Before the look, since what that shows is to be pushed on at once.
+            time.sleep(random.uniform(0, min(1.0, time.monotonic() - began)))
             self._pulled(self.call)
             self.unclear, final = False, pushed.final
             if (pushed.ok or pushed.old == head) and self._known() != head:
                 why, final = "it is read from another place than it is pushed to (pushurl)", True
             refused = refused + (TRIES if final else 1) if self._known() == known else 0
+
+    def _gather_others(self) -> None:
+        """Where several sessions of this clone write at once, there are a few moments between two pushes: in these the
+        others record what the next push takes along, and other clones have theirs."""
+        if self.by and self.memory.data.get("pushed_by") not in (None, self.by):
+            rest = self.memory.get("pushed_at") + min(1.0, SPACING * self.memory.get("took")) - time.time()
+            time.sleep(min(max(0.0, rest), 1.0))
 
     def _beside(self, head: str, known: str | None) -> str:
         """Where the branch may not be pushed: pushed to one of this clone's own that the policy names, from which the

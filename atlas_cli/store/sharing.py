@@ -33,6 +33,7 @@ class Sharing:
         self.eager = False  # and what was recorded is pushed, whatever failed a moment ago
         self.within: float | None = None  # seconds that publishing may take
         self.asked = False  # the remote has said, since this command began, what it has
+        self.by = ""  # the session that writes
         self.exclusive = False  # the write counts only once it is published
         self.published: bool | None = None  # what became of the last write; None where nothing was written
         self.why = ""  # why it is not published
@@ -103,7 +104,7 @@ class Sharing:
     def write(self, decide: Decide, intent: Intent, exclusive: bool) -> Written:
         """A write, recorded, and published where it is to be. Found parked, it is decided anew on the new head under
         the same operation: what others wrote meanwhile stops it, or does not."""
-        wanted, self.exclusive = exclusive or self.required, exclusive
+        wanted, self.exclusive, self.by = exclusive or self.required, exclusive, intent.writer.session
         if self.required and self.remote is None:
             raise NotPublished(f"{self.alone}, so nothing can be published; nothing was written",
                                "leave out --require-published")  # fmt: skip
@@ -191,7 +192,7 @@ class Sharing:
         if self.remote is None:
             return Shared(False, self.alone)
         exchange = self._exchange(self.remote, mine)
-        exchange.within = self.within
+        exchange.within, exchange.by = self.within, self.by
         exchange.carry, exchange.restore, exchange.aside = carry, restore, not self.exclusive
         shared = exchange.publish(look=look)
         self.asked = self.asked or exchange.asked

@@ -1,8 +1,9 @@
 """The bench of publishing: sessions in several clones write decisions, then claim tasks, each write a whole process;
-beside it the same load through plain `git commit && git pull --rebase && git push` loops, each with a clone of its own:
+beside it the same load through plain `git pull --rebase && git commit && git push` loops, each with a clone of its own:
 a claim there moves the first file of `open/` to `taken/`, and counts once it is pushed.
 
-`python -m tests.bench.fleet [SECONDS] [SESSIONS] [CLONES]`. A timing is never a test."""
+`python -m tests.bench.fleet [SECONDS] [SESSIONS] [CLONES] [DELAY]`; DELAY: seconds that the remote takes to answer a
+call, as one behind a network does (0). A timing is never a test."""
 
 from __future__ import annotations
 
@@ -20,8 +21,9 @@ from ..conftest import command
 from ..store.fleet import DECISION, Fleet, fleet
 
 PLAIN = """
-echo "$1" > "decision-$1.md" && git add "decision-$1.md" && git commit -qm "decision $1" || exit 1
-until git push -q origin HEAD:main 2>/dev/null; do git pull -q --rebase origin main 2>/dev/null; done
+pull() { git pull -q --rebase origin main 2>/dev/null; }
+pull && echo "$1" > "decision-$1.md" && git add "decision-$1.md" && git commit -qm "decision $1" || exit 1
+until git push -q origin HEAD:main 2>/dev/null; do pull; done
 """
 CLAIM = """
 while git fetch -q origin main && git reset -q --hard origin/main && first=$(ls open | head -n 1) && mkdir -p taken; do
@@ -58,7 +60,7 @@ def measured(name: str, write: Callable[[int, int], list[str]], where: list[Path
     return rate
 
 
-def main(seconds: float = 30, sessions: int = 16, clones: int = 4) -> None:
+def main(seconds: float = 30, sessions: int = 16, clones: int = 4, delay: float = 0) -> None:
     with tempfile.TemporaryDirectory(prefix="atlas-bench-") as folder:
         names = [f"c{number}" for number in range(clones)]
         hub = fleet(Path(folder) / "fleet", names)
@@ -71,7 +73,12 @@ def main(seconds: float = 30, sessions: int = 16, clones: int = 4) -> None:
         own = [hub.top / f"own{number}" for number in range(sessions)]
         for place in own:
             hub.git(".", "clone", "-q", "-b", "main", "hub.git", str(place))
-        print(f"{sessions} sessions, {clones} clones, {seconds:.0f} s; load {os.getloadavg()[0]:.1f}\n")
+        for place in (*map(str, own), *names):
+            for end in ("receive", "upload"):
+                hub.git(place, "config", f"remote.origin.{end}pack", f"sleep {delay}; git-{end}-pack")
+        print(
+            f"{sessions} sessions, {clones} clones, {seconds:.0f} s, remote + {delay:.1f} s; load {os.getloadavg()[0]:.1f}\n"
+        )
         print("| | writes/s | pushes/write | median s | slowest s | writes of a session |\n|---|---|---|---|---|---|")
         ours = measured("atlas", lambda *_: command(*DECISION), where, seconds, hub)
         plain = measured("plain git", lambda at, n: ["sh", "-c", PLAIN, "-", f"{at}-{n}"], own, seconds, hub)
@@ -106,4 +113,4 @@ def posted(hub: Fleet, where: list[Path], own: list[Path]) -> None:
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1] if len(sys.argv) > 1 else 30), *map(int, sys.argv[2:4]))
+    main(float(sys.argv[1] if len(sys.argv) > 1 else 30), *map(int, sys.argv[2:4]), *map(float, sys.argv[4:5]))
