@@ -73,7 +73,7 @@ def main(seconds: float = 30, sessions: int = 16, clones: int = 4, delay: float 
         own = [hub.top / f"own{number}" for number in range(sessions)]
         for place in own:
             hub.git(".", "clone", "-q", "-b", "main", "hub.git", str(place))
-        for place in (*map(str, own), *names):
+        for place in (*map(str, own), *names) if delay else ():
             for end in ("receive", "upload"):
                 hub.git(place, "config", f"remote.origin.{end}pack", f"sleep {delay}; git-{end}-pack")
         print(
