@@ -21,6 +21,7 @@ ROOT = Path(__file__).parent.parent
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="the long editions of the race, crash and power tests")
+    parser.addoption("--seeds", type=int, default=1, help="how many races are checked for linearizability")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -5,7 +5,6 @@ history, and nothing that was acknowledged is missing from it."""
 from __future__ import annotations
 
 import json
-import os
 import random
 import threading
 import time
@@ -30,7 +29,6 @@ LEASES, STREAMS = ("gpu0", "gpu1", "gpu2", "gpu3"), ("main", "api")
 POINTS = ("before_ref", "after_ref", "before_push", "after_push", "before_carry", "after_carry")
 STOPS = {"take": {4, 8, 10}, "renew": {4, 6, 8, 10}, "release": {4, 6}, "write": {3, 5}}
 KILLED = -9
-SEEDS = int(os.environ.get("SEEDS", "20"))  # of the long edition
 
 
 class Deed(NamedTuple):
@@ -224,15 +222,16 @@ def raced(hub: Fleet, seed: int, each: int, count: int) -> tuple[list[Deed], lis
     return deeds, seen
 
 
-@pytest.mark.parametrize(
-    ("seed", "each", "count"),
-    [(1, 4, 5), *(pytest.param(seed, 4, 50, marks=pytest.mark.long) for seed in range(2, 2 + SEEDS))],
-)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "seed" in metafunc.fixturenames:
+        metafunc.parametrize("seed", range(1, 1 + metafunc.config.getoption("--seeds")))
+
+
 def test_what_all_were_told_could_have_happened_one_at_a_time(
-    seed: int, each: int, count: int, made: Fleet, tmp_path: Path
+    seed: int, made: Fleet, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:  # fmt: skip
     hub = made.copied(tmp_path / "fleet")
-    deeds, seen = raced(hub, seed, each, count)
+    deeds, seen = raced(hub, seed, 4, 50 if pytestconfig.getoption("--long") else 5)
     chain = Chain(hub)
     for deed in deeds:
         allowed = STOPS[deed.verb] | {0, KILLED} | ({6} if deed.verb == "take" else set())
