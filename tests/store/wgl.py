@@ -29,8 +29,10 @@ def linearizable(history: Sequence[Call], start: Hashable, step: Step, budget: i
             return True
         left = [at for at in range(len(calls)) if not done >> at & 1]
         first = min(calls[at].returned for at in left)  # whatever began after its end comes after it
-        for at in left:
-            after = step(state, calls[at].what) if calls[at].called <= first else None
+        states = {at: step(state, calls[at].what) for at in left if calls[at].called <= first}
+        if quiet := [at for at, after in states.items() if after == state]:
+            states = {quiet[0]: state}  # what changes nothing may as well happen now
+        for at, after in states.items():
             if after is not None and (done | 1 << at, after) not in seen:
                 seen.add((done | 1 << at, after))
                 stack.append((done | 1 << at, after))
