@@ -6,16 +6,19 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import AtlasError, Refused
 from ..records import policy
-from . import BEFORE, BRANCH, OUTBOX, REMOTE, audit, fault, history, lock, replay
+from . import BEFORE, BRANCH, OUTBOX, REMOTE, fault, history, lock
 from .branch import Branch
 from .joining import is_store
 from .memory import Memory
 from .remote import CALL, INCOMING, Away, Remote
 from .store import Store, root_id
+
+if TYPE_CHECKING:
+    from . import replay
 
 LOCK_WAIT = 10.0  # seconds for another command that publishes, and for all tries; then the answer is "recorded"
 DEADLINE = 30.0  # seconds for all tries where only "published" will do
@@ -298,6 +301,8 @@ class Exchange:
 
     def _taken(self, theirs: str) -> None:
         """Moves the local branch so that it holds theirs, and ours behind it."""
+        from . import replay  # most pushes need none of it
+
         with lock.held(self.store.home / "writer.lock") as fd:
             branch = Branch(self.store, fd)
             while True:
@@ -327,6 +332,8 @@ class Exchange:
         """What a fetch brought is history, whatever it holds; what breaks a rule is said."""
         if known is None or self.brought is None or self.carry:
             return  # joining: `atlas verify` judges all of it
+        from . import audit
+
         try:
             found = audit.judge(self.store, known, self.brought)
         except AtlasError as error:
