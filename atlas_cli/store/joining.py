@@ -63,7 +63,7 @@ def aside(place: Place) -> bool:
 def _lent(there: Path, folder: Path) -> None:
     """The new repository reads the objects of one that never loses any."""
     (folder / "objects/info").mkdir(exist_ok=True)
-    (folder / "objects/info/alternates").write_text(f"{there / 'objects'}\n")
+    (folder / "objects/info/alternates").write_text(f"{os.path.relpath(there / 'objects', folder / 'objects')}\n")
     _filled(beside(there, folder), CALL, folder)
 
 

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import Failed, NotFound
+from ..errors import Failed, NotFound, Refused
 from .git import Git, last_line
 
 # The answers of one `git rev-parse`, a line each; what stands between makes it clear which is which where a path
@@ -19,6 +19,7 @@ _ANSWER = re.compile(
 
 
 WAITING, TAKING = "waiting.bundle", "taking.bundle"
+OWN = ".git/own"  # in an outbox's store, which git itself checks out nowhere
 
 
 class Place(NamedTuple):
@@ -37,7 +38,10 @@ class Place(NamedTuple):
         there = next(path for path in (found, *found.parents) if path.exists())
         if box is None or os.access(there, os.W_OK):
             return found
-        return box if (box / "store.git").is_dir() or not (found / "store.git").is_dir() else found
+        made = box / "store.git"
+        if made.is_dir() and not (made / OWN).exists():  # git would run what is written in its configuration
+            raise Refused(f"{made} came with the project's files, and is no store of this clone", "take it away")
+        return box if made.is_dir() or not (found / "store.git").is_dir() else found
 
     @property
     def shared(self) -> Path:

@@ -193,7 +193,7 @@ class Sharing:
             return Shared(False, self.alone)
         exchange = self._exchange(self.remote, mine)
         exchange.within, exchange.by = self.within, self.by
-        exchange.carry, exchange.restore, exchange.aside = carry, restore, not self.exclusive
+        exchange.carry, exchange.restore, exchange.aside = carry or exchange.carry, restore, not self.exclusive
         shared = exchange.publish(look=look)
         self.asked = self.asked or exchange.asked
         self._laid()

@@ -3,6 +3,7 @@ push the store's takes them in."""
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -71,3 +72,26 @@ def test_what_contradicts_is_parked_and_another_branch_is_left_alone(hub: Fleet)
         assert branches(hub) == ["claude/atlas-notes"]
         assert done(a("parked", "list", "--json")).data["total"] == 1
         done(b("sync"), 3), done(a("verify", "--full"))
+
+
+def test_no_branch_bars_the_others(hub: Fleet) -> None:
+    """Branches that are no outbox, a merge with another history, a name that begins another's, no leave to delete."""
+    hub.git("hub.git", "config", "receive.denyDeletes", "true")
+    hub.git("a", "fetch", "-q", "origin", "atlas")
+    tree = hub.git("a", "rev-parse", "FETCH_HEAD^{tree}")
+    old = ["env", "GIT_COMMITTER_DATE=@0 +0000", "git", "commit-tree", "-m", "other", tree]
+    other = subprocess.run(
+        old, cwd=hub.top / "a", env=hub.env, capture_output=True, text=True, check=True
+    ).stdout.strip()
+    merge = hub.git("a", "commit-tree", "-m", "merge", "-p", "FETCH_HEAD", "-p", other, tree)
+    hub.git("a", "push", "-q", "origin", f"{merge}:refs/heads/claude/atlas-evil", "HEAD:refs/heads/claude/atlas-x")
+    with hub.crew(["a"]) as [a], hub._replace(env=hub.env | CLOSED).crew(["b"]) as [b]:
+        done(b("artifact", "put", "plan", "-", data="of b\n")), done(b("sync"), 8)
+        done(a("artifact", "put", "plan", "-", data="of a\n"))
+        assert done(a("sync"), 3).err.count("left alone: it is no outbox of a store") == 2
+        [parked] = a("parked", "list", "--json").data["items"]
+        done(a("parked", "drop", parked["operation"]))
+        hub.git("hub.git", "update-ref", "-d", "refs/heads/claude/atlas-x")
+        hub.git("a", "push", "-q", "origin", "HEAD:refs/heads/claude/atlas-x/y")
+        assert "atlas-x/y" in done(a("sync")).err, "nor is what was dropped parked again"
+        assert done(a("sync")).err == "", "once"

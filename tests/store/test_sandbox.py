@@ -99,6 +99,31 @@ def test_it_waits_for_what_it_stands_on_and_survives_a_kill(sandbox: Sandbox, at
     done(atlas("verify", "--full"))
 
 
+def test_what_the_clone_has_not_published_may_move_on(sandbox: Sandbox, atlas: Atlas, git: Git, tmp_path: Path) -> None:
+    git("init", "-q", "--bare", "-b", "main", "../hub.git")
+    git("remote", "add", "origin", "../hub.git"), git("push", "-q", "origin", "HEAD:main")
+    done(atlas("sync"))
+    git("clone", "-q", "../hub.git", "../other")
+    done(atlas("begin", "--goal", "other", cwd=tmp_path / "other"))
+    done(atlas("--offline", *DECISION))
+    done(sandbox("begin", "--goal", "inside")), done(sandbox(*DECISION))
+    kept = sandbox.box / "kept"
+    (sandbox.box / "waiting.bundle").rename(kept)
+    done(atlas(*DECISION, cwd=tmp_path / "other")), done(atlas("sync"))
+    done(sandbox(*DECISION))
+    assert "rewritten" not in sandbox("sync").err
+    done(atlas("outbox", "import", str(kept))), done(atlas("verify", "--full"))
+    assert done(atlas("decision", "list", "--json")).data["total"] == 4
+
+
+def test_a_store_that_came_with_the_project_is_not_opened(sandbox: Sandbox, atlas: Atlas) -> None:
+    done(sandbox("begin", "--goal", "inside"))
+    shutil.rmtree(sandbox.box / "store.git/.git")  # git checks out nothing of that name
+    stopped = sandbox("status", "show")
+    assert stopped.code == 6 and "came with the project's files" in stopped.err
+    done(atlas("status", "show"))
+
+
 @pytest.mark.parametrize("how", ["tracked", "link", "rubbish"])
 def test_what_others_laid_there_is_not_taken_in(sandbox: Sandbox, atlas: Atlas, git: Git, how: str) -> None:
     done(sandbox("begin", "--goal", "inside"))
@@ -115,7 +140,7 @@ def test_what_others_laid_there_is_not_taken_in(sandbox: Sandbox, atlas: Atlas, 
     assert seen.data["total"] == 0
     said = " ".join(seen.json["notices"])
     if how == "rubbish":
-        assert "is no outbox of a store" in said and (sandbox.box / "refused").exists()
+        assert "is no outbox of a store" in said and list(sandbox.box.glob("refused*"))
         assert "outbox" not in str(done(atlas("log", "--json")).json["notices"]), "once"
     else:
         assert "was not taken in" in said and waiting.exists()
