@@ -46,7 +46,7 @@ def gather(store: Store, tracked: Callable[[], bool]) -> list[str]:
     """Takes in what waits in the worktree's outbox, under the rules of a sync; says what became of it. Not what came
     with the project's own files (`tracked`): that is no writing of this clone."""
     box = store.place.outbox
-    if box is None or store.home == box:
+    if box is None or store.home == box or not os.access(store.home, os.W_OK):
         return []
     if box.is_symlink() or box.parent.is_symlink() or tracked():
         return [f"{box} came with the project's files: what lies there was not taken in"]
@@ -66,7 +66,8 @@ def gather(store: Store, tracked: Callable[[], bool]) -> list[str]:
                 if carried.moved or parked:
                     said.append(f"{len(carried.moved)} writes were taken in from {box}{parked}")
     except (AtlasError, OSError) as error:
-        said.append(f"{box} waits, nobody else can see what lies there: {getattr(error, 'message', error)}")
+        why = error.strerror if isinstance(error, OSError) else error.message
+        said.append(f"{box} could not be taken in: {why}; until it is, nobody else can see what lies there")
     return said
 
 

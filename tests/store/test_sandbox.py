@@ -92,7 +92,9 @@ def test_what_contradicts_is_parked(sandbox: Sandbox, atlas: Atlas) -> None:
 def test_it_waits_for_what_it_stands_on_and_survives_a_kill(sandbox: Sandbox, atlas: Atlas) -> None:
     done(sandbox("begin", "--goal", "inside"))
     done(sandbox(*DECISION))
-    (sandbox.box / "waiting.bundle").rename(sandbox.box / "taking.bundle")  # as a kill in the middle leaves it
+    shutil.rmtree(sandbox.box / "store.git")
+    assert sandbox("status", "show").err == "", "it is not the one to take in what waits"
+    done(sandbox("begin", "--goal", "another store"))  # what the first has left waits beside what this one lays
     done(sandbox("signal", "post", "status", "--about", "path:src/x.py", "-m", "more"))
     assert done(atlas("decision", "list", "--json")).data["total"] == 1
     assert done(atlas("signal", "list", "--json")).data["total"] == 1
