@@ -89,7 +89,7 @@ class Env:
     @cached_property
     def snapshot(self) -> Snapshot:
         """The store as it was when the command first looked, its copy of the remote not too old."""
-        self.sharing.gathered(lambda: bool(self.git.ask("ls-files", "--", ".atlas/outbox")[1]))
+        self.sharing.gathered()
         if self.asks:
             self.sharing.freshen()
         return self.store.snapshot()

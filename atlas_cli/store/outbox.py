@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import AtlasError, Failed, NotFound
 from . import BRANCH, REMOTE, history, lock, publish, replay
 from .branch import Branch
-from .place import TAKING, WAITING
+from .git import Git
+from .place import BOX, TAKING, WAITING
 from .store import Store, root_id
 
 _TAKEN = f"refs/atlas/taking/{os.getpid()}"
@@ -42,18 +42,18 @@ def lay(store: Store) -> None:
         part.replace(box / WAITING)
 
 
-def gather(store: Store, tracked: Callable[[], bool]) -> list[str]:
-    """Takes in what waits in the worktree's outbox, under the rules of a sync; says what became of it. Not what came
-    with the project's own files (`tracked`): that is no writing of this clone."""
-    box = store.place.outbox
-    if box is None or store.home == box or not os.access(store.home, os.W_OK):
-        return []
-    if box.is_symlink() or box.parent.is_symlink() or tracked():
+def gather(store: Store, box: Path) -> list[str]:
+    """Takes in what waits in a worktree's outbox, under the rules of a sync; says what became of it. Not what came
+    with the project's own files: that is no writing of this clone."""
+    tracked = Git(None, str(box.parent.parent), hermetic=False).ask("ls-files", "--", BOX)[1]
+    if box.is_symlink() or box.parent.is_symlink() or tracked:
         return [f"{box} came with the project's files: what lies there was not taken in"]
     said = []
     try:
         with lock.held(store.home / "outbox.lock", wait=0.0) as fd:
-            for file in store.place.waiting if fd is not None else ():
+            for file in (box / TAKING, box / WAITING) if fd is not None else ():
+                if not file.is_file():
+                    continue
                 file = file.replace(box / TAKING)  # what is laid meanwhile is another one
                 try:
                     carried = take(store, file)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ _ANSWER = re.compile(
 )
 
 
-WAITING, TAKING = "waiting.bundle", "taking.bundle"
+BOX, WAITING, TAKING = ".atlas/outbox", "waiting.bundle", "taking.bundle"
 OWN = ".git/own"  # in an outbox's store, which git itself checks out nowhere
 
 
@@ -56,13 +57,18 @@ class Place(NamedTuple):
     @property
     def outbox(self) -> Path | None:
         """Where a caller who can write nothing but the worktree keeps a store, and what waits to be taken in."""
-        return None if self.top is None else self.top / ".atlas/outbox"
+        return None if self.top is None else self.top / BOX
 
     @property
     def waiting(self) -> list[Path]:
-        """The files that wait in the outbox; the one that was begun to be taken in first."""
-        box = self.outbox
-        return [] if box is None else [file for name in (TAKING, WAITING) if (file := box / name).is_file()]
+        """The outboxes of this clone's worktrees in which something waits."""
+        tops = {self.top, self.common.parent if self.common.name == ".git" else self.top} - {None}
+        linked = self.common / "worktrees"
+        for file in linked.glob("*/gitdir") if linked.is_dir() else ():
+            with suppress(OSError):  # it has just been taken away
+                tops.add((file.parent / os.fsdecode(file.read_bytes()).rstrip("\n")).parent)
+        boxes = [top / BOX for top in tops if top]
+        return [box for box in boxes if (box / TAKING).is_file() or (box / WAITING).is_file()]
 
     @property
     def view(self) -> Path | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from functools import cached_property
@@ -201,13 +202,15 @@ class Sharing:
         self.published, self.why = shared.published, shared.why
         return shared
 
-    def gathered(self, tracked: Callable[[], bool]) -> None:
-        """Takes in, and publishes, what a caller who cannot write the store has left in this worktree."""
-        if not self.store.place.waiting:
+    def gathered(self) -> None:
+        """Takes in, and publishes, what callers who cannot write the store have left in a worktree of the clone."""
+        if self.store.home == self.store.place.outbox or not (boxes := self.store.place.waiting):
+            return
+        if not os.access(self.store.home, os.W_OK):
             return
         from . import outbox
 
-        if said := outbox.gather(self.store, tracked):
+        if said := [line for box in boxes for line in outbox.gather(self.store, box)]:
             self._heard(said)
             if self.remote and self._due():
                 self._tried("")

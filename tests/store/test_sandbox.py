@@ -126,6 +126,18 @@ def test_a_store_that_came_with_the_project_is_not_opened(sandbox: Sandbox, atla
     done(atlas("status", "show"))
 
 
+def test_what_waits_in_another_worktree_is_taken_in(sandbox: Sandbox, atlas: Atlas, git: Git, tmp_path: Path) -> None:
+    git("worktree", "add", "-q", "../linked")
+    inside = Sandbox(tmp_path / "linked", sandbox.env)
+    inside.closed = sandbox.closed
+    for one in (sandbox, inside):
+        done(one("begin", "--goal", "inside")), done(one(*DECISION))
+    assert done(atlas("decision", "list", "--json")).data["total"] == 2
+    done(sandbox(*DECISION))
+    assert done(atlas("decision", "list", "--json", cwd=inside.repo)).data["total"] == 3
+    assert list(tmp_path.glob("*/.atlas/outbox/*.bundle")) == []
+
+
 @pytest.mark.parametrize("how", ["tracked", "link", "rubbish"])
 def test_what_others_laid_there_is_not_taken_in(sandbox: Sandbox, atlas: Atlas, git: Git, how: str) -> None:
     done(sandbox("begin", "--goal", "inside"))
