@@ -4,6 +4,7 @@ theirs are fetched and judged, and ours carried over behind them, or parked."""
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -24,6 +25,9 @@ LOOK = 0.2  # seconds after which a waiting command looks whether the other's pu
 SPACING = 6  # times what a push takes that one waits for the other sessions of a clone
 REMEMBERED = 30  # seconds that a failed push is remembered
 IN_OUTBOX = "nothing but this worktree can be written here: the next command that can write the store takes it in"
+_OUTBOX = re.compile(
+    r"/atlas-[0-9a-f]{12}-[0-9a-f]{8}\Z"
+)  # as `_beside` names them: no other is dropped
 TRIES = 3  # pushes in a row that may be refused although nobody else was first
 
 
@@ -174,7 +178,7 @@ class Exchange:
         others record what the next push takes along, and other clones have theirs."""
         if self.by and self.memory.data.get("pushed_by") not in (None, self.by):
             rest = self.memory.get("pushed_at") + min(1.0, SPACING * self.memory.get("took")) - time.time()
-            time.sleep(min(max(0.0, rest), 1.0))
+            time.sleep(rest if 0.0 < rest <= 1.0 else 0.0)  # (the clock may have gone back)
 
     def _beside(self, head: str, known: str | None) -> str:
         """Where the branch may not be pushed: pushed to one of this clone's own that the policy names, from which the
@@ -200,11 +204,11 @@ class Exchange:
         rows = git.run("for-each-ref", "--format=%(refname) %(objectname)", OUTBOX).decode().split("\n")
         seen, taken = dict(row.removeprefix(OUTBOX).split(" ") for row in rows if row), dict(taken)
         for name, oid in seen.items():
-            if known.get(name) == oid:
+            if known.get(name) == oid or not _OUTBOX.search(name):
                 continue
             try:
-                if history.root(git, oid) != root_id(self.store.place.width):
-                    raise outbox.NoOutbox("it is no outbox of a store")
+                if history.fork(git, self.store.head(), oid) in (None, root_id(self.store.place.width)):
+                    raise outbox.NoOutbox("it is no outbox of this store")  # (all stores share their root)
                 carried = outbox.behind(self.store, oid)
             except AtlasError as error:
                 self.notices.append(f"the branch {name} on {self.remote.name} was left alone: {error.message}")
