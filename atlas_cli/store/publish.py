@@ -25,9 +25,7 @@ LOOK = 0.2  # seconds after which a waiting command looks whether the other's pu
 SPACING = 6  # times what a push takes that one waits for the other sessions of a clone
 REMEMBERED = 30  # seconds that a failed push is remembered
 IN_OUTBOX = "nothing but this worktree can be written here: the next command that can write the store takes it in"
-_OUTBOX = re.compile(
-    r"/atlas-[0-9a-f]{12}-[0-9a-f]{8}\Z"
-)  # as `_beside` names them: no other is dropped
+_OUTBOX = re.compile(r"/atlas-[0-9a-f]{12}-[0-9a-f]{8}\Z")  # as `_beside` names them: no other is dropped
 TRIES = 3  # pushes in a row that may be refused although nobody else was first
 
 
@@ -226,11 +224,11 @@ class Exchange:
     def _done(self) -> Shared:
         """All is published: the branches that brought some of it are done with."""
         taken = self.memory.data.get("taken", {})
-        for name, oid in taken.items():
-            with suppress(Away):
+        with suppress(Away):  # tried again after the next push
+            for name, oid in taken.items():
                 self.remote.drop(name, oid, self.call)
-        if taken or self.memory.data.get("beside"):
-            self.memory.put(taken={}, beside="")
+            if taken or self.memory.data.get("beside"):
+                self.memory.put(taken={}, beside="")
         return self._told(True)
 
     def _asked(self) -> None:

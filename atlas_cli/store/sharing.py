@@ -220,7 +220,10 @@ class Sharing:
         if self.store.home == self.store.place.outbox:
             from . import outbox
 
-            outbox.lay(self.store)
+            try:
+                outbox.lay(self.store)
+            except (AtlasError, OSError) as error:
+                self.say(f"what was recorded stays in {self.store.home}, and cannot be laid there for others: {error}")
 
     def health(self, fix: bool) -> tuple[str, str]:
         """(state, text) of what is shared, for `doctor`; `fix` pushes back what the remote has lost."""

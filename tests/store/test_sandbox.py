@@ -80,7 +80,9 @@ def test_what_contradicts_is_parked(sandbox: Sandbox, atlas: Atlas) -> None:
     done(sandbox("artifact", "put", "plan", "-", data=b"of the sandbox\n"))
     waiting = sandbox.box / "waiting.bundle"
     kept = waiting.read_bytes()
-    waiting.unlink()
+    waiting.unlink(), waiting.mkdir()
+    assert "cannot be laid" in done(sandbox(*DECISION)).err, "it is recorded all the same"
+    waiting.rmdir()
     done(atlas("artifact", "put", "plan", "-", data="of outside\n"))
     waiting.write_bytes(kept)
     assert "1 contradict what is here, and are parked" in done(atlas("log")).err
