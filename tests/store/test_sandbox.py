@@ -162,12 +162,15 @@ def test_what_others_laid_there_is_not_taken_in(sandbox: Sandbox, atlas: Atlas, 
         assert "was not taken in" in said and waiting.exists()
 
 
-def test_a_sandboxed_clone_without_a_store(bare_project: Path, env: dict[str, str], atlas: Atlas) -> None:
+def test_a_sandboxed_clone_without_a_store(bare_project: Path, env: dict[str, str], atlas: Atlas, git: Git) -> None:
     if os.geteuid() == 0 and not shutil.which("setpriv"):
         pytest.skip("no setpriv here: nothing was seen of a caller that cannot write the git directory")
     sandbox = Sandbox(bare_project, env)
+    (bare_project / ".git/info/exclude").write_text("")
     done(sandbox("init", "--no-hooks"))
     done(sandbox("begin", "--goal", "inside"))
+    assert "outbox/drafts" in sandbox("status", "write", "-m", "w " * 300).err
+    assert git("status", "--short") == ""
     done(sandbox(*DECISION))
     done(atlas("init", "--no-hooks"))
     assert done(atlas("decision", "list", "--json")).data["total"] == 1
