@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from ..errors import AtlasError, Failed, NotFound
@@ -34,6 +35,9 @@ def lay(store: Store) -> None:
     if box is None or store.home != box:
         return
     with lock.held(box / "lay.lock"):  # else what another has just laid would give way to less
+        if store.parked():  # what was laid before may hold it: it is to be parked where others see it
+            with suppress(OSError):
+                os.link(box / WAITING, box / TAKING)
         if not publish.unpublished(store):
             (box / WAITING).unlink(missing_ok=True)
             return

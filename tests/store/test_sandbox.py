@@ -85,6 +85,7 @@ def test_what_contradicts_is_parked(sandbox: Sandbox, atlas: Atlas) -> None:
     waiting.rmdir()
     done(atlas("artifact", "put", "plan", "-", data="of outside\n"))
     waiting.write_bytes(kept)
+    assert "PARKED" in done(sandbox(*DECISION)).err, "there; who works outside is told all the same"
     assert "1 contradict what is here, and are parked" in done(atlas("log")).err
     assert done(atlas("parked", "list", "--json")).data["total"] == 1
     stopped = sandbox("artifact", "put", "plan", "-", data=b"of the sandbox\n")
