@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TextIO
@@ -78,22 +79,17 @@ def refusal(error: AtlasError, talk: Talk, notices: Sequence[str]) -> None:
 
 
 class Progress:
-    """One line on a terminal that says how far a long call has come; gone with an empty text."""
+    """One line on a terminal that says how far a long call has come; gone with an empty text. (It hides no cursor: a
+    signal that ends the program would leave it so.)"""
 
     def __init__(self) -> None:
-        self.shown: Any = None
+        self.shown = ""
 
     def __call__(self, text: str) -> None:
-        if self.shown is None and text:
-            from rich.console import Console
-
-            self.shown = Console(stderr=True, markup=False, highlight=False, emoji=False).status("")
-            self.shown.start()
-        if text:
-            self.shown.update(visible(text))
-        elif self.shown is not None:
-            self.shown.stop()
-            self.shown = None
+        text = visible(text)[: shutil.get_terminal_size().columns - 1]
+        if text != self.shown:
+            self.shown = text
+            hushed(lambda: print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True))
 
 
 def help_text(text: str, talk: Talk) -> None:

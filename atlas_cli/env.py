@@ -89,7 +89,7 @@ class Env:
     @cached_property
     def snapshot(self) -> Snapshot:
         """The store as it was when the command first looked, its copy of the remote not too old."""
-        self.sharing.gathered(lambda: bool(self.git.ask("ls-files", "--", ".atlas/outbox")[1]))
+        self.sharing.gathered()
         if self.asks:
             self.sharing.freshen()
         return self.store.snapshot()
@@ -718,7 +718,9 @@ class Env:
         options = self.options
         behind = f" -C {shlex.quote(options.directory)}" if options.directory != "." else ""
         behind += f" --session {options.session}" if options.session else ""
-        return Drafts(self.place.view or self.store.home, Path(options.directory).absolute(), self.local, behind)
+        home, view = self.store.home, self.place.view
+        root = home if home == self.place.outbox else view or home  # what git ignores
+        return Drafts(root, Path(options.directory).absolute(), self.local, behind)
 
     def exclude(self) -> Path:
         return self.place.common / "info/exclude"

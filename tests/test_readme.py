@@ -61,6 +61,7 @@ def test_it_names_no_option_that_is_not_there() -> None:
         "--help",
         "--no-verify",
         "--apply",  # git's
+        "--rebase",
     }
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", README)) - options == set()
 

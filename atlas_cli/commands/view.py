@@ -17,7 +17,7 @@ def view(ctx: typer.Context) -> Outcome:
     env = env_of(ctx)
     done = env.refresh(full=True)
     if done is None:
-        return Outcome({"path": None}, ("a bare repository has no worktree, and no view",))
+        return Outcome({"path": None}, ("there is no view in a bare repository, nor of a worktree's outbox",))
     if not done:
         raise Failed(f"{env.place.view} could not be written", "is it a folder of your own, or another command at it?")
     return Outcome({"path": str(env.place.view), "head": env.snapshot.head}, (f"{env.place.view} is up to date",))

@@ -13,7 +13,7 @@ from ..records import policy
 from . import BRANCH, REMOTE, history
 from .git import Git
 from .memory import Memory
-from .place import Place
+from .place import TAKING, WAITING, Place
 from .remote import CALL, INCOMING, Away, Remote, beside, find
 from .snapshot import Snapshot
 from .store import create, root_id
@@ -55,6 +55,8 @@ def aside(place: Place) -> bool:
         return False
     there = place.home
     create(place, partial(_lent, there / "store.git"), place.outbox)
+    with suppress(OSError):  # what waits of one that is gone is taken in beside what this one lays
+        os.link(place.outbox / WAITING, place.outbox / TAKING)
     with suppress(OSError):
         (place.outbox / "machine").write_bytes((there / "machine").read_bytes())
     return True
@@ -63,7 +65,7 @@ def aside(place: Place) -> bool:
 def _lent(there: Path, folder: Path) -> None:
     """The new repository reads the objects of one that never loses any."""
     (folder / "objects/info").mkdir(exist_ok=True)
-    (folder / "objects/info/alternates").write_text(f"{there / 'objects'}\n")
+    (folder / "objects/info/alternates").write_text(f"{os.path.relpath(there / 'objects', folder / 'objects')}\n")
     _filled(beside(there, folder), CALL, folder)
 
 

@@ -5,16 +5,18 @@ file, not the repository that it comes from: from that, git would run what is wr
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import time
+from contextlib import suppress
 from pathlib import Path
 
-from ..errors import Failed, NotFound
+from ..errors import AtlasError, Failed, NotFound
 from . import BRANCH, REMOTE, history, lock, publish, replay
 from .branch import Branch
-from .place import TAKING, WAITING
+from .git import Git
+from .place import BOX, TAKING, WAITING
 from .store import Store, root_id
 
-_TAKEN = "refs/atlas/taken"
+_TAKEN = f"refs/atlas/taking/{os.getpid()}"
 
 
 def export(store: Store, file: Path) -> int:
@@ -32,42 +34,49 @@ def lay(store: Store) -> None:
     box = store.place.outbox
     if box is None or store.home != box:
         return
-    if not publish.unpublished(store):
-        (box / WAITING).unlink(missing_ok=True)
-        return
-    part = box / f"part.{os.getpid()}"
-    export(store, part)
-    part.replace(box / WAITING)
+    with lock.held(box / "lay.lock"):  # else what another has just laid would give way to less
+        if store.parked():  # what was laid before may hold it: it is to be parked where others see it
+            with suppress(OSError):
+                os.link(box / WAITING, box / TAKING)
+        if not publish.unpublished(store):
+            (box / WAITING).unlink(missing_ok=True)
+            return
+        part = box / f"part.{os.getpid()}"
+        export(store, part)
+        part.replace(box / WAITING)
 
 
-def gather(store: Store, tracked: Callable[[], bool]) -> list[str]:
-    """Takes in what waits in the worktree's outbox, under the rules of a sync; says what became of it. Not what came
-    with the project's own files (`tracked`): that is no writing of this clone."""
-    box = store.place.outbox
-    if box is None or store.home == box:
-        return []
-    if box.is_symlink() or box.parent.is_symlink() or tracked():
+def gather(store: Store, box: Path) -> list[str]:
+    """Takes in what waits in a worktree's outbox, under the rules of a sync; says what became of it. Not what came
+    with the project's own files: that is no writing of this clone."""
+    tracked = Git(None, str(box.parent.parent), hermetic=False).ask("ls-files", "--", BOX)[1]
+    if box.is_symlink() or box.parent.is_symlink() or tracked:
         return [f"{box} came with the project's files: what lies there was not taken in"]
     said = []
-    with lock.held(store.home / "outbox.lock", wait=0.0) as fd:
-        for file in store.place.waiting if fd is not None else ():
-            file = file.replace(box / TAKING)  # what is laid meanwhile is another one
-            try:
-                carried = take(store, file)
-            except Behind as error:
-                said.append(f"{box} waits: {error.message}")
-                break
-            except Failed as error:
-                said.append(f"{error.message}: it was kept as {file.replace(box / 'refused')}")
-                continue
-            file.unlink()
-            parked = f", {len(carried.parked)} contradict what is here, and are parked" if carried.parked else ""
-            said.append(f"{len(carried.moved)} writes were taken in from {box}{parked}")
+    try:
+        with lock.held(store.home / "outbox.lock", wait=0.0) as fd:
+            for file in (box / TAKING, box / WAITING) if fd is not None else ():
+                if not file.is_file():
+                    continue
+                file = file.replace(box / TAKING)  # what is laid meanwhile is another one
+                try:
+                    carried = take(store, file)
+                except NoOutbox as error:
+                    kept = file.replace(box / f"refused.{time.time_ns()}")
+                    said.append(f"{error.message}: it was kept as {kept}; atlas outbox import tries it again")
+                    continue
+                file.unlink()
+                parked = f", {len(carried.parked)} contradict what is here, and are parked" if carried.parked else ""
+                if carried.moved or parked:
+                    said.append(f"{len(carried.moved)} writes were taken in from {box}{parked}")
+    except (AtlasError, OSError) as error:
+        why = error.strerror if isinstance(error, OSError) else error.message
+        said.append(f"{box} could not be taken in: {why}; until it is, nobody else can see what lies there")
     return said
 
 
-class Behind(Failed):
-    """What is to be taken in stands on what is not here."""
+class NoOutbox(Failed):
+    """A file, or a branch, that holds no writes of a store."""
 
 
 def take(store: Store, file: Path) -> replay.Carried:
@@ -79,12 +88,13 @@ def take(store: Store, file: Path) -> replay.Carried:
         options=("fetch.fsckObjects=true",),
     )  # fmt: skip
     tip = None if code else store.ref(_TAKEN)
+    store.git.ask("update-ref", "-d", _TAKEN)
     if tip is None or history.root(store.git, tip) != root_id(store.place.width):
         if "prerequisite" in err:
-            raise Behind(
+            raise Failed(
                 f"{file.name} stands on commits that are not here", "atlas sync brings them, if they are published"
             )
-        raise Failed(f"{file.name} is no outbox of a store", "atlas outbox export makes one")
+        raise NoOutbox(f"{file.name} is no outbox of a store", "atlas outbox export makes one")
     return behind(store, tip)
 
 
@@ -96,6 +106,8 @@ def behind(store: Store, tip: str) -> replay.Carried:
             head = store.head()
             base = history.fork(store.git, head, tip)
             theirs = [one for one in history.between(store.git, base, tip) if not replay.brings_policy(one)]
+            if not all(len(one.parents) == 1 for one in theirs):
+                raise NoOutbox("it is no outbox of a store: its commits are not in one line")
             carried = replay.carry(store, theirs, list(history.between(store.git, base, head)), head)
             if replay.moved(store, branch, head, carried.head, carried.parked):
                 return carried

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import Failed, NotFound
+from ..errors import Failed, NotFound, Refused
 from .git import Git, last_line
 
 # The answers of one `git rev-parse`, a line each; what stands between makes it clear which is which where a path
@@ -18,7 +19,8 @@ _ANSWER = re.compile(
 )
 
 
-WAITING, TAKING = "waiting.bundle", "taking.bundle"
+BOX, WAITING, TAKING = ".atlas/outbox", "waiting.bundle", "taking.bundle"
+OWN = ".git/own"  # in an outbox's store, which git itself checks out nowhere
 
 
 class Place(NamedTuple):
@@ -37,7 +39,10 @@ class Place(NamedTuple):
         there = next(path for path in (found, *found.parents) if path.exists())
         if box is None or os.access(there, os.W_OK):
             return found
-        return box if (box / "store.git").is_dir() or not (found / "store.git").is_dir() else found
+        made = box / "store.git"
+        if made.is_dir() and not (made / OWN).exists():  # git would run what is written in its configuration
+            raise Refused(f"{made} came with the project's files, and is no store of this clone", "take it away")
+        return box if made.is_dir() or not (found / "store.git").is_dir() else found
 
     @property
     def shared(self) -> Path:
@@ -52,13 +57,18 @@ class Place(NamedTuple):
     @property
     def outbox(self) -> Path | None:
         """Where a caller who can write nothing but the worktree keeps a store, and what waits to be taken in."""
-        return None if self.top is None else self.top / ".atlas/outbox"
+        return None if self.top is None else self.top / BOX
 
     @property
     def waiting(self) -> list[Path]:
-        """The files that wait in the outbox; the one that was begun to be taken in first."""
-        box = self.outbox
-        return [] if box is None else [file for name in (TAKING, WAITING) if (file := box / name).is_file()]
+        """The outboxes of this clone's worktrees in which something waits."""
+        tops = {self.top, self.common.parent if self.common.name == ".git" else self.top} - {None}
+        linked = self.common / "worktrees"
+        for file in linked.glob("*/gitdir") if linked.is_dir() else ():
+            with suppress(OSError):  # it has just been taken away
+                tops.add((file.parent / os.fsdecode(file.read_bytes()).rstrip("\n")).parent)
+        boxes = [top / BOX for top in tops if top]
+        return [box for box in boxes if (box / TAKING).is_file() or (box / WAITING).is_file()]
 
     @property
     def view(self) -> Path | None:

@@ -4,8 +4,10 @@ theirs are fetched and judged, and ours carried over behind them, or parked."""
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import AtlasError, Refused
@@ -26,6 +28,7 @@ LOOK = 0.2  # seconds after which a waiting command looks whether the other's pu
 SPACING = 6  # times what a push takes that one waits for the other sessions of a clone
 REMEMBERED = 30  # seconds that a failed push is remembered
 IN_OUTBOX = "nothing but this worktree can be written here: the next command that can write the store takes it in"
+_OUTBOX = re.compile(r"/atlas-[0-9a-f]{12}-[0-9a-f]{8}\Z")  # as `_beside` names them: no other is dropped
 TRIES = 3  # pushes in a row that may be refused although nobody else was first
 
 
@@ -59,7 +62,8 @@ class Exchange:
         self.call = fault.patience(CALL, self.rules)
         self.notices: list[str] = []
         self.parked: list[str] = []
-        self.unclear = self.carry = self.restore = False
+        self.unclear = self.restore = False
+        self.carry = remote.local  # (what the clone has recorded and not published moves on)
         self.asked = False  # the remote has said what it has
         self.within: float | None = None  # seconds that all of it may take
         self.by = ""  # the session that it is for
@@ -175,7 +179,7 @@ class Exchange:
         others record what the next push takes along, and other clones have theirs."""
         if self.by and self.memory.data.get("pushed_by") not in (None, self.by):
             rest = self.memory.get("pushed_at") + min(1.0, SPACING * self.memory.get("took")) - time.time()
-            time.sleep(min(max(0.0, rest), 1.0))
+            time.sleep(rest if 0.0 < rest <= 1.0 else 0.0)  # (the clock may have gone back)
 
     def _beside(self, head: str, known: str | None) -> str:
         """Where the branch may not be pushed: pushed to one of this clone's own that the policy names, from which the
@@ -197,29 +201,37 @@ class Exchange:
         """Takes in what waits on such branches."""
         from . import outbox
 
-        git, done = self.store.git, dict(self.memory.data.get("gathered", {}))
+        git, known, taken = self.store.git, *(self.memory.data.get(key, {}) for key in ("known", "taken"))
         rows = git.run("for-each-ref", "--format=%(refname) %(objectname)", OUTBOX).decode().split("\n")
-        for ref, oid in (row.split(" ") for row in rows if row):
-            name = ref.removeprefix(OUTBOX)
-            if done.get(name) == oid:
+        seen, taken = dict(row.removeprefix(OUTBOX).split(" ") for row in rows if row), dict(taken)
+        for name, oid in seen.items():
+            if known.get(name) == oid or not _OUTBOX.search(name):
                 continue
-            if history.root(git, oid) == root_id(self.store.place.width):
-                self._park(outbox.behind(self.store, oid).parked)
+            try:
+                if history.fork(git, self.store.head(), oid) in (None, root_id(self.store.place.width)):
+                    raise outbox.NoOutbox("it is no outbox of this store")  # (all stores share their root)
+                carried = outbox.behind(self.store, oid)
+            except AtlasError as error:
+                self.notices.append(f"the branch {name} on {self.remote.name} was left alone: {error.message}")
+                if not isinstance(error, outbox.NoOutbox):
+                    seen[name] = ""  # what is here may have been in the way: tried again
+                continue
+            taken[name] = oid
+            if carried.moved or carried.parked:
+                self._park(carried.parked)
                 self.notices.append(f"taken in from the branch {name}")
-            else:
-                self.notices.append(f"the branch {name} on {self.remote.name} is no outbox: it was left alone")
-            done[name] = oid
-            self.memory.put(gathered=done)
+        # (a ref that stays would bar another whose name it begins)
+        git.run("update-ref", "--stdin", data="".join(f"delete {OUTBOX}{name}\n" for name in seen).encode())
+        self.memory.put(known=seen, taken=taken)
 
     def _done(self) -> Shared:
         """All is published: the branches that brought some of it are done with."""
-        taken = dict(self.memory.data.get("gathered", {}))
-        for name, oid in taken.items():
-            if history.root(self.store.git, oid) == root_id(self.store.place.width):
+        taken = self.memory.data.get("taken", {})
+        with suppress(Away):  # tried again after the next push
+            for name, oid in taken.items():
                 self.remote.drop(name, oid, self.call)
-                self.store.git.run("update-ref", "-d", OUTBOX + name)
-        if taken or self.memory.data.get("beside"):
-            self.memory.put(gathered={}, beside="")
+            if taken or self.memory.data.get("beside"):
+                self.memory.put(taken={}, beside="")
         return self._told(True)
 
     def _asked(self) -> None:
@@ -281,7 +293,7 @@ class Exchange:
                 "takes it, and puts behind it what this clone holds beyond it",
                 code="rewritten",
             )
-        if known is None or self.carry:  # else what it holds of ours makes it ours
+        if known is None or (self.carry and not self.remote.local):  # else what it holds of ours makes it ours
             is_store(self.store.git, self.remote, theirs)
         self._taken(theirs)
         self._note(theirs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from functools import cached_property
@@ -193,7 +194,7 @@ class Sharing:
             return Shared(False, self.alone)
         exchange = self._exchange(self.remote, mine)
         exchange.within, exchange.by = self.within, self.by
-        exchange.carry, exchange.restore, exchange.aside = carry, restore, not self.exclusive
+        exchange.carry, exchange.restore, exchange.aside = carry or exchange.carry, restore, not self.exclusive
         shared = exchange.publish(look=look)
         self.asked = self.asked or exchange.asked
         self._laid()
@@ -201,13 +202,15 @@ class Sharing:
         self.published, self.why = shared.published, shared.why
         return shared
 
-    def gathered(self, tracked: Callable[[], bool]) -> None:
-        """Takes in, and publishes, what a caller who cannot write the store has left in this worktree."""
-        if not self.store.place.waiting:
+    def gathered(self) -> None:
+        """Takes in, and publishes, what callers who cannot write the store have left in a worktree of the clone."""
+        if self.store.home == self.store.place.outbox or not (boxes := self.store.place.waiting):
+            return
+        if not os.access(self.store.home, os.W_OK):
             return
         from . import outbox
 
-        if said := outbox.gather(self.store, tracked):
+        if said := [line for box in boxes for line in outbox.gather(self.store, box)]:
             self._heard(said)
             if self.remote and self._due():
                 self._tried("")
@@ -217,7 +220,10 @@ class Sharing:
         if self.store.home == self.store.place.outbox:
             from . import outbox
 
-            outbox.lay(self.store)
+            try:
+                outbox.lay(self.store)
+            except (AtlasError, OSError) as error:
+                self.say(f"what was recorded stays in {self.store.home}, and cannot be laid there for others: {error}")
 
     def health(self, fix: bool) -> tuple[str, str]:
         """(state, text) of what is shared, for `doctor`; `fix` pushes back what the remote has lost."""

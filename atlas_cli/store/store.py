@@ -18,7 +18,7 @@ from ..records.tree import object_id
 from . import BRANCH, PARKED, history
 from .git import Git
 from .index import Index
-from .place import Place
+from .place import OWN, Place
 from .snapshot import Snapshot
 
 # The root commit is a constant, so that all stores share it.
@@ -154,6 +154,9 @@ def create(place: Place, fill: Callable[[Path], None] | None = None, home: Path 
         git = Git(None)
         git.run("init", "--quiet", "--bare", "--template=", f"--object-format={form}", "--", str(aside))
         git = Git(str(aside))
+        if store.home == place.outbox:
+            (aside / OWN).parent.mkdir()
+            (aside / OWN).touch()
         git.run("symbolic-ref", "HEAD", BRANCH)
         git.run("config", "core.logAllRefUpdates", "true")
         # A prune cannot tell garbage from what is just being written: here git itself deletes no object.

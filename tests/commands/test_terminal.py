@@ -130,5 +130,6 @@ def test_a_long_call_says_how_far_it_is(shown: Shown, atlas: Atlas, git: Callabl
     hook.chmod(0o755)
     done = shown(120, "sync")
     assert done.code == 0 and "Total 1" in done.out and "in step with the remote" in done.out
+    assert "\x1b[?25l" not in done.out, "a signal would leave the cursor hidden"
     assert atlas("decision", "add", "--title", "t", "--recommended", "a", "--chosen", "a", "--stance", "agreed", "--why",
                  "w").err == "", "nothing of it where nobody looks on"  # fmt: skip

@@ -80,9 +80,12 @@ def test_what_contradicts_is_parked(sandbox: Sandbox, atlas: Atlas) -> None:
     done(sandbox("artifact", "put", "plan", "-", data=b"of the sandbox\n"))
     waiting = sandbox.box / "waiting.bundle"
     kept = waiting.read_bytes()
-    waiting.unlink()
+    waiting.unlink(), waiting.mkdir()
+    assert "cannot be laid" in done(sandbox(*DECISION)).err, "it is recorded all the same"
+    waiting.rmdir()
     done(atlas("artifact", "put", "plan", "-", data="of outside\n"))
     waiting.write_bytes(kept)
+    assert "PARKED" in done(sandbox(*DECISION)).err, "there; who works outside is told all the same"
     assert "1 contradict what is here, and are parked" in done(atlas("log")).err
     assert done(atlas("parked", "list", "--json")).data["total"] == 1
     stopped = sandbox("artifact", "put", "plan", "-", data=b"of the sandbox\n")
@@ -92,11 +95,50 @@ def test_what_contradicts_is_parked(sandbox: Sandbox, atlas: Atlas) -> None:
 def test_it_waits_for_what_it_stands_on_and_survives_a_kill(sandbox: Sandbox, atlas: Atlas) -> None:
     done(sandbox("begin", "--goal", "inside"))
     done(sandbox(*DECISION))
-    (sandbox.box / "waiting.bundle").rename(sandbox.box / "taking.bundle")  # as a kill in the middle leaves it
+    shutil.rmtree(sandbox.box / "store.git")
+    assert sandbox("status", "show").err == "", "it is not the one to take in what waits"
+    done(sandbox("begin", "--goal", "another store"))  # what the first has left waits beside what this one lays
     done(sandbox("signal", "post", "status", "--about", "path:src/x.py", "-m", "more"))
     assert done(atlas("decision", "list", "--json")).data["total"] == 1
     assert done(atlas("signal", "list", "--json")).data["total"] == 1
     done(atlas("verify", "--full"))
+
+
+def test_what_the_clone_has_not_published_may_move_on(sandbox: Sandbox, atlas: Atlas, git: Git, tmp_path: Path) -> None:
+    git("init", "-q", "--bare", "-b", "main", "../hub.git")
+    git("remote", "add", "origin", "../hub.git"), git("push", "-q", "origin", "HEAD:main")
+    done(atlas("sync"))
+    git("clone", "-q", "../hub.git", "../other")
+    done(atlas("begin", "--goal", "other", cwd=tmp_path / "other"))
+    done(atlas("--offline", *DECISION))
+    done(sandbox("begin", "--goal", "inside")), done(sandbox(*DECISION))
+    kept = sandbox.box / "kept"
+    (sandbox.box / "waiting.bundle").rename(kept)
+    done(atlas(*DECISION, cwd=tmp_path / "other")), done(atlas("sync"))
+    done(sandbox(*DECISION))
+    assert "rewritten" not in sandbox("sync").err
+    done(atlas("outbox", "import", str(kept))), done(atlas("verify", "--full"))
+    assert done(atlas("decision", "list", "--json")).data["total"] == 4
+
+
+def test_a_store_that_came_with_the_project_is_not_opened(sandbox: Sandbox, atlas: Atlas) -> None:
+    done(sandbox("begin", "--goal", "inside"))
+    shutil.rmtree(sandbox.box / "store.git/.git")  # git checks out nothing of that name
+    stopped = sandbox("status", "show")
+    assert stopped.code == 6 and "came with the project's files" in stopped.err
+    done(atlas("status", "show"))
+
+
+def test_what_waits_in_another_worktree_is_taken_in(sandbox: Sandbox, atlas: Atlas, git: Git, tmp_path: Path) -> None:
+    git("worktree", "add", "-q", "../linked")
+    inside = Sandbox(tmp_path / "linked", sandbox.env)
+    inside.closed = sandbox.closed
+    for one in (sandbox, inside):
+        done(one("begin", "--goal", "inside")), done(one(*DECISION))
+    assert done(atlas("decision", "list", "--json")).data["total"] == 2
+    done(sandbox(*DECISION))
+    assert done(atlas("decision", "list", "--json", cwd=inside.repo)).data["total"] == 3
+    assert list(tmp_path.glob("*/.atlas/outbox/*.bundle")) == []
 
 
 @pytest.mark.parametrize("how", ["tracked", "link", "rubbish"])
@@ -115,18 +157,21 @@ def test_what_others_laid_there_is_not_taken_in(sandbox: Sandbox, atlas: Atlas, 
     assert seen.data["total"] == 0
     said = " ".join(seen.json["notices"])
     if how == "rubbish":
-        assert "is no outbox of a store" in said and (sandbox.box / "refused").exists()
+        assert "is no outbox of a store" in said and list(sandbox.box.glob("refused*"))
         assert "outbox" not in str(done(atlas("log", "--json")).json["notices"]), "once"
     else:
         assert "was not taken in" in said and waiting.exists()
 
 
-def test_a_sandboxed_clone_without_a_store(bare_project: Path, env: dict[str, str], atlas: Atlas) -> None:
+def test_a_sandboxed_clone_without_a_store(bare_project: Path, env: dict[str, str], atlas: Atlas, git: Git) -> None:
     if os.geteuid() == 0 and not shutil.which("setpriv"):
         pytest.skip("no setpriv here: nothing was seen of a caller that cannot write the git directory")
     sandbox = Sandbox(bare_project, env)
+    (bare_project / ".git/info/exclude").write_text("")
     done(sandbox("init", "--no-hooks"))
     done(sandbox("begin", "--goal", "inside"))
+    assert "outbox/drafts" in sandbox("status", "write", "-m", "w " * 300).err
+    assert git("status", "--short") == ""
     done(sandbox(*DECISION))
     done(atlas("init", "--no-hooks"))
     assert done(atlas("decision", "list", "--json")).data["total"] == 1
