@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -159,11 +160,16 @@ class Sharing:
             written = transaction.write(self.store, decide, intent)
         except AtlasError as stop:
             if parked and stop.exit in (3, 4, 5, 6):
-                self.store.unpark(operation)
+                self._settled(operation)
             raise
         if parked:
-            self.store.unpark(operation)
+            self._settled(operation)
         return written
+
+    def _settled(self, operation: str) -> None:
+        """What was parked is forgotten. (Where its ref is busy it stays a while, which changes no answer.)"""
+        with suppress(Failed):
+            self.store.unpark(operation)
 
     def hastily(self) -> str:
         """Publishes what was recorded, where git waits for the answer: for a few seconds. Why not, if not."""

@@ -168,3 +168,15 @@ def test_take_and_release_offline_of_what_the_other_took(fleet: Fleet) -> None:
     assert fleet.ok("a", "lease", "show", "gpu0")["holder"].startswith("actor-b")
     for one in fleet.ok("a", "parked")["items"]:
         fleet.ok("a", "parked", "drop", one["operation"])
+
+
+def test_a_parked_write_that_is_asked_for_again_answers_whatever_its_ref_says(fleet: Fleet) -> None:
+    fleet.ok("a", "lease", "take", "gpu0", "--why", "w", "--operation", "op1", "--offline")
+    fleet.ok("b", "lease", "take", "gpu0", "--why", "w")
+    assert fleet.run("a", "sync").code == 3
+    lock = fleet.top / "a/.git/atlas/store.git/refs/atlas/parked/op1.lock"
+    lock.touch()
+    assert fleet.run("a", "lease", "take", "gpu0", "--why", "w", "--operation", "op1").code == 4
+    lock.unlink()
+    assert fleet.run("a", "lease", "take", "gpu0", "--why", "w", "--operation", "op1").code == 4
+    assert fleet.ok("a", "parked")["total"] == 0
