@@ -17,6 +17,20 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parent.parent
+DECISION = (
+    "decision",
+    "add",
+    "--title",
+    "t",
+    "--recommended",
+    "a",
+    "--chosen",
+    "a",
+    "--stance",
+    "agreed",
+    "--why",
+    "w",
+)  # fmt: skip - the smallest write
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -111,7 +111,8 @@ class Sharing:
             raise NotPublished(f"{self.alone}, so nothing can be published; nothing was written",
                                "leave out --require-published")  # fmt: skip
         self.published = None
-        written = (self._sure if exclusive and self.remote else self._written)(decide, intent)
+        attempt = self._sure if exclusive and self.remote else self._written
+        written = attempt(decide, intent)
         self.published = False
         if self.remote is None and (self.known or remotes(self.store.place, self.store.home)):
             self.why = self.alone
@@ -122,7 +123,7 @@ class Sharing:
         try:
             shared = self._tried(operation)
             while not written.empty and self.store.at(self.store.head()).operation(operation) is None:
-                written = self._written(decide, intent._replace(given=True))._replace(replayed=False)
+                written = attempt(decide, intent._replace(given=True))._replace(replayed=False)
                 shared = self._tried(operation)
         except KeyboardInterrupt:
             raise Unknown(f"interrupted while it was being published (operation {operation})",

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from ..conftest import command
-from ..store.fleet import DECISION, Fleet, fleet
+from ..conftest import DECISION, command
+from ..store.fleet import Fleet, fleet
 
 PLAIN = """
 pull() { git pull -q --rebase origin main 2>/dev/null; }

@@ -9,23 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from ..conftest import command, environment
+from ..conftest import DECISION, command, environment
 from .stores import fill, records
-
-DECISION = (
-    "decision",
-    "add",
-    "--title",
-    "t",
-    "--recommended",
-    "a",
-    "--chosen",
-    "a",
-    "--stance",
-    "agreed",
-    "--why",
-    "w",
-)
 
 
 def main(sizes: list[int]) -> None:

@@ -8,24 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import Atlas, Git, command
+from ..conftest import DECISION, Atlas, Git, command
 
 LONG = "\n".join(f"- line {number} says one thing that is still true" for number in range(12)) + "\n"
 
-DECISION = (
-    "decision",
-    "add",
-    "--title",
-    "t",
-    "--recommended",
-    "a",
-    "--chosen",
-    "a",
-    "--stance",
-    "agreed",
-    "--why",
-    "w",
-)
 LATER = {"ATLAS_CLOCK_OFFSET": str(5 * 3600)}  # past the idle time of a session
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from atlas_cli.records import artifact, correction, lease, session, text, times
 
-from ..conftest import Atlas
-from .test_day import DECISION, LATER, ok
+from ..conftest import DECISION, Atlas
+from .test_day import LATER, ok
 
 X_SHA256 = hashlib.sha256(b"x").hexdigest()
 MANY = " ".join(f"word{count}" for count in range(40))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import Atlas
-from .test_day import DECISION, LATER, ok
+from ..conftest import DECISION, Atlas
+from .test_day import LATER, ok
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ..conftest import Atlas
-from .test_day import DECISION, LATER, ok
+from ..conftest import DECISION, Atlas
+from .test_day import LATER, ok
 
 
 @pytest.fixture

@@ -12,20 +12,6 @@ from typing import NamedTuple
 from ..conftest import Result, environment
 from .crew import Worker, crew
 
-DECISION = (
-    "decision",
-    "add",
-    "--title",
-    "t",
-    "--recommended",
-    "a",
-    "--chosen",
-    "a",
-    "--stance",
-    "agreed",
-    "--why",
-    "w",
-)
 OPERATIONS = "--format=%(trailers:key=Atlas-Operation,valueonly,separator=%x2C)"
 
 

@@ -9,22 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from ..conftest import Result, command
-
-DECISION = (
-    "decision",
-    "add",
-    "--title",
-    "t",
-    "--recommended",
-    "a",
-    "--chosen",
-    "a",
-    "--stance",
-    "agreed",
-    "--why",
-    "w",
-)
+from ..conftest import DECISION, Result, command
 
 
 class Fleet(NamedTuple):

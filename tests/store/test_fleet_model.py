@@ -16,9 +16,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from atlas_cli.records import lease
 
-from ..conftest import Result
+from ..conftest import DECISION, Result
 from .crew import Worker, crew
-from .fleet import DECISION, Fleet, done, fleet
+from .fleet import Fleet, done, fleet
 
 clones = st.sampled_from(["a", "b"])
 keys = st.sampled_from(["gpu0", "path:src", "path:src/deep"])

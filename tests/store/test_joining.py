@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import Git
+from ..conftest import DECISION, Git
 from .conftest import At
 from .crew import at_once, crew
 from .snap import difference, picture
@@ -19,20 +19,6 @@ SHAPES = {
     "mirror": ("--mirror",), "borrowing": ("--reference", "lender.git"), "another name": ("--origin", "vendor"),
 }  # fmt: skip
 WHOLE = ("full", "bare", "mirror", "borrowing", "another name")  # those that hold a whole copy of the store's branch
-DECISION = (
-    "decision",
-    "add",
-    "--title",
-    "t",
-    "--recommended",
-    "a",
-    "--chosen",
-    "a",
-    "--stance",
-    "agreed",
-    "--why",
-    "w",
-)
 
 
 def clone(git: Git, hub: Path, shape: str = "full") -> str:

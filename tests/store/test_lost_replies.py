@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import command
+from ..conftest import DECISION, command
 from .crew import Worker
-from .fleet import DECISION, Fleet, done, fleet
+from .fleet import Fleet, done, fleet
 
 # A git whose pushes go wrong in the way that $HOW says; `once`: the first of them. The rest is done by the real one.
 WRAPPER = """#!/bin/sh

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import Result
-from .fleet import DECISION, Fleet, done, fleet
+from ..conftest import DECISION, Result
+from .fleet import Fleet, done, fleet
 
 HOOK = '#!/bin/sh\n[ "$1" != refs/heads/atlas ] || [ -z "$ONLY_OWN" ] || { echo "only claude/* here"; exit 1; }\n'
 CLOSED = {"ONLY_OWN": "1"}

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from ..conftest import Result, command
+from ..conftest import DECISION, Result, command
 from .crew import Worker
-from .fleet import DECISION, Fleet, done, fleet
+from .fleet import Fleet, done, fleet
 
 
 @pytest.fixture(scope="module")

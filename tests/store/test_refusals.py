@@ -17,23 +17,9 @@ import pytest
 
 from atlas_cli.records.policy import address
 
-from ..conftest import Git
+from ..conftest import DECISION, Git
 from .conftest import At
 
-DECISION = (
-    "decision",
-    "add",
-    "--title",
-    "t",
-    "--recommended",
-    "a",
-    "--chosen",
-    "a",
-    "--stance",
-    "agreed",
-    "--why",
-    "w",
-)
 TAKE = ("lease", "take", "gpu0", "--why", "w")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import Git, Result, command
+from ..conftest import DECISION, Git, Result, command
 from .conftest import At
 from .snap import difference, picture
 
@@ -30,20 +30,6 @@ SETTINGS = {
     "in colour": {"color.ui": "always", "color.push": "always", "color.remote": "always", "push.autoSetupRemote": "true"},
     "a graph": {"fetch.writeCommitGraph": "true", "core.commitGraph": "true", "fetch.unpackLimit": "1"},
 }  # fmt: skip
-DECISION = (
-    "decision",
-    "add",
-    "--title",
-    "t",
-    "--recommended",
-    "a",
-    "--chosen",
-    "a",
-    "--stance",
-    "agreed",
-    "--why",
-    "w",
-)
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import Atlas, Git, Result, command
-from .fleet import DECISION, done
+from ..conftest import DECISION, Atlas, Git, Result, command
+from .fleet import done
 
 CAPS = "-dac_override,-dac_read_search"  # what lets root write past a file's mode
 

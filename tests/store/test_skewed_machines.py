@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from ..conftest import DECISION
 from .crew import Worker
-from .fleet import DECISION, Fleet, done, fleet
+from .fleet import Fleet, done, fleet
 
 NAMES = ("a", "b", "c", "d", "e")
 LEASE = ("lease", "take", "gpu0", "--why", "w", "--json")
