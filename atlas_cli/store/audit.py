@@ -16,8 +16,9 @@ from .git import Git
 from .index import MOST, Index
 from .past import source
 from .place import Place
-from .snapshot import PLAIN, Objects, Snapshot
+from .snapshot import Objects, Snapshot
 from .store import Store, root_commit
+from .trees import FOLDER, PLAIN
 
 
 class Finding(NamedTuple):
@@ -180,7 +181,7 @@ def judged(
     bad: dict[str, history.Commit] = {}
     for commit in commits:
         changes = {path: new for path, _, new in commit.changes}
-        found = [*_shape(commit, width), *chain.judge(commit)]
+        found = [*shape(commit, width), *chain.judge(commit)]
         named = commit.message.repairs
         if named and named not in bad and (before := earlier(named)):
             bad[named] = before
@@ -199,19 +200,21 @@ def judged(
     return tuple(findings)
 
 
-def judge(store: Store, start: str, head: str) -> list[Finding]:
-    """The violations of the commits after `start` up to `head`, by the rules on files and messages."""
-    walk = Walk(store.git, store.snapshot(start))
-    found = []
-    for commit in history.between(store.git, start, head):
-        changes = {path: new for path, _, new in commit.changes}
-        broken = [*_shape(commit, store.place.width)]
-        if not commit.message.repairs:
-            broken += rules.judge(walk, _Child(walk, changes), commit.changes, commit.message)
-        by = commit.message.session
-        found += [Finding(commit.oid, commit.message.subject, by, violation) for violation in broken]
-        walk.take(changes)
-    return found
+def judge(git: Git, width: int, start: str, head: str, index: Index) -> list[Finding]:
+    """The violations of the commits after `start` up to `head` that none of them repairs, as `verify` finds them; the
+    index knows what came before."""
+
+    def earlier(oid: str) -> history.Commit | None:
+        """The commit that a repair names, if it is there and does break a rule."""
+        above = history.parent(git, oid) if index.seq(oid) else None
+        if above is None:  # (the root of all stores breaks none)
+            return None
+        [commit] = history.between(git, above, oid)
+        return commit if judged(git, width, Snapshot(git, above, width), [commit], index) else None
+
+    commits = list(history.between(git, start, head))
+    found = judged(git, width, Snapshot(git, start, width), commits, index, earlier)
+    return [finding for finding in found if finding.repaired is None]
 
 
 def _last_good(report: Report, commits: list[history.Commit], start: str | None) -> str | None:
@@ -229,15 +232,19 @@ def _last_good(report: Report, commits: list[history.Commit], start: str | None)
     return good
 
 
-def _shape(commit: history.Commit, width: int) -> Iterable[Violation]:
-    """The rules on the commit itself: one line of history from the one root, plain files only."""
+def shape(commit: history.Commit, width: int) -> Iterable[Violation]:
+    """The rules on the commit itself: one line of history from the one root, as git writes it, plain files only."""
     root = object_id("commit", root_commit(width), width)
     if len(commit.parents) > 1:
         yield Violation("linear", "", f"a merge of {len(commit.parents)} histories")
     if not commit.parents and commit.oid != root:
         yield Violation("linear", "", f"begins with {commit.oid[:12]}, not with the root of all stores")
+    for path, fault in commit.faults:
+        yield Violation("form", "", f"{path}: {fault}" if path else fault)
     for path, mode in commit.modes.items():
-        if mode != PLAIN:
+        if mode == FOLDER:
+            yield Violation("mode", path, f"a folder nested deeper than {history.DEEP}, or of too many files")
+        elif mode != PLAIN:
             yield Violation("mode", path, f"mode {mode}, where only plain files may be")
 
 
@@ -269,14 +276,21 @@ def repairs(store: Store, report: Report) -> list[tuple[Finding, dict[str, str |
     commits = {finding.commit: finding for finding in reversed(report.open)}
     for oid, first in reversed(commits.items()):
         paths = {finding.violation.path for finding in report.open if finding.commit == oid and finding.violation.path}
-        before = next(history.between(store.git, f"{oid}^", oid)) if oid else None
+        before = next(history.between(store.git, history.parent(store.git, oid), oid)) if oid else None
         was = {path: (old, new) for path, old, new in (before.changes if before else ())}
         now = store.snapshot()
         whole = {folder for path in paths if path.startswith("artifacts/") for folder in [path.rpartition("/")[0]]}
         paths |= {path for path in was if path.rpartition("/")[0] in whole}
-        restorable = all(path in was and now.blob(path) == was[path][1] for path in paths)
+        unread = {path for path, mode in before.modes.items() if mode == FOLDER} if before else set()
+        restorable = all(path in was and _there(now, path, path in unread) == was[path][1] for path in paths)
         found.append((first, {path: was[path][0] for path in paths} if restorable else None))
     return found
+
+
+def _there(now: Snapshot, path: str, folder: bool) -> str | None:
+    """The id of what lies at a path; `folder`: of a folder too."""
+    entry = now.entry(path) if folder else None
+    return entry[1] if entry else now.blob(path)
 
 
 def repair(finding: Finding, blobs: Mapping[str, str | None], git: Git, tree: Tree, writer: Writer) -> Change:

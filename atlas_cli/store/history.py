@@ -1,136 +1,259 @@
-"""The store's history, read once in its order: for the index, and for `verify`."""
+"""The store's history, read once in its order: for the index, for what a fetch brings, for `verify`. All read the same
+bytes of git's objects, along the line of first parents; what else git can show of them is not asked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
+from ..errors import Damaged
 from ..records.message import FileChange, Message, parse
-from .git import AS_IS, Git
-from .snapshot import FOLDER, parse_tree
+from .git import Git
+from .trees import FOLDER, NOTHING, Folder, Row, compared, read, rows
 
-FEW = 64  # commits that are read one by one, which costs less than a process does
+FEW = 64  # commits that are looked up one by one, which costs less than a process does
+STEP = 500  # commits whose folders are read together
+DEEP = 8  # folders that a path leads through: no record's has as many
+MOST = 50_000  # files that a commit changes: beyond it, folders that are all new, or all gone, are not looked into
+_FOLDER = FOLDER.encode()
+_WHO = rb"[^\n<>\0]*<[^\n<>\0]*> [0-9]+ [+-][0-9]{4}\n"
+# As git writes it: what a forge's editor, a signature or a merged tag adds is told of in it.
+_HEADER = re.compile(
+    rb"tree (?P<tree>[0-9a-f]+)\n(?P<parents>(?:parent [0-9a-f]+\n)*)author " + _WHO + rb"committer " + _WHO +
+    rb"(?:(?:encoding|gpgsig|gpgsig-sha256|mergetag|HG:[^ \n\0]+) [^\n\0]*\n(?: [^\n\0]*\n)*)*\n"
+)  # fmt: skip
+_START = re.compile(rb"tree (?P<tree>[0-9a-f]+)\n(?P<parents>(?:parent [0-9a-f]+\n)*)")
 
 
 class Commit(NamedTuple):
-    """A commit with what it changed against its first parent; `modes` are the new modes by path."""
+    """A commit with what it changed against its first parent; `modes` are the new modes by path. A folder stands among
+    the changes where it is not looked into. `faults` are (path, what git would not have written there)."""
 
     oid: str
     parents: tuple[str, ...]
     message: Message
     changes: tuple[FileChange, ...]
     modes: dict[str, str]
+    faults: tuple[tuple[str, str], ...] = ()
+
+
+class _Raw(NamedTuple):
+    """What the object of a commit says."""
+
+    tree: str
+    parents: tuple[str, ...]
+    message: bytes
+    fault: str
 
 
 def between(git: Git, old: str | None, new: str) -> Iterator[Commit]:
-    """The commits after `old` (None: all) up to `new`, oldest first."""
-    few = _few(git, old, new) if old and len(old) == len(new) else None
-    return _logged(git, old, new) if few is None else iter(few)
+    """The commits after `old` (None: all) up to `new`, oldest first. Damaged where `old` is not in that line, or where
+    an object that tells what was changed is missing."""
+    names = _names(git, old, new)
+    tree = _raw(git, old).tree if old and names else ""
+    for start in range(0, len(names), STEP):
+        some = names[start : start + STEP]
+        raws = [_told(name, found) for name, found in zip(some, git.objects(some), strict=True)]
+        trees = [tree, *(raw.tree for raw in raws)]
+        differ = _Differ(git, trees)
+        for at, (name, raw) in enumerate(zip(some, raws, strict=True)):
+            before = names[start + at - 1] if start + at else old
+            if raw.parents[:1] != ((before,) if before else ()):
+                raise Damaged(f"the history is cut at {name[:12]}: git does not show all of it", "atlas doctor")
+            changes, modes, faults = differ.found(at)
+            said = parse(raw.message.decode(errors="replace").lstrip("\n"))
+            own = [("", raw.fault)] if raw.fault else []
+            yield Commit(name, raw.parents, said, changes, modes, (*own, *faults))
+        tree = trees[-1]
 
 
 def fork(git: Git, one: str, other: str) -> str | None:
-    """The last commit that two histories share; None where they share none."""
+    """The last commit that two histories share, each told by its line of first parents; None where they share none."""
     tips, seen = [one, other], ({one}, {other})
     for step in range(2 * FEW):
         me = step % 2
         if tips[me] in seen[1 - me]:
             return tips[me]
-        found = _line(git, tips[me])
-        if found is None:
-            break
-        tips[me] = found[0]
-        seen[me].add(tips[me])
-    return git.ask("merge-base", one, other)[1].decode().strip() or None
-
-
-def _line(git: Git, oid: str) -> tuple[str, str, bytes] | None:
-    """(parent, tree, message) of a commit in a line; None where it is none, or is written in an old encoding."""
-    found = git.object(oid)
-    head, _, said = found[2].partition(b"\n\n") if found else (b"", b"", b"")
-    rows = head.split(b"\n")
-    if len(rows) < 3 or rows[1][:7] != b"parent " or rows[2][:7] == b"parent " or b"\nencoding " in head:
-        return None
-    return rows[1][7:].decode(), rows[0][5:].decode(), said
-
-
-def _few(git: Git, old: str | None, new: str) -> list[Commit] | None:
-    """The commits after `old`, where they are few, in one line, and whole."""
-    rows: list[tuple[str, str, str, bytes]] = []
-    while new != old:
-        found = _line(git, new)
-        if found is None or len(rows) == FEW or found[2][:1] in (b"", b"\n"):
-            return None
-        rows.append((new, *found))
-        new = found[0]
-    before = git.object(f"{old}^{{tree}}") if rows else None
-    if rows and before is None:
-        return None
-    tree, commits = before[0] if before else "", []
-    try:
-        for oid, parent, after, said in reversed(rows):
-            found_ = sorted(_differ(git, tree, after, ""), key=lambda one: one[0].encode(errors="surrogateescape"))
-            changes = tuple((path, old_, new_) for path, old_, new_, _ in found_)
-            modes = {path: mode for path, _, new_, mode in found_ if new_}
-            commits.append(Commit(oid, (parent,), parse(said.decode(errors="replace")), changes, modes))
-            tree = after
-    except LookupError:
-        return None
-    return commits
-
-
-def _differ(git: Git, old: str, new: str, at: str) -> Iterator[tuple[str, str | None, str | None, str]]:
-    """(path, old blob, new blob, new mode) of what differs between two trees (empty: there is none)."""
-    before, after = (_tree(git, oid) for oid in (old, new))
-    for name in before.keys() | after.keys():
-        was, now = before.get(name, ("", "")), after.get(name, ("", ""))
-        if was == now:
+        above = parent(git, tips[me])
+        if above is None:
             continue
-        if FOLDER in (was[0], now[0]):
-            folders = (entry[1] if entry[0] == FOLDER else "" for entry in (was, now))
-            yield from _differ(git, next(folders), next(folders), f"{at}{name}/")
-        if {was[0], now[0]} - {"", FOLDER}:
-            one, other = (entry[1] if entry[0] not in ("", FOLDER) else None for entry in (was, now))
-            yield f"{at}{name}", one, other, now[0]
+        tips[me] = above
+        seen[me].add(above)
+    return _fork(git, one, other)
 
 
-def _tree(git: Git, oid: str) -> dict[str, tuple[str, str]]:
-    found = git.object(oid) if oid else None
-    if oid and (found is None or found[1] != "tree"):
-        raise LookupError(oid)
-    return parse_tree(found[2], len(oid)) if found else {}
+def _fork(git: Git, one: str, other: str) -> str | None:
+    """The same for long lines: git's own answer, where it lies in both of them."""
+    base = git.ask("merge-base", one, other)[1].decode().strip()
+    if base and all(_leads(git, base, tip) for tip in (one, other)):
+        return base
+    lines = [git.ask("rev-list", "--first-parent", tip, "--")[1].decode().split() for tip in (one, other)]
+    there = set(lines[1])
+    return next((oid for oid in lines[0] if oid in there), None)
 
 
-def _logged(git: Git, old: str | None, new: str) -> Iterator[Commit]:
-    limit = [f"^{old}"] if old else []
-    out = git.run(
-        "log", "--reverse", "--topo-order", "--raw", "-r", "-z", "--no-abbrev", "--no-renames", "--root",
-        "--diff-merges=first-parent", "--format=%x01%H%x00%P%x00%B", new, *limit, "--", options=AS_IS,
-    )  # fmt: skip
-    words = iter(out.split(b"\0"))
-    head: tuple[str, tuple[str, ...], Message] | None = None
-    changes: list[FileChange] = []
-    modes: dict[str, str] = {}
-    for word in words:
-        if word.startswith(b"\x01"):
-            if head:
-                yield Commit(*head, tuple(changes), modes)
-            parents = tuple(next(words).decode().split())
-            head = (word[1:].decode(), parents, parse(next(words).decode(errors="replace")))
-            changes, modes = [], {}
-        elif word.lstrip(b"\n").startswith(b":"):
-            _, mode, before, after, _ = word.lstrip(b"\n").decode().split(" ")
-            path = next(words).decode(errors="surrogateescape")
-            changes.append((path, _real(before), _real(after)))
-            if _real(after):
-                modes[path] = mode
-    if head:
-        yield Commit(*head, tuple(changes), modes)
+def _leads(git: Git, base: str, tip: str) -> bool:
+    out = git.ask("rev-list", "--first-parent", "--reverse", tip, f"^{base}", "--")[1].decode().split()
+    return tip == base or (bool(out) and parent(git, out[0]) == base)
+
+
+def parent(git: Git, oid: str) -> str | None:
+    """The first parent of a commit; None where it has none, or is not there."""
+    found = git.object(oid)
+    start = _START.match(found[2]) if found and found[1] == "commit" else None
+    return start["parents"][7:].split(b"\n")[0].decode() or None if start else None
 
 
 def root(git: Git, commit: str) -> str:
-    """The first commit of a history."""
-    return git.run("rev-list", "--max-parents=0", "--max-count=1", commit).decode().strip()
+    """The first commit of a history; empty where it cannot be told."""
+    return git.ask("rev-list", "--first-parent", "--max-parents=0", commit, "--")[1].decode().strip()
 
 
-def _real(oid: str) -> str | None:
-    return oid if oid.strip("0") else None
+def _names(git: Git, old: str | None, new: str) -> list[str]:
+    """The ids of the commits after `old` up to `new`, oldest first."""
+    found: list[str] = []
+    here: str | None = new
+    while here and here != old and len(found) <= FEW:
+        found.append(here)
+        here = parent(git, here)
+    if here == old:
+        return found[::-1]
+    limit = [f"^{old}"] if old else []
+    names = git.run("rev-list", "--first-parent", "--reverse", new, *limit, "--").decode().split()
+    if old and (not names or parent(git, names[0]) != old):
+        raise Damaged(f"{old[:12]} is not in the line of commits that leads to {new[:12]}", "atlas doctor")
+    return names
+
+
+def _raw(git: Git, oid: str) -> _Raw:
+    return _told(oid, git.object(oid))
+
+
+def _told(oid: str, found: tuple[str, str, bytes] | None) -> _Raw:
+    """What a commit's bytes say; Damaged where they do not say what it is a commit of."""
+    data = found[2] if found and found[1] == "commit" else b""
+    header = _HEADER.match(data)
+    start = header or _START.match(data)
+    if start is None:
+        raise Damaged(f"the store's commit {oid} is missing or broken", "atlas doctor")
+    parents = tuple(start["parents"].decode().removeprefix("parent ").rstrip("\n").split("\nparent "))
+    said = data[header.end() :] if header else data.partition(b"\n\n")[2]
+    fault = "" if header else "its header is not as git writes it"
+    fault = fault or ("its message holds a NUL byte" if b"\0" in said else "")
+    return _Raw(start["tree"].decode(), parents if parents[0] else (), said, fault)
+
+
+class _Task(NamedTuple):
+    """Two folders to be compared: of which commit, where, and their ids (empty: there is none). `top` is the highest
+    folder above it, or it itself, that is all new or all gone: (path, old id, new id)."""
+
+    at: int
+    path: str
+    old: str
+    new: str
+    top: tuple[str, str, str] | None = None
+
+
+class _Differ:
+    """What differs between trees that follow one another, found folder by folder for all of them together."""
+
+    def __init__(self, git: Git, trees: Sequence[str]) -> None:
+        self.git = git
+        self.changes: list[list[tuple[str, str | None, str | None, str]]] = [[] for _ in trees[1:]]
+        self.faults: list[list[tuple[str, str]]] = [[] for _ in trees[1:]]
+        tasks = [_Task(at, "", *pair) for at, pair in enumerate(pairwise(trees))]
+        for _ in range(DEEP):
+            tasks = self._level(self._bounded(tasks))
+        for task in tasks:
+            self._closed(task)
+
+    def found(self, at: int) -> tuple[tuple[FileChange, ...], dict[str, str], list[tuple[str, str]]]:
+        """(changes, new modes by path, faults) of one step."""
+        found = sorted(set(self.changes[at]), key=lambda one: one[0].encode(errors="surrogateescape"))
+        changes = tuple((path, old, new) for path, old, new, _ in found)
+        return changes, {path: mode for path, _, new, mode in found if new}, self.faults[at]
+
+    def _bounded(self, tasks: list[_Task]) -> list[_Task]:
+        """Without those of a step that has too many: these are not looked into."""
+        count: dict[int, int] = {}
+        for task in tasks if len(tasks) > MOST or any(len(found) > MOST for found in self.changes) else ():
+            count[task.at] = count.get(task.at, len(self.changes[task.at])) + 1
+        full = {at for at, number in count.items() if number > MOST}
+        for at in full:
+            tops = {task.top[0] + "/" for task in tasks if task.at == at and task.top}
+            within = tuple(tops)
+            self.changes[at] = [row for row in self.changes[at] if not row[0].startswith(within)]
+        for task in tasks:
+            if task.at in full:
+                self._closed(task)
+        return [task for task in tasks if task.at not in full]
+
+    def _closed(self, task: _Task) -> None:
+        """A folder that is not looked into stands among the changes itself."""
+        path, old, new = task.top or (task.path.rstrip("/"), task.old, task.new)
+        self.changes[task.at].append((path, old or None, new or None, FOLDER if new else ""))
+
+    def _level(self, tasks: list[_Task]) -> list[_Task]:
+        """Compares folders; the ones below them that are to be compared next."""
+        below: list[_Task] = []
+        folders = _Folders(self.git, tasks)
+        for task in tasks:
+            faults, gone, come = folders.compared(task.old, task.new)
+            self.faults[task.at] += [(task.path, f"a folder is not as git writes it: {fault}") for fault in faults]
+            below += self._compared(task, gone, come)
+        return below
+
+    def _compared(self, task: _Task, gone: set[Row], come: set[Row]) -> Iterator[_Task]:
+        was, now = {row[1]: row for row in gone}, {row[1]: row for row in come}
+        for name in sorted(was.keys() | now.keys()):
+            old, new = was.get(name), now.get(name)
+            path = task.path + name.decode(errors="surrogateescape")
+            folders = [row[2].hex() if row and row[0] == _FOLDER else "" for row in (old, new)]
+            files = [row[2].hex() if row and row[0] != _FOLDER else None for row in (old, new)]
+            if any(folders):
+                top = task.top or (None if all(folders) else (path, folders[0], folders[1]))
+                yield _Task(task.at, f"{path}/", folders[0], folders[1], top)
+            if any(files):
+                mode = new[0].decode() if new and files[1] else ""
+                self.changes[task.at].append((path, files[0], files[1], mode))
+
+
+class _Folders:
+    """The trees of one level, each read once, in the order in which they are compared, and kept until the last time."""
+
+    def __init__(self, git: Git, tasks: Sequence[_Task]) -> None:
+        self.left = Counter(oid for task in tasks for oid in (task.old, task.new) if oid)
+        self.names = list(self.left)
+        self.objects = zip(self.names, git.objects(self.names), strict=True)
+        self.open: dict[str, Folder | bytes] = {"": NOTHING}
+
+    def compared(self, old: str, new: str) -> tuple[tuple[str, ...], set[Row], set[Row]]:
+        """(what is wrong in the new one, entries that only the old one has, entries that only the new one has)."""
+        width = len(old or new)
+        before = self._folder(old, width)
+        data = self._data(new) if new else b""
+        after, gone, come = compared(before, data, width) if new else (NOTHING, set(rows(before, width)), set())
+        if new:
+            self.open[new] = after
+        for oid in filter(None, (old, new)):
+            self.left[oid] -= 1
+            if not self.left[oid]:
+                del self.open[oid]
+        return after.faults, gone, come
+
+    def _folder(self, oid: str, width: int) -> Folder:
+        found = self.open[oid] if oid in self.open else self._data(oid)
+        return read(found, width) if isinstance(found, bytes) else found
+
+    def _data(self, oid: str) -> bytes:
+        """The bytes of a tree; the ones that are asked for before it are read on the way."""
+        while oid not in self.open:
+            name, found = next(self.objects)
+            if found is None or found[1] != "tree":
+                raise Damaged(f"the store's tree {name} is missing or broken", "atlas doctor")
+            self.open[name] = found[2]
+        there = self.open[oid]
+        return there if isinstance(there, bytes) else there.data

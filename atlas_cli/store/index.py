@@ -199,7 +199,7 @@ class Index:
         for path in {path for row in gone for path in row[1].split("\n") if path}:
             blob = then.blob(path)
             data = self.git.object(blob) if blob else None
-            self._record(path, blob, self._written(path), data[2] if data else None)
+            self._record(path, blob, self._written(path), data[2] if data and data[1] == "blob" else None)
         return base
 
     def _written(self, path: str) -> int:
@@ -235,7 +235,7 @@ class Index:
         bodies = self.git.objects(wanted)
         for path, (blob, at) in last.items():
             body = next(bodies) if blob and is_record(path) else None
-            self._record(path, blob, at, body[2] if body else None, there, first[path])
+            self._record(path, blob, at, body[2] if body and body[1] == "blob" else None, there, first[path])
 
     def _edits(self, oid: str, message: Message, changes: Iterable[FileChange]) -> None:
         """Keeps what a document first was, once a hand has changed it or taken it away, until a repair restores it."""

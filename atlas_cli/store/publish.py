@@ -347,7 +347,8 @@ class Exchange:
         from . import audit
 
         try:
-            found = audit.judge(self.store, known, self.brought)
+            index = self.store.at(self.store.head())
+            found = audit.judge(self.store.git, self.store.place.width, known, self.brought, index)
         except AtlasError as error:
             self.notices.append(f"what came with the fetch cannot be judged: {error.message}")
             return

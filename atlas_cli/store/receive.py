@@ -11,8 +11,8 @@ from ..errors import Failed
 from ..records import rules
 from ..records.case import Violation
 from ..records.tree import object_id
-from . import history
-from .audit import Finding, judged
+from . import audit, history
+from .audit import Finding
 from .git import Git
 from .index import Index
 from .place import Place
@@ -54,25 +54,17 @@ def broken(git: Git, place: Place, push: Push) -> list[Finding]:
     there before is asked of a cache beside the repository (`atlas/received.sqlite`), made when it is missing."""
     if push.new is None:
         return [_refused(push, "append_only", "the branch of the store cannot be deleted")]
-    if push.old and git.ask("merge-base", "--is-ancestor", push.old, push.new)[0]:
+    if push.old and history.fork(git, push.old, push.new) != push.old:
         return [_refused(push, "append_only", f"does not contain {push.old[:12]}: the store cannot be rewound")]
     if push.old is None:
         root = object_id("commit", root_commit(place.width), place.width)
-        if git.run("rev-list", "--max-parents=0", push.new, "--").decode().split() != [root]:
+        if history.root(git, push.new) != root:
             return [_refused(push, "linear", f"does not begin with {root[:12]}, the root of all stores: this is none")]
-    commits = list(history.between(git, push.old, push.new))
-    base = Snapshot(git, push.old, place.width) if push.old else None
-    index = _index(git, place, push.old) if push.old else None
-
-    def earlier(oid: str) -> history.Commit | None:
-        """The commit that a repair names, if it is there and does break a rule."""
-        if index is None or (index.seq(oid) or 1) == 1:  # (the root of all stores breaks none)
-            return None
-        [commit] = history.between(git, f"{oid}^", oid)
-        before = Snapshot(git, commit.parents[0], place.width)
-        return commit if judged(git, place.width, before, [commit], index) else None
-
-    found = [one for one in judged(git, place.width, base, commits, index, earlier) if one.repaired is None]
+    if push.old:
+        found = audit.judge(git, place.width, push.old, push.new, _index(git, place, push.old))
+    else:
+        commits = list(history.between(git, None, push.new))
+        found = [one for one in audit.judged(git, place.width, None, commits, None) if one.repaired is None]
     if not found and push.old is None and not rules.store_id(Snapshot(git, push.new, place.width)):
         found = [_refused(push, "damaged", "holds no policy (atlas.yaml) with the id of a store")]
     return found

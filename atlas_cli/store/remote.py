@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Failed
-from . import BRANCH
+from . import BRANCH, history
 from .git import Git, Silent, environment, last_line
 from .place import Place
 from .store import root_id
@@ -115,8 +115,7 @@ class Remote(NamedTuple):
         None where it has none, or not the whole of it."""
         theirs = Git(str(place.common), hermetic=False)
         for ref in (f"refs/remotes/{self.name}/{self.branch}", self.ref):
-            code, out, _ = theirs.ask("rev-list", "--max-parents=0", ref, "--")
-            if not code and out.decode().split() == [root_id(place.width)]:
+            if history.root(theirs, ref) == root_id(place.width):
                 git = Git(str(place.home / "store.git"))
                 return self._replace(name=str(place.common), git=git, ref=ref, local=True)
         return None

@@ -81,7 +81,7 @@ def carry(store: Store, ours: Sequence[history.Commit], theirs: Sequence[history
         why = _contradicted(store, commit, onto) or _barred(commit, files, held, onto)
         if not why and (commit.message.at or 0) < last.get(commit.message.session, 0):
             why = f"{commit.message.session} has written in another clone since"
-        why = why or _broken(onto, commit, files)
+        why = why or _odd(commit, onto.width) or _broken(onto, commit, files)
         if why:
             parked.append(Parked(commit, why))
             continue
@@ -177,6 +177,11 @@ def _kin(tree: Snapshot, row: records.text.Record, other: records.text.Record) -
     one, two = row["holder"], other["holder"]
     data = tree.read(session.place(one))
     return one == two or (data is not None and two in session.parse(session.place(one), data).get("lineage", ()))
+
+
+def _odd(commit: history.Commit, width: int) -> str:
+    """What no write of Atlas's looks like, and no file of another commit could be made from."""
+    return next((f"the rule {one.rule}: {one.text}" for one in audit.shape(commit, width)), "")
 
 
 def _broken(onto: Snapshot, commit: history.Commit, files: dict[str, bytes | None]) -> str:

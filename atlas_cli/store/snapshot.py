@@ -8,10 +8,9 @@ from typing import Protocol
 from ..errors import Damaged
 from ..records.text import Record
 from ..records.tree import object_id
+from .trees import FOLDER, PLAIN, Entry, pack_tree, parse_tree
 
-Entry = tuple[str, str]  # mode, object id
 Live = Callable[[str, str, int], Iterable[tuple[str, Record]]]
-PLAIN, FOLDER = "100644", "40000"
 
 
 class Objects(Protocol):
@@ -123,23 +122,3 @@ class Snapshot:
         oid = object_id(kind, data, self.width)
         new[oid] = (kind, data)
         return oid
-
-
-def parse_tree(data: bytes, width: int) -> dict[str, Entry]:
-    """git's binary tree format: `mode SP name NUL id` for each entry."""
-    entries: dict[str, Entry] = {}
-    at, size = 0, width // 2
-    while at < len(data):
-        space = data.index(b" ", at)
-        end = data.index(b"\0", space)
-        name = data[space + 1 : end].decode(errors="surrogateescape")
-        entries[name] = (data[at:space].decode(), data[end + 1 : end + 1 + size].hex())
-        at = end + 1 + size
-    return entries
-
-
-def pack_tree(entries: Mapping[str, Entry]) -> bytes:
-    """The inverse; a folder is sorted as if its name ended with a slash."""
-    rows = [(name.encode(errors="surrogateescape"), mode, oid) for name, (mode, oid) in entries.items()]
-    rows.sort(key=lambda row: row[0] + b"/" if row[1] == FOLDER else row[0])
-    return b"".join(b"%s %s\0%s" % (mode.encode(), name, bytes.fromhex(oid)) for name, mode, oid in rows)

@@ -16,7 +16,7 @@ from .files import ANN, BOB, NOW, STORE, Files, changes, done, judged, store, wr
 Broken = tuple[Mapping[str, bytes | None], Writer | None, str]  # the files, who wrote them, the path that is named
 ENTRY, NEXT, ROW = "status/main/000/000001.md", "status/main/000/000002.md", lease.place("gpu0")
 OVER = session.place(BOB)  # bob's session, which has ended
-FROM_TREES = {"mode", "operation", "linear", "repair"}  # these look at the commit itself, and at the chain
+FROM_TREES = {"mode", "form", "operation", "linear", "repair"}  # these look at the commit itself, and at the chain
 TASKS = {"gated", "gate", "task_state", "edge", "receipt"}  # test_task.py, test_gate.py
 
 

@@ -1,0 +1,128 @@
+"""git's binary trees (`mode SP name NUL id` for each entry): read with what is wrong in them, compared, and written."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
+from operator import lt
+from typing import NamedTuple
+
+Entry = tuple[str, str]  # mode, object id
+Row = tuple[bytes, bytes, bytes]  # the same with the name before the id, in bytes
+PLAIN, FOLDER = "100644", "40000"
+_FOLDER = FOLDER.encode()
+_ROWS = {
+    40: re.compile(rb"([0-7]{1,8}) ([^\0/]+)\0(.{20})", re.DOTALL),
+    64: re.compile(rb"([0-7]{1,8}) ([^\0/]+)\0(.{32})", re.DOTALL),
+}
+_NOWHERE = frozenset((b".", b"..", b".git"))  # what no folder of git's holds
+
+
+class Folder(NamedTuple):
+    """A tree that was read. `rows` are its entries where git would not have written it so (`faults` say why): without
+    the names that no folder can hold, and of one that stands twice the first, as for git. `starts` is where each entry
+    begins, and where the last one ends."""
+
+    data: bytes
+    starts: list[int]
+    rows: list[Row]
+    faults: tuple[str, ...]
+
+
+NOTHING = Folder(b"", [0], [], ())
+
+
+def read(data: bytes, width: int) -> Folder:
+    """A tree, whatever its bytes are."""
+    rows: list[Row] = _ROWS[width].findall(data)
+    starts = [0, *accumulate(len(mode) + len(name) + len(oid) + 2 for mode, name, oid in rows)]
+    if starts[-1] == len(data) and _in_order(rows) and len({row[1] for row in rows}) == len(rows):
+        return Folder(data, starts, rows, ()) if not any(_nowhere(row[1]) for row in rows) else _faulty(data, rows, [])
+    return _faulty(data, rows, [] if starts[-1] == len(data) else ["what stands in it is not all entries"])
+
+
+def _faulty(data: bytes, rows: list[Row], faults: list[str]) -> Folder:
+    names = [row[1] for row in rows]
+    first = {row[1]: row for row in reversed(rows)}
+    faults += [] if _in_order(rows) or len(first) < len(rows) else ["its entries are not in git's order"]
+    faults += [f"it names {_shown(name)}" for name in first if _nowhere(name)]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    faults += [f"it names {_shown(name)} twice" for name in twice[:3]]
+    kept = [first[name] for name in dict.fromkeys(names) if not _nowhere(name)]
+    return Folder(data, [], kept, tuple(faults))
+
+
+def parse_tree(data: bytes, width: int) -> dict[str, Entry]:
+    """A folder's entries by name."""
+    found = read(data, width).rows
+    return {name.decode(errors="surrogateescape"): (mode.decode(), oid.hex()) for mode, name, oid in found}
+
+
+def pack_tree(entries: Mapping[str, Entry]) -> bytes:
+    """The inverse; a folder is sorted as if its name ended with a slash."""
+    rows = [(name.encode(errors="surrogateescape"), mode, oid) for name, (mode, oid) in entries.items()]
+    rows.sort(key=lambda row: row[0] + b"/" if row[1] == FOLDER else row[0])
+    return b"".join(b"%s %s\0%s" % (mode.encode(), name, bytes.fromhex(oid)) for name, mode, oid in rows)
+
+
+def compared(old: Folder, data: bytes, width: int) -> tuple[Folder, set[Row], set[Row]]:
+    """(the new tree, the entries that only the old one has, those that only the new one has)."""
+    nearly = _nearly(old, data, width) if old.data and not old.faults else None
+    if nearly is not None:
+        return nearly
+    new = read(data, width)
+    before, after = set(rows(old, width)), set(new.rows)
+    return new, before - after, after - before
+
+
+def rows(folder: Folder, width: int) -> list[Row]:
+    """The entries of a tree."""
+    return folder.rows if folder.rows or folder.faults else _ROWS[width].findall(folder.data)
+
+
+def _nearly(old: Folder, data: bytes, width: int) -> tuple[Folder, set[Row], set[Row]] | None:
+    """The same for a tree that differs in one place, of which no more is read than that; None where that does not tell
+    whether it is as git writes it. (Large folders that change by an entry are what a history is made of.)"""
+    was, starts = old.data, old.starts
+    at = bisect_right(starts, _common(was, data)) - 1
+    start = starts[at]
+    left = min(len(was), len(data)) - start
+    tail = _common(was[len(was) - left :][::-1], data[len(data) - left :][::-1])
+    upto = bisect_left(starts, len(was) - tail)
+    shift = len(data) - len(was)
+    piece = data[start : starts[upto] + shift]
+    gone, come = _ROWS[width].findall(was[start : starts[upto]]), _ROWS[width].findall(piece)
+    inner = list(accumulate((len(mode) + len(name) + len(oid) + 2 for mode, name, oid in come), initial=start))
+    before = _ROWS[width].findall(was[starts[at - 1] : start]) if at else []
+    after = _ROWS[width].findall(was[starts[upto] : starts[upto + 1]]) if upto + 1 < len(starts) else []
+    known = {row[1] for row in gone if row[0] != _FOLDER}
+    if (
+        inner[-1] != start + len(piece) or not _in_order([*before, *come, *after])
+        or any(_nowhere(name) or (name not in known and data.count(b" %s\0" % name) > 1) for _, name, _ in come)
+    ):  # fmt: skip
+        return None
+    rest = starts[upto + 1 :] if not shift else [one + shift for one in starts[upto + 1 :]]
+    return Folder(data, [*starts[:at], *inner, *rest], [], ()), set(gone) - set(come), set(come) - set(gone)
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """How many bytes two texts begin with in common."""
+    size = min(len(one), len(other))
+    differ = int.from_bytes(one[:size], "big") ^ int.from_bytes(other[:size], "big")
+    return size - (differ.bit_length() + 7) // 8
+
+
+def _in_order(found: Iterable[Row]) -> bool:
+    order = [name + b"/" if mode == _FOLDER else name for mode, name, _ in found]
+    return all(map(lt, order, order[1:]))
+
+
+def _nowhere(name: bytes) -> bool:
+    return name[:1] == b"." and name.lower() in _NOWHERE
+
+
+def _shown(name: bytes) -> str:
+    return repr(name.decode(errors="backslashreplace"))
