@@ -106,17 +106,16 @@ class Env:
     @cached_property
     def tree(self) -> Tree:
         """The store for readers: the snapshot, with every document as it was written, whatever a hand did to it."""
-        edits = self.index.edits()
-        if not edits:
-            return self.snapshot
-        files: dict[str, bytes | None] = {}
-        for path, blob, oid in edits:
-            found = self.store.git.object(blob)
-            files[path] = found[2] if found else None
-            self.notices.append(
-                f"{path}: changed or taken away by hand in {oid[:12]}; shown is its last good state: atlas doctor --fix"
-            )
-        return Overlay(self.snapshot, files, self.place.width)
+        return self._as_written()
+
+    def _as_written(self, *paths: str) -> Tree:
+        """The store for readers (only with these files put right, if some are named); says what a hand did."""
+        self.notices += [
+            f"{path}: changed or taken away by hand in {oid[:12]}; shown is its last good state: atlas doctor --fix"
+            for path, _, oid in self.index.edits()
+            if path in paths or not paths
+        ]
+        return self.store.tree(self.snapshot, *paths)
 
     @property
     def ask(self) -> Questions:
@@ -127,7 +126,7 @@ class Env:
     def policy(self) -> dict[str, Any]:
         """The policy in force; the last good one, with a notice, where a hand has spoilt or removed it."""
         try:
-            found = policy.of(self.snapshot)
+            found = policy.of(self._as_written(policy.FOLDER))
         except Failed:
             found = {}
         if "store" not in found and not store.is_bare_root(self.snapshot):

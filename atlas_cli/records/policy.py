@@ -104,6 +104,15 @@ def usable(tree: Tree) -> Mapping[str, Any]:
         return _in_force(None)
 
 
+def newer(data: bytes | None) -> bool:
+    """Whether this is a policy of a format that only a newer Atlas knows."""
+    try:
+        parse(FOLDER, data or b"")
+    except Damaged as error:
+        return error.code == "newer_format"
+    return False
+
+
 @lru_cache(maxsize=16)
 def _in_force(data: bytes | None) -> Mapping[str, Any]:
     defaults = {key: value for key, (value, _) in KEYS.items()}

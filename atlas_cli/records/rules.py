@@ -56,11 +56,11 @@ def judge(parent: Tree, child: Tree, changes: Sequence[FileChange], message: Mes
         except Damaged as error:  # a submodule's commit, or an object that is gone
             found.append(Violation("damaged", path, error.message))
             continue
-        found += _file(Case(path, old, new, parent, child, message, rules))
+        found += judge_file(Case(path, old, new, parent, child, message, rules))
     return found
 
 
-def _file(case: Case) -> list[Violation]:
+def judge_file(case: Case) -> list[Violation]:
     """The violations of one file; what cannot be read breaks the rule `damaged`."""
     kind = kind_of(case.path)
     if kind is None:
@@ -85,6 +85,15 @@ def judge_message(parent: Tree, changes: Iterable[FileChange], message: Message)
         yield Violation("trailers", "", f"{', '.join(missing)} missing beside the others")
     elif message.change != change_digest(store_id(parent), message, changes):
         yield Violation("change_digest", "", "Atlas-Change does not match what the commit changed")
+
+
+def spoils_policy(parent: Tree, child: Tree, changes: Sequence[FileChange], message: Message) -> bool:
+    """Whether a commit that changes the policy leaves none that counts: it breaks a rule there. (One of a newer format
+    counts if a transaction wrote it, its trailers whole: its rules are that Atlas's.)"""
+    old, new = parent.read(policy.FOLDER), child.read(policy.FOLDER)
+    if policy.newer(old) or policy.newer(new):
+        return message.by_hand or not (policy.newer(old) or not any(judge_message(parent, changes, message)))
+    return bool(judge_file(Case(policy.FOLDER, old, new, parent, child, message, policy.KEYS)))
 
 
 def store_id(tree: Tree) -> str:

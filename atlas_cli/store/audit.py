@@ -52,6 +52,7 @@ class Walk:
     def __init__(self, git: Objects, base: Snapshot | None) -> None:
         self.git, self.base = git, base
         self.blobs: dict[str, str | None] = {}
+        self.odd: dict[str, str] = {}  # the modes of what is no plain file
         self.folders: dict[str, set[str]] = {}
         self.over: dict[str, int] = {}  # until when a row is in force, by object id: what is over is not read again
         self.load = lru_cache(maxsize=20_000)(self._load)
@@ -68,13 +69,23 @@ class Walk:
         return self.base.blob(path) if self.base else None
 
     def read(self, path: str) -> bytes | None:
-        oid = self.blob(path)
+        if path not in self.blobs and self.base:
+            return self.base.read(path)
+        return self.bytes_of(path, self.blob(path), self.odd)
+
+    def bytes_of(self, path: str, oid: str | None, odd: Mapping[str, str]) -> bytes | None:
+        """The bytes of a file; Damaged for what is none."""
+        if path in odd:
+            raise Damaged(f"{path}: mode {odd[path]}, where only plain files may be")
         return None if oid is None else self.load(oid)
 
-    def take(self, changes: Mapping[str, str | None]) -> None:
+    def take(self, commit: history.Commit) -> None:
         """Goes on behind one commit."""
-        self.blobs.update(changes)
-        for path in changes:
+        for path, _, new in commit.changes:
+            self.blobs[path] = new
+            self.odd.pop(path, None)
+        self.odd |= _odd(commit)
+        for path, _, _ in commit.changes:
             while "/" in path:
                 path, _, name = path.rpartition("/")
                 self.folders.setdefault(path, set()).add(name)
@@ -102,21 +113,27 @@ class Walk:
 class _Child:
     """The walk's tree with one commit's changes over it."""
 
-    def __init__(self, parent: Walk, changes: Mapping[str, str | None]) -> None:
-        self.parent, self.changes = parent, changes
+    def __init__(self, parent: Walk, commit: history.Commit) -> None:
+        self.parent, self.changes = parent, {path: new for path, _, new in commit.changes}
+        self.odd = _odd(commit)
 
     def blob(self, path: str) -> str | None:
         return self.changes[path] if path in self.changes else self.parent.blob(path)
 
     def read(self, path: str) -> bytes | None:
-        oid = self.blob(path)
-        return None if oid is None else self.parent.load(oid)
+        if path not in self.changes:
+            return self.parent.read(path)
+        return self.parent.bytes_of(path, self.changes[path], self.odd)
 
     def names(self, folder: str) -> list[str]:
         return self.parent.names(folder)
 
     def live(self, folder: str, after: int) -> Iterable[tuple[str, Record]]:
         return ()
+
+
+def _odd(commit: history.Commit) -> dict[str, str]:
+    return {path: mode for path, mode in commit.modes.items() if mode != PLAIN}
 
 
 class _Chain:
@@ -180,7 +197,6 @@ def judged(
     findings: list[Finding] = []
     bad: dict[str, history.Commit] = {}
     for commit in commits:
-        changes = {path: new for path, _, new in commit.changes}
         found = [*shape(commit, width), *chain.judge(commit)]
         named = commit.message.repairs
         if named and named not in bad and (before := earlier(named)):
@@ -191,12 +207,12 @@ def judged(
             findings = [_repaired(finding, commit) for finding in findings]
             found += rules.judge_message(walk, commit.changes, commit.message)
         else:  # what only says that it is a repair is a change like any other
-            found += rules.judge(walk, _Child(walk, changes), commit.changes, commit.message)
+            found += rules.judge(walk, _Child(walk, commit), commit.changes, commit.message)
         if found:
             bad[commit.oid] = commit
         by = commit.message.session
         findings += [Finding(commit.oid, commit.message.subject, by, violation) for violation in found]
-        walk.take(changes)
+        walk.take(commit)
     return tuple(findings)
 
 

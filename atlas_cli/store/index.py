@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Damaged, NotFound
-from ..records import is_record, kind_of, session
+from ..records import is_record, kind_of, policy, rules, session
 from ..records.message import FileChange, Message
 from ..records.text import Record
+from ..records.tree import Overlay
 from . import BEFORE, BRANCH, history
 from .git import Git
 from .snapshot import Snapshot
+from .trees import PLAIN
 
-FORMAT = 9
+FORMAT = 10
 _TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE commits(seq INTEGER PRIMARY KEY, oid TEXT UNIQUE, operation TEXT, session TEXT, at INTEGER,
@@ -198,8 +200,7 @@ class Index:
         then = Snapshot(self.git, base, len(base))
         for path in {path for row in gone for path in row[1].split("\n") if path}:
             blob = then.blob(path)
-            data = self.git.object(blob) if blob else None
-            self._record(path, blob, self._written(path), data[2] if data and data[1] == "blob" else None)
+            self._record(path, blob, self._written(path), self._blob(blob))
         return base
 
     def _written(self, path: str) -> int:
@@ -227,6 +228,7 @@ class Index:
                 last[path] = new, at
                 first.setdefault(path, at)
             self._edits(commit.oid, commit.message, commit.changes)
+            self._policy(commit.oid, commit.message, commit.changes, commit.modes.get(policy.FOLDER, PLAIN))
             self._reads(commit.message)
         self.db.executemany("INSERT OR REPLACE INTO commits VALUES(?,?,?,?,?,?,?,?)", rows)
         last |= {path: (blob, last[path][1]) for path, blob, _ in self.edits() if path in last}
@@ -247,6 +249,24 @@ class Index:
                 self.db.execute("DELETE FROM edits WHERE path=? AND blob=?", (path, new))
             elif old is not None:
                 self.db.execute("INSERT OR IGNORE INTO edits VALUES(?,?,?)", (path, old, oid))
+
+    def _policy(self, oid: str, message: Message, changes: Sequence[FileChange], mode: str = PLAIN) -> None:
+        """Keeps the last policy that counts, once one stands there that does not, until it stands there again."""
+        for path, old, new in changes:
+            if path != policy.FOLDER:
+                continue
+            if kept := self.db.execute("SELECT blob FROM edits WHERE path=?", (path,)).fetchone():
+                if kept[0] == new and mode == PLAIN:
+                    self.db.execute("DELETE FROM edits WHERE path=?", (path,))
+                continue
+            none = Snapshot(self.git, None, len(oid))
+            parent, child = (Overlay(none, {path: self._blob(blob)}) for blob in (old, new))
+            if old and (mode != PLAIN or rules.spoils_policy(parent, child, changes, message)):
+                self.db.execute("INSERT OR IGNORE INTO edits VALUES(?,?,?)", (path, old, oid))
+
+    def _blob(self, oid: str | None) -> bytes | None:
+        found = self.git.object(oid) if oid else None
+        return found[2] if found and found[1] == "blob" else None
 
     def _reads(self, message: Message) -> None:
         """Notes what the commit says that its session has read."""
@@ -319,6 +339,7 @@ class Index:
                 )
                 midway()
                 self._edits(oid, message, changes)
+                self._policy(oid, message, changes)
                 self._reads(message)
                 for path, _, new in changes:
                     self._record(path, new, seq, files.get(path))

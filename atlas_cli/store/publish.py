@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import AtlasError, Refused
-from ..records import policy
+from ..records import rules
 from . import BEFORE, BRANCH, OUTBOX, REMOTE, fault, history, lock
 from .branch import Branch
 from .joining import is_store
@@ -58,7 +58,7 @@ class Exchange:
 
     def __init__(self, store: Store, remote: Remote, mine: str = "") -> None:
         self.store, self.remote, self.memory, self.mine = store, remote, Memory(store), mine
-        self.rules = policy.usable(store.snapshot())
+        self.rules = store.policy(store.snapshot())
         self.call = fault.patience(CALL, self.rules)
         self.notices: list[str] = []
         self.parked: list[str] = []
@@ -303,7 +303,7 @@ class Exchange:
 
     def _only_one(self, theirs: str) -> None:
         """Refused for another store than ours, once ours has grown."""
-        ours, others = (str(policy.usable(self.store.snapshot(one)).get("store", "")) for one in (None, theirs))
+        ours, others = (rules.store_id(self.store.snapshot(one)) for one in (None, theirs))
         if not self.carry:
             raise Refused(
                 f"{self.remote.name} holds another store ({others}) than this clone ({ours}), and both have grown",
@@ -354,9 +354,10 @@ class Exchange:
             return
         if found:
             first = found[0]
+            what = f"{first.violation.rule}: {first.violation.path or first.violation.text}"
             self.notices.append(
                 f"{len(found)} violation{'s' * (len(found) > 1)} came with the fetch, the first in {first.commit[:12]} "
-                f"({first.violation.rule}: {first.violation.path}): atlas verify"
+                f"({what}): atlas verify"
             )
 
 

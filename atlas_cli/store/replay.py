@@ -88,7 +88,7 @@ def carry(store: Store, ours: Sequence[history.Commit], theirs: Sequence[history
         tip = moved[commit.oid] = _again(staged, commit, onto, files)
         onto = staged.snapshot(tip)
     if moved:
-        staged.write(policy.usable(onto)["durability"] == "full")
+        staged.write(store.policy(store.snapshot())["durability"] == "full")
     return Carried(tip, moved, tuple(parked), tuple(there))
 
 
@@ -210,7 +210,7 @@ def moved(
     also: Sequence[tuple[str, str]] = (),
 ) -> bool:  # fmt: skip
     """One step: the branch is at `new`, what is not carried over is parked, and `also` these refs are set."""
-    rules = policy.usable(store.snapshot(old))
+    rules = store.policy(store.snapshot(old))
     refs = [*((parked_ref(one.operation), one.commit.oid) for one in parked), *also]
     store.at(old)  # an index that were behind would take this for a history that was rewound
     fault.at("before_carry", rules)

@@ -275,7 +275,7 @@ class Sharing:
         return True
 
     def _rules(self) -> policy.Policy:
-        return policy.usable(self.store.snapshot())
+        return self.store.policy(self.store.snapshot())
 
     def _unshared(self, shared: Shared, operation: str, exclusive: bool) -> AtlasError:
         """The answer of a write that was to be published and is not."""

@@ -12,9 +12,9 @@ from functools import cached_property
 from pathlib import Path
 
 from ..errors import Damaged, Failed, NotFound
-from ..records import names
+from ..records import names, policy
 from ..records.text import Record
-from ..records.tree import object_id
+from ..records.tree import Overlay, Tree, object_id
 from . import BRANCH, PARKED, history
 from .git import Git
 from .index import Index
@@ -89,6 +89,20 @@ class Store:
     def snapshot(self, head: str | None = None) -> Snapshot:
         """The store at a commit (None: at its head now)."""
         return Snapshot(self.git, head or self.head(), self.place.width, self._live)
+
+    def tree(self, snapshot: Snapshot, *paths: str) -> Tree:
+        """A snapshot for readers: each document, and the policy, as it was written, whatever a hand did to it since;
+        only those at these paths, if some are given."""
+        files: dict[str, bytes | None] = {}
+        for path, blob, _ in self.at(snapshot.head or "").edits() if snapshot.head else ():
+            if path in paths or not paths:
+                found = self.git.object(blob)
+                files[path] = found[2] if found else None
+        return Overlay(snapshot, files, snapshot.width) if files else snapshot
+
+    def policy(self, snapshot: Snapshot) -> policy.Policy:
+        """The policy in force at a snapshot; Damaged (`newer_format`) where it is of a newer format."""
+        return policy.usable(self.tree(snapshot, policy.FOLDER))
 
     def parked(self) -> dict[str, str]:
         """Commit by operation of the writes that could not be carried over to the remote's history."""

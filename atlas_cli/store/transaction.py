@@ -102,10 +102,10 @@ class _Attempts:
 
     def _attempt(self, snapshot: Snapshot, writer: Writer) -> Written | None:
         """One try; None where the head moved or the ref was busy, so that another is due."""
-        change = self.decide(snapshot, writer)
+        change = self.decide(self.store.tree(snapshot, policy.FOLDER), writer)
         if not change.repairs and all(snapshot.read(path) == data for path, data in change.files.items()):
             return Written(snapshot.head or "", writer, change.subject, change.files, empty=True)
-        rule_book = policy.usable(snapshot)
+        rule_book = self.store.policy(snapshot)
         message, changes = self._judged(snapshot, writer, change, rule_book["skip_mark"])
         root, objects = snapshot.planted(change.files)
         commit = _commit(root, snapshot.head, message, writer)

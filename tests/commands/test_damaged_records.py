@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from ..conftest import DECISION
 from ..store.crew import Worker
 from ..store.hand import Hand, edited, row
+from ..store.violations import now
 from .bad import argv, fails, hand, own_desk, unharmed, worker
 
 __all__ = ["hand", "own_desk", "worker"]  # fixtures
@@ -136,12 +138,39 @@ def test_a_damaged_policy_is_named_and_put_right(worker: Worker, hand: Hand) -> 
 
 
 def test_a_policy_of_a_newer_format_lets_read_and_refuses_to_write(worker: Worker, hand: Hand) -> None:
-    hand.commit({"atlas.yaml": b"format: 99\n"})
+    newer = hand.read("atlas.yaml").replace(b"format: 1\n", b"format: 99\n").replace(b"version: 1\n", b"version: 2\n")
+    me = worker.begin("brings the newer format")
+    hand.signed({"atlas.yaml": newer}, me, now())
     head = hand.head()
     assert worker("status").code == 0
     for form in ("status write -m x", "lease take a --why w", "begin --new", "doctor --fix", "config set fresh 2m"):
         assert "newer" in fails(worker(*argv(form)), 1).err, form
     assert hand.head() == head
+
+
+def test_a_policy_that_breaks_a_rule_counts_no_more_than_one_that_does_not_parse(worker: Worker, hand: Hand) -> None:
+    assert worker("config", "set", "status_words", "99").code == 0
+    good = hand.read("atlas.yaml")
+    spoilt = [
+        good.replace(b"format: 1\n", b"format: 99\n").replace(b"version: 2\n", b"version: 3\n"),
+        good.replace(b"version: 2\n", b"version: 3\n").replace(b"store: ", b"store: x"),
+        good.replace(b"version: 2\n", b"version: 7\n") + b'publish: "manual"\n',
+    ]
+    for data, modes in [*((data, {}) for data in spoilt), (good, {"atlas.yaml": "120000"})]:
+        hand.commit({"atlas.yaml": data}, modes=modes)
+        for form in ("status", "log", "config get status_words", "begin --new"):
+            done = worker(*argv(form))
+            assert done.code == 0 and "atlas.yaml" in done.err, (form, done)
+        assert worker("config", "get", "status_words").out == "99\n"
+        assert worker("decision", *DECISION[1:]).code == 0
+        assert worker("verify").code == 9
+        assert worker("doctor", "--fix").code == 0
+        assert hand.read("atlas.yaml") == good
+    assert worker("config", "set", "status_words", "98").code == 0
+    legit = hand.read("atlas.yaml").replace(b"version: 3\n", b"version: 4\n") + b'fresh: "2m"\n'
+    hand.commit({"atlas.yaml": legit})
+    assert worker("config", "get", "fresh").out == "2m\n"
+    unharmed(worker, hand, hand.head())
 
 
 STRAY = [
