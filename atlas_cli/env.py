@@ -610,8 +610,8 @@ class Env:
         """Looks at the repository beneath the records: rows of what, state (ok, warn, bad, fixed), text."""
         from .store import health
 
-        found = [check._asdict() for check in health.checks(self.store, fix)]
-        if not any(row["state"] == "bad" for row in found):
+        found = [check._asdict() for check in health.checks(self.store, self.sharing.sources(), fix)]
+        if found[0]["state"] != "bad":
             found.append(dict(zip(("what", "state", "text"), ("remote", *self.sharing.health(fix)), strict=True)))
         self.__dict__.pop("snapshot", None)
         self.__dict__.pop("tree", None)

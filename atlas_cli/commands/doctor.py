@@ -24,16 +24,17 @@ def doctor(
     exactly what a violating commit had changed. Nothing is ever rewritten."""
     env = env_of(ctx)
     items: list[dict[str, Any]] = env.health(fix)
-    if not any(item["state"] == "bad" for item in items):
+    if not any(item["state"] == "bad" for item in items if item["what"] in ("repository", "branch")):
         items += _records(env, fix)
         for one in elsewhere.looked(env, lambda _: [], look=True)[1] if env.shares else ():
             items.append({"what": "shared", "state": "warn" if one.error else "ok", "text": one.line()})
     bad = [item for item in items if item["state"] == "bad"]
+    done = [f"repaired: {item['what']}: {item['text']}" for item in items if item["state"] == "fixed"]
     rows = tuple((item["what"], item["state"], item["text"]) for item in items)
     if bad:
         raise Damaged(
             f"{len(bad)} of {len(items)} looks found damage: " + "; ".join(f"{i['what']}: {i['text']}" for i in bad),
-            "what is left needs a person" if fix else "atlas doctor --fix repairs what can be repaired",
+            "\n".join([*done, "what is left needs a person" if fix else "atlas doctor --fix repairs what it can"]),
             details={"checks": items},
         )
     return Outcome({"checks": items}, (Table(("LOOK", "STATE", "WHAT"), rows),))

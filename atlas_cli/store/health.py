@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from . import BRANCH
-from .store import Store, sync_folders
+from ..errors import AtlasError
+from . import BRANCH, recovery
+from .remote import Remote
+from .store import Store
 
 _NETWORK = ("nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "afs", "glusterfs")
 
@@ -22,15 +25,15 @@ class Check(NamedTuple):
     text: str
 
 
-def checks(store: Store, fix: bool) -> list[Check]:
-    """All looks at the repository beneath the records, in the order in which they are repaired. Where git sees no
-    repository there is nothing more to look at."""
+def checks(store: Store, remotes: Sequence[Remote], fix: bool) -> list[Check]:
+    """All looks at the repository beneath the records, in the order in which they are repaired: none of them keeps the
+    next from its work, but where git sees no repository. `remotes`: where what is missing may be had from."""
     shape = _shape(store, fix)
     if shape.state == "bad":
         return [shape]
     return [
-        shape, _git(store), _disk(store), _locks(store, fix), _litter(store, fix), _empty(store, fix),
-        _branch(store, fix), _objects(store),
+        shape, _git(store), _disk(store), _locks(store, fix), _litter(store, fix), _refs(store, fix),
+        *_objects(store, remotes, fix), _branch(store, fix),
     ]  # fmt: skip
 
 
@@ -39,10 +42,10 @@ def _shape(store: Store, fix: bool) -> Check:
     home = store.home / "store.git"
     head = home / "HEAD"
     lost = [name for name in ("objects", "refs") if not (home / name).is_dir()]
-    lost += [] if head.is_file() and head.read_bytes().strip() else ["HEAD"]
+    lost += [] if head.is_file() and head.read_bytes().strip() == f"ref: {BRANCH}".encode() else ["HEAD"]
     if not lost:
         return Check("repository", "ok", str(home))
-    text = f"{', '.join(f'{home}/{name}' for name in lost)}: not there, so that git sees no repository"
+    text = f"{', '.join(f'{home}/{name}' for name in lost)}: not there as it should be, so that git sees no repository"
     if not fix:
         return Check("repository", "bad", text)
     for name in lost:
@@ -116,57 +119,64 @@ def _litter(store: Store, fix: bool) -> Check:
     )
 
 
-def _empty(store: Store, fix: bool) -> Check:
-    """Objects that a power cut emptied: git believes it has them, so they must go before they can be written again."""
-    found = [file for file in (store.home / "store.git/objects").glob("??/*") if file.stat().st_size == 0]
-    if not found:
-        return Check("objects", "ok", "no emptied object")
+def _refs(store: Store, fix: bool) -> Check:
+    """What the clone knows of others is fetched anew; what was parked under such a ref is named."""
+    whole = recovery.packed_is_whole(store)
+    if not whole and fix:
+        recovery.drop(store, [])
+    found = recovery.broken_refs(store)
+    if whole and not found:
+        return Check("refs", "ok", "each names a commit that is here")
     if fix:
-        for file in found:
+        recovery.drop(store, found)
+    what = [] if whole else ["packed-refs holds what is no ref"]
+    what += [f"{name} names no commit that is here" for name in found]
+    return Check("refs", "fixed" if fix else "bad", "; ".join(what) + "; taken away" * fix)
+
+
+def _objects(store: Store, remotes: Sequence[Remote], fix: bool) -> list[Check]:
+    """Objects that a power cut emptied or a disk spoilt: git believes it has them, so they must go before they can come
+    again. What git reads, and would not have written, is history: it stands in the way of nothing."""
+    spoilt = recovery.broken_files(store)
+    if fix:
+        for file in spoilt:
             file.unlink()
-    names = ", ".join(f"{file.parent.name}{file.name}" for file in found[:3])
-    return Check("objects", "fixed" if fix else "bad", f"{len(found)} emptied objects: {names}")
+    bad, odd = recovery.faults(store)
+    names = ", ".join(f"{file.parent.name}{file.name}" for file in spoilt[:3])
+    found = [f"{len(spoilt)} objects are emptied or broken: {names}"] if spoilt else []
+    looks = [Check("fsck", "warn", f"history holds what git would not write: {'; '.join(odd[:3])}")] if odd else []
+    if not bad:
+        state, text = ("fixed" if fix else "bad", found[0]) if found else ("ok", "every object is here and whole")
+        return [Check("objects", state, text), *looks]
+    text = "; ".join([*found, *bad[:3]])
+    if not fix:
+        return [Check("objects", "bad", text), *looks]
+    try:
+        where = recovery.fetched_anew(store, remotes)
+    except AtlasError as error:
+        return [Check("objects", "bad", f"{text}; they cannot be fetched anew: {error.message}"), *looks]
+    left, _ = recovery.faults(store)
+    store.index.drop()  # it may have noted that they are missing
+    done = f"{text}; fetched anew from {where}"
+    if left:
+        return [Check("objects", "bad", f"{done}; still: {'; '.join(left[:3])}"), *looks]
+    return [Check("objects", "fixed", done), *looks]
 
 
 def _branch(store: Store, fix: bool) -> Check:
     store.git.close()
     found = store.git.object(BRANCH)
-    if found is not None and found[1] == "commit" and _whole(store, found[0]):
-        return Check("branch", "ok", f"at {found[0][:12]}")
-    good = next((oid for oid in _heads(store) if _whole(store, oid)), None)
+    now = found[0] if found and found[1] == "commit" else ""
+    if now and recovery.usable(store, now):
+        return Check("branch", "ok", f"at {now[:12]}")
+    there = list(dict.fromkeys([*([now] if now else []), *recovery.heads(store)]))
+    good = next((oid for oid in there if recovery.usable(store, oid)), None)
     if good is None:
         return Check("branch", "bad", "missing or broken, and no whole commit was found in its reflog or in the index")
     if not fix:
         return Check("branch", "bad", f"missing or broken; the last head that is whole is {good[:12]}")
-    for name in (f"store.git/{BRANCH}", f"store.git/{BRANCH}.lock"):
-        file = store.home / name
-        if file.exists():
-            file.replace(store.home / "broken-branch")
-    store.git.run("update-ref", "--no-deref", BRANCH, good, options=["core.fsync=all"])
-    sync_folders(store.home / "store.git/refs/heads")
-    return Check("branch", "fixed", f"set to {good[:12]}, the last head that is whole")
-
-
-def _heads(store: Store) -> list[str]:
-    """Where the branch was, newest first: its reflog, then the index."""
-    found: list[str] = []
-    log = store.home / "store.git/logs" / BRANCH
-    if log.exists():
-        lines = log.read_text(errors="replace").split("\n")
-        found += [line.split(" ")[1] for line in reversed(lines) if len(line.split(" ")) > 2]
-    indexed = store.index.meta("head")
-    return found + ([indexed] if indexed else [])
-
-
-def _whole(store: Store, oid: str) -> bool:
-    """Whether a commit and all of its tree are there."""
-    code, out, _ = store.git.ask("rev-list", "--objects", "--missing=print", "--no-walk", oid, "--")
-    return code == 0 and not any(line.startswith(b"?") for line in out.split(b"\n"))
-
-
-def _objects(store: Store) -> Check:
-    code, out, err = store.git.ask("fsck", "--strict", "--no-dangling", "--no-progress", timeout=600)
-    bad = [line for line in (out.decode(errors="replace") + err).split("\n") if line and "dangling" not in line]
-    if code:
-        return Check("fsck", "bad", "; ".join(bad[:3]) or f"git fsck failed ({code})")
-    return Check("fsck", "ok", "every object is whole")
+    done = recovery.set_back(store, good, there[: there.index(good)])
+    text = f"set to {good[:12]}, the last head whose folders are all here"
+    beyond = {"carried over": done.carried, "parked": done.parked, "unreadable, and gone": done.lost}
+    text += "".join(f"; {what}: {', '.join(subjects)}" for what, subjects in beyond.items() if subjects)
+    return Check("branch", "fixed", text)

@@ -112,6 +112,11 @@ class Index:
         except OSError:
             self.db = self._ready(":memory:")
 
+    def drop(self) -> None:
+        """Forgets all of it: what it noted was of objects that were missing."""
+        self.head = None
+        self._anew()
+
     def _detached(self) -> None:
         """The file cannot be written (read-only, no room, a stopped process holds it): go on with a copy in memory."""
         file, self.db = self.db, self._ready(":memory:")

@@ -93,8 +93,8 @@ def _begins(git: Git, theirs: str) -> bool:
 
 
 def is_store(git: Git, there: Remote, theirs: str) -> None:
-    """Refused for a branch that is no store: one is told by its line of first parents, which begins with the root of all
-    stores and a policy, whatever a hand has done behind these."""
+    """Refused for a branch that is no store: one is told by its line of first parents, which begins with the root of
+    all stores and a policy, whatever a hand has done behind these."""
     if not _begins(git, theirs):
         raise Refused(f"the branch {there.branch} on {there.name} is not an Atlas store; it was left alone",
                       "name another branch: atlas init --branch B", code="not_a_store")  # fmt: skip

@@ -50,6 +50,12 @@ class Sharing:
         """The same, if it is to be asked at all."""
         return None if self.offline else self.known
 
+    def sources(self) -> list[Remote]:
+        """Where what this clone has lost may be had from: the remote, else the copy of its branch that the user's
+        repository holds."""
+        copy = self.known.copy(self.store.place) if self.known else None
+        return [one for one in (self.remote, copy) if one is not None]
+
     @property
     def alone(self) -> str:
         """Why there is no remote to ask."""
