@@ -23,9 +23,11 @@ REFUSALS = 20  # times in a row that git may fail to move a branch which nobody 
 # What git locks besides a ref itself. (The third is no lock, and bars as one does.)
 _ALSO = ("HEAD.lock", "packed-refs.lock", "packed-refs.new")
 _IDLE = ("config.lock", "shallow.lock")  # in nobody's way here, and litter
-# What a git does that may be inside a lock of a ref, or of one of those.
-_VERBS = {b"update-ref", b"fetch", b"pack-refs", b"gc", b"receive-pack", b"branch", b"symbolic-ref", b"config",
-          b"reflog", b"push", b"pull", b"remote", b"maintenance", b"tag"}  # fmt: skip
+# What a git does that may be inside a lock of a ref, or of what stands beside them; and inside one that a fetch takes.
+_MOVES = {b"update-ref", b"pack-refs", b"gc", b"receive-pack", b"branch", b"symbolic-ref", b"config", b"reflog", b"tag",
+          b"maintenance"}  # fmt: skip
+_BRINGS = {*_MOVES, b"fetch", b"pull", b"remote"}
+_BROUGHT = ("refs/atlas/incoming", "refs/atlas/outbox/", "refs/atlas/taking/", "packed-refs", "shallow")
 HINT = "atlas doctor --fix puts aside what a dead process left"
 
 
@@ -53,7 +55,7 @@ class Locks:
             one = (name, state.st_ino, state.st_mtime_ns)  # the same one as before, not the next one's
             seen = time.monotonic() - self.first_look.setdefault(one, time.monotonic())
             left, over = f"{file} was left {age:.0f} s ago", age > STALE or seen > STALE
-            if over and (pid := _holder(self.store.home / "store.git", age) if seen > TWICE else 0):
+            if over and (pid := self._holder(name) if seen > TWICE else 0):
                 left += f", and the git with the process id {pid}, which lives, may hold it"
             elif over and self.alone and seen > TWICE:
                 aside(file, self.store.home, age)
@@ -62,6 +64,21 @@ class Locks:
                 self.old = self.old or (over and self.alone)
             self.left = self.left or (left if name not in _IDLE else "")
         return done
+
+    def _holder(self, name: str) -> int:
+        """The id of a living git that may be inside that lock; 0 where none is seen."""
+        verbs = _BRINGS if name.startswith(_BROUGHT) else _MOVES
+        where, running = os.fsencode(self.store.home / "store.git"), Path("/proc")
+        for entry in running.glob("[0-9]*"):
+            try:
+                argv = (entry / "cmdline").read_bytes().split(b"\0")
+                if argv[0].rpartition(b"/")[2] == b"git" and verbs & set(argv):
+                    told = [*argv, (entry / "environ").read_bytes(), os.fsencode((entry / "cwd").readlink())]
+                    if any(where in word for word in told):
+                        return int(entry.name)
+            except OSError:
+                continue  # it has ended, or is another user's
+        return 0
 
 
 def aside(file: Path, home: Path, age: float) -> None:
@@ -78,24 +95,6 @@ def aside(file: Path, home: Path, age: float) -> None:
         except OSError as error:
             raise Locked(f"{file} was left {age:.0f} s ago by a git that died, and cannot be taken away: "
                          f"{error.strerror}", f"see to its folder, then {HINT}") from None  # fmt: skip
-
-
-def _holder(bare: Path, age: float) -> int:
-    """The id of a living git that is at least that old, and may be inside a lock there; 0 where none is seen."""
-    where, running = os.fsencode(bare), Path("/proc")
-    for entry in running.glob("[0-9]*"):
-        try:
-            argv = (entry / "cmdline").read_bytes().split(b"\0")
-            if argv[0].rpartition(b"/")[2] != b"git" or not _VERBS & set(argv):
-                continue
-            told = [*argv, *(entry / "environ").read_bytes().split(b"\0"), os.fsencode((entry / "cwd").readlink())]
-            ticks = (entry / "stat").read_bytes().rpartition(b")")[2].split()[19]
-            lived = time.clock_gettime(time.CLOCK_BOOTTIME) - int(ticks) / os.sysconf("SC_CLK_TCK")
-            if lived >= age - 1 and any(where in word for word in told):
-                return int(entry.name)
-        except (OSError, AttributeError, IndexError, ValueError):
-            continue  # it has ended, or is another user's
-    return 0
 
 
 class Branch:
