@@ -130,6 +130,7 @@ def main(argv: list[str]) -> int:
     words = [word for word in argv[:2] if not word.startswith("-")]
     talk = Talk(" ".join(words) or "atlas", json="--json" in argv)
     env: Env | None = None
+    interrupts.moves("")  # nothing was written yet
     try:
         interrupts.point()
         options, rest = split(argv)
