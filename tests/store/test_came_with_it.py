@@ -13,7 +13,7 @@ from atlas_cli.store import transports
 
 from ..conftest import DECISION, Result
 from .crew import Worker
-from .fleet import Fleet, done, fleet
+from .fleet import Fleet, done
 
 READS = (("status",), ("who", "x.py"), ("verify",), ("doctor",), ("lease", "list"), ("log",), ())
 # What an unpacked repository may say of its remote, each running a program; `RUN` is one that leaves a trace.
@@ -26,15 +26,10 @@ KEYS = {
 }
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
-    return fleet(tmp_path_factory.mktemp("fleet") / "made", ["a"])
-
-
 @pytest.fixture
-def one(made: Fleet, tmp_path: Path) -> Fleet:
+def one(pair: Fleet, tmp_path: Path) -> Fleet:
     """A clone, and a state folder of its own."""
-    found = made.copied(tmp_path / "fleet")
+    found = pair.copied(tmp_path / "fleet")
     return found._replace(env=found.env | {"XDG_STATE_HOME": str(tmp_path / "state"), "HOME": str(tmp_path)})
 
 

@@ -16,7 +16,7 @@ from atlas_cli.store import branch
 
 from ..conftest import DECISION
 from .crew import Worker
-from .fleet import Fleet, done, fleet
+from .fleet import Fleet, done
 
 REFS = ("incoming", "remote", "before", "parked/loser")
 OTHERS = ("HEAD.lock", "packed-refs.lock", "packed-refs.new", "config.lock", "shallow.lock", "refs/heads/atlas.lock")
@@ -24,9 +24,9 @@ LEASE = ("lease", "take", "gpu0", "--why", "w", "--json")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+def made(pair: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Fleet:
     """Two clones; both have written since they met: one of a's writes contradicts one of b's."""
-    found = fleet(tmp_path_factory.mktemp("fleet") / "made", ["a", "b"])
+    found = pair.copied(tmp_path_factory.mktemp("fleet") / "made")
     with found.crew(["a", "b"]) as (a, b):
         done(a("status", "write", "-m", "of a", "--offline", "--operation", "loser"))
         done(a(*DECISION, "--offline", "--operation", "mine"))

@@ -16,19 +16,14 @@ import pytest
 
 from ..conftest import DECISION, command
 from .crew import Worker
-from .fleet import Fleet, done, fleet
+from .fleet import Fleet, done
 
 LEASE = ("lease", "take", "gpu0", "--why", "w")
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
-    return fleet(tmp_path_factory.mktemp("fleet") / "made", ["a", "b"])
-
-
 @pytest.fixture
-def two(made: Fleet, tmp_path: Path) -> Fleet:
-    return made.copied(tmp_path / "fleet")
+def two(pair: Fleet, tmp_path: Path) -> Fleet:
+    return pair.copied(tmp_path / "fleet")
 
 
 @pytest.fixture
