@@ -1,5 +1,5 @@
 """`python -m atlas_cli` is `atlas`."""
 
-from .main import run
+from .start import run
 
 run()

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from . import interrupts
 from .env import Env, Options
 from .records import lease, names, session, times
 from .records.case import Change, Writer
@@ -29,7 +30,8 @@ _CONTEXT = 9500  # characters: above 10,000 the tool keeps back all but the firs
 def run(name: str) -> None:
     """The entry point."""
     said = None
-    with contextlib.suppress(Exception):
+    interrupts.hold()
+    with contextlib.suppress(Exception, KeyboardInterrupt):
         given = _given()
         _named(given)
         said = FORMS[name](given)

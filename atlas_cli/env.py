@@ -539,16 +539,23 @@ class Env:
             written = self.sharing.write(decide, intent, exclusive)
         except AtlasError as stop:
             self._kept(stop)
-            self.__dict__["snapshot"] = self.store.snapshot()  # it may be in the store all the same
+            with contextlib.suppress(AtlasError):
+                self.__dict__["snapshot"] = self.store.snapshot()  # it may be in the store all the same
             raise
         if not written.replayed and not written.empty:
             self.wrote = True
             self.spoken = None
-            if self.source is not None and self.drafts.holds(self.source):
-                self.drafts.settle(self.source)
-            self.local.published(carried.values())
-            self.local.stops_published(me["id"])
-        self.__dict__["snapshot"] = self.store.snapshot()
+            try:
+                if self.source is not None and self.drafts.holds(self.source):
+                    self.drafts.settle(self.source)
+                self.local.published(carried.values())
+                self.local.stops_published(me["id"])
+            except (AtlasError, OSError) as error:
+                self.notices.append(f"it was written; this clone could not note all of it: {error}")
+        try:
+            self.__dict__["snapshot"] = self.store.snapshot()
+        except AtlasError:  # (the write itself was read back)
+            self.__dict__["snapshot"] = self.store.snapshot(written.commit)
         self.__dict__.pop("tree", None)
         if policy.FOLDER in written.files:
             self.__dict__.pop("policy", None)
@@ -578,8 +585,8 @@ class Env:
     def _kept(self, stop: AtlasError) -> None:
         try:
             self.drafts.keep(stop)
-        except OSError as error:
-            self.notices.append(f"the draft could not be kept: {error.strerror}")
+        except (AtlasError, OSError) as error:
+            self.notices.append(f"the draft could not be kept: {error}")
 
     # judging
 
@@ -736,9 +743,11 @@ class Env:
         return done
 
     def close(self) -> None:
+        """The answer is out: nothing that goes wrong now changes it."""
         for part in ("local", "store"):
-            if part in self.__dict__:
-                self.__dict__[part].close()
+            with contextlib.suppress(Exception):
+                if part in self.__dict__:
+                    self.__dict__[part].close()
 
 
 def _same(written: Written, what: str, me: str) -> bool:

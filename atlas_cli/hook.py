@@ -3,6 +3,7 @@ where that is certain, and else calls the full program."""
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import os
 import sys
 
@@ -13,7 +14,9 @@ HELP = f"atlas-hook NAME …: git's entry to Atlas. NAME is one of {', '.join(NA
 
 
 def run() -> None:
-    """The entry point."""
+    """The entry point. Until the whole program stands, Ctrl-C ends it as it ends git, without a word."""
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     if sys.argv[1:] in ([], ["--help"]):
         sys.stdout.write(HELP)
         sys.exit(0)

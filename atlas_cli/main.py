@@ -11,7 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from . import __version__, console
+from . import __version__, console, interrupts
 from .commands import COMMANDS, HIDDEN, UsageError, no_command, only, problem
 from .console import Talk
 from .env import Env, Options
@@ -110,7 +110,8 @@ def split(argv: list[str]) -> tuple[Options, list[str]]:
 
 
 def run() -> None:
-    """The entry point of `atlas` and `git atlas`."""
+    """The program, from its loading to its end (`start` is the entry point)."""
+    interrupts.hold()
     if sys.getfilesystemencoding() == "ascii" and "utf8" not in sys._xoptions:
         # The plain C locale, with Python's own remedy for it switched off: no name outside ASCII would be what it is.
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
@@ -129,7 +130,9 @@ def main(argv: list[str]) -> int:
     words = [word for word in argv[:2] if not word.startswith("-")]
     talk = Talk(" ".join(words) or "atlas", json="--json" in argv)
     env: Env | None = None
+    interrupts.moves("")  # nothing was written yet
     try:
+        interrupts.point()
         options, rest = split(argv)
         rest = _spelt(rest)
         talk = Talk(_command(rest), options.json, options.quiet)
@@ -146,29 +149,37 @@ def main(argv: list[str]) -> int:
             env.afterwards()
             if outcome.published is not None:
                 outcome = outcome._replace(published=(env.elsewhere or env).sharing.published)
+            interrupts.waited()
             return _printed(outcome, _told(talk, env), env)
         return 0
     except AtlasError as error:
         return _refused(error, talk, env)
     except KeyboardInterrupt:
-        if env is not None and env.wrote:
-            return _refused(Unknown("interrupted after it had been written", "atlas log -n 5 shows it"), talk, env)
+        if hint := interrupts.hint():
+            return _refused(Unknown("interrupted when it may have been written already", hint), talk, env)
         _refused(Failed("interrupted before anything was written", code="interrupted", retry="now"), talk, env)
         return 130
     except BrokenPipeError:
         return 0
     except MemoryError:
-        return _refused(Failed("out of memory"), talk, env)
+        return _failed(Failed("out of memory"), talk, env)
     except RecursionError:
-        return _refused(Failed("the input is nested too deeply"), talk, env)
+        return _failed(Failed("the input is nested too deeply"), talk, env)
     except OSError as error:
         what = f"{error.filename}: " if error.filename else ""
-        return _refused(Failed(f"{what}{error.strerror or error}", code="environment"), talk, env)
+        return _failed(Failed(f"{what}{error.strerror or error}", code="environment"), talk, env)
     except Exception as error:  # noqa: BLE001 - the boundary: a fault of ours is one line too
         return _refused(_internal(error), talk, env)
     finally:
         if env is not None:
             env.close()
+
+
+def _failed(error: Failed, talk: Talk, env: Env | None) -> int:
+    """A failure that nobody foresaw: "failed", unless the write was made before it."""
+    if hint := interrupts.hint():
+        return _refused(Unknown(f"it may have been written, and then: {error.message}", hint), talk, env)
+    return _refused(error, talk, env)
 
 
 def _printed(outcome: Outcome, talk: Talk, env: Env) -> int:
@@ -178,6 +189,7 @@ def _printed(outcome: Outcome, talk: Talk, env: Env) -> int:
         console.answer(outcome, talk, env.notices)
         sys.stdout.flush()
     except BrokenPipeError:
+        console.hushed(sys.stdout.flush)  # (it may be the other one whose reader has gone)
         console.abandon(sys.stdout)
     except OSError as error:
         console.abandon(sys.stdout)

@@ -9,17 +9,20 @@ PACKAGE = Path(__file__).parent.parent / "atlas_cli"
 # part: the parts that it may import.
 ARROWS = {
     "errors": set(),
+    "interrupts": set(),
     "outcome": set(),
     "records": {"errors"},
-    "store": {"records", "errors"},
+    "store": {"records", "errors", "interrupts"},
     "env": {"store", "records", "errors"},
     "elsewhere": {"env", "store", "records", "errors"},  # an Env on another store
-    "commands": {"records", "env", "elsewhere", "outcome", "errors"},
+    "commands": {"records", "env", "elsewhere", "outcome", "errors", "interrupts"},
     "console": {"outcome", "errors"},
-    "main": {"console", "env", "outcome", "errors", "commands", "__version__"},
+    "main": {"console", "env", "outcome", "errors", "commands", "interrupts", "__version__"},
+    "start": {"interrupts", "main"},
     "hook": {"errors", "agent"},
-    "agent": {"main", "env", "elsewhere", "store", "records", "errors"},  # a boundary too, like main: it never fails
-    "__main__": {"main"},
+    # a boundary too, like main: it never fails
+    "agent": {"main", "env", "elsewhere", "store", "records", "errors", "interrupts"},
+    "__main__": {"start"},
 }
 OWNERS = {
     "typer": {"main.py", "commands"},
@@ -27,7 +30,7 @@ OWNERS = {
     "ruamel": {"records/text.py"},
     "filelock": {"store/lock.py"},
     "sqlite3": {"store/index.py", "store/local.py", "store/store.py"},
-    "subprocess": {"store/git.py", "store/callers.py", "store/transaction.py", "commands"},
+    "subprocess": {"store/git.py", "store/conversation.py", "store/callers.py", "store/transaction.py", "commands"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 

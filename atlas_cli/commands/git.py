@@ -30,5 +30,6 @@ def git(ctx: typer.Context, args: Annotated[list[str] | None, typer.Argument(met
         f"--git-dir={env.store.home / 'store.git'}",
         *(args or ["log", "--oneline", "-20"]),
     ]
-    code = subprocess.call(argv, env=env.store.git.env)
+    told = {key: value for key, value in env.store.git.env.items() if key != "GIT_ALLOW_PROTOCOL"}
+    code = subprocess.call(argv, env=told)
     return Outcome(None, exit=128 - code if code < 0 else code)

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from .. import interrupts
 from ..env import Env
 from ..errors import AtlasError, Usage
 from ..records import times
@@ -59,11 +60,13 @@ def read_bytes(env: Env, name: str) -> bytes:
     from pathlib import Path
 
     if name == "-":
-        return sys.stdin.buffer.read()
+        with interrupts.Typing():
+            return sys.stdin.buffer.read()
     path = Path(env.options.directory, name)
     env.source = path
     try:
-        return path.read_bytes()
+        with interrupts.Typing():  # (it may be a pipe)
+            return path.read_bytes()
     except FileNotFoundError:
         raise Usage(f"there is no file {name}", "give the path of a file, or - for standard input") from None
     except (OSError, ValueError) as error:

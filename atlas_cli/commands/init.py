@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from .. import interrupts
 from ..env import Env
 from ..errors import NotPublished
 from ..outcome import Outcome
@@ -80,6 +81,7 @@ def _person(env: Env) -> bool:
     if env.options.json or env.options.quiet or env.tool() or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     try:
-        return typer.confirm("Commit here by hand too? Then a session stands for you in this clone", True, err=True)
+        with interrupts.Typing():
+            return typer.confirm("Commit here by hand too? Then a session stands for you in this clone", True, err=True)
     except typer.Abort:
         return False

@@ -27,10 +27,10 @@ def sync(ctx: typer.Context) -> Outcome:
             details={"parked": list(shared.parked)},
         )
     env.notices += env.sharing.copied()
-    if shared.error:
-        raise shared.error
     if shared.unclear:
         raise Unknown(f"the remote's answer was lost ({shared.why})", "atlas sync once more asks what it has")
+    if shared.error:
+        raise shared.error
     if not shared.published:
         raise NotPublished(f"not published: {shared.why}", "what was recorded stays, and goes with a later sync")
     after = env.store.head()

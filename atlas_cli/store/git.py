@@ -7,9 +7,11 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import IO, ClassVar
+from typing import ClassVar
 
+from .. import interrupts
 from ..errors import Damaged, Failed
+from .conversation import Answer, Conversation, Ended
 
 # `git rev-parse --local-env-vars`; a test holds this list against git's own answer.
 _LOCAL = """
@@ -27,6 +29,7 @@ _FLAGS: tuple[str, ...] = (
 AS_IS = ("log.showSignature=false", "log.follow=false", "log.mailmap=false", f"diff.orderFile={os.devnull}")
 # What the store's git may wait for: a write of a few objects is milliseconds.
 TIMEOUT = 60
+SLICE = 0.25  # seconds between two looks at whether somebody wants an end
 SMALL, MANY = 65_536, 2_000  # bytes of an object that is kept for the next question, and how many are
 
 
@@ -47,6 +50,7 @@ def environment(hermetic: bool = True) -> dict[str, str]:
     }  # fmt: skip
     if hermetic:
         env |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_DEFAULT_REF_FORMAT": "files"}
+        env |= {"GIT_ALLOW_PROTOCOL": "none"}  # nothing that is missing is fetched in passing
     return env
 
 
@@ -72,7 +76,8 @@ class Git:
         self.include = [f"include.path={include}"] if include else []  # the user's settings, below our own
         self.env, self.flags = environment(hermetic), _FLAGS
         self._seen: dict[str, tuple[str, str, bytes]] = {}
-        self._objects: subprocess.Popen[bytes] | None = None
+        self._talk: Conversation | None = None  # that nobody is asking in now
+        self._silent = False  # it was asked twice in vain: not a third time
 
     def argv(self, args: Sequence[str], options: Sequence[str] = ()) -> list[str]:
         where = [f"--git-dir={self.directory}"] if self.directory else []
@@ -87,6 +92,7 @@ class Git:
         `patient`: the time runs anew whenever it reports progress.
 
         Each child runs in a session of its own, so that Ctrl-C cannot kill it inside its lock."""
+        interrupts.point()
         try:
             child = subprocess.Popen(
                 self.argv(args, options), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -101,6 +107,9 @@ class Git:
         except subprocess.TimeoutExpired:
             _stop(child)
             raise Silent(f"git {args[0]} gave no answer within {timeout:.0f} s", retry="later") from None
+        except BaseException:
+            _stop(child)
+            raise
         return child.returncode, out, err.decode(errors="replace").strip()
 
     def run(self, *args: str, options: Sequence[str] = (), data: bytes = b"", keep: Sequence[int] = ()) -> bytes:
@@ -110,7 +119,7 @@ class Git:
             raise Failed(f"git {args[0]} failed ({code}): {last_line(err)}", details={"stderr": err[-2000:]})
         return out
 
-    def object(self, name: str) -> tuple[str, str, bytes] | None:
+    def object(self, name: str) -> Answer:
         """(object id, type, bytes) of an object or ref, by one long conversation; None where it is not there. What is
         named by its id never changes: it is asked for once."""
         if name in self._seen:
@@ -120,79 +129,87 @@ class Git:
             self._seen[name] = found
         return found
 
-    def _reopened(self, name: str) -> tuple[str, str, bytes] | None:
+    def _reopened(self, name: str) -> Answer:
         """A second look with a fresh process, since a running one may not know the newest packs."""
         self.close()
         return self._object(name)
 
-    def _object(self, name: str) -> tuple[str, str, bytes] | None:
-        self._ask([name])
-        return self._answer(name)
+    def _object(self, name: str) -> Answer:
+        return next(self._answers([name]))
 
-    def objects(self, names: Sequence[str], batch: int = 500) -> Iterator[tuple[str, str, bytes] | None]:
-        """Many objects in their order, None for one that is missing or broken; asked for a batch at a time (a batch of
-        questions fits into the pipe)."""
+    def objects(self, names: Sequence[str], batch: int = 500) -> Iterator[Answer]:
+        """Many objects in their order, None for one that is missing or broken; asked for a batch at a time."""
         for start in range(0, len(names), batch):
-            some = names[start : start + batch]
-            self._ask(some)
-            for at, name in enumerate(some, 1):
+            yield from self._answers(list(names[start : start + batch]))
+
+    def _answers(self, names: list[str]) -> Iterator[Answer]:
+        """The answers to questions. The conversation is theirs until the last one: whatever comes between (an error, an
+        interrupt, a reader that wants no more), none of them is left in it for the next question."""
+        interrupts.point()
+        at, died = 0, -1  # the next answer; the question over which git has ended once
+        talk: Conversation | None = None
+        try:
+            while at < len(names):
                 try:
-                    yield self._answer(name)
-                except Damaged:
-                    yield None
-                if self._objects is None and some[at:]:  # git gave up over this one
-                    self._ask(some[at:])
+                    if talk is None:
+                        talk = self._opened()
+                        talk.ask(names[at:])
+                    found = talk.answer()
+                except Ended as end:
+                    if talk is not None:
+                        talk.end()
+                    talk = None
+                    if died != at:
+                        died = at
+                        continue
+                    self._complained(names[at], end)
+                    found = None
+                at += 1
+                if at == len(names):
+                    self._put_back(talk)
+                    talk = None
+                yield found
+        finally:
+            if talk is not None:
+                talk.end()
 
-    def _ask(self, names: Sequence[str]) -> None:
-        ask, _ = self._pipes()
+    def _complained(self, name: str, end: Ended) -> None:
+        """Twice no answer: git itself gave up over an object, which is broken, or something is wrong with git."""
+        if end.gave_up:
+            return
+        self._silent = end.silent
+        if end.silent:
+            raise Silent("git, asked twice, gave no answer", "is it stopped, or the disk away?", retry="later")
+        raise Damaged(f"the store's object {name} cannot be read: git was ended twice over it", "atlas doctor")
+
+    def _put_back(self, talk: Conversation | None) -> None:
+        """It is free for the next question."""
+        if self._talk is None:
+            self._talk = talk
+        elif talk is not None:
+            talk.end(clean=True)
+
+    def _opened(self) -> Conversation:
+        """The one that is free, or a new one."""
+        talk, self._talk = self._talk, None
+        if self._silent:
+            raise Silent("git gives no answer", "is it stopped, or the disk away?", retry="later")
+        return talk or Conversation(self._batch())
+
+    def _batch(self) -> subprocess.Popen[bytes]:
         try:
-            ask.write("".join(f"{name}\n" for name in names).encode())
-            ask.flush()
-        except BrokenPipeError:
-            self.close()
-            raise Damaged(f"the store's object {names[0]} cannot be read", "atlas doctor") from None
-
-    def _answer(self, name: str) -> tuple[str, str, bytes] | None:
-        _, answer = self._pipes()
-        try:
-            head = answer.readline().split()
-            if len(head) != 3:
-                if not head:
-                    self.close()
-                return None
-            size = int(head[2])
-            body = answer.read(size + 1)[:-1]
-        except (BrokenPipeError, ValueError):
-            self.close()
-            raise Damaged(f"the store's object {name} cannot be read", "atlas doctor") from None
-        if len(body) != size:
-            self.close()
-            raise Damaged(f"the store's object {name} cannot be read", "atlas doctor")
-        return head[0].decode(), head[1].decode(), body
-
-    def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
-        if self._objects is None or self._objects.poll() is not None:
-            try:
-                self._objects = subprocess.Popen(
-                    self.argv(("cat-file", "--batch")), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL, env=self.env, cwd=self.cwd, start_new_session=True,
-                )  # fmt: skip
-            except OSError as error:
-                raise Failed(f"git could not be started: {error.strerror}", "install git 2.31 or newer") from None
-        assert self._objects.stdin is not None and self._objects.stdout is not None
-        return self._objects.stdin, self._objects.stdout
+            return subprocess.Popen(
+                self.argv(("cat-file", "--batch")), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
+                stderr=subprocess.DEVNULL, env=self.env, cwd=self.cwd, start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise Failed(f"git could not be started: {error.strerror}", "install git 2.31 or newer") from None
 
     def close(self) -> None:
         """Ends the conversation; the next question opens a new one."""
-        if self._objects is not None:
-            for pipe in (self._objects.stdin, self._objects.stdout):
-                if pipe is not None:
-                    try:
-                        pipe.close()
-                    except OSError:
-                        continue
-            self._objects.wait()
-            self._objects = None
+        talk, self._talk = self._talk, None
+        if talk is not None:
+            talk.end(clean=True)
 
 
 def last_line(err: str) -> str:
@@ -218,31 +235,35 @@ def _followed(
     child: subprocess.Popen[bytes], data: bytes | None, timeout: float, patient: bool,
     watch: Callable[[str], None] | None,
 ) -> tuple[bytes, bytes]:  # fmt: skip
-    deadline, said = time.monotonic() + timeout, 0
+    deadline, said, told = time.monotonic() + timeout, 0, time.monotonic()
     while True:
         try:
-            return child.communicate(data, timeout=min(timeout, 1))
+            return child.communicate(data, timeout=max(0.01, min(SLICE, deadline - time.monotonic())))
         except subprocess.TimeoutExpired as slow:
-            out, err = slow.stdout or b"", slow.stderr or b""
+            now, out, err = time.monotonic(), slow.stdout or b"", slow.stderr or b""
             if child.poll() is not None:
                 return out, err  # what it started (a shared ssh connection) goes on, and holds its pipes
-            if watch:
+            if watch and now > told + 1:
+                told = now
                 lines = err.decode(errors="replace").replace("\r", "\n").split("\n")
                 watch(next((line.strip() for line in reversed(lines) if line.strip()), "waiting for the remote"))
             if patient and len(err) > said:
-                deadline, said = time.monotonic() + timeout, len(err)
-            elif time.monotonic() > deadline:
+                deadline, said = now + timeout, len(err)
+            elif now > deadline:
                 raise
+            interrupts.waited()
             data = None
 
 
 def _stop(child: subprocess.Popen[bytes]) -> None:
-    """Terminate, wait, and only then kill: a git that is killed leaves its lock behind."""
+    """Terminate, wait, and only then kill: a git that is killed leaves its lock behind. (One that was stopped takes its
+    end only when it goes on.)"""
     for sign in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(child.pid, sign)
+            os.killpg(child.pid, signal.SIGCONT)
             child.wait(5)
-        except ProcessLookupError:
+        except (ProcessLookupError, PermissionError):
             return
         except subprocess.TimeoutExpired:
             continue

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import AtlasError
-from . import BRANCH, recovery
+from . import BRANCH, recovery, transports
+from .branch import aside
 from .remote import Remote
-from .store import Store
+from .store import Store, configuration
 
 _NETWORK = ("nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "afs", "glusterfs")
 
@@ -32,8 +33,8 @@ def checks(store: Store, remotes: Sequence[Remote], fix: bool) -> list[Check]:
     if shape.state == "bad":
         return [shape]
     return [
-        shape, _git(store), _disk(store), _locks(store, fix), _litter(store, fix), _refs(store, fix),
-        *_objects(store, remotes, fix), _branch(store, fix),
+        shape, _config(store, fix), _git(store), _disk(store), _locks(store, fix), _litter(store, fix),
+        _refs(store, fix), *_objects(store, remotes, fix), _branch(store, fix),
     ]  # fmt: skip
 
 
@@ -54,6 +55,23 @@ def _shape(store: Store, fix: bool) -> Check:
         else:
             (home / name).mkdir()
     return Check("repository", "fixed", text)
+
+
+def _config(store: Store, fix: bool) -> Check:
+    """What git obeys in the store: what Atlas wrote, and nothing that came with the folder."""
+    file = store.home / "store.git/config"
+    line = transports.foreign(str(file.parent))
+    if not line:
+        return Check("configuration", "ok", str(file))
+    text = f"{file} holds what Atlas did not write ({line})"
+    if not fix:
+        return Check("configuration", "bad", text)
+    kept = file.read_bytes()
+    (store.home / "config.aside").write_bytes(kept)
+    part = file.with_name(f"config.{os.getpid()}")
+    part.write_text(configuration(store.place.width))
+    part.replace(file)
+    return Check("configuration", "fixed", f"{text}: kept as {store.home / 'config.aside'}, and written anew")
 
 
 def _git(store: Store) -> Check:
@@ -97,7 +115,7 @@ def _locks(store: Store, fix: bool) -> Check:
         if age > 60:
             found.append(f"{file.relative_to(store.home)} ({age:.0f} s old)")
             if fix:
-                file.replace(store.home / "stale.lock")
+                aside(file, store.home, age)
     if not found:
         return Check("locks", "ok", "no lock was left behind")
     return Check("locks", "fixed" if fix else "warn", f"{', '.join(found)}: left by a git that died")

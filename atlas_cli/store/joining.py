@@ -26,6 +26,7 @@ def join(place: Place, offline: bool, timeout: float = CALL) -> bool:
     there, copy, away = find(place, place.home), None, ""
     if there is None:
         return False
+    there = there._replace(wanted=True)  # whoever joins asks for it
     try:
         if not offline and there.branch not in there.heads(timeout):
             return False

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from .. import interrupts
+
 try:
     import fcntl
 except ImportError:  # a platform without flock
@@ -42,6 +44,7 @@ def _taken(fd: int, deadline: float) -> bool | None:
             if time.monotonic() >= deadline:
                 return False
             time.sleep(random.uniform(0.002, 0.02))
+            interrupts.point()
         except OSError:  # a file system without locks
             return None
         else:

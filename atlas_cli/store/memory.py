@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,9 @@ class Memory:
         try:
             part.write_text(json.dumps(self.data))
             part.replace(self.file)
-        except OSError:
-            return  # a memory, no more
+        except OSError:  # a memory, no more
+            with suppress(OSError):
+                part.unlink()
 
     @staticmethod
     def _read(file: Path) -> dict[str, Any]:

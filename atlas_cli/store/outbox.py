@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..errors import AtlasError, Failed, NotFound
-from . import BRANCH, REMOTE, history, lock, publish, replay
-from .branch import Branch
+from . import BRANCH, REMOTE, history, lock, publish, replay, transports
+from .branch import STALE, Branch, change, cleared
 from .git import Git
 from .place import BOX, TAKING, WAITING
 from .store import Store, root_id
@@ -83,12 +83,19 @@ def take(store: Store, file: Path) -> replay.Carried:
     """Puts what another clone exported behind what is here, by the rules of a sync: what contradicts it is parked."""
     if not file.is_file():
         raise NotFound(f"there is no file {file}")
-    code, _, err = store.git.ask(
-        "fetch", "--no-tags", "--no-write-fetch-head", "--", str(file), f"+{BRANCH}:{_TAKEN}",
-        options=("fetch.fsckObjects=true",),
-    )  # fmt: skip
+    if line := transports.foreign(store.git.directory):
+        raise Failed(f"{store.git.directory}/config holds what Atlas did not write ({line}), which is not obeyed",
+                     "atlas doctor --fix puts it aside", code="configuration")  # fmt: skip
+    for again in (True, False):
+        code, _, err = store.git.ask(
+            "fetch", "--no-tags", "--no-write-fetch-head", "--", str(file), f"+{BRANCH}:{_TAKEN}",
+            options=("fetch.fsckObjects=true",), extra={"GIT_ALLOW_PROTOCOL": "file"},
+        )  # fmt: skip
+        if not code or not again or not cleared(store, [_TAKEN], STALE + 2):
+            break
     tip = None if code else store.ref(_TAKEN)
-    store.git.ask("update-ref", "-d", _TAKEN)
+    with suppress(Failed):  # litter that bars nobody
+        change(store, [f"delete {_TAKEN}"])
     if tip is None or history.root(store.git, tip) != root_id(store.place.width):
         if "prerequisite" in err:
             raise Failed(

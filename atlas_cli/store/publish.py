@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..errors import AtlasError, Refused
+from .. import interrupts
+from ..errors import AtlasError, Failed, Refused
 from ..records import rules
 from . import BEFORE, BRANCH, OUTBOX, REMOTE, fault, history, lock
-from .branch import Branch
+from .branch import STALE, Branch, change, cleared, swept
 from .joining import is_store
 from .memory import Memory
 from .remote import CALL, INCOMING, Away, Remote
@@ -42,7 +43,7 @@ class Shared(NamedTuple):
     parked: tuple[str, ...] = ()
     unclear: bool = False
     notices: tuple[str, ...] = ()
-    error: Refused | None = None
+    error: AtlasError | None = None
 
 
 class Lost(Refused):
@@ -66,6 +67,7 @@ class Exchange:
         self.carry = remote.local  # (what the clone has recorded and not published moves on)
         self.asked = False  # the remote has said what it has
         self.within: float | None = None  # seconds that all of it may take
+        self.busy = STALE + 2  # seconds that a lock of a ref is waited for
         self.by = ""  # the session that it is for
         self.aside = True  # whether another branch may take what the store's own does not
         self.where = f"{remote.url} {remote.branch}"
@@ -77,6 +79,7 @@ class Exchange:
         another command pushes, that command's push may take along."""
         began = time.monotonic()
         while True:
+            interrupts.waited()
             with lock.held(self.store.home / "publish.lock", wait=LOOK) as fd:
                 if self._arrived():
                     return self._told(True)
@@ -88,16 +91,21 @@ class Exchange:
     def _held(self, look: bool, deadline: float) -> Shared:
         """As the one command that publishes. What was brought is judged last: until then others are first again."""
         known = self.store.ref(REMOTE)
+        swept(self.store, self._refs())
         try:
             shared = self._pushed(look, deadline)
-        except AtlasError as error:
+        except (AtlasError, OSError) as failure:
+            error = environment(failure)
             self._failed(error)
-            if not isinstance(error, Away | Refused):
-                raise
-            refused = error if isinstance(error, Refused) else None
-            shared = self._told(False, error.message)._replace(error=refused, unclear=self.unclear and not refused)
+            unclear = self.unclear and not isinstance(error, Refused)  # (that stands on what the remote has said)
+            shared = self._told(False, error.message)._replace(unclear=unclear)
+            shared = shared if isinstance(error, Away) else shared._replace(error=error)
         self._judged(known)
         return shared._replace(notices=tuple(self.notices))
+
+    def _refs(self) -> list[str]:
+        """What a conversation with the remote may move."""
+        return [BRANCH, INCOMING, REMOTE, BEFORE, *(f"{OUTBOX}{name}" for name in self.memory.data.get("known", {}))]
 
     def _arrived(self) -> bool:
         """Whether the remote is known to have the operation that this is for."""
@@ -108,20 +116,26 @@ class Exchange:
         found = self.store.at(self.store.head()).operation(self.mine)
         return found is not None and self.store.holds(found["oid"], known)
 
-    def pull(self, timeout: float, wait: float = 0.0) -> Away | Refused | None:
+    def pull(self, timeout: float, wait: float = 0.0) -> AtlasError | None:
         """Brings what others have published, if nobody else is at it; why it could not be."""
-        with lock.held(self.store.home / "publish.lock", wait=wait) as fd:
-            if fd is None:
-                return None
-            known = self.store.ref(REMOTE)
-            try:
+        try:
+            with lock.held(self.store.home / "publish.lock", wait=wait) as fd:
+                if fd is None:
+                    return None
+                known = self.store.ref(REMOTE)
+                swept(self.store, self._refs())
+                self.busy = 0.0  # a reader goes on with the copy that is there
+                if timeout < CALL:
+                    self.remote = self.remote._replace(until=time.monotonic() + fault.patience(timeout, self.rules))
                 self._pulled(fault.patience(timeout, self.rules))
                 self._judged(known)
-            except (Away, Refused) as error:
+        except (AtlasError, OSError) as failure:
+            error = environment(failure)
+            if error.code != "configuration":  # (that is not a matter of time: each read says so)
                 self._failed(error)
                 self.memory.put(asked_at=time.time(), away_at=time.time())
-                return error
-            return None
+            return error
+        return None
 
     def _failed(self, error: AtlasError) -> None:
         """Remembered; what will not mend itself is told by every command until it is mended."""
@@ -162,12 +176,14 @@ class Exchange:
             pushed = self.remote.push(head, self.call)
             fault.at("after_push", self.rules)
             if pushed.ok and not self.remote.split:
-                self._published(head, known, pushed.old)
+                with suppress(AtlasError, OSError):  # it is there, whatever this clone can note of it
+                    self._published(head, known, pushed.old)
                 self.memory.put(pushed_at=time.time(), pushed_by=self.by, took=time.monotonic() - began)
                 return self._done()
             self.unclear, why = pushed.unclear, pushed.why  # until the remote has said what it has
             # Before the look, since what that shows is to be pushed on at once.
             time.sleep(random.uniform(0, min(1.0, time.monotonic() - began)))
+            interrupts.waited()
             self._pulled(self.call)
             self.unclear, final = False, pushed.final
             if (pushed.ok or pushed.old == head) and self._known() != head:
@@ -221,7 +237,7 @@ class Exchange:
                 self._park(carried.parked)
                 self.notices.append(f"taken in from the branch {name}")
         # (a ref that stays would bar another whose name it begins)
-        git.run("update-ref", "--stdin", data="".join(f"delete {OUTBOX}{name}\n" for name in seen).encode())
+        change(self.store, [f"delete {OUTBOX}{name}" for name in seen], self.busy)
         self.memory.put(known=seen, taken=taken)
 
     def _done(self) -> Shared:
@@ -266,7 +282,7 @@ class Exchange:
 
     def _note(self, head: str) -> None:
         if self.store.ref(REMOTE) != head:
-            self.store.git.run("update-ref", "--no-deref", REMOTE, head)
+            change(self.store, [f"update {REMOTE} {head}"], self.busy)
         self.restore = False
         self.memory.put(asked_at=time.time(), fetched_at=time.time(), failed_at=0, away_at=0, failed="", lost="",
                         where=self.where)  # fmt: skip
@@ -275,7 +291,7 @@ class Exchange:
         """Fetches, judges and takes what others have published."""
         known = self._known()
         also = [f"+refs/heads/{one}:{OUTBOX}{one}" for one in self._outboxes()]
-        theirs = self.store.ref(INCOMING) if self.remote.fetch(timeout, also) else None
+        theirs = self.store.ref(INCOMING) if self._fetched(timeout, also) else None
         self.asked = True
         there = f"the branch {self.remote.branch} on {self.remote.name}"
         if theirs is None:
@@ -301,6 +317,17 @@ class Exchange:
             self._gathered()
         self.brought = theirs if theirs != known else self.brought
 
+    def _fetched(self, timeout: float, also: Sequence[str]) -> bool:
+        """Fetches; once more where it was a lock of a ref that was in the way."""
+        refs = [INCOMING, *(one.rpartition(":")[2] for one in also)]
+        for again in (True, False):
+            try:
+                return self.remote.fetch(timeout, also)
+            except Away:
+                if not again or not cleared(self.store, refs, self.busy):
+                    raise
+        return False
+
     def _only_one(self, theirs: str) -> None:
         """Refused for another store than ours, once ours has grown."""
         ours, others = (rules.store_id(self.store.snapshot(one)) for one in (None, theirs))
@@ -316,7 +343,7 @@ class Exchange:
         from . import replay  # most pushes need none of it
 
         with lock.held(self.store.home / "writer.lock") as fd:
-            branch = Branch(self.store, fd)
+            branch = Branch(self.store, fd, within=DEADLINE if self.busy else 3.0)
             while True:
                 head = self.store.head()
                 base = history.fork(self.store.git, head, theirs)
@@ -349,8 +376,8 @@ class Exchange:
         try:
             index = self.store.at(self.store.head())
             found = audit.judge(self.store.git, self.store.place.width, known, self.brought, index)
-        except AtlasError as error:
-            self.notices.append(f"what came with the fetch cannot be judged: {error.message}")
+        except (AtlasError, OSError) as failure:
+            self.notices.append(f"what came with the fetch cannot be judged: {environment(failure).message}")
             return
         if found:
             first = found[0]
@@ -359,6 +386,14 @@ class Exchange:
                 f"{len(found)} violation{'s' * (len(found) > 1)} came with the fetch, the first in {first.commit[:12]} "
                 f"({what}): atlas verify"
             )
+
+
+def environment(failure: AtlasError | OSError) -> AtlasError:
+    """An error of the operating system on the way to the remote, as one of ours."""
+    if isinstance(failure, AtlasError):
+        return failure
+    what = f"{failure.filename}: " if failure.filename else ""
+    return Failed(f"{what}{failure.strerror or failure}", "atlas doctor", code="environment")
 
 
 def unpublished(store: Store) -> int:

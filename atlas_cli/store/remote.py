@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
+from .. import interrupts
 from ..errors import Failed
-from . import BRANCH, history
+from . import BRANCH, history, transports
 from .git import Git, Silent, environment, last_line
 from .place import Place
 from .store import root_id
@@ -36,6 +39,7 @@ class Away(Failed):
     code = "remote"
     retry = "later"
     silent = False
+    unasked = False  # no call was made
 
 
 class Pushed(NamedTuple):
@@ -60,6 +64,9 @@ class Remote(NamedTuple):
     url: str = ""  # as it is configured; empty: there is no such remote any more
     split: bool = False  # it is pushed to by another address than it is read from
     local: bool = False  # it is the user's own repository, with the copy that it holds
+    wanted: bool = False  # the user asks for it: not for what it has only because they read something
+    until: float | None = None  # the moment (monotonic) at which every call is over, whatever the remote sends
+    common: Path = Path()  # the user's git directory
 
     def heads(self, timeout: float) -> dict[str, str]:
         """The branches that are there, with the commits they are at."""
@@ -74,7 +81,7 @@ class Remote(NamedTuple):
                 self._run((*_FETCH, "--", self.name, f"+{self.ref}:{INCOMING}", *also), timeout)
                 break
             except Away as error:
-                if error.silent or self.local or not again:
+                if error.silent or error.unasked or self.local or not again:
                     raise
                 if self.branch not in self.heads(timeout):
                     return False  # (if it is there now, it was made meanwhile)
@@ -82,18 +89,19 @@ class Remote(NamedTuple):
 
     def push(self, oid: str, timeout: float) -> Pushed:
         """Asks the remote to move the branch forward to a commit; a plain push, which is its compare-and-set."""
-        trace = Path(f"{self.git.directory}.push")  # what was said: nothing, where the remote was never reached
-        trace.unlink(missing_ok=True)
+        trace = _trace(f"{self.git.directory}.push")  # what was said: nothing, where the remote was never reached
+        told = {"GIT_TRACE_PACKET": str(trace)} if trace else {}
+        interrupts.sent()
         try:
-            code, out, err = self._ask(
-                (*_PUSH, "--", self.name, f"{oid}:{self.ref}"), timeout, {"GIT_TRACE_PACKET": str(trace)}
-            )
+            code, out, err = self._ask((*_PUSH, "--", self.name, f"{oid}:{self.ref}"), timeout, told)
         except Away as error:
-            if not _any(trace):
+            if error.unasked or not _any(trace):
                 raise
             code, out, err = 128, b"", error.message
         heard = _any(trace)
-        trace.unlink(missing_ok=True)
+        with suppress(OSError):
+            if trace:
+                trace.unlink(missing_ok=True)
         for line in out.decode(errors="replace").split("\n"):
             flag, tab, rest = line.partition("\t")
             if tab and flag in (" ", "*") and not code:
@@ -130,13 +138,54 @@ class Remote(NamedTuple):
         self, args: tuple[str, ...], timeout: float, extra: dict[str, str] | None = None
     ) -> tuple[int, bytes, str]:
         if not self.url:
-            raise Away(f"there is no remote {self.name!r} here any more", "atlas init --remote R names another")
+            raise self._unasked(
+                f"there is no remote {self.name!r} here any more", "atlas init --remote R names another"
+            )
+        self._trusted()
+        rest = None if self.until is None else self.until - time.monotonic()
+        if rest is not None and rest <= 0:
+            raise self._late()
+        extra = {**(extra or {}), **({"GIT_ALLOW_PROTOCOL": "file"} if self.local else {})}
         try:
-            return self.git.ask(*args, options=self._settings(), timeout=timeout, extra=extra, patient=True)
+            return self.git.ask(*args, options=self._settings(), timeout=min(timeout, rest or timeout), extra=extra,
+                                patient=rest is None)  # fmt: skip
         except Failed as error:
-            away = Away(f"{self.name}: {error.message}")
+            away = (
+                self._late()
+                if rest is not None and isinstance(error, Silent)
+                else Away(f"{self.name}: {error.message}")
+            )
             away.silent = isinstance(error, Silent)
             raise away from None
+
+    def _trusted(self) -> None:
+        """Refused where what git would obey did not come from the user; that the user wants it is remembered."""
+        if line := transports.foreign(self.git.directory):
+            raise self._unasked(
+                f"{self.git.directory}/config holds what Atlas did not write ({line}), which is not obeyed",
+                "atlas doctor --fix puts it aside", code="configuration",
+            )  # fmt: skip
+        if self.local or not (found := transports.programs(self.git, self.common, self.name)):
+            return
+        if self.wanted:
+            transports.use(self.common, found)
+        elif not transports.used(self.common, found):
+            raise self._unasked(
+                f"{self.name} is reached by a program that this repository's own configuration names ({found[0][0]}), "
+                "which a read does not run",
+                "atlas sync runs it, if you trust this repository, and reads do from then on", code="configuration",
+            )  # fmt: skip
+
+    def _late(self) -> Away:
+        late = Away(f"{self.name} had no answer ready in time")
+        late.silent = True
+        return late
+
+    @staticmethod
+    def _unasked(text: str, hint: str, code: str = "") -> Away:
+        away = Away(text, hint, code=code)
+        away.unasked = True
+        return away
 
     def _settings(self) -> tuple[str, ...]:
         """What the user's settings of a remote must not do to the store's own branch: mirror, filter, abbreviate."""
@@ -147,8 +196,22 @@ class Remote(NamedTuple):
                 "push.pushOption=")  # fmt: skip
 
 
-def _any(trace: Path) -> bool:
-    return trace.exists() and trace.stat().st_size > 0
+def _trace(name: str) -> Path | None:
+    """An empty place for what is said in a push; None where there can be none."""
+    try:
+        Path(name).unlink(missing_ok=True)
+        Path(name).touch()
+    except OSError:
+        return None
+    return Path(name)
+
+
+def _any(trace: Path | None) -> bool:
+    """Whether anything was said; for all that is known, where that could not be written down."""
+    try:
+        return trace is None or trace.stat().st_size > 0
+    except OSError:
+        return True
 
 
 def _said(err: str, why: str = "") -> str:
@@ -184,7 +247,7 @@ def find(place: Place, home: Path) -> Remote | None:
             if key in _KEPT or key.startswith(("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"))}  # fmt: skip
     git.env = environment(hermetic=False) | kept | {"SSH_ASKPASS_REQUIRE": "never"}
     url, split = there.get(name, ("", False))
-    return Remote(name, branch, git, f"refs/heads/{branch}", url, split)
+    return Remote(name, branch, git, f"refs/heads/{branch}", url, split, common=place.common)
 
 
 def beside(there: Path, own: Path) -> Remote:
@@ -218,8 +281,9 @@ def remotes(place: Place, home: Path) -> dict[str, tuple[str, bool]]:
         part = file.with_suffix(f".{os.getpid()}")
         part.write_text(json.dumps({"stamp": stamp, "remotes": found}))
         part.replace(file)
-    except OSError:
-        pass  # a cache
+    except OSError:  # a cache
+        with suppress(OSError):
+            part.unlink()
     return found
 
 

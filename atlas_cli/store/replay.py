@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from .. import records
+from .. import interrupts, records
 from ..errors import Failed
 from ..records import lease, message, names, policy, rules, session, times
 from ..records.case import Violation
@@ -214,6 +214,8 @@ def moved(
     refs = [*((parked_ref(one.operation), one.commit.oid) for one in parked), *also]
     store.at(old)  # an index that were behind would take this for a history that was rewound
     fault.at("before_carry", rules)
+    if parked or new not in dict(also).values():  # something of this clone's is written anew
+        interrupts.sent()
     if not branch.move(old, new, ["core.fsync=all"], refs):
         return False
     sync_folders(*(store.home / "store.git" / name for name in ("refs/heads", PARKED)))

@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from .. import interrupts
 from ..errors import AtlasError, Failed, Held, NotPublished, Unknown
 from ..records import policy, times
 from ..records.case import Decide
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 HASTE = 5.0  # seconds that a push of code waits for the store's
 FETCH = 3.0  # seconds that a read waits for the remote
+SILENT = ("remote", "branch_lost", "rewritten", "two_stores", "not_a_store")  # not said by each read, or said anyway
 AWAY = 60  # seconds that a read does not ask a remote which gave no answer
 
 
@@ -36,6 +38,7 @@ class Sharing:
         self.within: float | None = None  # seconds that publishing may take
         self.asked = False  # the remote has said, since this command began, what it has
         self.by = ""  # the session that writes
+        self.wanted = True  # whoever publishes wants the remote asked, by whatever their configuration names
         self.exclusive = False  # the write counts only once it is published
         self.published: bool | None = None  # what became of the last write; None where nothing was written
         self.why = ""  # why it is not published
@@ -100,10 +103,12 @@ class Sharing:
         age, silent = time.time() - self.memory.get("asked_at"), time.time() - self.memory.get("away_at")
         if silent < AWAY or (not self.look and not self.eager and age < policy.seconds(self._rules(), "fresh")):
             return
-        exchange = self._exchange(self.remote)
-        exchange.pull(FETCH)
+        exchange = self._exchange(self.remote._replace(wanted=self.look or self.eager))
+        error = exchange.pull(FETCH)
         self.asked = exchange.asked
         self._heard(exchange.notices)
+        if error is not None and error.code not in SILENT:
+            self.say(f"what the remote has is not known now: {error.message}; {error.hint}".removesuffix("; "))
 
     def lost(self) -> str:
         """What has become of the remote's branch, where it is no longer what was published; else empty."""
@@ -117,7 +122,17 @@ class Sharing:
             raise NotPublished(f"{self.alone}, so nothing can be published; nothing was written",
                                "leave out --require-published")  # fmt: skip
         self.published = None
-        attempt = self._sure if exclusive and self.remote else self._written
+        operation = intent.writer.operation
+        try:
+            return self._shared(decide, intent, wanted)
+        except KeyboardInterrupt:
+            if not interrupts.hint():
+                raise
+            raise Unknown(f"interrupted while it was being published (operation {operation})",
+                          f"it is recorded in this clone; atlas log {operation} shows it") from None  # fmt: skip
+
+    def _shared(self, decide: Decide, intent: Intent, wanted: bool) -> Written:
+        attempt = self._sure if self.exclusive and self.remote else self._written
         written = attempt(decide, intent)
         self.published = False
         if self.remote is None and (self.known or remotes(self.store.place, self.store.home)):
@@ -126,17 +141,22 @@ class Sharing:
             self._laid()
             return written
         operation = intent.writer.operation
-        try:
+        shared = self._tried(operation)
+        while not written.empty and not self._stands(operation):
+            written = attempt(decide, intent._replace(given=True))._replace(replayed=False)
             shared = self._tried(operation)
-            while not written.empty and self.store.at(self.store.head()).operation(operation) is None:
-                written = attempt(decide, intent._replace(given=True))._replace(replayed=False)
-                shared = self._tried(operation)
-        except KeyboardInterrupt:
-            raise Unknown(f"interrupted while it was being published (operation {operation})",
-                          f"it is recorded in this clone; atlas log {operation} shows it") from None  # fmt: skip
         if shared.published or not wanted:
             return written
-        raise self._unshared(shared, operation, exclusive)
+        raise self._unshared(shared, operation, self.exclusive)
+
+    def _stands(self, operation: str) -> bool:
+        """Whether what was recorded is in the history still, and not parked."""
+        try:
+            return self.store.at(self.store.head()).operation(operation) is not None
+        except (Failed, OSError) as error:
+            why = error.message if isinstance(error, Failed) else error.strerror
+            raise Unknown(f"it was recorded, and the store cannot be read now: {why} (operation {operation})",
+                          f"atlas log {operation} says whether it is there") from None  # fmt: skip
 
     def _sure(self, decide: Decide, intent: Intent) -> Written:
         """The write, or a refusal that stands on what the remote has: what holds the thing may be no more than recorded
@@ -160,13 +180,16 @@ class Sharing:
         return self._tried("", look=True).published
 
     def _written(self, decide: Decide, intent: Intent) -> Written:
-        """The write, or its stop. Either settles what was parked of it, which until then is all that is left of it."""
+        """The write, or its refusal. Either settles what was parked of it, which until then is all that is left of it:
+        nothing stays that the command said no to, whatever the reason; but where nobody knows, it does."""
         operation = intent.writer.operation
         parked = intent.given and operation in self.store.parked()
         try:
             written = transaction.write(self.store, decide, intent)
-        except AtlasError as stop:
-            if parked and stop.exit in (3, 4, 5, 6):
+        except Unknown:
+            raise
+        except Exception:
+            if parked:
                 self._settled(operation)
             raise
         if parked:
@@ -175,8 +198,8 @@ class Sharing:
 
     def _settled(self, operation: str) -> None:
         """What was parked is forgotten. (Where its ref is busy it stays a while, which changes no answer.)"""
-        with suppress(Failed):
-            self.store.unpark(operation)
+        with suppress(Failed, OSError):
+            self.store.unpark(operation, within=1.0)
 
     def hastily(self) -> str:
         """Publishes what was recorded, where git waits for the answer: for a few seconds. Why not, if not."""
@@ -189,13 +212,14 @@ class Sharing:
 
     def _tried(self, mine: str, look: bool = False) -> Shared:
         """What was recorded stays so, whatever comes between it and the remote."""
-        from .publish import Shared
+        from .publish import Shared, environment
 
         try:
             return self.publish(look, mine)
-        except AtlasError as error:
+        except (AtlasError, OSError) as failure:
+            error = environment(failure)
             self.published, self.why = False, error.message
-            return Shared(False, error.message)
+            return Shared(False, error.message, error=error)
 
     def publish(self, look: bool = False, mine: str = "", carry: bool = False, restore: bool = False) -> Shared:
         """All that was recorded, pushed. `look`: the remote is asked even where there is nothing to push; `mine`: an
@@ -205,10 +229,10 @@ class Sharing:
 
         if self.remote is None:
             return Shared(False, self.alone)
-        exchange = self._exchange(self.remote, mine)
+        exchange = self._exchange(self.remote._replace(wanted=self.wanted), mine)
         exchange.within, exchange.by = self.within, self.by
         exchange.carry, exchange.restore, exchange.aside = carry or exchange.carry, restore, not self.exclusive
-        shared = exchange.publish(look=look)
+        shared = exchange.publish(look)
         self.asked = self.asked or exchange.asked
         self._laid()
         self._heard([line for line in shared.notices if not mine or mine not in line])
@@ -226,7 +250,9 @@ class Sharing:
         if said := [line for box in boxes for line in outbox.gather(self.store, box)]:
             self._heard(said)
             if self.remote and self._due():
+                self.wanted = False  # they only read
                 self._tried("")
+                self.wanted = True
 
     def _laid(self) -> None:
         """In an outbox: what it holds lies where the next command that can write the store finds it."""

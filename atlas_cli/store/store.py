@@ -124,9 +124,11 @@ class Store:
         out = self.git.run("diff-tree", "-r", "-z", "--no-commit-id", "--name-only", "--root", commit)
         return [path for path in out.decode(errors="replace").split("\0") if path]
 
-    def unpark(self, operation: str) -> None:
+    def unpark(self, operation: str, within: float = 12.0) -> None:
         """Forgets a parked write: it was settled in another way."""
-        self.git.run("update-ref", "--no-deref", "-d", parked_ref(operation))
+        from .branch import change
+
+        change(self, [f"delete {parked_ref(operation)}"], within)
 
     def _live(self, head: str, folder: str, after: int) -> Iterable[tuple[str, Record]]:
         self.at(head)
@@ -195,6 +197,14 @@ def create(place: Place, fill: Callable[[Path], None] | None = None, home: Path 
         shutil.rmtree(aside, ignore_errors=True)
         raise
     return store
+
+
+def configuration(width: int) -> str:
+    """The configuration of a store's repository, as `create` leaves it."""
+    core = "filemode = true\n\tbare = true\n\tlogAllRefUpdates = true\n\tfsync = all"
+    form = "\tobjectformat = sha256\n" * (width == 64)
+    version = int(width == 64)
+    return f"[core]\n\trepositoryformatversion = {version}\n\t{core}\n[extensions]\n{form}\tpreciousObjects = true\n"
 
 
 def root_commit(width: int) -> bytes:

@@ -7,11 +7,12 @@ import struct
 import subprocess
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from hashlib import sha1, sha256
 from typing import Any, NamedTuple
 
-from .. import records
+from .. import interrupts, records
 from ..errors import Failed, NotFound, Refused, Unknown, Usage, VersionJump
 from ..records import names, policy, rules
 from ..records.case import Change, Decide, Writer
@@ -122,17 +123,31 @@ class _Attempts:
             folders = {self.store.home / "store.git/objects" / name for name in ("pack", *{one[:2] for one in objects})}
             sync_folders(*folders, self.store.home / "store.git/objects")
         fault.at("before_ref", rule_book)
+        interrupts.point()
         self.made.add(oid)
         try:
-            if not self.branch.move(snapshot.head or "", oid, fsync):
+            if not self._moved(snapshot.head or "", oid, fsync):
                 return None
             fault.at("after_ref", rule_book)
             self._settled(objects, snapshot.width, fsync, rule_book["durability"] == "full")
             fault.at("before_ack", rule_book)
-            self._cached(snapshot.head, oid, message, changes, change, rule_book)
+            with suppress(OSError, Failed):  # a cache
+                self._cached(snapshot.head, oid, message, changes, change, rule_book)
         except KeyboardInterrupt:
             raise self._unknown("interrupted while the store's branch was being moved") from None
         return Written(oid, writer, message.subject, change.files, notices=change.notices)
+
+    def _moved(self, old: str, new: str, fsync: Sequence[str]) -> bool:
+        """Whether the branch now is at the new commit. From here on an interrupt is no "nothing was written"."""
+        before = interrupts.moves(f"atlas log {self.intent.writer.operation} says whether it was written")
+        try:
+            moved = self.branch.move(old, new, fsync)
+        except Failed:
+            interrupts.moves(before)
+            raise
+        if not moved:
+            interrupts.moves(before)
+        return moved
 
     def _judged(
         self, snapshot: Snapshot, writer: Writer, change: Change, mark: str

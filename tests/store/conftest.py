@@ -11,6 +11,7 @@ import pytest
 
 from ..conftest import Atlas, Result, environment
 from .crew import Worker, crew
+from .fleet import Fleet, fleet
 from .hand import Hand, Seen
 from .hooked import Project, copied, prepared
 
@@ -28,6 +29,12 @@ DEEDS: dict[str, list[list[str]]] = {
          "disagreed", "--why", "no server"],
     ],
 }  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+    """Two clones, `a` and `b`, to be copied."""
+    return fleet(tmp_path_factory.mktemp("pair") / "made", ["a", "b"])
 
 
 @pytest.fixture(scope="session")

@@ -106,9 +106,7 @@ def test_without_the_remote_nothing_moves_and_what_is_missing_is_named(there: Pa
     assert at("clone", "doctor", "--fix").code == 0
 
 
-def test_what_only_this_clone_had_is_carried_over_where_the_branch_must_go_back(
-    there: Path, git: Git, at: At
-) -> None:
+def test_what_only_this_clone_had_is_carried_over_where_the_branch_must_go_back(there: Path, git: Git, at: At) -> None:
     for one in ("second", "third"):
         assert at("clone", *DECISION, "--offline", "--operation", one).code == 0
     is_gone(git, there, f"{BRANCH}:decisions")  # the tip cannot be gone on from, and nobody has this folder

@@ -1,0 +1,87 @@
+"""What configuration may make git run on the way to a remote. The store's own repository is Atlas's: what Atlas did not
+write there is not obeyed. What the user's repository names in its own configuration may have come with it: it is run
+where the user asks for the remote (as their own `git push` would), and by a read only once that has happened."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+
+from .git import Git
+from .place import state
+
+# What the store's own configuration may hold: what `git init` and Atlas write, and what changes no call of Atlas's.
+_OWN = re.compile(
+    rb"""\s*(?:[#;].*|\[(?:core|extensions|gc|pack|user)\]
+    |(?:repositoryformatversion|filemode|bare|ignorecase|precomposeunicode|symlinks|logallrefupdates|fsync|fsyncmethod
+       |compression|loosecompression|bigfilethreshold|sharedrepository|objectformat|preciousobjects|name|email
+       |auto|autopacklimit|pruneexpire|reflogexpire|windowmemory|threads|depth|window)\s*=\s*[\w.@+ -]*)?\s*\Z""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# What names a program, or another way, for a call over the network.
+_NAMES = (r"^(remote\..*\.(uploadpack|receivepack|vcs|proxy)|core\.(sshcommand|gitproxy|askpass|alternaterefscommand)"
+          r"|credential\.(.*\.)?helper|url\..*\.(insteadof|pushinsteadof))$")  # fmt: skip
+# Without one of these words a configuration names none: no process has to be asked.
+_WORDS = re.compile(
+    rb"uploadpack|receivepack|vcs|proxy|sshcommand|askpass|alternaterefscommand|helper|include|::", re.IGNORECASE
+)
+_HELPER = re.compile(r"[A-Za-z0-9-]*(?: --?[A-Za-z0-9=/._~-]+| [0-9]+)*\Z")  # git's own name for one: git-credential-…
+
+
+def foreign(directory: str | None) -> str:
+    """The first line of a store's own configuration that Atlas did not write; empty where all is its own."""
+    file = Path(directory or "", "config")
+    if not directory or not file.is_file():
+        return ""
+    lines = file.read_bytes().split(b"\n")
+    return next((os.fsdecode(line.strip())[:120] for line in lines if not _OWN.match(line)), "")
+
+
+def programs(git: Git, common: Path, remote: str) -> list[tuple[str, str]]:
+    """(key, value) of what the repository's own configuration, which `git` includes in its calls, names as a program on
+    the way to a remote. What stands in the user's own files is theirs."""
+    with suppress(OSError):
+        if not _WORDS.search((common / "config").read_bytes()):
+            return []
+    out = git.ask("config", "--null", "--show-scope", "--show-origin", "--get-regexp", _NAMES)[1]
+    words, found = out.decode(errors="surrogateescape").split("\0"), []
+    for scope, origin, row in zip(words[::3], words[1::3], words[2::3], strict=False):
+        key, _, value = row.partition("\n")
+        own = scope in ("local", "worktree") or (scope == "command" and origin.startswith("file:"))
+        if own and _runs(key, value, remote):
+            found.append((key, value))
+    return found
+
+
+def _runs(key: str, value: str, remote: str) -> bool:
+    if key.startswith("remote."):
+        name, _, what = key.removeprefix("remote.").rpartition(".")
+        return name == remote and value != {"uploadpack": "git-upload-pack", "receivepack": "git-receive-pack"}.get(
+            what
+        )
+    if key.startswith("credential."):
+        return not _HELPER.match(value)
+    if key.startswith("url."):
+        return "::" in key.rpartition(".")[0]
+    return bool(value)
+
+
+def used(common: Path, found: list[tuple[str, str]]) -> bool:
+    """Whether the user has had this repository's remote asked by just these programs before."""
+    return _mark(common, found).exists()
+
+
+def use(common: Path, found: list[tuple[str, str]]) -> None:
+    """They have now. (It stands in their state folder: what lies in the repository may have come with it.)"""
+    mark = _mark(common, found)
+    with suppress(OSError):
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.touch()
+
+
+def _mark(common: Path, found: list[tuple[str, str]]) -> Path:
+    said = "\0".join([str(common), *(word for row in sorted(found) for word in row)])
+    return state() / "transports" / hashlib.sha256(said.encode(errors="surrogateescape")).hexdigest()[:32]
