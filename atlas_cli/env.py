@@ -618,10 +618,12 @@ class Env:
         from .store import health
 
         found = [check._asdict() for check in health.checks(self.store, self.sharing.sources(), fix)]
-        if found[0]["state"] != "bad":
-            found.append(dict(zip(("what", "state", "text"), ("remote", *self.sharing.health(fix)), strict=True)))
         self.__dict__.pop("snapshot", None)
         self.__dict__.pop("tree", None)
+        if {row["what"]: row["state"] for row in found}.get("branch", "bad") == "bad":
+            return found
+        found.append(dict(zip(("what", "state", "text"), ("remote", *self.sharing.health(fix)), strict=True)))
+        assert self.index  # it may see that what it knew is no longer part of the history
         if lost := self.local.rewinds():
             text = f"rewound: {', '.join(head[:12] for head in lost)} is no longer part of it"
             found.append({"what": "history", "state": "fixed" if fix else "bad", "text": text})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from ..errors import Damaged
@@ -12,13 +11,15 @@ from ..records.case import Change, Violation, Writer
 from ..records.text import Record
 from ..records.tree import Tree, object_id
 from . import history
-from .git import Git
+from .git import SMALL, Git
 from .index import MOST, Index
 from .past import source
 from .place import Place
 from .snapshot import Objects, Snapshot
 from .store import Store, root_commit
 from .trees import FOLDER, PLAIN
+
+KEPT = 20_000  # files whose bytes are kept during a walk
 
 
 class Finding(NamedTuple):
@@ -55,13 +56,31 @@ class Walk:
         self.odd: dict[str, str] = {}  # the modes of what is no plain file
         self.folders: dict[str, set[str]] = {}
         self.over: dict[str, int] = {}  # until when a row is in force, by object id: what is over is not read again
-        self.load = lru_cache(maxsize=20_000)(self._load)
+        self.loaded: dict[str, bytes] = {}
 
-    def _load(self, oid: str) -> bytes:
+    def load(self, oid: str) -> bytes:
+        """The bytes of a file; those of small ones are kept, since rows are read again as what was there before."""
+        if oid in self.loaded:
+            return self.loaded[oid]
         found = self.git.object(oid)
         if found is None or found[1] != "blob":
             raise Damaged(f"the object {oid} is missing or broken")
+        if len(found[2]) < SMALL:
+            if len(self.loaded) >= KEPT:
+                self.loaded.clear()
+            self.loaded[oid] = found[2]
         return found[2]
+
+    def whole(self, commit: history.Commit) -> None:
+        """Damaged where a file that a commit changed is not here: no fault of the commit, and judged by nobody."""
+        for path, old, new in commit.changes:
+            plain = [old if path not in self.odd else None, new if commit.modes.get(path) == PLAIN else None]
+            for oid in filter(None, plain):
+                try:
+                    self.load(oid)
+                except Damaged as error:
+                    raise Damaged(f"{path} in {commit.oid[:12]}: {error.message} in this clone",
+                                  "atlas doctor --fix has it again from the remote") from None  # fmt: skip
 
     def blob(self, path: str) -> str | None:
         if path in self.blobs:
@@ -198,6 +217,7 @@ def judged(
     bad: dict[str, history.Commit] = {}
     for commit in commits:
         found = [*shape(commit, width), *chain.judge(commit)]
+        walk.whole(commit)
         named = commit.message.repairs
         if named and named not in bad and (before := earlier(named)):
             bad[named] = before

@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,10 +33,13 @@ def checks(store: Store, remotes: Sequence[Remote], fix: bool) -> list[Check]:
     shape = _shape(store, fix)
     if shape.state == "bad":
         return [shape]
-    return [
-        shape, _config(store, fix), _git(store), _disk(store), _locks(store, fix), _litter(store, fix),
-        _refs(store, fix), *_objects(store, remotes, fix), _branch(store, fix),
-    ]  # fmt: skip
+    looks = [shape, _config(store, fix), _git(store), _disk(store), _locks(store, fix), _litter(store, fix)]
+    looks += [_refs(store, fix), *_objects(store, remotes, fix), _branch(store, remotes, fix)]
+    if looks[-1].state == "fixed" and not recovery.faults(store)[0]:  # what is missing, nothing needs any more
+        looks = [
+            look._replace(state="fixed") if (look.what, look.state) == ("objects", "bad") else look for look in looks
+        ]
+    return looks
 
 
 def _shape(store: Store, fix: bool) -> Check:
@@ -164,13 +168,16 @@ def _objects(store: Store, remotes: Sequence[Remote], fix: bool) -> list[Check]:
     found = [f"{len(spoilt)} objects are emptied or broken: {names}"] if spoilt else []
     looks = [Check("fsck", "warn", f"history holds what git would not write: {'; '.join(odd[:3])}")] if odd else []
     if not bad:
+        if fix and any("missing or broken" in text for _, text in store.index.damaged()):
+            store.index.drop()  # they have come back since
         state, text = ("fixed" if fix else "bad", found[0]) if found else ("ok", "every object is here and whole")
         return [Check("objects", state, text), *looks]
     text = "; ".join([*found, *bad[:3]])
     if not fix:
         return [Check("objects", "bad", text), *looks]
+    recovery.unpacked(store, bad)
     try:
-        where = recovery.fetched_anew(store, remotes)
+        where, _ = recovery.fetched_anew(store, remotes)
     except AtlasError as error:
         return [Check("objects", "bad", f"{text}; they cannot be fetched anew: {error.message}"), *looks]
     left, _ = recovery.faults(store)
@@ -181,7 +188,7 @@ def _objects(store: Store, remotes: Sequence[Remote], fix: bool) -> list[Check]:
     return [Check("objects", "fixed", done), *looks]
 
 
-def _branch(store: Store, fix: bool) -> Check:
+def _branch(store: Store, remotes: Sequence[Remote], fix: bool) -> Check:
     store.git.close()
     found = store.git.object(BRANCH)
     now = found[0] if found and found[1] == "commit" else ""
@@ -189,6 +196,10 @@ def _branch(store: Store, fix: bool) -> Check:
         return Check("branch", "ok", f"at {now[:12]}")
     there = list(dict.fromkeys([*([now] if now else []), *recovery.heads(store)]))
     good = next((oid for oid in there if recovery.usable(store, oid)), None)
+    if good is None and fix:
+        with suppress(AtlasError):
+            there.append(recovery.fetched_anew(store, remotes)[1])
+            good = next((oid for oid in there if recovery.usable(store, oid)), None)
     if good is None:
         return Check("branch", "bad", "missing or broken, and no whole commit was found in its reflog or in the index")
     if not fix:

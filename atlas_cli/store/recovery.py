@@ -25,7 +25,7 @@ from .trees import FOLDER, parse_tree
 
 LOCK_WAIT = 10.0  # seconds for a command that writes or publishes
 _PACKED = re.compile(rb"(?:#[^\n]*|[0-9a-f]{40,64} refs/[^\n]+|\^[0-9a-f]{40,64})\Z")
-_BROKEN = re.compile("missing|corrupt|broken|mismatch|unable to|is empty|bad object|invalid|could not|inflate|garbage")
+_PACK = re.compile(r"\bpack-[0-9a-f]{40,64}\b")
 
 
 def loose(store: Store) -> Iterator[Path]:
@@ -57,15 +57,15 @@ def _sound(file: Path) -> bool:
 def faults(store: Store) -> tuple[list[str], list[str]]:
     """(what git cannot read, what it reads and would not have written), as git's own check says them of objects."""
     store.git.close()
-    code, out, err = store.git.ask("fsck", "--full", "--no-dangling", "--no-progress", timeout=600)
+    code, out, err = store.git.ask("fsck", "--full", "--no-reflogs", "--no-dangling", "--no-progress", timeout=600)
     lines = [line for line in (out.decode(errors="replace") + "\n" + err).split("\n") if line.strip()]
     aside = ("hint:", "dangling ", "notice:", "warning:")
     lines = [line for line in lines if not line.startswith(aside) and "refs/" not in line and "HEAD" not in line]
-    odd = [line for line in lines if line.startswith("error in ") and not code & ~3]
-    bad = [line for line in lines if line not in odd and _BROKEN.search(line)]
+    odd = [line for line in lines if line.startswith("error in ")]
+    bad = [line for line in lines if line not in odd]
     if code > 63 and not lines:  # it was ended
         bad = [f"git fsck failed ({code})"]
-    return bad, [line for line in lines if line not in bad]
+    return bad, odd
 
 
 def broken_refs(store: Store) -> list[str]:
@@ -109,11 +109,13 @@ def _packed(folder: Path) -> list[bytes]:
     return []
 
 
-def fetched_anew(store: Store, remotes: Iterable[Remote]) -> str:
+def fetched_anew(store: Store, remotes: Iterable[Remote]) -> tuple[str, str]:
     """Everything that one of these has, brought into an empty repository (this one would ask for nothing: git believes
-    that it has what is behind a commit), and its objects put beside ours; from where, or why not from any."""
+    that it has what is behind a commit), and its objects put beside ours: (from where, the head there). Away where none
+    has it."""
     aside = store.home / f"store.git.{os.getpid()}"
     why = "there is no remote to fetch them from"
+    tried = ""
     for remote in remotes:
         shutil.rmtree(aside, ignore_errors=True)
         try:
@@ -123,7 +125,8 @@ def fetched_anew(store: Store, remotes: Iterable[Remote]) -> str:
             was, git.directory = git.directory, str(aside)
             git.close()
             try:
-                if not remote.fetch(CALL) or git.object(INCOMING) is None:
+                head = git.object(INCOMING) if remote.fetch(CALL) else None
+                if head is None:
                     why = f"the branch {remote.branch} is not on {remote.name}"
                     continue
             finally:
@@ -132,11 +135,25 @@ def fetched_anew(store: Store, remotes: Iterable[Remote]) -> str:
             _beside(aside / "objects", store.home / "store.git/objects")
         except Away as error:
             why = error.message
+            tried = f" ({why})"
         else:
-            return remote.name
+            store.git.close()
+            return f"{remote.name}{tried}", head[0]
         finally:
             shutil.rmtree(aside, ignore_errors=True)
     raise Away(why)
+
+
+def unpacked(store: Store, lines: Iterable[str]) -> None:
+    """Puts packs that git says are broken aside; what can be read of them becomes single objects."""
+    folder, away = store.home / "store.git/objects/pack", store.home / "broken-packs"
+    for name in dict.fromkeys(_PACK.findall("\n".join(lines))):
+        away.mkdir(exist_ok=True)
+        for file in folder.glob(f"{name}.*"):
+            file.replace(away / file.name)
+        store.git.close()
+        with suppress(OSError):
+            store.git.ask("unpack-objects", "-r", "-q", data=(away / f"{name}.pack").read_bytes())
 
 
 def _beside(there: Path, ours: Path) -> None:
