@@ -6,7 +6,22 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from ..errors import Damaged, Usage
-from . import artifact, correction, decision, gate, inbox, lease, names, policy, result, session, signal, status, task
+from . import (
+    artifact,
+    correction,
+    decision,
+    gate,
+    inbox,
+    lease,
+    names,
+    policy,
+    result,
+    session,
+    signal,
+    status,
+    task,
+    text,
+)
 from .case import Case, Shown, Violation
 from .names import Ref
 from .text import Record
@@ -62,6 +77,11 @@ def is_record(path: str) -> bool:
     """Whether the file at `path` is a record (an artifact's bytes are not)."""
     kind = kind_of(path)
     return kind is not None and path.endswith(kind.SUFFIX)
+
+
+def bound(path: str) -> int:
+    """How many bytes of the file at `path` are read at the most."""
+    return text.MOST if is_record(path) else artifact.MOST
 
 
 def before(path: str) -> str | None:

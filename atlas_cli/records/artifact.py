@@ -18,6 +18,7 @@ NAME = "artifact"
 FOLDER = "artifacts"
 SUFFIX = "/about.yaml"
 NUMBERED = True
+MOST = 64 << 20  # bytes that are read of any, whatever the policy says
 ROW = False
 BUSY = 12  # versions an hour above which a name is told that machine state does not belong here
 NOISE = 48  # versions a day above which a name counts once among what is new
@@ -139,8 +140,8 @@ def put(tree: Tree, writer: Writer, name: str, wish: Wish, seen: int | None) -> 
     if not last:
         case.no_near_miss(tree, FOLDER, "artifact", name, wish.new)
     rules = policy.of(tree)
-    if len(wish.data) > rules["artifact_limit"]:
-        raise Refused(f"{len(wish.data):,} bytes; an artifact has at most {rules['artifact_limit']:,}",
+    if len(wish.data) > (most := min(rules["artifact_limit"], MOST)):
+        raise Refused(f"{len(wish.data):,} bytes; an artifact has at most {most:,}",
                       "keep large bytes elsewhere and put a text that names their place and SHA-256",
                       code="limit")  # fmt: skip
     if seen is not None and seen > last:

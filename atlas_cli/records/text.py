@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..errors import Damaged, Refused
@@ -16,7 +16,10 @@ from ..errors import Damaged, Refused
 Record = dict[str, Any]
 
 LIMIT = 256 * 1024  # bytes of front matter or of a row
-HAND_LIMIT = 64 * 1024  # ruamel needs 22 s for 2 MB
+MOST = 4 << 20  # bytes of a record with its body
+HAND_LIMIT = 8 * 1024  # bytes of YAML by hand: ruamel needs 5 µs for each
+POLICY_LIMIT = 2 * HAND_LIMIT
+HANDS = 8  # records by hand that are read of one commit, if they are as long as they can be
 DEPTH = 32
 
 _KEY = re.compile(r"[a-z][a-z0-9_]*\Z")
@@ -71,10 +74,29 @@ def load(data: bytes, path: str, comments: bool = False) -> Record:
     except UnicodeDecodeError as error:
         raise Damaged(f"{path}: not UTF-8 at byte {error.start}") from None
     record = _canonical(text, comments)
-    record = _by_hand(text, path) if record is None else record
+    record = _by_hand(text, path, POLICY_LIMIT if comments else HAND_LIMIT) if record is None else record
     if "\\u" in text and _SURROGATE.search(json.dumps(record, ensure_ascii=False)):
         raise Damaged(f"{path}: half a character (a lone surrogate) is escaped in it")
     return record
+
+
+def beyond(files: Iterable[tuple[str, bytes]]) -> set[str]:
+    """The paths of the records, among those that one commit brings, that are too much YAML by hand for one commit."""
+    left, found = HANDS * HAND_LIMIT, set()
+    for path, data in sorted(files):
+        left -= _hand_size(data)
+        found |= {path} if left < 0 and _hand_size(data) else set()
+    return found
+
+
+def _hand_size(data: bytes) -> int:
+    """How many bytes of a record would be read as YAML by hand."""
+    part = data[4 : data.find(b"\n---\n", 3) + 1] if data.startswith(b"---\n") else data
+    try:
+        plain = len(part) > HAND_LIMIT or _canonical(part.decode(), comments=False) is not None
+    except UnicodeDecodeError:
+        return 0
+    return 0 if plain else len(part)
 
 
 def front(data: bytes, path: str) -> tuple[Record, str]:
@@ -164,14 +186,14 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def _by_hand(text: str, path: str) -> Record:
+def _by_hand(text: str, path: str, limit: int) -> Record:
     """YAML that a person wrote: no tags, no aliases, capped in size and depth; scalars as JSON would read them."""
     if not text.strip():
         raise Damaged(f"{path}: empty")
-    if len(text) > HAND_LIMIT:
-        raise Damaged(f"{path}: not in canonical form, and too large to read as YAML ({HAND_LIMIT:,} bytes)")
     if _nesting(text) > DEPTH:
         raise Damaged(f"{path}: nested deeper than {DEPTH}")
+    if len(text) > limit:
+        raise Damaged(f"{path}: not in canonical form, and too large to read as YAML ({limit:,} bytes)")
     if found := _BREAK.search(text):
         raise Damaged(f"{path}: U+{ord(found[0]):04X} is written out in it; give it as an escape in quotes")
     from ruamel.yaml import YAML

@@ -6,19 +6,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..errors import Damaged
-from ..records import is_record, kind_of, rules
+from ..records import bound, is_record, kind_of, rules
 from ..records.case import Change, Violation, Writer
 from ..records.text import Record
 from ..records.tree import Tree, object_id
 from . import history
+from .conversation import LARGE, Answer
 from .git import SMALL, Git
 from .index import MOST, Index
 from .past import source
 from .place import Place
-from .snapshot import Objects, Snapshot
+from .snapshot import Objects, Snapshot, bytes_of
 from .store import Store, root_commit
 from .trees import FOLDER, PLAIN
 
+AHEAD = 250  # commits whose records are read at once
 KEPT = 20_000  # files whose bytes are kept during a walk
 
 
@@ -53,34 +55,46 @@ class Walk:
     def __init__(self, git: Objects, base: Snapshot | None) -> None:
         self.git, self.base = git, base
         self.blobs: dict[str, str | None] = {}
-        self.odd: dict[str, str] = {}  # the modes of what is no plain file
+        self.odd: dict[str, str] = {}  # what is no file that is read, by path: why
         self.folders: dict[str, set[str]] = {}
         self.over: dict[str, int] = {}  # until when a row is in force, by object id: what is over is not read again
-        self.loaded: dict[str, bytes] = {}
+        self.loaded: dict[str, Answer] = {}
 
-    def load(self, oid: str) -> bytes:
-        """The bytes of a file; those of small ones are kept, since rows are read again as what was there before."""
+    def load(self, path: str, oid: str) -> bytes:
+        """The bytes of a file."""
+        return bytes_of(path, oid, self.object(path, oid))
+
+    def object(self, path: str, oid: str) -> Answer:
+        """The object of a file; small ones are kept, since rows are read again as what was there before."""
         if oid in self.loaded:
             return self.loaded[oid]
-        found = self.git.object(oid)
-        if found is None or found[1] != "blob":
-            raise Damaged(f"the object {oid} is missing or broken")
-        if len(found[2]) < SMALL:
-            if len(self.loaded) >= KEPT:
-                self.loaded.clear()
-            self.loaded[oid] = found[2]
-        return found[2]
+        found = self.git.object(oid, bound(path))
+        if found is not None and len(found[2]) < SMALL:
+            self._keep(oid, found)
+        return found
+
+    def _keep(self, oid: str, found: Answer) -> None:
+        if len(self.loaded) >= KEPT:
+            self.loaded.clear()
+        self.loaded[oid] = found
+
+    def ahead(self, commits: Iterable[history.Commit]) -> None:
+        """Reads the records that these bring, all at once."""
+        wanted = {new: path for commit in commits for path, _, new in commit.changes if new and is_record(path)}
+        names = [oid for oid in wanted if oid not in self.loaded]
+        for oid, found in zip(names, self.git.objects(names, SMALL), strict=True):
+            if found is not None and found[1] != LARGE:
+                self._keep(oid, found)
 
     def whole(self, commit: history.Commit) -> None:
         """Damaged where a file that a commit changed is not here: no fault of the commit, and judged by nobody."""
         for path, old, new in commit.changes:
             plain = [old if path not in self.odd else None, new if commit.modes.get(path) == PLAIN else None]
             for oid in filter(None, plain):
-                try:
-                    self.load(oid)
-                except Damaged as error:
-                    raise Damaged(f"{path} in {commit.oid[:12]}: {error.message} in this clone",
-                                  "atlas doctor --fix has it again from the remote") from None  # fmt: skip
+                found = self.object(path, oid)
+                if found is None or found[1] not in ("blob", LARGE):
+                    raise Damaged(f"{path} in {commit.oid[:12]}: the object {oid} is missing or broken in this clone",
+                                  "atlas doctor --fix has it again from the remote")  # fmt: skip
 
     def blob(self, path: str) -> str | None:
         if path in self.blobs:
@@ -95,15 +109,19 @@ class Walk:
     def bytes_of(self, path: str, oid: str | None, odd: Mapping[str, str]) -> bytes | None:
         """The bytes of a file; Damaged for what is none."""
         if path in odd:
-            raise Damaged(f"{path}: mode {odd[path]}, where only plain files may be")
-        return None if oid is None else self.load(oid)
+            raise Damaged(f"{path}: {odd[path]}")
+        return None if oid is None else self.load(path, oid)
+
+    def unread(self, commit: history.Commit) -> dict[str, str]:
+        """What a commit brings that is not read, by path: why."""
+        return history.unread(commit, self.object)
 
     def take(self, commit: history.Commit) -> None:
         """Goes on behind one commit."""
         for path, _, new in commit.changes:
             self.blobs[path] = new
             self.odd.pop(path, None)
-        self.odd |= _odd(commit)
+        self.odd |= self.unread(commit)
         for path, _, _ in commit.changes:
             while "/" in path:
                 path, _, name = path.rpartition("/")
@@ -121,7 +139,7 @@ class Walk:
                 yield from self.live(path, after)
             elif self.over.get(oid, after + 1) > after:
                 try:
-                    record = kind.parse(path, self.load(oid))
+                    record = kind.parse(path, self.load(path, oid))
                 except Damaged:
                     continue
                 self.over[oid] = kind.until(record) or 0
@@ -134,7 +152,7 @@ class _Child:
 
     def __init__(self, parent: Walk, commit: history.Commit) -> None:
         self.parent, self.changes = parent, {path: new for path, _, new in commit.changes}
-        self.odd = _odd(commit)
+        self.odd = parent.unread(commit)
 
     def blob(self, path: str) -> str | None:
         return self.changes[path] if path in self.changes else self.parent.blob(path)
@@ -149,10 +167,6 @@ class _Child:
 
     def live(self, folder: str, after: int) -> Iterable[tuple[str, Record]]:
         return ()
-
-
-def _odd(commit: history.Commit) -> dict[str, str]:
-    return {path: mode for path, mode in commit.modes.items() if mode != PLAIN}
 
 
 class _Chain:
@@ -215,7 +229,9 @@ def judged(
     walk, chain = Walk(git, base), _Chain(index)
     findings: list[Finding] = []
     bad: dict[str, history.Commit] = {}
-    for commit in commits:
+    for at, commit in enumerate(commits):
+        if at % AHEAD == 0:
+            walk.ahead(commits[at : at + AHEAD])
         found = [*shape(commit, width), *chain.judge(commit)]
         walk.whole(commit)
         named = commit.message.repairs

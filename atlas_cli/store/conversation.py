@@ -16,6 +16,9 @@ SLICE = 250  # milliseconds between two looks at whether somebody wants an end
 # Seconds that git may be waited for in all: some, and a little for each answer and each megabyte that it gave.
 PATIENCE, EACH, MEGABYTE = 10.0, 0.05, 0.2
 Answer = tuple[str, str, bytes] | None
+LARGE = "large"  # stands for the type of an object of which no more than its beginning was read
+COMMIT = 1 << 20  # bytes of a commit that are read: what says what it is stands in front
+HEAD = 4096  # bytes that are read of what is too large
 
 
 class Ended(Exception):
@@ -32,6 +35,7 @@ class Conversation:
         assert child.stdin is not None and child.stdout is not None
         self.child, self.into, self.out = child, child.stdin.fileno(), child.stdout.fileno()
         self.unsent, self.heard = b"", bytearray()
+        self.cut = False  # an answer was not read to its end
         self.patience = PATIENCE
         os.set_blocking(self.into, False)
         self.poll = select.poll()
@@ -44,8 +48,9 @@ class Conversation:
         if self.unsent:
             self.poll.register(self.into, select.POLLOUT)
 
-    def answer(self) -> Answer:
-        """The next answer: (object id, type, bytes); None for what is not there."""
+    def answer(self, most: int) -> Answer:
+        """The next answer: (object id, type, bytes); None for what is not there. Of what has more than `most` bytes
+        only the beginning is read, its type is LARGE (a commit is cut, and stays one), and no more can be asked."""
         while (end := self.heard.find(b"\n")) < 0:
             self._hear(1)
         head = self.heard[:end].split()
@@ -57,11 +62,18 @@ class Conversation:
             size = int(head[2])
         except ValueError:
             raise Ended(True) from None
+        kind, most = head[1].decode(), COMMIT if head[1] == b"commit" else most
+        if size > most:
+            kind, wanted = (kind, most) if head[1] == b"commit" else (LARGE, min(size, HEAD))
+            while len(self.heard) < wanted:
+                self._hear(wanted - len(self.heard))
+            self.cut = True
+            return head[0].decode(), kind, bytes(self.heard[:wanted])
         while len(self.heard) <= size:
             self._hear(size + 1 - len(self.heard))
         body = bytes(self.heard[:size])
         del self.heard[: size + 1]
-        return head[0].decode(), head[1].decode(), body
+        return head[0].decode(), kind, body
 
     def _send(self) -> None:
         try:

@@ -24,12 +24,14 @@ _ALSO = ("GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_EDITOR")
 _FLAGS: tuple[str, ...] = (
     "core.hooksPath=/dev/null", "core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false",
     "protocol.ext.allow=never", "core.quotePath=false",
+    "core.bigFileThreshold=16m",  # what is larger is not taken into memory
 )  # fmt: skip
 # For `git log`: what its user may have set, which would change its output.
 AS_IS = ("log.showSignature=false", "log.follow=false", "log.mailmap=false", f"diff.orderFile={os.devnull}")
 # What the store's git may wait for: a write of a few objects is milliseconds.
 TIMEOUT = 60
 SLICE = 0.25  # seconds between two looks at whether somebody wants an end
+LARGEST = 64 << 20  # bytes of an object that is read at all
 SMALL, MANY = 65_536, 2_000  # bytes of an object that is kept for the next question, and how many are
 
 
@@ -119,30 +121,31 @@ class Git:
             raise Failed(f"git {args[0]} failed ({code}): {last_line(err)}", details={"stderr": err[-2000:]})
         return out
 
-    def object(self, name: str) -> Answer:
+    def object(self, name: str, most: int = LARGEST) -> Answer:
         """(object id, type, bytes) of an object or ref, by one long conversation; None where it is not there. What is
-        named by its id never changes: it is asked for once."""
+        named by its id never changes: it is asked for once. Sizes are asked before bytes: of what has more than `most`
+        the type is LARGE, and the bytes are its beginning."""
         if name in self._seen:
             return self._seen[name]
-        found = self._object(name) or self._reopened(name)
+        found = self._object(name, most) or self._reopened(name, most)
         if found and found[0] == name and len(found[2]) < SMALL and len(self._seen) < MANY:
             self._seen[name] = found
         return found
 
-    def _reopened(self, name: str) -> Answer:
+    def _reopened(self, name: str, most: int) -> Answer:
         """A second look with a fresh process, since a running one may not know the newest packs."""
         self.close()
-        return self._object(name)
+        return self._object(name, most)
 
-    def _object(self, name: str) -> Answer:
-        return next(self._answers([name]))
+    def _object(self, name: str, most: int) -> Answer:
+        return next(self._answers([name], most))
 
-    def objects(self, names: Sequence[str], batch: int = 500) -> Iterator[Answer]:
+    def objects(self, names: Sequence[str], most: int = LARGEST, batch: int = 500) -> Iterator[Answer]:
         """Many objects in their order, None for one that is missing or broken; asked for a batch at a time."""
         for start in range(0, len(names), batch):
-            yield from self._answers(list(names[start : start + batch]))
+            yield from self._answers(list(names[start : start + batch]), most)
 
-    def _answers(self, names: list[str]) -> Iterator[Answer]:
+    def _answers(self, names: list[str], most: int) -> Iterator[Answer]:
         """The answers to questions. The conversation is theirs until the last one: whatever comes between (an error, an
         interrupt, a reader that wants no more), none of them is left in it for the next question."""
         interrupts.point()
@@ -154,7 +157,7 @@ class Git:
                     if talk is None:
                         talk = self._opened()
                         talk.ask(names[at:])
-                    found = talk.answer()
+                    found = talk.answer(most)
                 except Ended as end:
                     if talk is not None:
                         talk.end()
@@ -165,6 +168,9 @@ class Git:
                     self._complained(names[at], end)
                     found = None
                 at += 1
+                if talk is not None and talk.cut:
+                    talk.end()
+                    talk = None
                 if at == len(names):
                     self._put_back(talk)
                     talk = None

@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from ..errors import Damaged
+from ..records import is_record, policy, text
 from ..records.message import FileChange, Message, parse
+from .conversation import Answer
 from .git import Git
-from .trees import FOLDER, NOTHING, Folder, Row, compared, read, rows
+from .trees import FOLDER, NOTHING, PLAIN, Folder, Row, compared, read, rows
 
 FEW = 64  # commits that are looked up one by one, which costs less than a process does
 STEP = 500  # commits whose folders are read together
@@ -68,6 +70,19 @@ def between(git: Git, old: str | None, new: str) -> Iterator[Commit]:
             own = [("", raw.fault)] if raw.fault else []
             yield Commit(name, raw.parents, said, changes, modes, (*own, *faults))
         tree = trees[-1]
+
+
+def unread(commit: Commit, get: Callable[[str, str], Answer]) -> dict[str, str]:
+    """What a commit brings that nobody reads, by path, and why: what is no plain file, and more YAML by hand than one
+    commit may bring. `get` gives the object of (path, id)."""
+    odd = {path: f"mode {mode}, where only plain files may be" for path, mode in commit.modes.items() if mode != PLAIN}
+    if len(commit.modes) <= text.HANDS:
+        return odd
+    files = []
+    for path, _, new in commit.changes:
+        found = get(path, new) if new and path not in odd and is_record(path) and path != policy.FOLDER else None
+        files += [(path, found[2])] if found and found[1] == "blob" else []
+    return odd | dict.fromkeys(text.beyond(files), "by hand, and too much of it in one commit")
 
 
 def fork(git: Git, one: str, other: str) -> str | None:

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Damaged, NotFound
-from ..records import is_record, kind_of, policy, rules, session
+from ..records import bound, is_record, kind_of, policy, rules, session, text
 from ..records.message import FileChange, Message
 from ..records.text import Record
 from ..records.tree import Overlay
 from . import BEFORE, BRANCH, history
+from .conversation import Answer
 from .git import Git
-from .snapshot import Snapshot
+from .snapshot import Snapshot, bytes_of
 from .trees import PLAIN
 
 FORMAT = 10
@@ -42,6 +43,7 @@ CREATE INDEX by_path ON links(path);
 CREATE INDEX by_target ON links(target, relation);
 """
 MOST = 2**31  # rows that a question asks for
+STEP = 1000  # commits that are taken in one transaction
 WAIT = 3.0  # seconds for a writer of the cache
 Row = dict[str, Any]
 
@@ -174,20 +176,31 @@ class Index:
         self.head = head
 
     def _sync(self, head: str) -> None:
-        if self._knows(head):
-            return
-        with self._transaction():
-            if self._knows(head):
-                return
-            old = self.meta("head")
-            known = old if old and self.git.object(old) else None
-            if old and (known is None or history.fork(self.git, old, head) != old):
-                before = self.git.object(BEFORE)
-                if before is None or before[0] != old:
-                    self.rewound = old
-                known = self._back(known, head)
-            self._take(list(history.between(self.git, known, head)))
-            self._set("head", head)
+        while not self._knows(head):
+            with self._transaction():
+                if self._knows(head):
+                    return
+                old = self.meta("head")
+                known = old if old and self.git.object(old) else None
+                if old and (known is None or history.fork(self.git, old, head) != old):
+                    before = self.git.object(BEFORE)
+                    if before is None or before[0] != old:
+                        self.rewound = old
+                    known = self._back(known, head)
+                    self._set("head", known or "")
+                steps = _steps(history.between(self.git, known, head))
+                at = self._step(steps)
+            while at:  # what is done is kept, should this command be ended
+                with self._transaction():
+                    at = self._step(steps) if self.meta("head") == at else ""
+
+    def _step(self, steps: Iterator[list[history.Commit]]) -> str:
+        """Takes some commits; the last of them, or nothing where none is left."""
+        if not (some := next(steps, [])):
+            return ""
+        self._take(some)
+        self._set("head", some[-1].oid)
+        return some[-1].oid
 
     def _back(self, old: str | None, head: str) -> str | None:
         """Takes out what the history no longer holds; the last commit that is left (None: all is to be read anew)."""
@@ -205,7 +218,7 @@ class Index:
         then = Snapshot(self.git, base, len(base))
         for path in {path for row in gone for path in row[1].split("\n") if path}:
             blob = then.blob(path)
-            self._record(path, blob, self._written(path), self._blob(blob))
+            self._record(path, blob, self._written(path), self.git.object(blob, bound(path)) if blob else None)
         return base
 
     def _written(self, path: str) -> int:
@@ -225,6 +238,7 @@ class Index:
     def _take(self, commits: Sequence[history.Commit]) -> None:
         seq = self.db.execute("SELECT coalesce(max(seq), 0) FROM commits").fetchone()[0]
         last: dict[str, tuple[str | None, int]] = {}
+        odd: dict[str, str] = {}
         first: dict[str, int] = {}
         rows = []
         for at, commit in enumerate(commits, seq + 1):
@@ -232,17 +246,22 @@ class Index:
             for path, _, new in commit.changes:
                 last[path] = new, at
                 first.setdefault(path, at)
+                odd.pop(path, None)
+            odd |= history.unread(commit, self._object)
             self._edits(commit.oid, commit.message, commit.changes)
             self._policy(commit.oid, commit.message, commit.changes, commit.modes.get(policy.FOLDER, PLAIN))
             self._reads(commit.message)
         self.db.executemany("INSERT OR REPLACE INTO commits VALUES(?,?,?,?,?,?,?,?)", rows)
-        last |= {path: (blob, last[path][1]) for path, blob, _ in self.edits() if path in last}
+        for path, good, _ in self.edits():
+            if path in last:
+                last[path] = (good, last[path][1])
+                odd.pop(path, None)
         there = self.db.execute("SELECT 1 FROM records LIMIT 1").fetchone() is not None
-        wanted = [blob for path, (blob, _) in last.items() if blob and is_record(path)]
-        bodies = self.git.objects(wanted)
-        for path, (blob, at) in last.items():
-            body = next(bodies) if blob and is_record(path) else None
-            self._record(path, blob, at, body[2] if body and body[1] == "blob" else None, there, first[path])
+        wanted = [oid for path, (oid, _) in last.items() if oid and is_record(path)]
+        bodies = self.git.objects(wanted, text.MOST)
+        for path, (oid, at) in last.items():
+            found = next(bodies) if oid and is_record(path) else None
+            self._record(path, oid, at, found, there, first[path], odd.get(path, ""))
 
     def _edits(self, oid: str, message: Message, changes: Iterable[FileChange]) -> None:
         """Keeps what a document first was, once a hand has changed it or taken it away, until a repair restores it."""
@@ -269,6 +288,9 @@ class Index:
             if old and (mode != PLAIN or rules.spoils_policy(parent, child, changes, message)):
                 self.db.execute("INSERT OR IGNORE INTO edits VALUES(?,?,?)", (path, old, oid))
 
+    def _object(self, path: str, oid: str) -> Answer:
+        return self.git.object(oid, bound(path))
+
     def _blob(self, oid: str | None) -> bytes | None:
         found = self.git.object(oid) if oid else None
         return found[2] if found and found[1] == "blob" else None
@@ -286,23 +308,30 @@ class Index:
         return (seq, oid, message.operation, message.session, message.at, message.subject, paths, stops)
 
     def _record(
-        self, path: str, blob: str | None, seq: int, data: bytes | None, there: bool = True, first: int | None = None
+        self,
+        path: str,
+        oid: str | None,
+        seq: int,
+        found: Answer,
+        there: bool = True,
+        first: int | None = None,
+        odd: str = "",
     ) -> None:
-        """Takes one file as it now is, of which `data` are the bytes (None: they are missing or broken); `there`: one
-        of that path may be in the cache; `first`: the commit that it came with, if that is an earlier one."""
+        """Takes one file as it now is, of which `found` is the object; `there`: one of that path may be in the cache;
+        `first`: the commit that it came with, if that is an earlier one; `odd`: why it is not read."""
         shown = path.encode(errors="replace").decode()
         born = self.db.execute("SELECT born FROM records WHERE path=?", (shown,)).fetchone() if there else None
         if there:
             self.db.execute("DELETE FROM records WHERE path=?", (shown,))
             self.db.execute("DELETE FROM links WHERE path=?", (shown,))
         kind = kind_of(path)
-        if blob is None or kind is None or not is_record(path):
+        if oid is None or kind is None or not is_record(path):
             return
-        row: list[Any] = [shown, kind.FOLDER, None, blob, None, seq, None, None, *[None] * 5]
+        row: list[Any] = [shown, kind.FOLDER, None, oid, None, seq, None, None, *[None] * 5]
         try:
-            if data is None:
-                raise Damaged(f"{shown}: its object {blob} is missing or broken")
-            record = kind.parse(shown, data)
+            if odd:
+                raise Damaged(f"{shown}: {odd}")
+            record = kind.parse(shown, bytes_of(shown, oid, found))
             row[2], row[4] = kind.ref(shown, record), kind.until(record)
             row[6] = json.dumps({key: value for key, value in record.items() if key != "body"})
             pairs = [(shown, relation, target) for relation, target in kind.links(record)]
@@ -347,7 +376,8 @@ class Index:
                 self._policy(oid, message, changes)
                 self._reads(message)
                 for path, _, new in changes:
-                    self._record(path, new, seq, files.get(path))
+                    data = files.get(path)
+                    self._record(path, new, seq, None if data is None else (new or "", "blob", data))
                 self._set("head", oid)
         except sqlite3.DatabaseError:
             return  # a cache: the next reader brings it up to date
@@ -610,6 +640,20 @@ class Index:
         folder = path.rpartition("/")[0]
         row = self._one("SELECT path FROM records WHERE path>=? AND path<?", (f"{folder}/", f"{folder}0"))
         return row[0] if row else path
+
+
+def _steps(commits: Iterable[history.Commit]) -> Iterator[list[history.Commit]]:
+    """The commits in portions: what a hand made may take long to read."""
+    some: list[history.Commit] = []
+    weight = 0
+    for commit in commits:
+        some.append(commit)
+        weight += len(commit.changes) if commit.message.by_hand else 0
+        if len(some) >= STEP or weight > STEP // 2:
+            yield some
+            some, weight = [], 0
+    if some:
+        yield some
 
 
 def _literal(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from .. import interrupts, records
@@ -14,6 +14,8 @@ from ..records.message import change_digest
 from ..records.tree import Overlay, object_id
 from . import PARKED, audit, fault, history
 from .branch import Branch
+from .conversation import Answer
+from .git import LARGEST
 from .snapshot import Snapshot
 from .store import Store, parked_ref, sync_folders
 from .transaction import pack, taker
@@ -47,9 +49,12 @@ class _Staged:
         self.store = store
         self.new: dict[str, tuple[str, bytes]] = {}
 
-    def object(self, name: str) -> tuple[str, str, bytes] | None:
+    def object(self, name: str, most: int = LARGEST) -> Answer:
         found = self.new.get(name)
-        return (name, *found) if found else self.store.git.object(name)
+        return (name, *found) if found else self.store.git.object(name, most)
+
+    def objects(self, names: Sequence[str], most: int = LARGEST) -> Iterator[Answer]:
+        return (self.object(name, most) for name in names)
 
     def snapshot(self, head: str) -> Snapshot:
         return Snapshot(self, head, self.store.place.width)

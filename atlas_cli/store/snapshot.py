@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from ..errors import Damaged
+from ..records import bound
 from ..records.text import Record
 from ..records.tree import object_id
+from .conversation import LARGE, Answer
+from .git import LARGEST
 from .trees import FOLDER, PLAIN, Entry, pack_tree, parse_tree
 
 Live = Callable[[str, str, int], Iterable[tuple[str, Record]]]
@@ -16,7 +19,18 @@ Live = Callable[[str, str, int], Iterable[tuple[str, Record]]]
 class Objects(Protocol):
     """What holds them: git, or git and what is still to be written."""
 
-    def object(self, name: str) -> tuple[str, str, bytes] | None: ...
+    def object(self, name: str, most: int = LARGEST) -> Answer: ...
+
+    def objects(self, names: Sequence[str], most: int = LARGEST) -> Iterator[Answer]: ...
+
+
+def bytes_of(path: str, oid: str, found: Answer) -> bytes:
+    """The bytes of a file; Damaged where they are not there, or too many."""
+    if found is not None and found[1] == LARGE:
+        raise Damaged(f"{path}: it has more than the {bound(path):,} bytes that are read of it", "atlas verify")
+    if found is None or found[1] != "blob":
+        raise Damaged(f"{path}: its object {oid} is missing or broken", "atlas doctor")
+    return found[2]
 
 
 class Snapshot:
@@ -41,10 +55,7 @@ class Snapshot:
         if entry[0] != PLAIN:
             raise Damaged(f"{path}: mode {entry[0]}, where only plain files may be", "atlas verify")
         if entry[1] not in self._blobs:
-            found = self.git.object(entry[1])
-            if found is None:
-                raise Damaged(f"{path}: its object {entry[1]} is missing or broken", "atlas doctor")
-            self._blobs[entry[1]] = found[2]
+            self._blobs[entry[1]] = bytes_of(path, entry[1], self.git.object(entry[1], bound(path)))
         return self._blobs[entry[1]]
 
     def blob(self, path: str) -> str | None:

@@ -18,6 +18,7 @@ _ROWS = {
     40: re.compile(rb"([0-7]{1,8}) ([^\0/]+)\0(.{20})", re.DOTALL),
     64: re.compile(rb"([0-7]{1,8}) ([^\0/]+)\0(.{32})", re.DOTALL),
 }
+LARGE = 1024  # bytes of a tree from which on it costs less to look where it differs
 _NOWHERE = frozenset((b".", b"..", b".git"))  # what no folder of git's holds
 
 
@@ -70,7 +71,7 @@ def pack_tree(entries: Mapping[str, Entry]) -> bytes:
 
 def compared(old: Folder, data: bytes, width: int) -> tuple[Folder, set[Row], set[Row]]:
     """(the new tree, the entries that only the old one has, those that only the new one has)."""
-    nearly = _nearly(old, data, width) if old.data and not old.faults else None
+    nearly = _nearly(old, data, width) if len(data) > LARGE and old.data and not old.faults else None
     if nearly is not None:
         return nearly
     new = read(data, width)
@@ -87,10 +88,14 @@ def _nearly(old: Folder, data: bytes, width: int) -> tuple[Folder, set[Row], set
     """The same for a tree that differs in one place, of which no more is read than that; None where that does not tell
     whether it is as git writes it. (Large folders that change by an entry are what a history is made of.)"""
     was, starts = old.data, old.starts
-    at = bisect_right(starts, _common(was, data)) - 1
+    size = min(len(was), len(data))
+    differ = int.from_bytes(was[:size], "big") ^ int.from_bytes(data[:size], "big")
+    at = bisect_right(starts, size - (differ.bit_length() + 7) // 8) - 1
     start = starts[at]
-    left = min(len(was), len(data)) - start
-    tail = _common(was[len(was) - left :][::-1], data[len(data) - left :][::-1])
+    if len(was) != len(data):
+        left = size - start
+        differ = int.from_bytes(was[len(was) - left :], "big") ^ int.from_bytes(data[len(data) - left :], "big")
+    tail = ((differ & -differ).bit_length() - 1) // 8 if differ else size - start
     upto = bisect_left(starts, len(was) - tail)
     shift = len(data) - len(was)
     piece = data[start : starts[upto] + shift]
@@ -106,13 +111,6 @@ def _nearly(old: Folder, data: bytes, width: int) -> tuple[Folder, set[Row], set
         return None
     rest = starts[upto + 1 :] if not shift else [one + shift for one in starts[upto + 1 :]]
     return Folder(data, [*starts[:at], *inner, *rest], [], ()), set(gone) - set(come), set(come) - set(gone)
-
-
-def _common(one: bytes, other: bytes) -> int:
-    """How many bytes two texts begin with in common."""
-    size = min(len(one), len(other))
-    differ = int.from_bytes(one[:size], "big") ^ int.from_bytes(other[:size], "big")
-    return size - (differ.bit_length() + 7) // 8
 
 
 def _in_order(found: Iterable[Row]) -> bool:
