@@ -18,7 +18,7 @@ from . import BEFORE, BRANCH, history
 from .git import Git
 from .snapshot import Snapshot
 
-FORMAT = 9
+FORMAT = 10
 _TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE commits(seq INTEGER PRIMARY KEY, oid TEXT UNIQUE, operation TEXT, session TEXT, at INTEGER,

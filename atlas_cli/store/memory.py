@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
+from . import files
 from .store import Store
 
 
@@ -23,10 +23,8 @@ class Memory:
 
     def put(self, **fields: Any) -> None:
         self.data = Memory._read(self.file) | fields  # another command may have noted something since
-        part = self.file.with_suffix(f".{os.getpid()}")
         try:
-            part.write_text(json.dumps(self.data))
-            part.replace(self.file)
+            files.put(self.file, json.dumps(self.data).encode())
         except OSError:
             return  # a memory, no more
 
