@@ -40,7 +40,9 @@ class Place(NamedTuple):
         if box is None or os.access(there, os.W_OK):
             return found
         made = box / "store.git"
-        if made.is_dir() and not (made / OWN).exists():  # git would run what is written in its configuration
+        brought = any(path.is_symlink() for path in (box.parent, box, made, made / ".git"))
+        # git would run what is written in its configuration
+        if made.is_dir() and (brought or not (made / OWN).exists()):
             raise Refused(f"{made} came with the project's files, and is no store of this clone", "take it away")
         return box if made.is_dir() or not (found / "store.git").is_dir() else found
 
