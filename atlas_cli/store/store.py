@@ -15,7 +15,7 @@ from ..errors import Damaged, Failed, NotFound
 from ..records import names
 from ..records.text import Record
 from ..records.tree import object_id
-from . import BRANCH, PARKED, files, history
+from . import BRANCH, PARKED, files, ground, history
 from .git import Git
 from .index import Index
 from .place import OWN, Place
@@ -143,6 +143,8 @@ def create(place: Place, fill: Callable[[Path], None] | None = None, home: Path 
     aside = store.home / f"store.git.{os.urandom(8).hex()}"
     try:
         if store.home == place.outbox and place.top:
+            if why := ground.foreign(place)[0]:
+                raise Failed(f"the store cannot be made in {store.home}: {why}", "it is made where nobody else writes")
             with files.below(place.top, store.home, make=True) as folder:
                 folder.put(".gitignore", b"*\n")  # `info/exclude` cannot be written either
         else:

@@ -209,7 +209,7 @@ def test_what_this_clone_has_not_laid_is_not_taken_in(sandbox: Sandbox, atlas: A
     assert done(atlas("decision", "list", "--json")).data["total"] == 2, "what is ours is taken in"
 
 
-def test_an_outbox_is_made_through_no_link(sandbox: Sandbox, atlas: Atlas, tmp_path: Path) -> None:
+def test_an_outbox_is_made_through_no_link(sandbox: Sandbox, git: Git, tmp_path: Path) -> None:
     shutil.rmtree(sandbox.repo / ".atlas")
     for hole in (sandbox.repo / ".atlas", sandbox.box):
         (tmp_path / "outside").mkdir(exist_ok=True)
@@ -219,7 +219,16 @@ def test_an_outbox_is_made_through_no_link(sandbox: Sandbox, atlas: Atlas, tmp_p
         assert stopped.code == 1 and "cannot be made" in stopped.err, stopped
         assert list((tmp_path / "outside").iterdir()) == []
         hole.unlink()
+    sandbox.box.mkdir()
+    (sandbox.box / "index.sqlite").symlink_to(tmp_path / "outside/made")
+    git("add", "-f", ".atlas")
+    stopped = sandbox("begin", "--goal", "inside")
+    assert stopped.code == 1 and "git tracks .atlas/outbox/index.sqlite" in stopped.err, stopped
+    git("reset", "-q"), (sandbox.box / "index.sqlite").unlink()
     done(sandbox("begin", "--goal", "inside"))
+    (sandbox.box / "local.sqlite-wal").unlink(missing_ok=True)
+    (sandbox.box / "local.sqlite-wal").symlink_to(tmp_path / "outside/made")
+    assert sandbox("status").code == 6 and list((tmp_path / "outside").iterdir()) == []
 
 
 def test_a_sandboxed_clone_without_a_store(bare_project: Path, env: dict[str, str], atlas: Atlas, git: Git) -> None:
