@@ -18,7 +18,7 @@ from .records import correction, inbox, message, names, policy, secrets, session
 from .records.case import Change, Decide, Writer
 from .records.text import Record
 from .records.tree import Overlay, Tree
-from .store import callers, fault, picture, place, remote, store, transaction, view
+from .store import callers, fault, files, ground, picture, place, remote, store, transaction, view
 from .store.drafts import Drafts
 from .store.git import Git
 from .store.index import Index
@@ -355,7 +355,39 @@ class Env:
         """Writes them into a file; how many they are."""
         from .store import outbox
 
-        return outbox.export(self.store, Path(self.options.directory).absolute() / file)
+        part = self.store.home / f"{files.PART}{os.urandom(8).hex()}"
+        try:
+            count = outbox.export(self.store, part)
+            self.save(str(file), part.read_bytes())
+        finally:
+            part.unlink(missing_ok=True)
+        return count
+
+    @staticmethod
+    def put(file: Path, data: bytes) -> None:
+        """The bytes at a path, whole or not at all, with the mode of the file that is there."""
+        files.again(file, data)
+
+    def save(self, name: str, data: bytes) -> None:
+        """The bytes at a path that the user gives: of a plain file complete or not at all. A link is written through,
+        as is a device or a pipe; but not one that came with the project's files, whatever it leads to."""
+        path = Path(self.options.directory, name)
+        if not path.name:
+            raise Usage(f"{path} is a folder", "name a file")
+        try:
+            if link := ground.brought(self.place, Path(self.options.directory), name):
+                raise Refused(f"{link} is a link that came with the project's files: nothing is written through it",
+                              "name a file of another name")  # fmt: skip
+            if path.is_symlink() or (path.exists() and not path.is_file()):
+                real = path.resolve()
+                if real.is_file() or not real.exists():
+                    files.again(real, data)
+                else:
+                    path.write_bytes(data)
+            else:
+                files.again(path, data)
+        except (OSError, ValueError) as error:
+            raise Usage(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from None
 
     def take_in(self, file: Path) -> Carried:
         """Takes in such a file, and publishes what came of it."""
@@ -726,22 +758,27 @@ class Env:
         options = self.options
         behind = f" -C {shlex.quote(options.directory)}" if options.directory != "." else ""
         behind += f" --session {options.session}" if options.session else ""
-        home, view = self.store.home, self.place.view
-        root = home if home == self.place.outbox else view or home  # what git ignores
-        return Drafts(root, Path(options.directory).absolute(), self.local, behind)
-
-    def exclude(self) -> Path:
-        return self.place.common / "info/exclude"
+        home, shown = self.store.home, self.place.view
+        if home == self.place.outbox and self.place.top:  # which git ignores
+            places = [(self.place.top, home)]
+        elif shown is None or self.place.top is None or view.ours(self.place, self.local):
+            places = [(home, home)]  # `.atlas` is the project's: the user's words do not go into it
+        else:
+            places = [(self.place.top, shown), (home, home)]
+        return Drafts(places, Path(options.directory).absolute(), self.local, behind)
 
     def refresh(self, full: bool = False) -> bool | None:
         """Brings this worktree's view to the snapshot; None where there is no worktree."""
         if self.place.view is None or self.store.home == self.place.outbox:
             return None
-        shown = view.View(self.place.view, self.local, self.exclude())
+        shown = view.View(self.place, self.local, self.store.home)
         if not full and shown.is_current(self.snapshot.head):
             return True
         done = shown.refresh(self.snapshot, self.index, self.now(), full)
         self.notices += [self.drafts.edited(file) for file in shown.aside]
+        self.notices += [f"{name} in the view is no plain file of Atlas's: it was left as it is" for name in shown.left]
+        if shown.why and (full or self.words[:1] == ["begin"]):
+            self.notices.append(f"{shown.why}: nothing is written there, and nothing of it is read or run")
         return done
 
     def close(self) -> None:

@@ -126,7 +126,7 @@ def get(
     env.notices += env.ask.warnings({"ref": exact, **record})
     full: dict[str, Any] = {"ref": exact, "id": exact.partition(":")[2], "version": record["number"], **record}
     if out != "-":
-        _save(Path(env.options.directory, out), data)
+        env.save(out, data)
         return Outcome({**full, "file": out}, (f"{exact} written to {out}: {len(data):,} bytes",))
     if env.options.json:
         return Outcome({**full, **_inline(data)})
@@ -144,27 +144,6 @@ def _version(env: Env, name: str, number: int | None) -> tuple[Record, bytes]:
     path = artifact.find(env.tree, name, number)
     record = artifact.parse(path, env.good(path)[0])
     return record, artifact.body(env.tree, record)
-
-
-def _save(path: Path, data: bytes) -> None:
-    """The bytes at a path: of a plain file complete or not at all; a link, a device or a pipe is written through."""
-    if not path.name:
-        raise Usage(f"{path} is a folder", "name a file: -o FILE")
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        try:
-            path.write_bytes(data)
-        except OSError as error:
-            raise Usage(f"{path} cannot be written: {error.strerror}") from None
-        return
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_bytes(data)
-        if path.exists():
-            part.chmod(path.stat().st_mode & 0o7777)
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise Usage(f"{path} cannot be written: {error.strerror}") from None
 
 
 def _inline(data: bytes) -> dict[str, str]:

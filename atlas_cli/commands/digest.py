@@ -168,7 +168,11 @@ def _you(found: Digest) -> list[Block | Part]:
     blocks += ["you have written, and owe the status an entry: atlas end -m TEXT"] if owes else []
     rows = [(one["file"], one["submit"] or "-") for one in drafts]
     title = "drafts not yet settled (submit one, or remove the file)"
-    return blocks + ([Part(title, ("FILE", "SUBMIT WITH"), rows, "ls .atlas/drafts", len(rows))] if rows else [])
+    return blocks + (
+        [Part(title, ("FILE", "SUBMIT WITH"), rows, f"ls {drafts[0]['file'].rpartition('/')[0]}", len(rows))]
+        if rows
+        else []
+    )
 
 
 def _twins(found: Digest, twins: list[Record]) -> list[Block]:

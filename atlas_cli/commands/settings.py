@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..errors import Refused
 
-OURS = '/.atlas/atlas\\" hook '  # what a group of ours holds, as JSON
+OURS = re.compile(r'/\.?atlas/atlas\\" hook ')  # what a group of ours holds, as JSON (`.atlas/`: an earlier one)
 Steps = tuple[str | int, ...]
 _COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/|\ufeff', re.DOTALL)
 _LAST_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[]}])')
@@ -116,7 +116,7 @@ def _mine(text: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for event, groups in _value(text).get("hooks", {}).items():
         for at, group in enumerate(groups):
-            if OURS in json.dumps(group):
+            if OURS.search(json.dumps(group)):
                 if event in found or len(group.get("hooks", ())) != 1:
                     raise Refused(f"Atlas's hook in {event} is there twice, or shares a group", "keep one, by itself")
                 found[event] = at
@@ -177,6 +177,6 @@ def _bare(found: dict[str, Any]) -> dict[str, Any]:
     """Without our groups and what is empty without them."""
     hooks = {
         event: left for event, groups in found.get("hooks", {}).items()
-        if (left := [group for group in groups if OURS not in json.dumps(group)])
+        if (left := [group for group in groups if not OURS.search(json.dumps(group))])
     }  # fmt: skip
     return {key: value for key, value in found.items() if key != "hooks"} | ({"hooks": hooks} if hooks else {})

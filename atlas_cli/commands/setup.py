@@ -1,6 +1,5 @@
 """`atlas setup`: tells the AI tools of this repository about Atlas, in the files that they read."""
 
-import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from ..env import Env
 from ..errors import NotFound, Refused, Usage, Violations
 from ..outcome import Outcome, Table, listing
 from . import block, env_of, settings, single, verb
@@ -23,8 +23,10 @@ class Part(NamedTuple):
 
 
 def _hook(name: str, seconds: int, **more: str) -> dict[str, Any]:
-    """A group of hooks for settings that a team shares: this machine's launcher, else what is on PATH, else nothing."""
-    command = f'"${{CLAUDE_PROJECT_DIR:-.}}/.atlas/atlas" hook {name} 2>/dev/null || atlas-hook {name} 2>/dev/null || :'
+    """A group of hooks for settings that a team shares: this clone's launcher, else what is on PATH, else nothing. The
+    launcher is the one in the git directory: what lies in `.atlas/` may have come with the project's files."""
+    found = 'd=$(git -C "${CLAUDE_PROJECT_DIR:-.}" rev-parse --path-format=absolute --git-common-dir 2>/dev/null)'
+    command = f'{found}; "$d/atlas/atlas" hook {name} 2>/dev/null || atlas-hook {name} 2>/dev/null || :'
     return {**more, "hooks": [{"type": "command", "command": command, "timeout": seconds}]}
 
 
@@ -79,7 +81,7 @@ def setup(
         file.may_become(new)
     for file, new in news:
         if new != file.data:
-            _put(file.path, new, top)
+            _put(env, file.path, new, top)
     return _answer([file.row("unchanged" if new == file.data else "removed" if remove else "written")
                     for file, new in news])  # fmt: skip
 
@@ -102,6 +104,8 @@ class File(NamedTuple):
     def read(cls, top: Path, tool: str, name: str, part: Part) -> "File":
         """The file that a name stands for: a link inside the worktree is followed."""
         path = (top / name).resolve()
+        if {".git", ".atlas"} & {part.casefold() for part in path.parts[len(top.resolve().parts) :]}:
+            raise Refused(f"{name} leads to {path}, which is no text of a project", "put a file of its own there")
         if not path.is_relative_to(top.resolve()):
             raise Refused(f"{name} leads to {path}, outside this worktree", "put a file of its own there")
         return cls(tool, name, path, part, path.read_bytes() if path.exists() else None)
@@ -136,7 +140,7 @@ class File(NamedTuple):
         return {"tool": self.tool, "file": self.name, "state": state}
 
 
-def _put(file: Path, data: bytes | None, top: Path) -> None:
+def _put(env: Env, file: Path, data: bytes | None, top: Path) -> None:
     """The file with these bytes, or gone; a folder that is empty without it goes too."""
     if data is None:
         file.unlink()
@@ -144,8 +148,4 @@ def _put(file: Path, data: bytes | None, top: Path) -> None:
             file.parent.rmdir()
         return
     file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_name(f".{file.name}.atlas-{os.getpid()}")
-    part.write_bytes(data)
-    if file.exists():
-        part.chmod(file.stat().st_mode & 0o7777)
-    part.replace(file)
+    env.put(file, data)

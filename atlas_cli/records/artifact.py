@@ -22,7 +22,7 @@ MOST = 64 << 20  # bytes that are read of any, whatever the policy says
 ROW = False
 BUSY = 12  # versions an hour above which a name is told that machine state does not belong here
 NOISE = 48  # versions a day above which a name counts once among what is new
-_PATH = re.compile(r"artifacts/([^/]+)/(\d{4,})/(about\.yaml|body\.[a-z0-9]{1,16})\Z")
+_PATH = re.compile(r"artifacts/([^/]+)/([0-9]{4,})/(about\.yaml|body\.[a-z0-9]{1,16})\Z")
 _EXT = re.compile(r"[a-z0-9]{1,16}\Z")
 
 
@@ -48,9 +48,15 @@ def parse(path: str, data: bytes) -> Record:
          "at": "time"},
         {"title": str, "caveat": str, "relies_on": "texts", "same_topic": bool},
     )  # fmt: skip
-    if not _EXT.match(record["ext"]):
-        raise Damaged(f"{path}: ext {record['ext'][:40]!r} is no file type")
+    case.named(path, "file type", record["ext"], file_type(record["ext"]))
+    name = record["name"]
+    case.placed(path, ref(path, record), place(name, record["number"]) if names.valid(name) else None)
     return record
+
+
+def file_type(text_: str) -> bool:
+    """Whether a text is a type that bytes can have."""
+    return _EXT.match(text_) is not None
 
 
 def ref(path: str, record: Record) -> str:
@@ -60,6 +66,7 @@ def ref(path: str, record: Record) -> str:
 def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
     """The bytes of the newest version of its name."""
     last = get(tree, record["name"], newest(tree, record["name"]))
+    body(tree, last)  # Damaged, and not shown, where these are other bytes
     return f"{FOLDER}/{record['name']}.{last['ext']}", body_place(last)
 
 
@@ -73,7 +80,8 @@ def links(record: Record) -> Iterable[tuple[str, str]]:
 
 def newest(tree: Tree, name: str) -> int:
     """The number of the newest version; 0 where the name is new."""
-    return document.newest(tree, f"{FOLDER}/{name}")
+    there = document.numbers(tree, f"{FOLDER}/{name}")
+    return next((number for number in there if tree.blob(place(name, number)) is not None), 0)
 
 
 def find(tree: Tree, name: str, number: int | None = None) -> str:
@@ -245,9 +253,6 @@ def judge(found: Case) -> Iterator[Violation]:
             yield Violation("immutable", found.path, "bytes come with the about.yaml of their version, and once")
         return
     record = parse(found.path, found.new)
-    if (record["name"], record["number"]) != (name, number):
-        yield Violation("misplaced", found.path, f"says it is {ref(found.path, record)}")
-        return
     yield from document.follows(found, number, place(name, number - 1))
     yield from document.signed(found, record["session"])
     try:

@@ -106,6 +106,25 @@ def check(record: Record, path: str, required: Mapping[str, Any], optional: Mapp
     return record
 
 
+class Misplaced(Damaged):
+    """A record that lies elsewhere than its own fields say: nobody acts on it."""
+
+    rule = "misplaced"
+
+
+def named(path: str, what: str, text: str, valid: bool) -> None:
+    """Damaged where a name that a record holds is none."""
+    if not valid:
+        raise Damaged(f"{path}: {text[:80]!r} is no {what}")
+
+
+def placed(path: str, ref: str, place: str | None) -> None:
+    """Misplaced where a record does not lie in its place (None: the name that it gives itself is none)."""
+    if path != place:
+        why = f", which lies in {place}" if place else ": that is no name"
+        raise Misplaced(f"{path}: says it is {ref[:120]!r}{why}")
+
+
 def _typed(value: object, kind: Any, key: str, path: str) -> None:
     if kind == "time":
         try:

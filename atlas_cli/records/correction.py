@@ -19,6 +19,7 @@ ROW = False
 
 def parse(path: str, data: bytes) -> Record:
     """The fields; `target` is the REF put right, `why` the body, `own` whether its writer did it."""
+    decision.dated(path, FOLDER)
     record, body = text.front(data, path)
     case.check(
         record,
@@ -26,7 +27,7 @@ def parse(path: str, data: bytes) -> Record:
         {"target": str, "retract": bool, "session": str, "actor": str, "at": "time"},
         {"cause": str, "own": bool, "operation": str},
     )
-    return {**record, "id": decision.dated_id(path) if path.count("/") == 2 else "", "why": body.strip("\n")}
+    return {**record, "id": decision.dated_id(path), "why": body.strip("\n")}
 
 
 def ref(path: str, record: Record) -> str:
@@ -66,7 +67,6 @@ def judge(found: Case) -> Iterator[Violation]:
     yield from document.judge(found)
     if found.new is None or found.old is not None:
         return
-    yield from decision.judge_dated(found, FOLDER)
     record = parse(found.path, found.new)
     yield from document.signed(found, record["session"])
 

@@ -17,6 +17,7 @@ FOLDER = "decisions"
 SUFFIX = ".md"
 NUMBERED = False
 ROW = False
+_DATED = re.compile(r"[0-9]{4}/[0-9]{2}-[0-9]{2}-[a-z0-9-]+-[0-9a-f]{6}\.md\Z")
 STANCES = ("agreed", "disagreed", "timeout")
 
 
@@ -31,10 +32,17 @@ def dated_id(path: str) -> str:
     return f"{year}-{name.removesuffix('.md')}"
 
 
+def dated(path: str, folder: str) -> None:
+    """Misplaced for a path that no document has which is named by its day and its operation."""
+    first, _, rest = path.partition("/")
+    if first != folder or not _DATED.match(rest):
+        raise case.Misplaced(f"{path}: a name here is {folder}/<YYYY>/<MM-DD>-<words>-<six hex digits>.md")
+
+
 def dated_find(tree: Tree, kind: str, folder: str, wanted: str) -> str:
     """The path of a document by its id; the last six may be left out while what is left names one."""
-    match = re.match(r"(\d{4})-(\d\d-\d\d-[a-z0-9-]+)\Z", wanted)
-    there = tree.names(f"{folder}/{match[1]}") if match else []
+    match = re.match(r"([0-9]{4})-([0-9]{2}-[0-9]{2}-[a-z0-9-]+)\Z", wanted)
+    there = [name for name in tree.names(f"{folder}/{match[1]}") if _DATED.match(f"{match[1]}/{name}")] if match else []
     found = [name for name in there if match and match[2] in (name[:-3], name[:-10])]
     if len(found) > 1:
         ids = ", ".join(f"{match[1]}-{name[:-3]}" for name in found) if match else ""
@@ -48,6 +56,7 @@ def dated_find(tree: Tree, kind: str, folder: str, wanted: str) -> str:
 
 def parse(path: str, data: bytes) -> Record:
     """The fields; `why` is the body."""
+    dated(path, FOLDER)
     record, body = text.front(data, path)
     case.check(
         record,
@@ -55,7 +64,7 @@ def parse(path: str, data: bytes) -> Record:
         {"title": str, "recommended": str, "chosen": str, "stance": str, "session": str, "actor": str, "at": "time"},
         {"about": "texts", "chosen_by": str, "recommended_by": str, "operation": str},
     )
-    return {**record, "id": dated_id(path) if path.count("/") == 2 else "", "why": body.strip("\n")}
+    return {**record, "id": dated_id(path), "why": body.strip("\n")}
 
 
 def ref(path: str, record: Record) -> str:
@@ -94,17 +103,10 @@ def add(
     return Change(f"decision: {names.slug(title, 50)} ({writer.session})", {path: data})
 
 
-def judge_dated(found: Case, folder: str) -> Iterator[Violation]:
-    """The rules of every document that is named by its day and its operation."""
-    if not re.match(rf"{folder}/[0-9]{{4}}/[0-9]{{2}}-[0-9]{{2}}-[a-z0-9-]+-[0-9a-f]{{6}}\.md\Z", found.path):
-        yield Violation("misplaced", found.path, f"a name here is {folder}/<YYYY>/<MM-DD>-<words>-<six hex digits>.md")
-
-
 def judge(found: Case) -> Iterator[Violation]:
     yield from document.judge(found)
     if found.new is None or found.old is not None:
         return
-    yield from judge_dated(found, FOLDER)
     record = parse(found.path, found.new)
     if record["stance"] not in STANCES:
         yield Violation("schema", found.path, f"the stance is one of {', '.join(STANCES)}, not {record['stance']!r}")

@@ -32,9 +32,14 @@ def place(wanted: str) -> str:
 def parse(path: str, data: bytes) -> Record:
     texts = ("id", "signal", "blocker", "clearance", "graph_delta_hash", "resolution", "session", "actor", "operation")
     needed = {**dict.fromkeys(texts, str), "scope": "texts", "edges": "texts", "at": "time"}
-    return case.check(
+    record = case.check(
         text.load(data, path), path, needed, {"deadline": "time", "resolver": str, "raised": str, "why": str}
     )
+    for name in (record["clearance"], *record["edges"]):
+        case.named(path, "task id", name, names.valid(name))
+    own = record["id"] + END * path.endswith(END + SUFFIX)
+    case.placed(path, f"gate:{own}", place(own) if names.valid(own) else None)
+    return record
 
 
 def ref(path: str, record: Record) -> str:
@@ -85,20 +90,23 @@ def standing(tree: Tree) -> list[Record]:
 
 def _standing(tree: Tree) -> list[tuple[Record, frozenset[str]]]:
     first = _open(tuple(tree.names(FOLDER)))
-    return [_known(name, tree.read(f"{FOLDER}/{name}{SUFFIX}") or b"") for name in first]
+    found = (_known(name, tree.read(f"{FOLDER}/{name}{SUFFIX}") or b"") for name in first)
+    return [one for one in found if one is not None]
 
 
 @lru_cache(maxsize=4)
 def _open(files: tuple[str, ...]) -> list[str]:
     """(An end counts by being there: the rules judge once whether it is a right one, not each look at a task.)"""
-    there = {name.removesuffix(SUFFIX) for name in files}
+    there = {name.removesuffix(SUFFIX) for name in files if name.endswith(SUFFIX)}
     return sorted(name for name in there if not name.endswith(END) and name + END not in there)
 
 
 @lru_cache(maxsize=256)
-def _known(name: str, data: bytes) -> tuple[Record, frozenset[str]]:
+def _known(name: str, data: bytes) -> tuple[Record, frozenset[str]] | None:
     try:
         record = parse(f"{FOLDER}/{name}{SUFFIX}", data)
+    except case.Misplaced:
+        return None  # no gate's document: it holds nothing
     except Damaged:
         record = {"id": name, "blocker": "", "scope": ["all"], "edges": [], "damaged": True}
     return record, frozenset(record["edges"])

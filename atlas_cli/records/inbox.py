@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from ..errors import Damaged, NotFound
 from . import document
-from .case import Case, Shown, Violation
+from .case import Case, Misplaced, Shown, Violation
 from .text import Record
 from .tree import Tree
 
@@ -18,11 +18,14 @@ SUFFIX = ""
 NUMBERED = False
 ROW = False
 MOST = 100_000  # bytes
+LEAD = "from-forge--"  # before its name in the view
 _PLACE = re.compile(r"inbox/[A-Za-z0-9][A-Za-z0-9 ._-]{0,80}\.(md|txt)\Z")
 
 
 def parse(path: str, data: bytes) -> Record:
     """`name`, `title` (its first line) and `body`."""
+    if not _PLACE.match(path):
+        raise Misplaced(f"{path}: a name here is inbox/<letters, digits, spaces, ._->.md or .txt")
     try:
         body = data.decode()
     except UnicodeDecodeError:
@@ -38,14 +41,16 @@ def ref(path: str, record: Record) -> str:
 
 
 def find(tree: Tree, id: str, number: int | None = None) -> str:
-    if tree.blob(f"{FOLDER}/{id}") is None:
+    if not _PLACE.match(f"{FOLDER}/{id}") or tree.blob(f"{FOLDER}/{id}") is None:
         raise NotFound(f"there is no {id[:80]!r} in the inbox", "atlas log --kind inbox")
     return f"{FOLDER}/{id}"
 
 
 def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
-    """Itself."""
-    return path, path
+    """Itself, by a name that says where it is from, and as no more than a text: whatever it says, a tool that reads
+    along takes it for nobody's orders."""
+    stem, _, ext = record["name"].rpartition(".")
+    return f"{FOLDER}/{LEAD}{'-' * (ext == 'txt')}{stem}.txt", path
 
 
 def until(record: Record) -> int | None:
@@ -60,6 +65,4 @@ def judge(case: Case) -> Iterator[Violation]:
     yield from document.judge(case)
     if case.new is None or case.old is not None:
         return
-    if not _PLACE.match(case.path):
-        yield Violation("misplaced", case.path, "a name here is inbox/<letters, digits, spaces, ._->.md or .txt")
     parse(case.path, case.new)

@@ -27,13 +27,16 @@ def place(resource: str) -> str:
 
 def parse(path: str, data: bytes) -> Record:
     """The row; Damaged where it is none. `expires` is a plan: whether it is held is computed when it is read."""
-    return case.check(
+    record = case.check(
         text.load(data, path),
         path,
         {"resource": str, "version": "count", "token": "count", "holder": str, "actor": str, "why": str,
          "at": "time", "expires": "time"},
         {"released": "time", "machine": str, "run": bool},
     )  # fmt: skip
+    on = record["resource"]
+    case.placed(path, ref(path, record), place(on) if names.is_resource(on) else None)
+    return record
 
 
 def ref(path: str, record: Record) -> str:
@@ -247,8 +250,6 @@ def judge(found: Case) -> Iterator[Violation]:
     yield from row.judge(found, old, new)
     if new is None:
         return
-    if place(new["resource"]) != found.path:
-        yield Violation("misplaced", found.path, f"the row of {new['resource']} belongs in {place(new['resource'])}")
     if old is not None and old["resource"] != new["resource"]:
         yield Violation("misplaced", found.path, "the resource was changed")
     yield from _timing(found, new)

@@ -16,6 +16,52 @@ _WINDOWS = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("c
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789._-")
 RESOURCE_LIMIT = 1000  # bytes
+ASIDE = "from-store--"  # before a file's name that somebody would take orders from
+# What AI tools read their orders from, in whatever folder it stands, without its type.
+_ORDERS = frozenset(
+    [
+        "agent",
+        "agents",
+        "aider",
+        "amp",
+        "claude",
+        "clinerules",
+        "codex",
+        "conventions",
+        "copilot",
+        "copilot-instructions",
+        "crush",
+        "cursor",
+        "cursorrules",
+        "gemini",
+        "goosehints",
+        "guidelines",
+        "jules",
+        "junie",
+        "kiro",
+        "mcp",
+        "opencode",
+        "qwen",
+        "replit",
+        "roo",
+        "roorules",
+        "warp",
+        "windsurf",
+        "windsurfrules",
+        "conftest",
+        "sitecustomize",
+        "usercustomize",
+    ]
+)
+# And what git, a build or an interpreter does, by its whole name.
+_WHOLE = re.compile(
+    r"\.|git[^a-z]|head$|(?:fetch|merge|orig)_head$|(?:packed-refs|commondir|gitdir|config|hooks|objects|refs|index)$"
+    r"|(?:settings|config|launch|tasks|devcontainer|plugin|package|composer|deno|tsconfig)(?:[.]local)?[.]jsonc?$"
+    r"|(?:skill|rules|system|memory)[.]mdc?$|setup[.](?:py|cfg)$|(?:pytest|tox)[.]ini$|(?:pyproject|cargo|mise)[.]toml$"
+    r"|(?:noxfile|fabfile)[.]py$|(?:gnu)?makefile|(?:docker|container|just|proc|rake|gem|vagrant|jenkins)file"
+    r"|(?:docker-)?compose[.]ya?ml$|(?:lefthook|taskfile|action)[.]ya?ml$|cmakelists[.]txt$"
+    r"|.*[.](?:pth|mdc|(?:instructions|prompt|agent|chatmode|local)[.]md)$"
+)
 
 
 def name(text: str, what: str = "name") -> str:
@@ -77,6 +123,14 @@ def resource(text: str, prefix: str = "") -> str:
     if kind == "glob" and not re.search(r"[*?\[]", rest):
         raise Usage(f"{text[:80]!r} has nothing to match", f"write path:{rest}")
     return f"{kind}:{rest}"
+
+
+def is_resource(text: str) -> bool:
+    """Whether a text is a resource in the form that it is stored in."""
+    try:
+        return resource(text) == text
+    except (Usage, RecursionError):
+        return False
 
 
 def _rooted(path: str, prefix: str, shown: str) -> str:
@@ -232,3 +286,26 @@ def say(text: str, what: str, limit: int = 500) -> str:
     if len(line) > limit:
         raise Refused(f"{what} is {len(line):,} characters long; at most {limit}", "put the rest into an artifact")
     return line
+
+
+def heeded(name: str) -> bool:
+    """Whether somebody takes orders from a file for its name: git, an AI tool, what runs code that lies about. However
+    the file system folds letters: `AGENTS.md` is read as `agents.md` where case does not count."""
+    folded = unicodedata.normalize("NFKD", name).casefold()
+    folded = "".join(char for char in folded if unicodedata.category(char) not in ("Cf", "Mn")).strip(" .~")
+    folded = "." * name.startswith(".") + folded
+    return folded.split(".")[0] in _ORDERS or _WHOLE.match(folded) is not None
+
+
+def unheeded(path: str) -> str:
+    """A path whose file nobody takes orders from: itself, or with ASIDE before its file's name, as a plain text.
+    Distinct ones stay distinct."""
+    folder, slash, name = path.rpartition("/")
+    return f"{folder}{slash}{ASIDE}{name}.txt" if heeded(name) or name.startswith(ASIDE) else path
+
+
+def heeded_as(path: str) -> str:
+    """The path that `unheeded` makes this one of; empty where it makes it of none."""
+    folder, slash, name = path.rpartition("/")
+    first = folder + slash + name.removeprefix(ASIDE).removesuffix(".txt") if name.startswith(ASIDE) else path
+    return first if unheeded(first) == path else ""

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import Damaged, NotFound, Refused, Usage
 from . import names, row, text, times
-from .case import FORMAT, Case, Change, Shown, Violation, Writer, check
+from .case import FORMAT, Case, Change, Misplaced, Shown, Violation, Writer, check
 from .text import Record
 from .tree import Tree
 
@@ -77,6 +77,8 @@ _FIXED = ("format", "store", "version", "test")
 
 def parse(path: str, data: bytes) -> Record:
     """The policy with a default for each key that is absent; Damaged for values of the wrong kind."""
+    if path != FOLDER:
+        raise Misplaced(f"{path}: the policy lies in {FOLDER}")
     record = text.load(data, path, comments=True)
     check(record, path, {"store": str, "version": "count"}, {"test": bool})
     for key, value in record.items():

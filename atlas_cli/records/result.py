@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..errors import Damaged, Held, NotFound, Refused
-from . import case, document, names, policy, task, text
+from . import artifact, case, document, names, policy, task, text
 from .case import Case, Shown, Violation, Writer
 from .text import Record
 from .tree import Tree
@@ -39,13 +39,16 @@ def place(wanted: str) -> str:
 
 def parse(path: str, data: bytes) -> Record:
     """The metadata; the bytes lie beside it."""
-    return case.check(
+    record = case.check(
         text.load(data, path),
         path,
         {"task": str, "generation": "count", "attempt": "count", "token": "count", "store": str, "ext": str,
          "size": "count", "sha256": str, "session": str, "actor": str, "at": "time"},
         {},
     )  # fmt: skip
+    case.named(path, "file type", record["ext"], artifact.file_type(record["ext"]))
+    case.placed(path, ref(path, record), place(record["task"]) if names.valid(record["task"]) else None)
+    return record
 
 
 def ref(path: str, record: Record) -> str:
@@ -54,6 +57,7 @@ def ref(path: str, record: Record) -> str:
 
 def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
     """The bytes, while they are young."""
+    body(tree, record)  # Damaged, and not shown, where these are other bytes
     return f"{folder(record['task'])}.{record['ext']}", body_place(record) if document.young(record, now) else None
 
 
@@ -121,9 +125,6 @@ def judge(found: Case) -> Iterator[Violation]:
             yield Violation("immutable", found.path, "bytes come with the about.yaml of their result, and once")
         return
     record = parse(found.path, found.new)
-    if place(record["task"]) != found.path:
-        yield Violation("misplaced", found.path, f"the result of {record['task']} belongs elsewhere")
-        return
     yield from document.signed(found, record["session"])
     try:
         body(found.child, record)

@@ -68,7 +68,7 @@ def judge_file(case: Case) -> list[Violation]:
     try:
         return list(kind.judge(case))
     except AtlasError as error:
-        return [Violation("damaged", case.path, error.message)]
+        return [Violation(getattr(error, "rule", "damaged"), case.path, error.message)]
     except (TypeError, KeyError, ValueError) as error:
         return [Violation("damaged", case.path, f"is no {kind.NAME} ({type(error).__name__}: {error})")]
 

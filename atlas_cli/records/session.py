@@ -43,7 +43,7 @@ def place(session: str) -> str:
 
 
 def parse(path: str, data: bytes) -> Record:
-    return case.check(
+    record = case.check(
         text.load(data, path),
         path,
         {"id": str, "version": "count", "actor": str, "began": "time", "machine": str},
@@ -52,6 +52,8 @@ def parse(path: str, data: bytes) -> Record:
          "adopted_why": str, "parent": str, "lineage": "texts", "dropped_by": str, "dropped_why": str, "offer": dict,
          "project": str},
     )  # fmt: skip
+    case.placed(path, ref(path, record), place(record["id"]) if valid(record["id"]) else None)
+    return record
 
 
 def ref(path: str, record: Record) -> str:
@@ -221,8 +223,6 @@ def judge(found: Case) -> Iterator[Violation]:
     yield from row.judge(found, old, new)
     if new is None:
         return
-    if not valid(new["id"]) or place(new["id"]) != found.path:
-        yield Violation("misplaced", found.path, f"the row of {new['id']} belongs elsewhere")
     adopted = old is not None and "adopted_by" not in old and "adopted_by" in new
     if adopted and found.message.session in (None, new["adopted_by"]):
         return

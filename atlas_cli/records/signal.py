@@ -30,10 +30,11 @@ def kind(word: str) -> str:
 
 def parse(path: str, data: bytes) -> Record:
     """The fields; `text` is the body."""
+    decision.dated(path, FOLDER)
     record, body = text.front(data, path)
     needed = {"kind": str, "session": str, "actor": str, "at": "time", "operation": str}
     case.check(record, path, needed, {"about": str, "gate": str})
-    return {**record, "id": decision.dated_id(path) if path.count("/") == 2 else "", "text": body.strip("\n")}
+    return {**record, "id": decision.dated_id(path), "text": body.strip("\n")}
 
 
 def place(wanted: str) -> str:
@@ -83,7 +84,6 @@ def judge(found: Case) -> Iterator[Violation]:
     yield from document.judge(found)
     if found.new is None or found.old is not None:
         return
-    yield from decision.judge_dated(found, FOLDER)
     record = parse(found.path, found.new)
     yield from document.signed(found, record["session"])
     if record["kind"] not in ACTIONS:

@@ -18,7 +18,7 @@ FOLDER = "status"
 SUFFIX = ".md"
 NUMBERED = True
 ROW = False
-_PATH = re.compile(r"status/([^/]+)/(\d{3,})/(\d{6,})\.md\Z")
+_PATH = re.compile(r"status/([^/]+)/([0-9]{3,})/([0-9]{6,})\.md\Z")
 
 
 def numbered(path: str) -> tuple[str, int]:
@@ -40,6 +40,8 @@ def parse(path: str, data: bytes) -> Record:
         {"stream": str, "number": "count", "session": str, "actor": str, "at": "time"},
         {"unchanged": str, "section": str, "relies_on": "texts", "caveat": str},
     )
+    stream, number = record["stream"], record["number"]
+    case.placed(path, f"status:{stream}@{number}", place(stream, number) if names.valid(stream) else None)
     return {**record, "body": body}
 
 
@@ -64,7 +66,7 @@ def newest(tree: Tree, stream: str) -> int:
     """The number of a stream's current entry; 0 while it is empty. What lies in a wrong folder is no entry."""
     for folder in document.numbers(tree, f"{FOLDER}/{stream}"):
         for number in document.numbers(tree, f"{FOLDER}/{stream}/{folder:03}"):
-            if number // 1000 == folder:
+            if number // 1000 == folder and tree.blob(place(stream, number)) is not None:
                 return number
     return 0
 
@@ -284,15 +286,10 @@ def judge(found: Case) -> Iterator[Violation]:
     yield from document.judge(found)
     if found.new is None or found.old is not None:
         return
-    record, match = parse(found.path, found.new), _PATH.match(found.path)
-    if match is None or not names.valid(match[1]) or place(match[1], int(match[3])) != found.path:
-        yield Violation("misplaced", found.path, "a status entry lies in status/<stream>/<NNN>/<NNNNNN>.md")
-        return
-    number = int(match[3])
-    if (record["stream"], record["number"]) != (match[1], number):
-        yield Violation("misplaced", found.path, f"says it is {ref(found.path, record)}")
-    yield from document.follows(found, number, place(match[1], number - 1))
-    if found.parent.blob(place(match[1], number + 1)):
+    record = parse(found.path, found.new)
+    stream, number = record["stream"], record["number"]
+    yield from document.follows(found, number, place(stream, number - 1))
+    if found.parent.blob(place(stream, number + 1)):
         yield Violation("version_jump", found.path, f"number {number} was added behind number {number + 1}")
     yield from document.signed(found, record["session"])
 

@@ -63,6 +63,9 @@ def _parsed(path: str, data: bytes) -> Record:
              "at": "time", "expires": "time", "path": str, "version": "count", "needs": dict},
             {"machine": str, "parent": str, "by": str, "started": "time", "start_by": "time"},
         )  # fmt: skip
+    case.placed(path, ref(path, record), place(record["id"]) if names.valid(record["id"]) else None)
+    for need in record.get("needs", ()):
+        case.named(path, "task id", need, names.valid(need))
     if not all(isinstance(entry, dict) for key in ("failures", "dropped") for entry in record.get(key, ())):
         raise Damaged(f"{path}: failures or dropped is no list of maps")
     return {**record, "body": body}

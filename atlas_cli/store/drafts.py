@@ -4,32 +4,39 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from ..errors import AtlasError
-from . import view
+from . import files, view
 from .local import Local
 
 
 class Drafts:
-    """The drafts of a worktree, in `.atlas/drafts/` (beside the store where there is no worktree). `here` is the folder
-    that the caller stands in, `behind` what a printed command must end with to be run from there."""
+    """The drafts of a worktree, in `.atlas/drafts/` (beside the store where there is no worktree, or that folder is not
+    Atlas's to write). `places` has where such a folder may lie, the best one first: below which trusted folder, and in
+    which one; no link is followed between the two. `here` is the folder that the caller stands in, `behind` what a
+    printed command must end with to be run from there."""
 
-    def __init__(self, root: Path, here: Path, local: Local, behind: str = "") -> None:
-        self.root, self.here, self.local, self.behind = root, here, local, behind
+    def __init__(self, places: Sequence[tuple[Path, Path]], here: Path, local: Local, behind: str = "") -> None:
+        self.places, self.here, self.local, self.behind = places, here, local, behind
 
     def listed(self) -> list[dict[str, str]]:
         """The drafts there are, oldest first: `file` as a person standing here would type it, and `submit`."""
-        files = sorted(self._files(), key=lambda file: file.stat().st_mtime)
-        return [{"file": self.shown(file), "submit": self.local.submits(str(file))} for file in files]
+        there = [file for _, file, _ in sorted(self._files())]
+        return [{"file": self.shown(file), "submit": self.local.submits(str(file))} for file in there]
 
     def holds(self, file: Path) -> bool:
-        return file.resolve().parent == (self.root / "drafts").resolve()
+        """Whether a file is one of them: it lies in one of those very folders, to which no link has led."""
+        return any(folder.is_at(file.parent) for folder in self._folders())
 
     def settle(self, file: Path) -> None:
         """A draft whose text is in the history now is gone."""
-        file.unlink(missing_ok=True)
-        self.local.draft(str(self.root / "drafts" / file.name), "")
+        for folder in self._folders():
+            if folder.is_at(file.parent):
+                folder.drop(file.name)
+                self.local.draft(str(folder.path / file.name), "")
 
     def shown(self, file: Path) -> str:
         try:
@@ -78,14 +85,28 @@ class Drafts:
         self.local.draft(str(file), stop.details["next"])
         stop.hint = f"{stop.hint}\n{kept} is in {self.shown(file)}; submit it with: {stop.details['next']}"
 
-    def _files(self) -> list[Path]:
-        folder = self.root / "drafts"
-        return list(folder.iterdir()) if folder.is_dir() else []
+    def _folders(self) -> Iterator[files.Folder]:
+        for top, root in self.places:
+            with suppress(OSError), files.below(top, root / "drafts") as folder:
+                yield folder
+
+    def _files(self, most: int = 0) -> Iterator[tuple[int, Path, bytes | None]]:
+        """(when it was written, path, its bytes where they are so many) of each plain file there."""
+        for folder in self._folders():
+            for name in folder.names():
+                there = folder.look(name) if folder.plain(name) else None
+                if there is not None:
+                    data = folder.read(name, most) if there.st_size == most else None
+                    yield there.st_mtime_ns, folder.path / name, data
 
     def _put(self, name: str, data: bytes) -> Path:
         """A draft with these bytes: one that is there already, or a new one."""
-        there = [file for file in self._files() if file.read_bytes() == data]
-        return there[0] if there else view.draft(self.root, name, data)
+        if (there := next((file for _, file, text in self._files(len(data)) if text == data), None)) is not None:
+            return there
+        for top, root in self.places[:-1]:
+            with suppress(OSError):
+                return view.draft(top, root, name, data)
+        return view.draft(*self.places[-1], name, data)
 
 
 def _again(words: list[str], file: str) -> list[str]:

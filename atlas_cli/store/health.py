@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import AtlasError
-from . import BRANCH, recovery, transports
+from . import BRANCH, files, recovery, transports
 from .branch import aside
 from .remote import Remote
 from .store import Store, configuration
@@ -127,7 +127,9 @@ def _locks(store: Store, fix: bool) -> Check:
 
 def _litter(store: Store, fix: bool) -> Check:
     """What killed commands left half made beside the store and in the view."""
-    places = [(store.home, "store.git.*"), (store.home, "machine.*"), (store.home, "hooks.txt.*")]
+    here = [one for one in (store.home, store.place.common / "hooks", store.place.top, store.place.view) if one]
+    places = [(store.home, "store.git.*"), *((folder, f"{files.PART}*") for folder in here)]
+    places += [(store.home, name) for name in ("machine.*", "hooks.txt.*")]  # (as earlier versions named them)
     places += [(store.place.view, ".part-*")] if store.place.view else []
     found = [
         path for folder, name in places for path in folder.glob(name) if time.time() - path.lstat().st_mtime > 3600

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Failed
-from . import managers
+from . import files, managers
 from .git import Git
 from .place import Place
 
@@ -167,7 +167,7 @@ class HookFiles:
             return  # what is in the way is named by its state
         else:
             if os.path.lexists(file):
-                aside.parent.mkdir(exist_ok=True)
+                _made(aside.parent)
                 _move(file, aside, "../")
             kind = "kept" if os.path.lexists(aside) else "alone"
             _write(file, _ALONE + self.section(name, kind))
@@ -176,6 +176,8 @@ class HookFiles:
         file, aside = _file(folder, name), folder / ASIDE / name
         data = managers.content(file) or b""
         found = _SECTION.search(data)
+        if aside.parent.is_symlink():
+            raise Failed(f"{aside.parent} is a link: what was kept there is not known", "take it away")
         if found and (_kind(data, found) == "within" or _rest(data, found) != _ALONE):
             _write(file, _rest(data, found))
         elif os.path.lexists(aside) and (found or not os.path.lexists(file)):
@@ -211,16 +213,16 @@ def _quoted(path: str) -> str:
 
 def _write(file: Path, data: bytes) -> None:
     """Whole or not at all, by one rename; a file that is there keeps its mode."""
-    part = file.with_name(f"{file.name}.{os.getpid()}")
     try:
-        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o777), "wb") as out:
-            out.write(data)
-            if file.exists():
-                os.fchmod(out.fileno(), file.stat().st_mode)
-        part.replace(file)
+        files.again(file, data, 0o777)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise Failed(f"the hook {file} cannot be written: {error.strerror}", code="environment") from None
+
+
+def _made(folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    if folder.is_symlink():
+        raise Failed(f"{folder} is a link: a hook was to be kept there", "take it away", code="environment")
 
 
 def _move(file: Path, to: Path, prefix: str) -> None:
@@ -230,7 +232,7 @@ def _move(file: Path, to: Path, prefix: str) -> None:
     if target.startswith("/") or target in NAMES:
         file.replace(to)
         return
-    part = to.with_name(f"{to.name}.{os.getpid()}")
+    part = to.with_name(files.PART + os.urandom(8).hex())
     part.symlink_to(prefix + target if prefix else target.removeprefix("../"))
     part.replace(to)
     file.unlink()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from ..records import lease, names, policy, session, status, times
 from ..records.code import Code
 from ..records.text import Record
 from ..records.tree import Tree
-from . import commits, gate, picture, trailers
+from . import commits, files, gate, picture, trailers
 from .git import Git
 from .local import Local
 from .picture import Picture, line
@@ -61,12 +62,8 @@ def draw(ask: Questions, tree: Tree, head: str) -> str:
 
 def keep(home: Path, text: str) -> None:
     """Puts a picture in place, whole or not at all; where nothing can be written the hooks look for themselves."""
-    part = home / f"{picture.FILE}.{os.getpid()}"
-    try:
-        part.write_text(text, encoding="utf-8", errors="surrogatepass")
-        part.replace(home / picture.FILE)
-    except OSError:
-        part.unlink(missing_ok=True)
+    with suppress(OSError):
+        files.put(home / picture.FILE, text.encode(errors="surrogatepass"))
 
 
 def _entry(tree: Tree, stream: str, number: int) -> tuple[int, str]:

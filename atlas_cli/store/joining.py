@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..errors import NotPublished, Refused
 from ..records import policy
-from . import BRANCH, REMOTE, history
+from . import BRANCH, REMOTE, files, history
 from .git import Git
 from .memory import Memory
 from .place import TAKING, WAITING, Place
@@ -59,7 +59,7 @@ def aside(place: Place) -> bool:
     with suppress(OSError):  # what waits of one that is gone is taken in beside what this one lays
         os.link(place.outbox / WAITING, place.outbox / TAKING)
     with suppress(OSError):
-        (place.outbox / "machine").write_bytes((there / "machine").read_bytes())
+        files.put(place.outbox / "machine", (there / "machine").read_bytes())
     return True
 
 

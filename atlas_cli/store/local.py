@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import Failed
 
-FORMAT = 5
+FORMAT = 6
 _TABLES = """
 CREATE TABLE IF NOT EXISTS begun(worktree TEXT, caller TEXT, session TEXT, PRIMARY KEY(worktree, caller));
 CREATE TABLE IF NOT EXISTS receipts(session TEXT, reader TEXT, kind TEXT, id TEXT, number INTEGER, blob TEXT,
@@ -24,6 +24,7 @@ CREATE TABLE IF NOT EXISTS stops(session TEXT, kind TEXT, at INTEGER);
 CREATE TABLE IF NOT EXISTS looks(reader TEXT PRIMARY KEY, head TEXT);
 CREATE TABLE IF NOT EXISTS drafts(file TEXT PRIMARY KEY, submit TEXT);
 CREATE TABLE IF NOT EXISTS views(worktree TEXT, path TEXT, blob TEXT, PRIMARY KEY(worktree, path));
+CREATE TABLE IF NOT EXISTS grounds(worktree TEXT PRIMARY KEY, said TEXT);
 """
 
 
@@ -246,3 +247,11 @@ class Local:
             self._put("DELETE FROM views WHERE worktree=? AND path=?", worktree, path)
         else:
             self._put("INSERT OR REPLACE INTO views VALUES(?,?,?)", worktree, path, blob)
+
+    def ground(self, worktree: str) -> str:
+        """What was found last of whether a worktree's view is Atlas's own to write."""
+        row = self._one("SELECT said FROM grounds WHERE worktree=?", worktree)
+        return row[0] if row else ""
+
+    def set_ground(self, worktree: str, said: str) -> None:
+        self._put("INSERT OR REPLACE INTO grounds VALUES(?,?)", worktree, said)

@@ -22,13 +22,15 @@ NOWHERE = -1
 
 
 @contextmanager
-def held(path: Path, wait: float = WAIT) -> Iterator[int | None]:
+def held(path: Path, wait: float = WAIT, at: int | None = None) -> Iterator[int | None]:
     """The lock's descriptor, to be inherited by the git children of the write; None where another has it; below zero
-    where there is nothing to inherit: on a file system without locks each goes on as if it had it."""
+    where there is nothing to inherit: on a file system without locks each goes on as if it had it. `at`: the open
+    folder that its file lies in. A link in its place is not followed."""
     if fcntl is None:
         yield from _portable(path, wait)
         return
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    fd = os.open(path if at is None else path.name, flags, 0o644, dir_fd=at)
     try:
         taken = _taken(fd, time.monotonic() + wait)
         yield NOWHERE if taken is None else fd if taken else None

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from . import files
 from .store import Store
 
 
@@ -24,13 +23,10 @@ class Memory:
 
     def put(self, **fields: Any) -> None:
         self.data = Memory._read(self.file) | fields  # another command may have noted something since
-        part = self.file.with_suffix(f".{os.getpid()}")
         try:
-            part.write_text(json.dumps(self.data))
-            part.replace(self.file)
-        except OSError:  # a memory, no more
-            with suppress(OSError):
-                part.unlink()
+            files.put(self.file, json.dumps(self.data).encode())
+        except OSError:
+            return  # a memory, no more
 
     @staticmethod
     def _read(file: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..records.links import document
+from . import files
 from .git import Git
 
 _DOCUMENTS = ("*.md", "*.markdown", "*.html", "*.htm")
@@ -95,15 +96,7 @@ class Worktree(Files):
         file = self.top / path
         if not self._plain(file):
             return False
-        fd, part = tempfile.mkstemp(prefix=".atlas-", dir=file.parent)
-        try:
-            with os.fdopen(fd, "wb") as out:
-                out.write(data)
-            shutil.copymode(file, part)
-            Path(part).replace(file)
-        except OSError:
-            Path(part).unlink(missing_ok=True)
-            raise
+        files.again(file, data)
         return True
 
     def _plain(self, file: Path) -> bool:

@@ -4,18 +4,22 @@ file, not the repository that it comes from: from that, git would run what is wr
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import time
 from contextlib import suppress
 from pathlib import Path
 
 from ..errors import AtlasError, Failed, NotFound
-from . import BRANCH, REMOTE, history, lock, publish, replay, transports
+from . import BRANCH, REMOTE, files, ground, history, lock, publish, replay, transports
 from .branch import STALE, Branch, change, cleared
-from .git import Git
-from .place import BOX, TAKING, WAITING
+from .place import TAKING, WAITING
 from .store import Store, root_id
 
+LAID = (".git", "laid")  # in an outbox: the digests of what was laid there, newest last
+KEPT = 200  # of them
+_ODD = re.compile(r"(?:\A|/)(?:\.|\.\.|\.git|)(?:/|\Z)", re.IGNORECASE)  # components that git checks out nowhere
 _TAKEN = f"refs/atlas/taking/{os.getpid()}"
 
 
@@ -31,48 +35,77 @@ def export(store: Store, file: Path) -> int:
 
 def lay(store: Store) -> None:
     """Lays what nobody else has where the next command that can write the store finds it."""
-    box = store.place.outbox
-    if box is None or store.home != box:
+    box, top = store.place.outbox, store.place.top
+    if box is None or top is None or store.home != box:
         return
-    with lock.held(box / "lay.lock"):  # else what another has just laid would give way to less
+    with files.below(top, box) as folder, lock.held(box / "lay.lock", at=folder.fd):
+        # (locked, else what another has just laid would give way to less)
         if store.parked():  # what was laid before may hold it: it is to be parked where others see it
             with suppress(OSError):
-                os.link(box / WAITING, box / TAKING)
+                os.link(box / WAITING, box / TAKING, follow_symlinks=False)
         if not publish.unpublished(store):
-            (box / WAITING).unlink(missing_ok=True)
+            folder.drop(WAITING)
             return
-        part = box / f"part.{os.getpid()}"
-        export(store, part)
-        part.replace(box / WAITING)
+        part = files.PART + os.urandom(8).hex()
+        export(store, box / part)
+        with folder.sub(LAID[0], make=True) as place:
+            before = (place.read(LAID[1], 100_000) or b"").split(b"\n")[-KEPT:]
+            place.put(LAID[1], b"\n".join([*filter(None, before), _digest(folder, part), b""]))
+        folder.rename(part, WAITING)
+
+
+def _digest(folder: files.Folder, name: str) -> bytes:
+    """Of a plain file's bytes."""
+    found = hashlib.sha256()
+    with folder.open(name) as file:
+        while part := file.read(1 << 20):
+            found.update(part)
+    return found.hexdigest().encode()
 
 
 def gather(store: Store, box: Path) -> list[str]:
     """Takes in what waits in a worktree's outbox, under the rules of a sync; says what became of it. Not what came
     with the project's own files: that is no writing of this clone."""
-    tracked = Git(None, str(box.parent.parent), hermetic=False).ask("ls-files", "--", BOX)[1]
-    if box.is_symlink() or box.parent.is_symlink() or tracked:
-        return [f"{box} came with the project's files: what lies there was not taken in"]
+    top = box.parent.parent
+    if (why := ground.foreign(store.place._replace(top=top))[0]) or box.is_symlink():
+        return [f"{box} came with the project's files: what lies there was not taken in ({why or 'it is a link'})"]
     said = []
     try:
-        with lock.held(store.home / "outbox.lock", wait=0.0) as fd:
-            for file in (box / TAKING, box / WAITING) if fd is not None else ():
-                if not file.is_file():
+        with files.below(top, box) as folder, lock.held(store.home / "outbox.lock", wait=0.0) as fd:
+            for name in (TAKING, WAITING) if fd is not None else ():
+                if not folder.plain(name):
+                    said += [f"{box / name} is no plain file: it was not taken in"] if folder.look(name) else []
                     continue
-                file = file.replace(box / TAKING)  # what is laid meanwhile is another one
+                folder.rename(name, TAKING)  # what is laid meanwhile is another one
                 try:
-                    carried = take(store, file)
+                    if not _laid(folder):
+                        raise NoOutbox(f"{box / name} is no outbox of a store that a session of this clone has laid")
+                    carried = take(store, box / TAKING)
                 except NoOutbox as error:
-                    kept = file.replace(box / f"refused.{time.time_ns()}")
-                    said.append(f"{error.message}: it was kept as {kept}; atlas outbox import tries it again")
+                    kept = f"refused.{time.time_ns()}"
+                    folder.rename(TAKING, kept)
+                    again = "; atlas outbox import tries it again" if error.hint else ""
+                    said.append(f"{error.message}: it was kept as {box / kept}{again}")
                     continue
-                file.unlink()
+                folder.drop(TAKING)
                 parked = f", {len(carried.parked)} contradict what is here, and are parked" if carried.parked else ""
                 if carried.moved or parked:
                     said.append(f"{len(carried.moved)} writes were taken in from {box}{parked}")
     except (AtlasError, OSError) as error:
-        why = error.strerror if isinstance(error, OSError) else error.message
+        why = str(error.strerror) if isinstance(error, OSError) else error.message
         said.append(f"{box} could not be taken in: {why}; until it is, nobody else can see what lies there")
     return said
+
+
+def _laid(folder: files.Folder) -> bool:
+    """Whether this clone has laid what is to be taken in: its digest stands in a folder of a name that git checks
+    nothing out under. No file of a project, and none that a submodule brings, can be there. (An archive that somebody
+    unpacks can bring anything, a git directory too.)"""
+    try:
+        with folder.sub(LAID[0]) as place:
+            return _digest(folder, TAKING) in (place.read(LAID[1], 100_000) or b"").split(b"\n")
+    except OSError:
+        return False
 
 
 class NoOutbox(Failed):
@@ -115,6 +148,8 @@ def behind(store: Store, tip: str) -> replay.Carried:
             theirs = [one for one in history.between(store.git, base, tip) if not replay.brings_policy(one)]
             if not all(len(one.parents) == 1 for one in theirs):
                 raise NoOutbox("it is no outbox of a store: its commits are not in one line")
+            if odd := next((path for one in theirs for path, *_ in one.changes if _ODD.search(path)), None):
+                raise NoOutbox(f"it is no outbox of a store: it holds {odd[:80]!r}, a path that no store has")
             carried = replay.carry(store, theirs, list(history.between(store.git, base, head)), head)
             if replay.moved(store, branch, head, carried.head, carried.parked):
                 return carried

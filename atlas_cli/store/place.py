@@ -40,7 +40,8 @@ class Place(NamedTuple):
         if box is None or os.access(there, os.W_OK):
             return found
         made = box / "store.git"
-        if made.is_dir() and not (made / OWN).exists():  # git would run what is written in its configuration
+        # git would run what is written in its configuration, and a link among its files lead elsewhere
+        if made.is_dir() and (_linked(box) or not (made / OWN).exists()):
             raise Refused(f"{made} came with the project's files, and is no store of this clone", "take it away")
         return box if made.is_dir() or not (found / "store.git").is_dir() else found
 
@@ -74,6 +75,14 @@ class Place(NamedTuple):
     def view(self) -> Path | None:
         """The worktree's `.atlas/`."""
         return None if self.top is None else self.top / ".atlas"
+
+
+def _linked(box: Path) -> bool:
+    """Whether a link lies on the way to an outbox's store, or beside it: Atlas makes none."""
+    if any(path.is_symlink() for path in (box.parent, box, box / "store.git/.git")):
+        return True
+    with os.scandir(box) as entries:
+        return any(entry.is_symlink() for entry in entries)
 
 
 def state() -> Path:

@@ -15,7 +15,7 @@ from ..errors import Damaged, Failed, NotFound
 from ..records import names, policy
 from ..records.text import Record
 from ..records.tree import Overlay, Tree, object_id
-from . import BRANCH, PARKED, history
+from . import BRANCH, PARKED, files, ground, history
 from .git import Git
 from .index import Index
 from .place import OWN, Place
@@ -52,17 +52,13 @@ class Store:
     @cached_property
     def machine(self) -> str:
         """This machine's random id; host names and containers change."""
-        file, part = self.home / "machine", self.home / f"machine.{os.getpid()}"
+        file = self.home / "machine"
         found = file.read_text().strip() if file.exists() else ""
         if found:
             return found
         made = os.urandom(6).hex()
         try:
-            with part.open("w") as out:
-                out.write(made + "\n")
-                out.flush()
-                os.fsync(out.fileno())
-            part.replace(file)  # whole or not at all: an empty id would make all machines one
+            files.put(file, f"{made}\n".encode(), sync=True)  # whole: an empty id would make all machines one
         except OSError:
             return made  # where nothing can be written, no lease is written either
         return file.read_text().strip()
@@ -160,12 +156,15 @@ def create(place: Place, fill: Callable[[Path], None] | None = None, home: Path 
     store = Store(place, home)
     if (store.home / "store.git").is_dir():
         return store
-    aside = store.home / f"store.git.{os.getpid()}"
+    aside = store.home / f"store.git.{os.urandom(8).hex()}"
     try:
-        store.home.mkdir(parents=True, exist_ok=True)
-        if store.home == place.outbox:
-            (store.home / ".gitignore").write_text("*\n")  # `info/exclude` cannot be written either
-        shutil.rmtree(aside, ignore_errors=True)
+        if store.home == place.outbox and place.top:
+            if why := ground.foreign(place)[0]:
+                raise Failed(f"the store cannot be made in {store.home}: {why}", "it is made where nobody else writes")
+            with files.below(place.top, store.home, make=True) as folder:
+                folder.put(".gitignore", b"*\n")  # `info/exclude` cannot be written either
+        else:
+            store.home.mkdir(parents=True, exist_ok=True)
         form = "sha256" if place.width == 64 else "sha1"
         git = Git(None)
         git.run("init", "--quiet", "--bare", "--template=", f"--object-format={form}", "--", str(aside))

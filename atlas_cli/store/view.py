@@ -1,24 +1,37 @@
 """`.atlas/`: plain read-only files of the store for people and tools to read and grep, in each worktree. A view, not
-the store: refreshed by difference, each file by atomic rename; what a hand changed there is set aside, never lost."""
+the store: refreshed by difference, each file by atomic rename; what a hand changed there is set aside, never lost.
+
+A name in the view is made of what a record says, and anybody may have written the record: it is a plain name below one
+of the kinds' folders, none that git or a tool takes orders from, and no link is followed on the way to it."""
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import sys
 import time
 from collections.abc import Iterable
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 
 from .. import records
-from ..errors import AtlasError, Failed
-from ..records import times
-from ..records.tree import blob_id
-from . import lock
+from ..errors import AtlasError, NotFound
+from ..records import names, times
+from ..records.text import Record
+from ..records.tree import Overlay, Tree, blob_id
+from . import files, ground, lock
+from .files import Folder
 from .index import Index
 from .local import Local
+from .place import Place
 from .snapshot import Snapshot
 
+FORM = "2"  # of its names; one that was written in another form is looked through for names that are no more
+DEEP = 4  # folders
+LEFT = (errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.EMLINK)  # what the system says of a name that is no folder
+Content = tuple[str, bytes] | None  # the blob that a file is shown from, and its bytes
 SMALL = 200  # commits, or records, up to which a command refreshes the view by the way
 PACKAGE = os.fspath(Path(__file__).parents[2])  # where `atlas_cli` lies
 # `.atlas/atlas`: this Atlas for shells where `atlas` is not on PATH, or is another tool.
@@ -38,63 +51,78 @@ __import__("atlas_cli." + of, fromlist=["run"]).run()' {package} "$of" "$@"
 
 
 class View:
-    """The view of one worktree."""
+    """The view of one worktree. `launchers`: a folder that no checkout writes into, for a launcher that hooks run."""
 
-    def __init__(self, root: Path, local: Local, exclude: Path) -> None:
-        self.root, self.local, self.exclude = root, local, exclude
-        self.key = os.fsencode(root).decode(errors="backslashreplace")
+    def __init__(self, place: Place, local: Local, launchers: Path) -> None:
+        assert place.top is not None and place.view is not None
+        self.place, self.top, self.root, self.local, self.launchers = place, place.top, place.view, local, launchers
+        self.key = os.fsencode(self.root).decode(errors="backslashreplace")
         # Not the interpreter's own name: one environment has several.
         self.by = f"{sys.prefix}, {PACKAGE}".encode(errors="backslashreplace").decode().replace("\n", "\\n")
         self.known: list[str] = []
         self.aside: list[Path] = []  # hand edits that were put into drafts
+        self.left: list[str] = []  # what is no plain file, and was left as it is
+        self.why = ""  # it is not written: the place is not ours
 
-    def as_of(self) -> tuple[str, str]:
-        """The head that the view shows, and by whom it was written; empty where there is no view."""
+    def as_of(self) -> dict[str, str]:
+        """What its first file says: the `head` that it shows, `by` whom and in which `form` it was written."""
         try:
-            lines = (self.root / "AS-OF").read_text(encoding="utf-8").split("\n")
-        except (OSError, UnicodeDecodeError):
-            return "", ""
-        found = dict(line.partition(": ")[::2] for line in lines)
-        return found.get("head", ""), found.get("by", "")
+            with files.below(self.top, self.root) as root:
+                found = root.read("AS-OF", 10_000) or b""
+        except OSError:
+            return {}
+        lines = found.decode(errors="replace").split("\n")
+        return dict(line.partition(": ")[::2] for line in lines)
 
     def is_current(self, head: str | None) -> bool:
         """Whether it shows that head, and its launcher starts this Atlas: one small file is read for it."""
-        return self.as_of() == (head or "", self.by)
+        said = self.as_of()
+        return (said.get("head"), said.get("by"), said.get("form")) == (head or "", self.by, FORM)
 
     def refresh(self, snapshot: Snapshot, index: Index, now: int, full: bool = False) -> bool:
         """Brings the view to a snapshot. False where it was left as it is: too much at once (`atlas view` does it),
-        another command is at it, or the place is not ours to write."""
-        head, old = snapshot.head or "", self.as_of()[0]
+        another command is at it, or the place is not ours to write (`why`)."""
+        head, said = snapshot.head or "", self.as_of()
         if self.is_current(head) and not full:
             return True
-        if self.root.is_symlink() or (self.root.exists() and not self.root.is_dir()):
-            return False
-        paths = self._changed(index, old, head, full)
+        with suppress(OSError), Folder.at(self.launchers) as folder:
+            self._launch(folder)
+        self.why = ours(self.place, self.local)
+        paths = None if self.why else self._changed(index, said.get("head", ""), head, full)
         if paths is None:
             return False
+        shown = _Shown(snapshot, index, said.get("head", ""), now)
         try:
             self._excluded()
-            self.root.mkdir(exist_ok=True)
-            with lock.held(self.root / ".lock", wait=0.0) as fd:
+            with (
+                files.below(self.top, self.root, make=True) as root,
+                lock.held(self.root / ".lock", wait=0.0, at=root.fd) as fd,
+            ):
                 if fd is None:
                     return False
                 self.known = self.local.viewed(self.key)
-                for name, content in self._readable(snapshot, index, paths, now).items():
-                    self._put(name, content, snapshot)
-                self._launcher()
-                text = f"head: {head}\nat: {times.rfc3339(now)}\nby: {self.by}\n"
+                wanted = shown.wanted(paths, self.known)
+                if full or said.get("form") != FORM:
+                    for name in self._gone(root, shown, wanted if full else None):
+                        wanted[name] = None
+                for name, content in wanted.items():
+                    self._put(root, name, content, snapshot)
+                self._launch(root)
+                text = f"head: {head}\nat: {times.rfc3339(now)}\nby: {self.by}\nform: {FORM}\n"
                 text += "A view of the store; reading here leaves no receipt.\n"
-                self._write(
-                    self.root / "AS-OF", (text + "A lease shown here may be over: look at `expires`.\n").encode()
-                )
+                text += "A lease shown here may be over: look at `expires`.\n"
+                root.put("AS-OF", text.encode(), 0o444)
         except OSError:
             return False
         return True
 
-    def _launcher(self) -> None:
+    @staticmethod
+    def _launch(folder: Folder) -> None:
         if sys.executable:
             found = {"python": shlex.quote(sys.executable), "package": shlex.quote(PACKAGE)}
-            self._write(self.root / "atlas", os.fsencode(LAUNCHER.format(**found)), 0o555)
+            data, there = os.fsencode(LAUNCHER.format(**found)), folder.look("atlas")
+            if folder.read("atlas", 10_000) != data or (there and there.st_mode & 0o777 != 0o555):
+                folder.put("atlas", data, 0o555)
 
     def _changed(self, index: Index, old: str, head: str, full: bool) -> Iterable[str] | None:
         """The store's paths that may look different; None where they are too many for now."""
@@ -103,122 +131,222 @@ class View:
             return index.paths(None if full else SMALL * 10)
         return index.touched(before, index.seq(head) or before, SMALL)
 
-    def _readable(
-        self, snapshot: Snapshot, index: Index, paths: Iterable[str], now: int
-    ) -> dict[str, tuple[str, bytes] | None]:
-        """What is wanted of these paths; a record that cannot be read leaves its file as it is."""
-        found: dict[str, tuple[str, bytes] | None] = {}
-        for path in paths:
-            try:
-                found |= self._wanted(snapshot, index, [path] if ".." not in path.split("/") else [], now)
-            except (AtlasError, ValueError):
-                continue
-        return found
+    def _gone(self, root: Folder, shown: _Shown, wanted: dict[str, Content] | None) -> list[str]:
+        """The names of files that are not to be there any more: what no record is ever shown under (an older view knew
+        worse), and, where all that is wanted is known, what is not wanted."""
+        there = dict.fromkeys([*self.known, *(_walked(root) if wanted is not None else ())])
+        stays = there.keys() if wanted is None else {*wanted, *shown.kept()}
+        return [name for name in there if name not in stays or not records.is_shown(name)]
 
-    def _wanted(
-        self, snapshot: Snapshot, index: Index, paths: Iterable[str], now: int
-    ) -> dict[str, tuple[str, bytes] | None]:
-        """View file by name: (blob, bytes), or None where there should be none."""
-        found: dict[str, tuple[str, bytes] | None] = {}
-        due = [path for path in paths if records.is_record(path)]
-        for path in due:
-            kind, data = records.kind_of(path), snapshot.read(path)
-            if kind is None or data is None:
-                continue
-            try:
-                record = kind.parse(path, data)
-                name, source = kind.view(snapshot, path, record, now)
-            except Failed:
-                continue  # damaged: the view keeps what it had
-            if name in found:
-                continue
-            due += [target for relation, ref in kind.links(record) if relation == "corrects"
-                    for target in self._path(snapshot, ref)]  # fmt: skip
-            found |= dict.fromkeys(self._alike(name))
-            found[name] = None if source is None else self._copy(snapshot, index, source)
-        return found
-
-    @staticmethod
-    def _path(snapshot: Snapshot, text: str) -> list[str]:
-        """The path of a REF; nothing where there is none (any more)."""
+    def _put(self, root: Folder, name: str, content: Content, snapshot: Snapshot) -> None:
+        *way, last = name.split("/")
         try:
-            ref = records.ref(text)
-            return [records.BY_NAME[ref.kind].find(snapshot, ref.id, ref.number)]
-        except AtlasError:
-            return []
-
-    def _alike(self, name: str) -> list[str]:
-        """The same thing under another type: a new version may have changed it."""
-        stem = name.rpartition(".")[0]
-        return [other for other in self.known if other != name and other.rpartition(".")[0] == stem]
-
-    @staticmethod
-    def _copy(snapshot: Snapshot, index: Index, source: str) -> tuple[str, bytes] | None:
-        """(blob, bytes) of a file of the store; None where its record was retracted."""
-        about = source if records.is_record(source) else index.beside(source)
-        ref = index.ref_of(about)
-        if any(entry["retract"] for _, entry in index.pointing(ref, "corrects")):
-            return None
-        data = snapshot.read(source)
-        return None if data is None else (snapshot.blob(source) or "", data)
-
-    def _put(self, name: str, content: tuple[str, bytes] | None, snapshot: Snapshot) -> None:
-        file = self.root / name
-        if any(parent.is_symlink() for parent in (file, *file.parents[: len(Path(name).parts) - 1])):
+            folder = self._way(root, way, snapshot, make=content is not None)
+        except FileNotFoundError:
+            self.local.set_view(self.key, name, None)
             return
-        ours = self.local.view(self.key, name)
-        if content is not None and ours == content[0] and file.exists() and file.read_bytes() == content[1]:
+        except OSError as error:
+            if error.errno not in LEFT:
+                raise
+            self.left.append(name)  # a link, or what was laid there by others: not to be written through, or away
             return
-        self._set_aside(file, name, ours, content, snapshot)
+        with folder:
+            most = max(files.MOST, len(content[1]) if content else 0)
+            there, ours = folder.read(last, most), self.local.view(self.key, name)
+            if content is not None and ours == content[0] and there == content[1]:
+                return
+            if there is None and folder.look(last) is not None:
+                self.left.append(name)
+                return
+            if content is None and ours is None and there is not None and not self._stored(there, snapshot):
+                return  # a hand's own file, of which the store never knew
+            self._set_aside(name, there, (ours, content[0] if content else None), snapshot)
+            if content is None:
+                folder.drop(last)
+            else:
+                folder.put(last, content[1], 0o444)
         if content is None:
-            file.unlink(missing_ok=True)
-        else:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            self._write(file, content[1])
+            self._emptied(root, way)
         self.local.set_view(self.key, name, content[0] if content else None)
 
-    def _set_aside(
-        self, file: Path, name: str, ours: str | None, content: tuple[str, bytes] | None, snapshot: Snapshot
-    ) -> None:
+    def _way(self, root: Folder, way: list[str], snapshot: Snapshot, make: bool) -> Folder:
+        """The folder that a file goes into. A plain file that stands where it should be is set aside as an edit."""
+        for depth, name in enumerate(way):
+            with root.down(way[:depth]) as above:
+                if above.plain(name) and make:
+                    there = above.read(name)
+                    if there is None:
+                        raise NotADirectoryError(LEFT[0], "too large to be moved", name)
+                    self._set_aside("-".join(way[: depth + 1]), there, (), snapshot)
+                    above.drop(name)
+                above.sub(name, make).close()
+        return root.down(way)
+
+    @staticmethod
+    def _emptied(root: Folder, way: list[str]) -> None:
+        """Takes the folders away that nothing is left in."""
+        for depth in range(len(way), 0, -1):
+            with suppress(OSError), root.down(way[: depth - 1]) as above:
+                above.drop_folder(way[depth - 1])
+
+    @staticmethod
+    def _stored(data: bytes, snapshot: Snapshot) -> bool:
+        return snapshot.git.object(blob_id(data, snapshot.width)) is not None
+
+    def _set_aside(self, name: str, there: bytes | None, ours: tuple[str | None, ...], snapshot: Snapshot) -> None:
         """A file that is not as we wrote it goes into the drafts before it is replaced. What the store has is no such
         file: a copied or moved worktree, or a lost notebook, knows nothing of what we wrote there."""
-        try:
-            there = file.read_bytes()
-        except FileNotFoundError:
-            return
-        blob = blob_id(there, snapshot.width)
-        if not there or blob in (ours, content[0] if content else None) or snapshot.git.object(blob):
+        if not there or blob_id(there, snapshot.width) in ours or self._stored(there, snapshot):
             return  # (an empty file is what a power cut leaves)
-        self.aside.append(draft(self.root, f"edited-{name.replace('/', '-')}", there))
-
-    def _write(self, file: Path, data: bytes, mode: int = 0o444) -> None:
-        part = self.root / f".part-{os.getpid()}"
-        part.write_bytes(data)
-        part.chmod(mode)
-        part.replace(file)
+        self.aside.append(draft(self.top, self.root, f"edited-{name.replace('/', '-')}", there))
 
     def _excluded(self) -> None:
         """`.atlas/` in the clone's own list of what git leaves alone (once)."""
-        line = b"/.atlas/"
-        there = self.exclude.read_bytes() if self.exclude.exists() else b""
+        line, exclude = b"/.atlas/", self.place.common / "info/exclude"
+        there = exclude.read_bytes() if exclude.exists() else b""
         if line not in there.split(b"\n"):
-            self.exclude.parent.mkdir(exist_ok=True)
-            with self.exclude.open("ab") as out:
+            exclude.parent.mkdir(exist_ok=True)
+            with exclude.open("ab") as out:
                 out.write((b"" if there.endswith(b"\n") or not there else b"\n") + line + b"\n")
 
 
-def draft(root: Path, name: str, data: bytes) -> Path:
-    """Keeps a text under `drafts/`, under a name of its own; the path."""
-    folder = root / "drafts"
-    folder.mkdir(parents=True, exist_ok=True)
+class _Shown:
+    """What is to be seen of a store: its records that keep their rules, a document that a hand has spoilt as it was
+    written. `old` is the head that the view has shown so far."""
+
+    def __init__(self, snapshot: Snapshot, index: Index, old: str, now: int) -> None:
+        self.snapshot, self.index, self.old, self.now = snapshot, index, old, now
+        objects = ((path, snapshot.git.object(blob)) for path, blob, _ in index.edits())
+        kept = {path: found[2] for path, found in objects if found}
+        self.tree: Tree = Overlay(snapshot, kept, snapshot.width) if kept else snapshot
+
+    @cached_property
+    def before(self) -> Snapshot | None:
+        """The store as the view has shown it so far."""
+        try:
+            return Snapshot(self.snapshot.git, self.old, self.snapshot.width) if self.old else None
+        except AtlasError:
+            return None
+
+    def wanted(self, paths: Iterable[str], known: Iterable[str]) -> dict[str, Content]:
+        """View file by name, for what these paths of the store have to do with: (blob, bytes), or None where there
+        should be none."""
+        found: dict[str, Content] = {}
+        stems: dict[str, list[str]] = {}
+        for name in known:
+            stems.setdefault(_stem(name), []).append(name)
+        due = [path for path in paths if records.is_record(path)]
+        seen: set[str] = set()
+        while due:
+            path = due.pop()
+            if path in seen:
+                continue
+            seen.add(path)
+            name, content, more = self._one(path)
+            due += more
+            if name and found.get(name) is None:
+                found[name] = content
+                for other in stems.get(_stem(name), ()):  # another type: a new version may have changed it
+                    found.setdefault(other, None)
+        return found
+
+    def kept(self) -> set[str]:
+        """The names of records that are there and cannot be read now: the view keeps what it had."""
+        gone = ((path, self._name_before(path)[0]) for path, _ in self.index.damaged())
+        return {name for path, name in gone if name}
+
+    def _one(self, path: str) -> tuple[str, Content, list[str]]:
+        """(name, content) of a record, and the paths of others that look different for it; an empty name where the
+        view keeps what it had."""
+        try:
+            data = self.tree.read(path)
+            kind = records.kind_of(path)
+            if data is None or kind is None:
+                name, more = self._name_before(path)
+                return name, None, more
+            record = kind.parse(path, data)
+            name, source = kind.view(self.tree, path, record, self.now)
+            content = None if source is None else self._copy(source)
+            return names.unheeded(name), content, self._corrected(kind, record, self.tree)
+        except (AtlasError, ValueError):
+            return "", None, []  # damaged: the view keeps what it had
+
+    def _name_before(self, path: str) -> tuple[str, list[str]]:
+        """The name that a record which is not there any more was shown under, and what may be shown in its place."""
+        kind = records.kind_of(path)
+        try:
+            data = self.before.read(path) if self.before else None
+            if data is None or kind is None or self.before is None:
+                return "", []
+            record = kind.parse(path, data)
+            name = kind.view(self.before, path, record, self.now)[0]
+            more = self._corrected(kind, record, self.before)
+            with suppress(NotFound):
+                more.append(kind.find(self.tree, kind.ref(path, record).partition(":")[2].partition("@")[0]))
+            return names.unheeded(name), [*more, *([name] if name != path and self.tree.blob(name) else [])]
+        except (AtlasError, ValueError):
+            return "", []
+
+    def _corrected(self, kind: records.Kind, record: Record, tree: Tree) -> list[str]:
+        """The paths of what a record corrects, where it is there."""
+        found = []
+        for relation, text in kind.links(record):
+            if relation == "corrects":
+                with suppress(AtlasError):
+                    ref = records.ref(text)
+                    found.append(records.BY_NAME[ref.kind].find(tree, ref.id, ref.number))
+        return found
+
+    def _copy(self, source: str) -> Content:
+        """(blob, bytes) of a file of the store; None where its record was retracted."""
+        about = source if records.is_record(source) else self.index.beside(source)
+        ref = self.index.ref_of(about)
+        if any(entry["retract"] for _, entry in self.index.pointing(ref, "corrects")):
+            return None
+        data = self.tree.read(source)
+        return None if data is None else (self.tree.blob(source) or "", data)
+
+
+def ours(place: Place, local: Local) -> str:
+    """Why `.atlas` of a worktree is not Atlas's own to write and to read; empty where it is."""
+    key = os.fsencode(place.view or "").decode(errors="backslashreplace")
+    known = local.ground(key)
+    why, state = ground.foreign(place, known)
+    if state and known != f"{state} {why}":
+        local.set_ground(key, f"{state} {why}")
+    return why
+
+
+def _stem(name: str) -> str:
+    """A name in the view without its type."""
+    return names.heeded_as(name).rpartition(".")[0]
+
+
+def _walked(root: Folder) -> list[str]:
+    """The plain files in the folders of the kinds, as far down as the view ever wrote."""
+    found, left = [], [[kind.FOLDER] for kind in records.KINDS]
+    while left:
+        way = left.pop()
+        with suppress(OSError), root.down(way) as folder:
+            for name in folder.names():
+                if folder.plain(name):
+                    found.append("/".join([*way, name]))
+                elif len(way) < DEEP:
+                    left.append([*way, name])
+    return found
+
+
+def draft(top: Path, root: Path, name: str, data: bytes) -> Path:
+    """Keeps a text under `drafts/` of a folder below one that is trusted, under a name of its own; the path."""
     stem, dot, ext = name.rpartition(".")
     stamp = time.strftime("%m%d-%H%M%S", time.gmtime())
-    for count in range(1000):
-        file = folder / f"{stem or ext}-{stamp}{f'-{count}' if count else ''}{dot if stem else ''}{ext if stem else ''}"
-        try:
-            with file.open("xb") as out:
-                out.write(data)
-        except FileExistsError:
-            continue
-        return file
+    with files.below(top, root / "drafts", make=True) as folder:
+        for count in range(1000):
+            more = f"-{count}" if count else ""
+            file = f"{stem or ext}-{stamp}{more}{dot if stem else ''}{ext if stem else ''}"
+            try:
+                folder.add(file, data)
+            except FileExistsError:
+                continue
+            return root / "drafts" / file
     raise OSError("too many drafts")

@@ -245,4 +245,10 @@ def test_the_commands_in_the_settings_work_without_atlas_on_path(
     assert b"SessionStart" in said("SessionStart")
     assert said("SessionEnd") == said("PreToolUse") == b""
     shutil.rmtree(repo / ".atlas")
-    assert said("SessionStart") == b""
+    (repo / ".atlas").mkdir()
+    for name in (".atlas/atlas", "atlas"):  # as the project's own files may bring it
+        (repo / name).write_text("#!/bin/sh\ntouch $CLAUDE_PROJECT_DIR/owned\n")
+        (repo / name).chmod(0o755)
+    assert b"SessionStart" in said("SessionStart") and said("SessionEnd") == said("PreToolUse") == b""
+    (repo / ".git/atlas/atlas").unlink()
+    assert said("SessionStart") == b"" and not (repo / "owned").exists()

@@ -113,6 +113,18 @@ def test_our_hook_is_refreshed_where_it_stands_and_taken_from_between_others() -
     assert json.loads(left) == {"hooks": {"SessionStart": [theirs], "Stop": [theirs]}}
 
 
+def test_the_hook_of_an_earlier_version_is_found_and_replaced() -> None:
+    for name in ("session-start", "session-end", "edit"):
+        command = (
+            f'"${{CLAUDE_PROJECT_DIR:-.}}/.atlas/atlas" hook {name} 2>/dev/null || atlas-hook {name} 2>/dev/null || :'
+        )
+        old = {"hooks": [{"type": "command", "command": command, "timeout": 30}]}
+        data = json.dumps({"hooks": {"SessionStart": [old]}}, indent=2).encode()
+        assert hooks.take(data) is None
+        once = hooks.put(data, setup.CLAUDE)
+        assert json.loads(once)["hooks"]["SessionStart"] == [setup.CLAUDE["SessionStart"]] and b"/.atlas/" not in once
+
+
 OURS = hooks.put(None, setup.CLAUDE).decode()
 SHARED = json.dumps({"hooks": {"SessionEnd": [{"hooks": setup.CLAUDE["SessionEnd"]["hooks"] * 2}]}})
 

@@ -26,6 +26,12 @@ def only(tree: Files) -> dict[str, Any]:
     return found
 
 
+def end_of(tree: Files, wanted: str) -> dict[str, Any]:
+    """The document of a gate's end."""
+    path = gate.place(wanted + gate.END)
+    return gate.parse(path, tree.files[path])
+
+
 def work(tree: Files) -> list[str]:
     """The tasks that are no clearances."""
     return [one for one in ids(tree) if tree.blob(gate.place(one)) is None]
@@ -112,7 +118,7 @@ def test_a_deadline_that_passes_releases_nothing_and_raising_again_says_so() -> 
     assert code(clearance.put, tree, "w", None, ["all"], None) == (6, "gate")
     tree = raised(tree, "all", at=NOW + 90, op="2" * 32, who=BOB)
     assert only(tree)["id"] != first["id"] and state(tree, a) == "gated"
-    end = gate.parse("x", tree.files[gate.place(first["id"] + gate.END)])
+    end = end_of(tree, first["id"])
     assert (end["resolution"], end["resolver"], end["raised"]) == ("expired", BOB, "1" * 32)
     assert gate.state(tree, first, NOW) == "expired" and task.get(tree, first["id"])["state"] == "done"
 
@@ -132,7 +138,7 @@ def test_it_is_cleared_by_who_raised_it_an_ancestor_or_a_principal() -> None:
     assert gate.standing(act(tree, clearance.clear, wanted, None, who=BOB)) == []
     above = tree.put(policy.put(tree, writer(), "principals", ["ann"]).files)
     cleared = act(above, clearance.clear, wanted, "mended")
-    assert gate.parse("x", cleared.files[gate.place(wanted + gate.END)])["why"] == "mended"
+    assert end_of(cleared, wanted)["why"] == "mended"
     again = clearance.clear(cleared, writer(BOB, NOW + 99), wanted, None)
     assert {path: cleared.read(path) for path in again.files} == again.files
     with pytest.raises(NotFound):

@@ -439,3 +439,15 @@ def test_init_asks_a_person_at_a_terminal_once(
 def _umask() -> int:
     os.umask(found := os.umask(0))
     return found
+
+
+def test_a_hook_is_kept_behind_no_link_that_the_project_brings(folder: Path, git: Git, tmp_path: Path) -> None:
+    (folder / "hooks").mkdir(), (tmp_path / "outside").mkdir()
+    (folder / "hooks/before-atlas").symlink_to(tmp_path / "outside")
+    FOREIGN["python"](folder / "hooks/pre-commit")
+    git("config", "core.hooksPath", "hooks", cwd=folder)
+    before = picture(folder)
+    for call in (HookFiles(find(str(folder))).install, HookFiles(find(str(folder))).remove):
+        with pytest.raises(Failed, match="before-atlas is a link"):
+            call()
+    assert picture(folder) == before and list((tmp_path / "outside").iterdir()) == []

@@ -33,7 +33,7 @@ def test_a_text_from_a_forge_is_shown_and_never_believed(hub: Path, git: Git, at
     (row,) = at("clone", "begin").data["inbox"]
     assert (row["ref"], row["title"], row["by"]) == ("inbox:My note.md", "The parser", "Web Person (unverified)")
     assert "hangs" in at("clone", "show", row["ref"]).data["body"]
-    assert (hub.parent / "clone/.atlas/inbox/My note.md").read_text() == "# The parser\n\nhangs\n"
+    assert (hub.parent / "clone/.atlas/inbox/from-forge--My note.txt").read_text() == "# The parser\n\nhangs\n"
     assert at("clone", "sync").code == at("clone", "verify", "--full").code == 0, "ours went behind it"
     assert at("clone", "correct", row["ref"], "--why", "it does not hang").code == 0
 

@@ -163,6 +163,74 @@ def test_what_others_laid_there_is_not_taken_in(sandbox: Sandbox, atlas: Atlas, 
         assert "was not taken in" in said and waiting.exists()
 
 
+def test_what_this_clone_has_not_laid_is_not_taken_in(sandbox: Sandbox, atlas: Atlas, git: Git, tmp_path: Path) -> None:
+    done(atlas("--offline", *DECISION)), done(atlas("outbox", "export", "../forged"))
+    done(sandbox("begin", "--goal", "inside")), done(sandbox(*DECISION))
+    box, root, saved = sandbox.box, sandbox.repo / ".atlas", tmp_path / "saved"
+    waiting, laid = box / "waiting.bundle", (box / "waiting.bundle").read_bytes()
+    root.rename(saved)
+
+    def another() -> None:
+        waiting.write_bytes((tmp_path / "forged").read_bytes())
+
+    def copied() -> None:  # as a checkout leaves it: all but what has a name that git checks nothing out under
+        shutil.rmtree(box / ".git"), shutil.rmtree(box / "store.git")
+
+    def a_file_of_that_name() -> None:
+        shutil.rmtree(box / ".git"), (box / ".git").write_text("gitdir: ../elsewhere\n")
+
+    def its_own_repository() -> None:
+        (root / ".git").write_text("gitdir: ../elsewhere\n")
+
+    def a_link() -> None:
+        waiting.rename(tmp_path / "laid"), waiting.symlink_to(tmp_path / "laid")
+
+    def a_submodule() -> None:
+        shutil.rmtree(root), git("init", "-q", "../sub")
+        (tmp_path / "sub/outbox").mkdir(), (tmp_path / "sub/outbox/waiting.bundle").write_bytes(laid)
+        git("add", ".", cwd=tmp_path / "sub"), git("commit", "-qm", "x", cwd=tmp_path / "sub")
+        git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "-f", "../sub", ".atlas")
+
+    for laying in (another, copied, a_file_of_that_name, its_own_repository, a_link, a_submodule):
+        shutil.rmtree(root, ignore_errors=True)
+        shutil.copytree(saved, root, symlinks=True)
+        laying()
+        seen = done(atlas("decision", "list", "--json"))
+        said = str(seen.json["notices"])
+        assert seen.data["total"] == 1, (laying, said)
+        if laying in (another, copied, a_file_of_that_name):
+            (kept,) = box.glob("refused.*")
+            assert "that a session of this clone has laid" in said and "import" not in said
+            assert kept.stat().st_size and "outbox" not in str(done(atlas("log", "--json")).json["notices"]), "once"
+        else:
+            assert os.path.lexists(waiting) and "not taken in" in said, laying
+    git("rm", "-qrf", "--cached", ".atlas", ".gitmodules"), git("reset", "-q")
+    shutil.rmtree(root), saved.rename(root)
+    assert done(atlas("decision", "list", "--json")).data["total"] == 2, "what is ours is taken in"
+
+
+def test_an_outbox_is_made_through_no_link(sandbox: Sandbox, git: Git, tmp_path: Path) -> None:
+    shutil.rmtree(sandbox.repo / ".atlas")
+    for hole in (sandbox.repo / ".atlas", sandbox.box):
+        (tmp_path / "outside").mkdir(exist_ok=True)
+        hole.parent.mkdir(exist_ok=True)
+        hole.symlink_to(tmp_path / "outside")
+        stopped = sandbox("begin", "--goal", "inside")
+        assert stopped.code == 1 and "cannot be made" in stopped.err, stopped
+        assert list((tmp_path / "outside").iterdir()) == []
+        hole.unlink()
+    sandbox.box.mkdir()
+    (sandbox.box / "index.sqlite").symlink_to(tmp_path / "outside/made")
+    git("add", "-f", ".atlas")
+    stopped = sandbox("begin", "--goal", "inside")
+    assert stopped.code == 1 and "git tracks .atlas/outbox/index.sqlite" in stopped.err, stopped
+    git("reset", "-q"), (sandbox.box / "index.sqlite").unlink()
+    done(sandbox("begin", "--goal", "inside"))
+    (sandbox.box / "local.sqlite-wal").unlink(missing_ok=True)
+    (sandbox.box / "local.sqlite-wal").symlink_to(tmp_path / "outside/made")
+    assert sandbox("status").code == 6 and list((tmp_path / "outside").iterdir()) == []
+
+
 def test_a_sandboxed_clone_without_a_store(bare_project: Path, env: dict[str, str], atlas: Atlas, git: Git) -> None:
     if os.geteuid() == 0 and not shutil.which("setpriv"):
         pytest.skip("no setpriv here: nothing was seen of a caller that cannot write the git directory")

@@ -12,7 +12,7 @@ from ..conftest import Atlas, Git
 from .crew import Worker, at_once, crew
 
 # What lies beside the store's repository, and nothing else.
-KEPT = {"store.git", "machine", "writer.lock", "remotes.json", *(f"{name}.sqlite{tail}" for name in ("index", "local")
+KEPT = {"store.git", "machine", "atlas", "writer.lock", "remotes.json", *(f"{name}.sqlite{tail}" for name in ("index", "local")
                                                  for tail in ("", "-wal", "-shm"))}  # fmt: skip
 
 

@@ -1,0 +1,171 @@
+"""Files by path: how Atlas writes and reads what lies beside its store. Written whole or not at all, under a name that
+nobody can have laid there before; read as plain files up to a size; no link is followed below a folder that is ours."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+PART = ".atlas-part-"  # how a file's name begins until it is whole; what the dead leave, `doctor --fix` takes away
+MOST = 64 << 20  # bytes that are read of a file which others may have laid there
+_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_FOLDER = getattr(os, "O_DIRECTORY", 0) | _PLAIN
+_DESCRIPTORS = {os.open, os.stat, os.mkdir, os.unlink, os.rmdir, os.rename} <= os.supports_dir_fd
+
+
+class Folder:
+    """An open folder, and what lies in it by plain names. (Where a platform has no descriptors of folders its path
+    stands for it, and each folder on the way down is looked at before it is entered.)"""
+
+    def __init__(self, path: Path, fd: int | None) -> None:
+        self.path, self.fd = path, fd
+
+    @classmethod
+    def at(cls, path: Path) -> Folder:
+        """A folder that the caller trusts: links on the way are followed."""
+        if not _DESCRIPTORS:
+            if not path.is_dir():
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+            return cls(path, None)
+        return cls(path, os.open(path, os.O_RDONLY | (_FOLDER & ~getattr(os, "O_NOFOLLOW", 0))))
+
+    def __enter__(self) -> Folder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self.fd is not None:
+            os.close(self.fd)
+            self.fd = None
+
+    def _at(self, name: str) -> str:
+        """What a call of the system is given for a name; OSError for what is none, or would lead elsewhere."""
+        if name in ("", ".", "..") or "/" in name or "\0" in name or os.sep in name:
+            raise OSError(errno.EINVAL, f"{name[:80]!r} is no plain name")
+        return name if self.fd is not None else str(self.path / name)
+
+    def sub(self, name: str, make: bool = False) -> Folder:
+        """The folder of that name, made if it is to be; OSError where there is none, or something else."""
+        where = self._at(name)
+        if make:
+            with suppress(FileExistsError):
+                os.mkdir(where, dir_fd=self.fd)
+        if self.fd is None:
+            if not stat.S_ISDIR(os.lstat(where).st_mode):
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), where)
+            return Folder(self.path / name, None)
+        return Folder(self.path / name, os.open(where, os.O_RDONLY | _FOLDER, dir_fd=self.fd))
+
+    def down(self, names: Iterable[str], make: bool = False) -> Folder:
+        """The folder below it that these names lead to."""
+        found = Folder(self.path, None if self.fd is None else os.dup(self.fd))
+        for name in names:
+            above = found
+            try:
+                found = above.sub(name, make)
+            finally:
+                above.close()
+        return found
+
+    def names(self) -> list[str]:
+        return sorted(os.listdir(self.path if self.fd is None else self.fd))  # noqa: PTH208 - of a descriptor
+
+    def look(self, name: str) -> os.stat_result | None:
+        """What lies under a name, itself and not what it leads to."""
+        try:
+            return os.stat(self._at(name), dir_fd=self.fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+    def is_at(self, path: Path) -> bool:
+        """Whether it is the folder that a path leads to."""
+        return os.path.samestat(os.stat(self.path if self.fd is None else self.fd), path.stat())  # noqa: PTH116
+
+    def plain(self, name: str) -> bool:
+        found = self.look(name)
+        return found is not None and stat.S_ISREG(found.st_mode)
+
+    def open(self, name: str) -> BinaryIO:
+        """A plain file, to be read; OSError for a link, a pipe, a device or a folder."""
+        fd = os.open(self._at(name), os.O_RDONLY | _PLAIN, dir_fd=self.fd)
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            raise OSError(errno.EINVAL, "no plain file", str(self.path / name))
+        return open(fd, "rb")
+
+    def read(self, name: str, most: int = MOST) -> bytes | None:
+        """The bytes of a plain file; None where there is none, or it is larger than that."""
+        try:
+            with self.open(name) as file:
+                found = file.read(most + 1)
+        except OSError:
+            return None
+        return found if len(found) <= most else None
+
+    def add(self, name: str, data: bytes, mode: int = 0o666) -> None:
+        """A new file; FileExistsError where something of that name is there."""
+        fd = os.open(self._at(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN, mode, dir_fd=self.fd)
+        with open(fd, "wb") as out:
+            out.write(data)
+
+    def put(
+        self, name: str, data: bytes, mode: int | None = None, sync: bool = False, first: int = 0o666
+    ) -> None:  # fmt: skip
+        """The file with these bytes, in place of whatever of that name is there but a folder. `mode` None: that of a
+        new file, `first` without what the user's mask takes."""
+        part = PART + os.urandom(8).hex()
+        fd = os.open(self._at(part), os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN, first, dir_fd=self.fd)
+        try:
+            with open(fd, "wb") as out:
+                out.write(data)
+                if sync:
+                    out.flush()
+                    os.fsync(fd)
+                if mode is not None:
+                    os.chmod(fd if os.chmod in os.supports_fd else self._at(part), mode)  # noqa: PTH101
+            self.rename(part, name)
+        except BaseException:
+            with suppress(OSError):
+                self.drop(part)
+            raise
+
+    def rename(self, name: str, to: str) -> None:
+        os.replace(self._at(name), self._at(to), src_dir_fd=self.fd, dst_dir_fd=self.fd)
+
+    def drop(self, name: str) -> None:
+        """Takes a file away, if it is there."""
+        with suppress(FileNotFoundError):
+            os.unlink(self._at(name), dir_fd=self.fd)
+
+    def drop_folder(self, name: str) -> None:
+        """Takes an empty folder away; any other stays."""
+        with suppress(OSError):
+            os.rmdir(self._at(name), dir_fd=self.fd)
+
+
+@contextmanager
+def below(top: Path, path: Path, make: bool = False) -> Iterator[Folder]:
+    """A folder below one that is trusted (or that one itself), without following a link on the way."""
+    with Folder.at(top) as start, start.down(path.relative_to(top).parts, make) as found:
+        yield found
+
+
+def put(path: Path, data: bytes, mode: int | None = None, sync: bool = False) -> None:
+    """A file at a path, whole or not at all; a link of that name is replaced, not followed."""
+    with Folder.at(path.parent) as folder:
+        folder.put(path.name, data, mode, sync)
+
+
+def again(path: Path, data: bytes, first: int = 0o666) -> None:
+    """The same, with the mode of the file that is there; `first`: of a new one, but for what the user's mask takes."""
+    with Folder.at(path.parent) as folder:
+        found = folder.look(path.name)
+        plain = found is not None and stat.S_ISREG(found.st_mode)
+        folder.put(path.name, data, stat.S_IMODE(found.st_mode) if found and plain else None, first=first)

@@ -1,0 +1,86 @@
+"""Whether `.atlas` in a worktree is Atlas's own ground, or came with the project's files. What came with them is not
+read, not run, not taken in, and not written over."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from .git import Git
+from .place import Place
+
+NAME = ".atlas"
+
+
+def foreign(place: Place, known: str = "") -> tuple[str, str]:
+    """Why it is not ours (empty: it is), and the state of git's index that this was asked in. `known` are the two of an
+    earlier look, in one text: what git tracks is asked again only where its index has changed since."""
+    if place.top is None:
+        return "there is no worktree", ""
+    if why := _odd(place.top / NAME):
+        return why, ""
+    state = _state(_index(place))
+    before, _, answer = known.partition(" ")
+    if before == state:
+        return answer, state
+    return _tracked(place.top, NAME, "top"), state
+
+
+def _odd(root: Path) -> str:
+    try:
+        found = root.lstat()
+    except FileNotFoundError:
+        return ""
+    if stat.S_ISLNK(found.st_mode):
+        return f"{NAME} is a link"
+    if not stat.S_ISDIR(found.st_mode):
+        return f"{NAME} is no folder"
+    return f"{NAME} is a repository of its own" if os.path.lexists(root / ".git") else ""
+
+
+def brought(place: Place, base: Path, name: str) -> Path | None:
+    """The link that git tracks on the way to a path (from `base`, if it is no absolute one) or at its end; None where
+    there is none. The user's own links are followed as any tool follows them."""
+    if place.top is None:
+        return None
+    top, at = place.top.resolve(), base.resolve()
+    for part in Path(name).parts:
+        found = at / part
+        if found.is_symlink() and at.is_relative_to(top) and _tracked(at, part):
+            return found
+        at = found.resolve()
+    return None
+
+
+def _tracked(folder: Path, name: str, magic: str = "literal") -> str:
+    """What of a name in a folder git tracks, if it does: in the index or in the last commit, in either case of letters
+    (some file systems know none)."""
+    git = Git(None, str(folder), hermetic=False)
+    asked = ("-z", "--", f":({magic},icase){name}")
+    code, out, _ = git.ask("ls-files", "--with-tree=HEAD", *asked)
+    if code:  # there is no commit yet
+        out = git.ask("ls-files", *asked)[1]
+    first = out.partition(b"\0")[0].decode(errors="replace")
+    return f"git tracks {first}" if first else ""
+
+
+def _index(place: Place) -> Path:
+    """git's index of this worktree."""
+    assert place.top is not None
+    link = place.top / ".git"
+    try:
+        if stat.S_ISREG(link.lstat().st_mode):
+            told = os.fsdecode(link.read_bytes()).removeprefix("gitdir:").strip()
+            return link.parent / told / "index"
+    except OSError:
+        pass
+    return (link if link.is_dir() else place.common) / "index"
+
+
+def _state(index: Path) -> str:
+    try:
+        found = index.stat()
+    except OSError:
+        return "none"
+    return f"{found.st_mtime_ns}:{found.st_size}:{found.st_ino}"
