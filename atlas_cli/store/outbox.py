@@ -42,8 +42,13 @@ def lay(store: Store) -> None:
             (box / WAITING).unlink(missing_ok=True)
             return
         part = box / f"part.{os.getpid()}"
-        export(store, part)
-        part.replace(box / WAITING)
+        try:
+            export(store, part)
+            part.replace(box / WAITING)
+        except BaseException:
+            with suppress(OSError):
+                part.unlink()
+            raise
 
 
 def gather(store: Store, box: Path) -> list[str]:

@@ -63,8 +63,10 @@ class Store:
                 out.flush()
                 os.fsync(out.fileno())
             part.replace(file)  # whole or not at all: an empty id would make all machines one
-        except OSError:
-            return made  # where nothing can be written, no lease is written either
+        except OSError:  # where nothing can be written, no lease is written either
+            with suppress(OSError):
+                part.unlink()
+            return made
         return file.read_text().strip()
 
     def head(self) -> str:

@@ -26,7 +26,8 @@ _NAMES = (r"^(remote\..*\.(uploadpack|receivepack|vcs|proxy)|core\.(sshcommand|g
           r"|credential\.(.*\.)?helper|url\..*\.(insteadof|pushinsteadof))$")  # fmt: skip
 # Without one of these words a configuration names none: no process has to be asked.
 _WORDS = re.compile(
-    rb"uploadpack|receivepack|vcs|proxy|sshcommand|askpass|alternaterefscommand|helper|include|::", re.IGNORECASE
+    rb"uploadpack|receivepack|vcs|proxy|sshcommand|askpass|alternaterefscommand|helper|include|worktreeconfig|::",
+    re.IGNORECASE,
 )
 _HELPER = re.compile(r"[A-Za-z0-9-]*(?: --?[A-Za-z0-9=/._~-]+| [0-9]+)*\Z")  # git's own name for one: git-credential-…
 
