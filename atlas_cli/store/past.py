@@ -58,8 +58,8 @@ def _fetched(place: Place, git: Git, folder: str) -> Source:
     remote = "origin" if "origin" in remotes else next(iter(remotes), "")
     named = transports.programs(git, place.common, remote) if remote and not os.environ.get("CI") else []
     if named and not transports.used(place.common, named):  # (a CI's own checkout has put it there)
-        raise Failed(f"{remote} is reached by a program that this repository's own configuration names ({named[0][0]}), "
-                     "which a read does not run", "atlas init runs it, if you trust this repository",
+        raise Failed(f"{remote} is reached by a program that this repository's own configuration names "
+                     f"({named[0][0]}), which a read does not run", "atlas init runs it, if you trust this repository",
                      code="configuration")  # fmt: skip
     code, out, _ = git.ask("ls-remote", "--end-of-options", remote, BRANCH, extra=net) if remote else (1, b"", "")
     if code or not out:
