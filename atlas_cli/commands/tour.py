@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
+from .. import interrupts
 from ..errors import Failed, Usage
 from ..outcome import Block, Outcome
 from ..records import times
@@ -93,6 +94,7 @@ class _Story:
     def shown(
         self, worker: str, args: tuple[str, ...], text: str | None, out: str, err: str, got: int, code: int
     ) -> Iterator[Block]:
+        interrupts.waited()
         self.steps.append({"worker": worker, "command": ["atlas", *args], "exit": got})
         typed = shlex.join(["atlas", *args])
         yield f"\n{worker}$ {typed}" + (f" <<'EOF'\n{text.rstrip()}\nEOF" if text else "")

@@ -21,7 +21,7 @@ from .git import Git
 from .snapshot import Snapshot, bytes_of
 from .trees import PLAIN
 
-FORMAT = 10
+FORMAT = 11
 _TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE commits(seq INTEGER PRIMARY KEY, oid TEXT UNIQUE, operation TEXT, session TEXT, at INTEGER,

@@ -27,6 +27,8 @@ def join(place: Place, offline: bool, timeout: float = CALL) -> bool:
     if there is None:
         return False
     there = there._replace(wanted=True)  # whoever joins asks for it
+    if timeout < CALL:  # they only read
+        there = there._replace(until=time.monotonic() + timeout)
     try:
         if not offline and there.branch not in there.heads(timeout):
             return False

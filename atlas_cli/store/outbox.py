@@ -47,7 +47,11 @@ def lay(store: Store) -> None:
             folder.drop(WAITING)
             return
         part = files.PART + os.urandom(8).hex()
-        export(store, box / part)
+        try:
+            export(store, box / part)
+        except BaseException:
+            folder.drop(part)
+            raise
         with folder.sub(LAID[0], make=True) as place:
             before = (place.read(LAID[1], 100_000) or b"").split(b"\n")[-KEPT:]
             place.put(LAID[1], b"\n".join([*filter(None, before), _digest(folder, part), b""]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,7 @@ from ..records.check import SLACK, Entry, Past
 from ..records.code import Code
 from ..records.text import Record
 from ..records.tree import object_id
-from . import BRANCH, history
+from . import BRANCH, history, transports
 from .git import Git, inherited, last_line
 from .place import Place
 from .snapshot import Snapshot
@@ -55,6 +56,11 @@ def _fetched(place: Place, git: Git, folder: str) -> Source:
     """The remote's branch, its objects in `folder`. Nothing is written into the user's repository."""
     net, remotes = inherited(), git.run("remote").decode().split()
     remote = "origin" if "origin" in remotes else next(iter(remotes), "")
+    named = transports.programs(git, place.common, remote) if remote and not os.environ.get("CI") else []
+    if named and not transports.used(place.common, named):  # (a CI's own checkout has put it there)
+        raise Failed(f"{remote} is reached by a program that this repository's own configuration names "
+                     f"({named[0][0]}), which a read does not run", "atlas init runs it, if you trust this repository",
+                     code="configuration")  # fmt: skip
     code, out, _ = git.ask("ls-remote", "--end-of-options", remote, BRANCH, extra=net) if remote else (1, b"", "")
     if code or not out:
         where = f"in this clone or on {remote}" if remote else "in this clone, and it has no remote"

@@ -14,21 +14,20 @@ from .git import Git
 from .place import state
 
 # What the store's own configuration may hold: what `git init` and Atlas write, and what changes no call of Atlas's.
-_OWN = re.compile(
-    rb"""\s*(?:[#;].*|\[(?:core|extensions|gc|pack|user)\]
+# (None of these is compiled before it is needed: few commands call the remote.)
+_OWN = rb"""(?ix)\s*(?:[#;].*|\[(?:core|extensions|gc|pack|user)\]
     |(?:repositoryformatversion|filemode|bare|ignorecase|precomposeunicode|symlinks|logallrefupdates|fsync|fsyncmethod
        |compression|loosecompression|bigfilethreshold|sharedrepository|objectformat|preciousobjects|name|email
-       |auto|autopacklimit|pruneexpire|reflogexpire|windowmemory|threads|depth|window)\s*=\s*[\w.@+ -]*)?\s*\Z""",
-    re.IGNORECASE | re.VERBOSE,
-)
+       |auto|autopacklimit|pruneexpire|reflogexpire|windowmemory|threads|depth|window)\s*=\s*[\w.@+ -]*)?\s*\Z"""
+_LONG = 200  # bytes of a line, which none of these has
 # What names a program, or another way, for a call over the network.
 _NAMES = (r"^(remote\..*\.(uploadpack|receivepack|vcs|proxy)|core\.(sshcommand|gitproxy|askpass|alternaterefscommand)"
           r"|credential\.(.*\.)?helper|url\..*\.(insteadof|pushinsteadof))$")  # fmt: skip
 # Without one of these words a configuration names none: no process has to be asked.
-_WORDS = re.compile(
-    rb"uploadpack|receivepack|vcs|proxy|sshcommand|askpass|alternaterefscommand|helper|include|::", re.IGNORECASE
+_WORDS = (
+    rb"(?i)uploadpack|receivepack|vcs|proxy|sshcommand|askpass|alternaterefscommand|helper|include|worktreeconfig|::"
 )
-_HELPER = re.compile(r"[A-Za-z0-9-]*(?: --?[A-Za-z0-9=/._~-]+| [0-9]+)*\Z")  # git's own name for one: git-credential-…
+_HELPER = r"[A-Za-z0-9-]*(?: --?[A-Za-z0-9=/._~-]+| [0-9]+)*\Z"  # git's own name for one: git-credential-…
 
 
 def foreign(directory: str | None) -> str:
@@ -37,14 +36,15 @@ def foreign(directory: str | None) -> str:
     if not directory or not file.is_file():
         return ""
     lines = file.read_bytes().split(b"\n")
-    return next((os.fsdecode(line.strip())[:120] for line in lines if not _OWN.match(line)), "")
+    found = (line for line in lines if len(line) > _LONG or not re.match(_OWN, line))
+    return next((os.fsdecode(line.strip())[:120] for line in found), "")
 
 
 def programs(git: Git, common: Path, remote: str) -> list[tuple[str, str]]:
     """(key, value) of what the repository's own configuration, which `git` includes in its calls, names as a program on
     the way to a remote. What stands in the user's own files is theirs."""
     with suppress(OSError):
-        if not _WORDS.search((common / "config").read_bytes()):
+        if not re.search(_WORDS, (common / "config").read_bytes()):
             return []
     out = git.ask("config", "--null", "--show-scope", "--show-origin", "--get-regexp", _NAMES)[1]
     words, found = out.decode(errors="surrogateescape").split("\0"), []
@@ -63,7 +63,7 @@ def _runs(key: str, value: str, remote: str) -> bool:
             what
         )
     if key.startswith("credential."):
-        return not _HELPER.match(value)
+        return not re.match(_HELPER, value)
     if key.startswith("url."):
         return "::" in key.rpartition(".")[0]
     return bool(value)

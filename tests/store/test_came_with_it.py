@@ -81,7 +81,7 @@ def test_a_read_runs_no_program_of_the_repositorys_until_the_user_has(
 
 
 @pytest.mark.parametrize("key", KEYS)
-@pytest.mark.parametrize("how", ["plain", "included"])
+@pytest.mark.parametrize("how", [pytest.param("plain", marks=pytest.mark.long), "included"])
 def test_whatever_names_it_and_wherever_it_stands(
     key: str, how: str, one: Fleet, read: Read, canary: Path
 ) -> None:  # fmt: skip

@@ -114,7 +114,9 @@ def point(ready: Fleet, tmp_path: Path, shim: Path, verb: str, how: str, at: int
     return True
 
 
-@pytest.mark.parametrize(("verb", "how", "part"), SOME)
+@pytest.mark.parametrize(
+    ("verb", "how", "part"), [*SOME[:2], *(pytest.param(*one, marks=pytest.mark.long) for one in SOME[2:])]
+)
 def test_struck_at_a_call_that_writes(
     ready: Fleet, tmp_path: Path, shim: Path, verb: str, how: str, part: float
 ) -> None:  # fmt: skip

@@ -15,7 +15,7 @@ import pytest
 
 from ..conftest import DECISION, command
 from .crew import Worker
-from .fleet import Fleet, done
+from .fleet import Fleet, done, fleet
 
 # A git whose pushes go wrong in the way that $HOW says; `once`: the first of them. The rest is done by the real one.
 WRAPPER = """#!/bin/sh
@@ -48,6 +48,11 @@ SOME = [pytest.param(how, marks=pytest.mark.long if how == "broken" else ()) for
 
 
 @pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+    return fleet(tmp_path_factory.mktemp("fleet") / "made", ["a", "b"])
+
+
+@pytest.fixture(scope="module")
 def bad_git(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bin")
     (folder / "git").write_text(WRAPPER.format(real=shutil.which("git")))
@@ -56,8 +61,8 @@ def bad_git(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def two(pair: Fleet, tmp_path: Path) -> Fleet:
-    return pair.copied(tmp_path / "fleet")
+def two(made: Fleet, tmp_path: Path) -> Fleet:
+    return made.copied(tmp_path / "fleet")
 
 
 @pytest.fixture
