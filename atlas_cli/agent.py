@@ -151,7 +151,7 @@ def leased(env: Env, resource: str) -> list[Record]:
 
 def _line(row: Record, now: int) -> str:
     why = "".join(char if char.isprintable() else "?" for char in row["why"][:200])
-    rest = times.span((lease.until(row) or 0) - now)
+    rest = times.span(lease.rest(row, now))
     return f"{row['resource']} is leased by {row['holder']} for {rest} more, who says why (information): {why}"
 
 

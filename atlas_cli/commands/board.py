@@ -9,7 +9,7 @@ import typer
 from ..env import Env
 from ..errors import Refused, Usage
 from ..outcome import Block, Frame, Outcome, Raw, Table, listing
-from ..records import artifact, gate, names, policy, result, task, times
+from ..records import artifact, gate, lease, names, policy, result, task, times
 from ..records.text import Record
 from ..records.tree import Tree
 from . import Since, env_of, noun, parsed, plan, verb
@@ -154,7 +154,7 @@ def shown(env: Env, record: Record) -> tuple[list[Block], Record]:
     lines += [f"waits for: {waits}"] if waits else []
     lines += [f"unblocks: {', '.join(data['unblocks'])}"] if data["unblocks"] else []
     if (claim := record.get("claim")) and record["state"] == "claimed":
-        left = times.span(max(0, task.lapse(record) - now))
+        left = times.span(min(lease.LONGEST, max(0, task.lapse(record) - now)))
         since = times.ago(times.moment(claim["at"]), now)
         lines += [f"claimed by {claim['session']} {since}, {left} left; receipt {receipt(record)}"]
     told = [f"{key}: {data[key]}" for key in ("role", "labels", "slots", "deadline", "relies_on", "why") if key in data]

@@ -38,7 +38,6 @@ def add(
     they match and never why."""
     env = env_of(ctx)
     me = env.session()
-    env.guard(title, recommended, chosen, why, chosen_by or "", recommended_by or "")
     fields: dict[str, Any] = {
         "title": names.say(title, "--title", 200), "recommended": names.say(recommended, "--recommended", 1000),
         "chosen": names.say(chosen, "--chosen", 1000), "stance": stance, "why": names.say(why, "--why", 8000),

@@ -157,7 +157,7 @@ def _you(found: Digest) -> list[Block | Part]:
     env, me = found.env, found.me
     if me is None:
         return []
-    held = [record["resource"] for record in env.ask.held(me["id"])]
+    held = [record["resource"] for record in env.ask.held(me["id"]) if lease.holds(record, found.now)]
     held += [_name(row) for row in found.shared if row["holder"] == me["id"]]
     wrote, owes = env.index.commits(1, session=me["id"])[1], not env.index.closed(me["id"])
     drafts = env.drafts.listed()
@@ -295,7 +295,7 @@ def _news(found: Digest) -> list[Part]:
 
 def _live(env: Env) -> list[Record]:
     rows = [row for _, row in env.index.live(lease.FOLDER, env.now()) if lease.holds(row, env.now())]
-    return [{**row, "seconds_left": (lease.until(row) or 0) - env.now()} for row in rows]
+    return [{**row, "seconds_left": lease.rest(row, env.now())} for row in rows]
 
 
 def _name(row: Record) -> str:

@@ -102,7 +102,7 @@ def leases(env: Env, me: Record | None, paths: list[str]) -> list[Finding]:
         return []
     for resource, held in env.hook.barred(me, paths).items():
         row = lease.current(env.snapshot, resource) or {}
-        rest = times.span(max(0, (lease.until(row) or 0) - env.now()))
+        rest = times.span(lease.rest(row, env.now()) if row else 0)
         more = f" and {len(held) - 1} more" if len(held) > 1 else ""
         out = shlex.join(held[:3]) + (" …" if len(held) > 3 else "")
         found.append(("leases", Held(

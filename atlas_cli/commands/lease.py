@@ -72,7 +72,6 @@ def take(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, a
     A lease is advisory and expires by itself. Paths are relative to where you are and overlap as folders do."""
     env = env_of(ctx)
     wanted, reason = _resources(env, resources), names.say(why, "--why")
-    env.guard(reason, *wanted)
     me = env.session()
 
     def decide(tree: Tree, who: Writer) -> Change:
@@ -127,7 +126,9 @@ def _exclusive(there: "There", me: Record, decide: Decide) -> list[Record]:
 
 
 def _state(record: dict[str, Any], now: int) -> str:
-    return "held" if lease.holds(record, now) else ("released" if "released" in record else "expired")
+    if lease.holds(record, now):
+        return "held"
+    return "released" if "released" in record else "ahead" if lease.first(record) > now else "expired"
 
 
 def _limits(env: Env, store: str = "") -> tuple[str, ...]:
@@ -143,7 +144,7 @@ def _limits(env: Env, store: str = "") -> tuple[str, ...]:
 
 
 def _row(record: dict[str, Any], now: int) -> dict[str, Any]:
-    rest = max(0, (lease.until(record) or 0) - now) if lease.holds(record, now) else 0
+    rest = lease.rest(record, now) if lease.holds(record, now) else 0
     shown = {"ref": f"lease:{record['resource']}", "id": record["resource"], **record}
     return {**shown, "state": _state(record, now), "seconds_left": rest}
 
@@ -163,7 +164,8 @@ def show(
     held = item["state"] == "held"
     line = f"{wanted}: held by {item['holder']} for {times.span(item['seconds_left'])} more"
     ended = times.ago(lease.until(item) or 0, now)
-    shown = [line if held else f"{wanted}: {item['state']} {ended}; last held by {item['holder']}"]
+    over = "dated ahead, so that nobody honours it yet" if item["state"] == "ahead" else f"{item['state']} {ended}"
+    shown = [line if held else f"{wanted}: {over}; last held by {item['holder']}"]
     return Outcome(item, (*shown, f"why: {item['why']}", f"token: {item['token']}"), _limits(env, there.name))
 
 
@@ -219,7 +221,6 @@ def run(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, an
     if env.options.operation is not None:
         raise Usage("--operation names one write, and lease run makes several", "leave it out")
     wanted, reason = _resources(env, resources), names.say(why, "--why")
-    env.guard(reason, *wanted)
     own = env.here()
     if own is None:
         from .begin import register  # few runs begin a session of their own: the others need not load the digest

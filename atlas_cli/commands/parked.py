@@ -61,7 +61,8 @@ def take(ctx: typer.Context, wanted: Id) -> Outcome:
     gates = [pair for pair in found if pair[1]["ref"].startswith("gate:")]  # a gate brings the rest of its commit
     for path, record in sorted(gates, key=lambda pair: pair[1]["resolution"] != "pending")[:1] or found:
         try:
-            written = env.write(_again(env, me, path, record, one["commit"]), me, "")
+            held = record["ref"].startswith("lease:")
+            written = env.write(_again(env, me, path, record, one["commit"]), me, "", punctual=held)
         except AtlasError as stop:
             if "draft" in stop.details:
                 env.store.unpark(one["operation"])

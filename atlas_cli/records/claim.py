@@ -23,7 +23,7 @@ def ready(tree: Tree, queue: Queue, now: int, machine: str, role: str | None = N
         if (role is not None and row.get("role", role) != role) or gate.holding(tree, row):
             continue
         record = task.parse(path, tree.read(path) or b"")
-        if task.look(tree, record, now - wait(record, machine), rules)[0] == "ready":
+        if task.look(tree, record, now - wait(record, machine, now), rules)[0] == "ready":
             yield record
 
 
@@ -38,9 +38,10 @@ def none_ready(whom: str = "") -> NotFound:
     return NotFound(f"no task is ready{whom}", "atlas task list --explain says what holds each", code="no_task")
 
 
-def wait(record: Record, machine: str) -> int:
+def wait(record: Record, machine: str, now: int) -> int:
     """Another machine's clock may be behind: its claim is honoured a little longer."""
-    return lease.SKEW if record["state"] == "claimed" and record["claim"].get("machine") != machine else 0
+    others = record["state"] == "claimed" and record["claim"].get("machine") != machine
+    return lease.SKEW if others and lease.begins(task.lapse(record)) <= now - lease.SKEW else 0
 
 
 def next_(tree: Tree, writer: Writer, queue: Queue, role: str | None, seconds: int | None) -> Change:
@@ -91,7 +92,7 @@ def refusal(tree: Tree, writer: Writer, wanted: str) -> AtlasError | None:
         return error
     if old["state"] == "claimed" and old["claim"]["session"] == writer.session and task.lapse(old) > writer.at:
         return None
-    state, waits = task.look(tree, old, writer.at - wait(old, writer.machine), policy.of(tree))
+    state, waits = task.look(tree, old, writer.at - wait(old, writer.machine, writer.at), policy.of(tree))
     if state == "ready":
         return None
     if state == "claimed":

@@ -192,6 +192,13 @@ def _above(row_: Record, by: str, actor_: str, principals: Iterable[str]) -> boo
     return by in row_.get("lineage", ()) or actor_ in principals
 
 
+def anew(record: Record) -> str:
+    """The command by which whoever goes by a session begins a new one in its place."""
+    if record.get("class") == PERSON:
+        return "atlas begin --new --person"
+    return "atlas begin --new" + "".join(f" --parent {above}" for above in record.get("lineage", ())[-1:])
+
+
 def may(tree: Tree, by: str, owner: str, principals: Iterable[str]) -> bool:
     """Whether a session may do what is its owner's: itself, who adopted it, one that it descends from, a principal."""
     rows: dict[str, Record] = {}

@@ -164,6 +164,7 @@ def _within_limits(tree: Tree, stream: str, body: str, old: Record | None, wish:
                 "words": words,
                 "limit": most,
                 "body": body,
+                "carried": str(old["body"]) if old else "",
                 "submit": f"atlas status write {stream} --file {{draft}}",
             },
         )
@@ -178,6 +179,7 @@ def _within_limits(tree: Tree, stream: str, body: str, old: Record | None, wish:
                     "kept": kept,
                     "of": of,
                     "body": body,
+                    "carried": str(old["body"]),
                     "submit": f"atlas status write {stream} --file {{draft}}",
                 },
             )

@@ -18,6 +18,8 @@ from .local import Local
 
 MOST = 10  # commits that are named for a path
 WEEK = 7 * 86400
+UNHONOURED = "what is taken under a date ahead of the others' is honoured late, or by nobody"
+RECENT = 50  # commits by whose dates a clock is judged
 SCAN = 1000  # versions that a digest looks through for what is new
 
 
@@ -73,6 +75,7 @@ class Questions:
     def person(self, machine: str) -> Record | None:
         """The standing session of this clone's person."""
         rows = [row for _, row in self.index.live(session.FOLDER, self.now) if row.get("class") == session.PERSON]
+        rows = [row for row in rows if "ended" not in row]  # (it may have ended at a moment that is still to come)
         return next((row for row in rows if row["machine"] == machine), None)
 
     def living(self, worktree: str) -> list[Record]:
@@ -117,6 +120,34 @@ class Questions:
         newest = {at_: moment for at_, moment in self.index.clocks(limit).items() if at_ != machine}
         ahead = sorted(moment for moment in newest.values() if moment > limit)
         return ahead if len(ahead) > max(1, len(newest) - len(ahead)) else []
+
+    def ahead(self, machine: str) -> list[str]:
+        """What the newest commits say of a clock of this machine that is, or was, ahead. Only their order tells for
+        sure: who wrote behind it had seen what it is dated. In a store that was idle a clock that is ahead of all looks
+        like a late hour; that is said from the moment on from which nobody would honour what it takes."""
+        mine, others, behind = 0, dict[str, int](), set[str]()
+        for row in self.index.commits(RECENT)[0]:
+            by = self.index.machine(row["session"] or "")
+            if row["at"] is None or not by:
+                continue
+            if by == machine and not mine:
+                mine = row["at"]
+                behind = {one for one, at in others.items() if at < mine - lease.SKEW}
+            elif by != machine:
+                others[by] = max(row["at"], others.get(by, 0))
+        here, newest = times.rfc3339(self.now), max(others.values(), default=self.now)
+        if mine > self.now + lease.SKEW:
+            by = times.span(mine - self.now)
+            return [f"what this machine wrote last is dated {by} ahead of its clock now ({here}): {UNHONOURED}"]
+        if behind:
+            by = times.span(mine - max(others[one] for one in behind))
+            return [f"this machine's clock ({here}) was ahead by {by} or more when it wrote last: {len(behind)} other "
+                    f"machines wrote after it, and say less; set it right: {UNHONOURED}"]  # fmt: skip
+        if newest + lease.LONGEST < self.now:
+            idle = times.span(self.now - newest)
+            return [f"by this clock ({here}) no other machine has written for {idle}; where one has, the clock is "
+                    f"ahead: {UNHONOURED}"]  # fmt: skip
+        return []
 
     def unfinished(self) -> list[Record]:
         """Sessions of the last seven days that are over, wrote something, and never wrote the status after it."""
@@ -177,7 +208,7 @@ class Questions:
         from . import commits
 
         now, found = self.now, []
-        leases = [row for _, row in self.index.live(lease.FOLDER, now)]
+        leases = [row for _, row in self.index.live(lease.FOLDER, now) if lease.holds(row, now)]
         sessions = [row for _, row in self.index.live(session.FOLDER, now) if row["id"] != mine]
         sessions = [row for row in sessions if self.pulse(row)[1] == "live"]
         # No session lives longer than a day, so what the live ones changed is among these.
@@ -187,7 +218,7 @@ class Questions:
             changed = {name for code in on_it for name in code.sessions}
             for row in leases:
                 if names.overlap(f"path:{path}", row["resource"]):
-                    rest = times.span((lease.until(row) or 0) - now)
+                    rest = times.span(lease.rest(row, now))
                     found.append({"path": path, "what": f"lease {row['resource']}", "who": row["holder"],
                                   "when": f"{rest} left", "at": row["expires"], "text": row["why"]})  # fmt: skip
             for row in sessions:
