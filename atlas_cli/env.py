@@ -28,6 +28,7 @@ from .store.sharing import Sharing
 from .store.snapshot import Snapshot
 from .store.store import Store
 from .store.transaction import Written
+from .visible import named, theirs
 
 if TYPE_CHECKING:
     from .records.ci import Asked
@@ -114,7 +115,8 @@ class Env:
             found = self.store.git.object(blob)
             files[path] = found[2] if found else None
             self.notices.append(
-                f"{path}: changed or taken away by hand in {oid[:12]}; shown is its last good state: atlas doctor --fix"
+                f"{named(path)}: changed or taken away by hand in {oid[:12]}; shown is its last good state: "
+                "atlas doctor --fix"
             )
         return Overlay(self.snapshot, files, self.place.width)
 
@@ -382,7 +384,7 @@ class Env:
         """A REF as it is stored in another record: checked, and with the current number where none was given."""
         _, record = self.resolve(records.ref(text))
         self.notices += [
-            f"{record['ref']} was {correction.shown(one, self.now())}"
+            f"{record['ref']} was {correction.shown(one, self.now(), theirs)}"
             for one in self.ask.corrections(record["ref"])
             if one["retract"]
         ]
@@ -558,7 +560,7 @@ class Env:
         self.notices += written.notices
         if written.replayed and not _same(written, what, me["id"]):
             raise Refused(
-                f"the operation {writer.operation} is there already, for another write: {written.subject}",
+                f"the operation {writer.operation} is there already, for another write: {theirs(written.subject)}",
                 "give each write an id of its own",
                 code="operation_used",
             )

@@ -10,15 +10,24 @@ PACKAGE = Path(__file__).parent.parent / "atlas_cli"
 ARROWS = {
     "errors": set(),
     "outcome": set(),
-    "records": {"errors"},
-    "store": {"records", "errors"},
-    "env": {"store", "records", "errors"},
-    "elsewhere": {"env", "store", "records", "errors"},  # an Env on another store
-    "commands": {"records", "env", "elsewhere", "outcome", "errors"},
-    "console": {"outcome", "errors"},
+    "visible": set(),
+    "records": {"errors", "visible"},
+    "store": {"records", "errors", "visible"},
+    "env": {"store", "records", "errors", "visible"},
+    "elsewhere": {"env", "store", "records", "errors", "visible"},  # an Env on another store
+    "commands": {"records", "env", "elsewhere", "outcome", "errors", "visible"},
+    "console": {"outcome", "errors", "visible"},
     "main": {"console", "env", "outcome", "errors", "commands", "__version__"},
     "hook": {"errors", "agent"},
-    "agent": {"main", "env", "elsewhere", "store", "records", "errors"},  # a boundary too, like main: it never fails
+    "agent": {
+        "main",
+        "env",
+        "elsewhere",
+        "store",
+        "records",
+        "errors",
+        "visible",
+    },  # a boundary too, like main: it never fails
     "__main__": {"main"},
 }
 OWNERS = {

@@ -14,11 +14,12 @@ import typer
 
 from ..env import Env
 from ..errors import AtlasError, Failed, Held, Protocol, Refused, Usage
-from ..outcome import Outcome, Table, listing
+from ..outcome import Frame, Outcome, Table, listing
 from ..records import lease, names, policy, session, times
 from ..records.case import Change, Decide, Writer
 from ..records.text import Record
 from ..records.tree import Tree
+from ..visible import named, visible
 from . import For, Since, Why, env_of, exclusive, noun, one, verb
 
 if TYPE_CHECKING:
@@ -162,11 +163,11 @@ def show(
         data, _ = there.env.good(lease.find(there.env.tree, wanted))
     item = _row(lease.parse(lease.place(wanted), data), now) | ({"store": there.name} if there.name else {})
     held = item["state"] == "held"
-    line = f"{wanted}: held by {item['holder']} for {times.span(item['seconds_left'])} more"
+    line = f"{wanted}: held by {named(item['holder'])} for {times.span(item['seconds_left'])} more"
     ended = times.ago(lease.until(item) or 0, now)
     over = "dated ahead, so that nobody honours it yet" if item["state"] == "ahead" else f"{item['state']} {ended}"
-    shown = [line if held else f"{wanted}: {over}; last held by {item['holder']}"]
-    return Outcome(item, (*shown, f"why: {item['why']}", f"token: {item['token']}"), _limits(env, there.name))
+    shown = [line if held else f"{wanted}: {over}; last held by {named(item['holder'])}"]
+    return Outcome(item, (*shown, f"token: {item['token']}; why:", Frame("", item["why"])), _limits(env, there.name))
 
 
 @verb(app, "list", "atlas lease list", 7)
@@ -278,7 +279,7 @@ def _under_lease(env: Env, me: Record, held: list[str], seconds: int) -> tuple[i
                 child.terminate()
                 return _code(child.wait()), stop
             except AtlasError as error:  # busy or broken: try again well before it expires
-                sys.stderr.write(f"atlas: the lease could not be renewed yet: {error.message}\n")
+                sys.stderr.write(visible(f"atlas: the lease could not be renewed yet: {error.message}") + "\n")
                 due = time.monotonic() + min(30.0, seconds / 8)
                 continue
             due = time.monotonic() + seconds / 2

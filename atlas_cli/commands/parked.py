@@ -13,6 +13,7 @@ from ..records import artifact, clearance, lease, signal, status, times
 from ..records.case import Change, Writer
 from ..records.text import Record
 from ..records.tree import Tree
+from ..visible import theirs
 from . import env_of, noun, verb
 from .status import entry
 
@@ -117,7 +118,7 @@ def drop(ctx: typer.Context, wanted: Id) -> Outcome:
     env = env_of(ctx)
     one = _found(env, wanted)
     env.store.unpark(one["operation"])
-    return Outcome(one, (f"dropped: {one['subject']}; atlas git show {one['commit'][:12]} still shows it",))
+    return Outcome(one, (f"dropped: {theirs(one['subject'])}; atlas git show {one['commit'][:12]} still shows it",))
 
 
 def _found(env: Env, wanted: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import typer
 
 from ..env import Env
 from ..errors import Held, Usage
-from ..outcome import Outcome, Table, listing
+from ..outcome import Frame, Outcome, Table, listing
 from ..records import lease, names, session, task, times, worker
 from ..records.case import Change, Writer
 from ..records.tree import Tree
@@ -72,11 +72,11 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcom
             "claimed": claimed, "commits": total, "wrote": wrote}  # fmt: skip
     began = times.ago(times.moment(record["began"]), env.now())
     lines = [f"{record['id']}: {state}, began {began}, last write {times.ago(last, env.now())}"]
-    lines += [f"goal: {record.get('goal', '-')}", f"holds: {', '.join(held + claimed) or 'nothing'}"]
+    told = [f"goal: {record.get('goal', '-')}", f"holds: {', '.join(held + claimed) or 'nothing'}"]
     if offer_ := record.get("offer"):
-        lines += ["offers: " + ", ".join(f"{key} {value}" for key, value in offer_.items() if key != "at")]
-    lines += [f"wrote ({total}):", *(f"  {subject}" for subject in wrote)]
-    return Outcome(data, tuple(lines))
+        told += ["offers: " + ", ".join(f"{key} {value}" for key, value in offer_.items() if key != "at")]
+    told += [f"wrote ({total}):", *(f"  {subject}" for subject in wrote)]
+    return Outcome(data, (*lines, Frame("", "\n".join(told))))
 
 
 @verb(

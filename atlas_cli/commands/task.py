@@ -9,7 +9,7 @@ import typer
 
 from ..env import Env
 from ..errors import AtlasError, Held, Protocol, Refused, Usage
-from ..outcome import Outcome, listing
+from ..outcome import Block, Frame, Outcome, listing
 from ..records import artifact, lease, names, result, task, times, worker
 from ..records import claim as claims
 from ..records.case import Change, Decide, Writer
@@ -60,10 +60,13 @@ def _queue(env: Env) -> Callable[[], Any]:
     return rows
 
 
-def _lines(env: Env, items: list[Record]) -> list[str]:
+def _lines(env: Env, items: list[Record]) -> list[Block]:
+    """What one has, each with its title as its poster said it."""
     left = [times.span(min(lease.LONGEST, max(0, task.lapse(row) - lease.SKEW - env.now()))) for row in items]
-    return [f"you have {row['ref']}, {more} to count on: {row['title']}; receipt "
-            f"{receipt(row)}" for row, more in zip(items, left, strict=True)]  # fmt: skip
+    lines: list[Block] = []
+    for row, more in zip(items, left, strict=True):
+        lines += [f"you have {row['ref']}, {more} to count on; receipt {receipt(row)}", Frame("", row["title"])]
+    return lines
 
 
 def _with_receipt(row: Record) -> Record:
@@ -82,7 +85,7 @@ def next_(
     if not claim:
         record = claims.first(env.tree, _queue(env)(), env.now(), env.store.machine, role)
         found = {"ref": f"task:{record['id']}", **record, "state": "ready"}
-        return Outcome(found, (f"next is {found['ref']}: {found['title']}",))
+        return Outcome(found, (f"next is {found['ref']}:", Frame("", found["title"])))
     env.sharing.look = True
     me = env.session()
     row = one(_claimed(env, me, lambda tree, who: claims.next_(tree, who, _queue(env)(), role, for_)))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..errors import AtlasError, Held, NotFound, Refused, VersionJump
+from ..visible import named
 from . import case, gate, lease, policy, task, text, times
 from .case import Change, Writer
 from .text import Record
@@ -125,7 +126,7 @@ def state(record: Record) -> Refused:
 def not_free(tree: Tree, old: Record, now: int) -> AtlasError:
     claim = old["claim"]
     rest = min(lease.LONGEST, max(0, task.lapse(old) - now))
-    return Held(f"task {old['id']} is claimed by {claim['session']} for {times.span(rest)} more",
+    return Held(f"task {old['id']} is claimed by {named(claim['session'])} for {times.span(rest)} more",
                 "take another: atlas task next --claim",
                 details={"task": old["id"], "holder": claim["session"], "expires": claim["expires"],
                          "seconds_left": rest, "token": claim["token"]})  # fmt: skip

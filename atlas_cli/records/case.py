@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..errors import Damaged, Refused
+from ..visible import named
 from . import names, times
 from .message import Message
 from .text import Record
@@ -133,8 +134,8 @@ def no_near_miss(tree: Tree, folder: str, what: str, name: str, meant: bool) -> 
     """Refused for the first write under a name that nearly is one which is there, unless it is `meant`."""
     if not meant and (there := names.near(name, tree.names(folder))):
         raise Refused(
-            f"there is no {what} {name} yet, but there is {there}",
-            f"write to {there}, or say that a new {what} is meant: --new",
+            f"there is no {what} {name} yet, but there is {named(there)}",
+            f"write to {named(there)}, or say that a new {what} is meant: --new",
             code="near_miss",
         )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..errors import AtlasError, Held, NotFound, Refused, Usage
+from ..visible import named
 from . import board, gate, lease, policy, result, task, times
 from .case import Change, Writer
 from .text import Record
@@ -97,7 +98,7 @@ def refusal(tree: Tree, writer: Writer, wanted: str) -> AtlasError | None:
         return None
     if state == "claimed":
         return board.not_free(tree, old, writer.at)
-    what = "; ".join(f"{need} is {other}" for need, other in waits[:5])
+    what = "; ".join(f"{named(need)} is {other}" for need, other in waits[:5])
     code = state if state in ("gated", "blocked", "frozen", "expired", "dead") else "not_open"
     return Refused(f"task {wanted} is {state}{': ' if what else ''}{what}",
                    "atlas task next --claim takes one that is ready", code=code,
@@ -169,7 +170,7 @@ def proved(tree: Tree, writer: Writer, wanted: str, receipt: str | None, live: b
         raise Refused(f"this session holds no claim on task {wanted}, which is {old['state']}",
                       f"atlas task claim {wanted} claims it", code="not_held")  # fmt: skip
     if claim["session"] != writer.session:
-        raise Held(f"task {wanted} is the claim of {claim['session']} (attempt {claim['attempt']})",
+        raise Held(f"task {wanted} is the claim of {named(claim['session'])} (attempt {claim['attempt']})",
                    "what you did is not taken: others went on with it", code="stale_session",
                    details={"task": wanted, "holder": claim["session"], "attempt": claim["attempt"]})  # fmt: skip
     if live and old["state"] == "claimed" and task.lapse(old) <= writer.at:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import Held, NotFound, Refused
+from ..visible import named, theirs
 from . import case, names, policy, row, session, text, times
 from .case import Case, Change, Shown, Violation, Writer
 from .text import Record
@@ -178,9 +179,9 @@ def _bars(record: Record, writer: Writer) -> bool:
 
 def _held(record: Record, resource: str, now: int) -> Held:
     seconds = rest(record, now)
-    what = record["resource"] if record["resource"] == resource else f"{record['resource']} (overlaps {resource})"
+    what = resource if record["resource"] == resource else f"{named(record['resource'])} (overlaps {resource})"
     return Held(
-        f"{what} is held by {record['holder']} for {times.span(seconds)} more: {record['why']}",
+        f"{what} is held by {named(record['holder'])} for {times.span(seconds)} more: {theirs(record['why'])}",
         f"do something else for {times.span(seconds)}, or take another resource",
         details={
             "resource": record["resource"], "holder": record["holder"], "actor": record["actor"],
@@ -257,7 +258,8 @@ def judge(found: Case) -> Iterator[Violation]:
     if new is None:
         return
     if place(new["resource"]) != found.path:
-        yield Violation("misplaced", found.path, f"the row of {new['resource']} belongs in {place(new['resource'])}")
+        row_of = named(new["resource"])
+        yield Violation("misplaced", found.path, f"the row of {row_of} belongs in {place(new['resource'])}")
     if old is not None and old["resource"] != new["resource"]:
         yield Violation("misplaced", found.path, "the resource was changed")
     yield from _timing(found, new)
@@ -277,7 +279,7 @@ def _handed(found: Case, old: Record | None, new: Record) -> Iterator[Violation]
     """Who may write the row, and that the fencing token rises whenever it changes hands."""
     by, written = found.message.session, times.moment(new["at"])
     if by is not None and by not in (new["holder"], session.dropped_by(found.child, new["holder"])):
-        yield Violation("session", found.path, f"the row of {new['holder']} was written by {by}")
+        yield Violation("session", found.path, f"the row of {named(new['holder'])} was written by {by}")
     before = 0 if old is None else old["token"]
     if new["token"] < before:
         yield Violation("token", found.path, f"the fencing token went back from {before} to {new['token']}")
@@ -285,7 +287,7 @@ def _handed(found: Case, old: Record | None, new: Record) -> Iterator[Violation]
     same = old is not None and old["holder"] == new["holder"]
     inherited = old is not None and session.adopted_by(found.child, old["holder"]) == new["holder"]
     if holds(old, written) and not same and not inherited and old is not None:
-        yield Violation("live_lease", found.path, f"was held by {old['holder']} until {old['expires']}")
+        yield Violation("live_lease", found.path, f"was held by {named(old['holder'])} until {old['expires']}")
     if not (live and same) and "released" not in new and new["token"] == before:
         yield Violation("token", found.path, f"was taken anew without a new fencing token ({before})")
     if new["token"] > before + 1:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..errors import NotFound, Protocol, Refused, Usage
+from ..visible import named
 from . import case, names, row, text, times
 from .case import Case, Change, Shown, Violation, Writer
 from .text import Record
@@ -133,7 +134,7 @@ def visit(tree: Tree, writer: Writer, guest: Record) -> dict[str, bytes | None]:
         return {path: text.dump(case.rewritten({**guest, "version": 0}, machine=writer.machine))}
     old = live(tree, guest["id"], writer.at)
     if (old["actor"], old["began"]) != (guest["actor"], guest["began"]):
-        raise Refused(f"{guest['id']} is another session there, of {old.get('project', 'its own project')}",
+        raise Refused(f"{guest['id']} is another session there, of {named(old.get('project', 'its own project'))}",
                       "begin anew: atlas begin --new", code="not_yours")  # fmt: skip
     return {}
 
@@ -159,7 +160,7 @@ def adopt(tree: Tree, writer: Writer, wanted: str, why: str) -> Change:
     old = get(tree, wanted)
     if "adopted_by" in old:
         raise Refused(
-            f"{wanted} was adopted by {old['adopted_by']} at {old['adopted']}", "atlas session show says more"
+            f"{wanted} was adopted by {named(old['adopted_by'])} at {old['adopted']}", "atlas session show says more"
         )
     fields = {
         "ended": old.get("ended", writer.when),

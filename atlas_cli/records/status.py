@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..errors import NotFound, Protocol, Refused, Usage, VersionJump
+from ..visible import named
 from . import case, document, names, policy, text, times
 from .case import Case, Change, Shown, Violation, Writer
 from .text import Record
@@ -221,7 +222,7 @@ def _jump(
 
 def _by(entries: list[Record]) -> str:
     writers = list(dict.fromkeys(str(entry["session"]) for entry in entries))
-    return writers[0] if len(writers) == 1 else f"{len(writers)} sessions"
+    return named(writers[0]) if len(writers) == 1 else f"{len(writers)} sessions"
 
 
 def sections(body: str) -> list[tuple[str | None, str]]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from .. import records
 from ..errors import Usage
 from ..records import artifact, correction, lease, names, policy, session, task, times
 from ..records.text import Record
+from ..visible import named, theirs
 from .git import Git
 from .index import Index
 from .local import Local
@@ -49,13 +50,14 @@ class Questions:
     def retracted(self, ref: str) -> bool:
         return any(found["retract"] for found in self.corrections(ref))
 
-    def warnings(self, record: Record) -> list[str]:
-        """What whoever sees a record must know: its caveat, its corrections, and what it relies on that is no more."""
-        found = [f"caveat: {record['caveat']}"] if record.get("caveat") else []
-        found += [correction.shown(entry, self.now) for entry in self.corrections(record["ref"])]
+    def warnings(self, record: Record, say: Callable[[str], str] = theirs) -> list[str]:
+        """What whoever sees a record must know: its caveat, its corrections, and what it relies on that is no more;
+        `say`: how the words of others stand in it."""
+        found = [f"caveat: {say(record['caveat'])}"] if record.get("caveat") else []
+        found += [correction.shown(entry, self.now, say) for entry in self.corrections(record["ref"])]
         for target in record.get("relies_on", ()):
             found += [
-                f"relies on {target}, which was {correction.shown(entry, self.now)}"
+                f"relies on {named(target)}, which was {correction.shown(entry, self.now, say)}"
                 for entry in self.corrections(target)
             ]
         return found
@@ -247,7 +249,9 @@ class Questions:
         for _, _, record in self.index.since(correction.FOLDER, self.index.reached(told) or 0):
             others = record["retract"] and record["session"] != me["id"]
             if others and (how := self._touches(me["id"], record["target"])):
-                found.append(f"{record['target']}, which {how}, was {correction.shown(record, self.now)}")
+                found.append(
+                    f"{named(record['target'])}, which {how}, was {correction.shown(record, self.now, theirs)}"
+                )
         self.local.tell(me["id"], last)
         return found
 
