@@ -430,7 +430,10 @@ class Env:
         leaves one out in silence. (What a hand did to documents is a notice of the tree.)"""
         assert self.tree is not None
         found = [(path, text) for path, text in self.index.damaged() if path.startswith(folder)]
-        self.notices += [f"{text}: atlas doctor --fix restores its last good state" for _, text in found]
+        self.notices += [
+            f"{text.replace(path, named(path))}: atlas doctor --fix restores its last good state"
+            for path, text in found
+        ]
         return found
 
     def read(self, kind: str, id: str, number: int, path: str, claimed: bool = False) -> None:

@@ -56,8 +56,8 @@ def _kept(
 
 def _answer(there: "There", items: list[dict[str, Any]], done: str) -> Outcome:
     now = there.env.now()
-    lines = [f"{done} {item['resource']}: {times.span(lease.left(item, now))} to count on, "
-             f"token {item['token']}" if "released" not in item else f"{done} {item['resource']}"
+    lines = [f"{done} {named(item['resource'])}: {times.span(lease.left(item, now))} to count on, "
+             f"token {item['token']}" if "released" not in item else f"{done} {named(item['resource'])}"
              for item in items]  # fmt: skip
     items = [{**item, "store": there.name} if there.name else item for item in items]
     data = {**one(items), "seconds_left": lease.left(one(items), now)} if len(items) == 1 else listing(items)
@@ -163,10 +163,10 @@ def show(
         data, _ = there.env.good(lease.find(there.env.tree, wanted))
     item = _row(lease.parse(lease.place(wanted), data), now) | ({"store": there.name} if there.name else {})
     held = item["state"] == "held"
-    line = f"{wanted}: held by {named(item['holder'])} for {times.span(item['seconds_left'])} more"
+    line = f"{named(wanted)}: held by {named(item['holder'])} for {times.span(item['seconds_left'])} more"
     ended = times.ago(lease.until(item) or 0, now)
     over = "dated ahead, so that nobody honours it yet" if item["state"] == "ahead" else f"{item['state']} {ended}"
-    shown = [line if held else f"{wanted}: {over}; last held by {named(item['holder'])}"]
+    shown = [line if held else f"{named(wanted)}: {over}; last held by {named(item['holder'])}"]
     return Outcome(item, (*shown, f"token: {item['token']}; why:", Frame("", item["why"])), _limits(env, there.name))
 
 
