@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TextIO
@@ -76,7 +75,7 @@ class Progress:
         self.shown = ""
 
     def __call__(self, text: str) -> None:
-        text = visible(text)[: shutil.get_terminal_size().columns - 1]
+        text = wrapped(visible(text), (_columns(sys.stderr) or 80) - 1)[0]
         if text != self.shown:
             self.shown = text
             hushed(lambda: print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True))

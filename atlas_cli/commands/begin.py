@@ -56,7 +56,9 @@ def begin(
     words: digest.Words = digest.WORDS,
     since: Since = None,
     new: Annotated[bool, typer.Option("--new", help="A new session, even where one goes on.")] = False,
-    person: Annotated[bool, typer.Option("--person", help="A person's: one for the clone, until it is ended.")] = False,
+    person: Annotated[
+        bool, typer.Option("--person", help="A person's: one for the clone, until it is ended, or --new.")
+    ] = False,
 ) -> Outcome:
     """Read first: register a session and see where things stand. Run again, it continues your session.
 

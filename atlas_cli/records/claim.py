@@ -60,7 +60,7 @@ def claim(tree: Tree, writer: Writer, wanted: Sequence[str], seconds: int | None
     for one in wanted:
         if why := refusal(tree, writer, one):
             reasons[one] = why
-        elif (old := task.get(tree, one))["state"] == "claimed" and task.lapse(old) > writer.at:
+        elif _own(old := task.get(tree, one), writer):
             files |= _renewed(tree, writer, old, seconds)
         elif why := _full(tree, writer, new + 1):
             reasons[one] = why
@@ -73,6 +73,11 @@ def claim(tree: Tree, writer: Writer, wanted: Sequence[str], seconds: int | None
         raise first
     ids = [task.parse(path, data or b"")["id"] for path, data in files.items()]
     return board.change("claim", ids, writer, files)
+
+
+def _own(old: Record, writer: Writer) -> bool:
+    """Whether the writer holds a task now."""
+    return old["state"] == "claimed" and old["claim"]["session"] == writer.session and task.holds(old, writer.at)
 
 
 def refusals(tree: Tree, writer: Writer, wanted: Iterable[str]) -> dict[str, AtlasError]:
@@ -91,7 +96,7 @@ def refusal(tree: Tree, writer: Writer, wanted: str) -> AtlasError | None:
         old = task.get(tree, wanted)
     except AtlasError as error:
         return error
-    if old["state"] == "claimed" and old["claim"]["session"] == writer.session and task.lapse(old) > writer.at:
+    if _own(old, writer):
         return None
     state, waits = task.look(tree, old, writer.at - wait(old, writer.machine, writer.at), policy.of(tree))
     if state == "ready":

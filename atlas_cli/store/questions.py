@@ -127,14 +127,14 @@ class Questions:
         """What the newest commits say of a clock of this machine that is, or was, ahead. Only their order tells for
         sure: who wrote behind it had seen what it is dated. In a store that was idle a clock that is ahead of all looks
         like a late hour; that is said from the moment on from which nobody would honour what it takes."""
-        mine, others, behind = 0, dict[str, int](), set[str]()
+        mine, others, behind = 0, dict[str, int](), list[str]()
         for row in self.index.commits(RECENT)[0]:
             by = self.index.machine(row["session"] or "")
             if row["at"] is None or not by:
                 continue
             if by == machine and not mine:
                 mine = row["at"]
-                behind = {one for one, at in others.items() if at < mine - lease.SKEW}
+                behind = [one for one, at in others.items() if at < mine - lease.SKEW]
             elif by != machine:
                 others[by] = max(row["at"], others.get(by, 0))
         here, newest = times.rfc3339(self.now), max(others.values(), default=self.now)
@@ -143,8 +143,9 @@ class Questions:
             return [f"what this machine wrote last is dated {by} ahead of its clock now ({here}): {UNHONOURED}"]
         if behind:
             by = times.span(mine - max(others[one] for one in behind))
-            return [f"this machine's clock ({here}) was ahead by {by} or more when it wrote last: {len(behind)} other "
-                    f"machines wrote after it, and say less; set it right: {UNHONOURED}"]  # fmt: skip
+            who = f"{len(behind)} other machine{'s' * (len(behind) > 1)}"
+            return [f"this machine's clock ({here}) was ahead by {by} or more when it wrote last: {who} wrote "
+                    f"after it, and say less; set it right: {UNHONOURED}"]  # fmt: skip
         if newest + lease.LONGEST < self.now:
             idle = times.span(self.now - newest)
             return [f"by this clock ({here}) no other machine has written for {idle}; where one has, the clock is "

@@ -98,10 +98,10 @@ def test_no_text_costs_more_than_its_length(part: str, tail: str) -> None:
     """The bound is only there so that it cannot hang: what is looked for anew from each place takes minutes."""
     head = " ".join(literal.decode() for _, literal, _ in secrets._KINDS)  # so that every form is looked for
     assert secrets.find(f"{head} eyJ ".encode()) is None
-    text = f"{head} eyJ {part * (2**19 // len(part))}{tail}".encode()
+    text = f"{head} eyJ {part * (2**18 // len(part))}{tail}".encode()
     began = time.process_time()
     secrets.find(text)
-    assert time.process_time() - began < 20
+    assert time.process_time() - began < 5
 
 
 def test_what_stood_there_before_is_not_brought_along() -> None:
