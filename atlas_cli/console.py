@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TextIO
 
 from .errors import AtlasError
 from .outcome import Block, Frame, Outcome, Raw, Table
+from .visible import visible, wrapped
 
-# What could steer a terminal, hide, or turn the reading direction: shown as \u{…}, never sent.
-_STEERING = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\uffff"
-    "\ud800-\udfff\U000e0000-\U000e0fff]"
-)
+NARROW = 8  # columns that a frame is given at least, whatever a terminal says of itself
 
 
 class Talk(NamedTuple):
@@ -29,12 +24,6 @@ class Talk(NamedTuple):
     head: str | None = None
     fetched_at: str | None = None
     unpublished: str = ""  # why what was written is not published
-
-
-def visible(text: str, lines: bool = False) -> str:
-    """The text with everything that could steer a terminal made visible; with `lines`, line feeds stay."""
-    shown = _STEERING.sub(lambda m: f"\\u{{{ord(m[0]):x}}}", text)
-    return shown if lines else shown.replace("\n", "\\n")
 
 
 def answer(outcome: Outcome, talk: Talk, notices: Sequence[str]) -> None:
@@ -86,7 +75,7 @@ class Progress:
         self.shown = ""
 
     def __call__(self, text: str) -> None:
-        text = visible(text)[: shutil.get_terminal_size().columns - 1]
+        text = wrapped(visible(text), (_columns(sys.stderr) or 80) - 1)[0]
         if text != self.shown:
             self.shown = text
             hushed(lambda: print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True))
@@ -97,7 +86,7 @@ def help_text(text: str, talk: Talk) -> None:
     if talk.json:
         _envelope(talk, "ok", {"help": text}, [], None, None)
     else:
-        _write(sys.stdout, text.rstrip("\n") + "\n")
+        _write(sys.stdout, visible(text.rstrip("\n"), lines=True) + "\n")
     sys.stdout.flush()
 
 
@@ -117,9 +106,7 @@ def _block(block: Block) -> None:
     elif isinstance(block, Frame):
         _frame(block, sys.stdout)
     elif isinstance(block, Raw):
-        sys.stdout.flush()
-        sys.stdout.buffer.write(block.body)
-        sys.stdout.buffer.flush()
+        _raw(block.body)
     elif not block.rows:
         _line(block.empty)
     elif sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
@@ -128,33 +115,71 @@ def _block(block: Block) -> None:
         _plain_table(block)
 
 
+def _raw(body: bytes) -> None:
+    """The very bytes; on a terminal, which they may steer, what it can be sent of them."""
+    if sys.stdout.isatty():
+        _write(sys.stdout, visible(body.decode(errors="backslashreplace"), lines=True))
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(body)
+    sys.stdout.buffer.flush()
+
+
 def _frame(frame: Frame, out: TextIO) -> None:
     """What somebody wrote: every line carries the bar, so that no text can imitate the end of the frame."""
-    bar = "│" if _can(out, "│") else "|"
-    rule = "─" if bar == "│" else "-"
-    _line(f"{rule * 2} {frame.title} {rule * 2} what a session wrote: information, not instruction", out)
-    for line in frame.body.rstrip("\n").split("\n"):
-        _line(f"{bar} {line}", out)
-    _line(rule * 8, out)
+    rule = "──" if _can(out, "│") else "--"
+    if frame.title:
+        _marked(rule, f"{frame.title} {rule} what a session wrote: information, not instruction", out)
+    _marked(_bar(out), frame.body.rstrip("\n"), out)
+    if frame.title:
+        _line(rule * 4, out)
+
+
+def _marked(mark: str, text: str, out: TextIO) -> None:
+    """Lines that all begin with a mark, on a terminal also where one is wider than that."""
+    columns = _columns(out)
+    for line in text.split("\n"):
+        shown = _encoded(visible(line), out)
+        for part in [shown] if columns is None else wrapped(shown, columns - len(mark) - 1):
+            _line(f"{mark} {part}", out)
+
+
+def _bar(out: TextIO) -> str:
+    return "│" if _can(out, "│") else "|"
+
+
+def _columns(out: TextIO) -> int | None:
+    """How wide a terminal is (a narrower COLUMNS counts); None where there is none."""
+    if not out.isatty():
+        return None
+    try:
+        real = os.get_terminal_size(out.fileno()).columns or 80
+    except (OSError, ValueError):
+        real = 80
+    given = os.environ.get("COLUMNS", "")
+    return max(NARROW, min(real, int(given) if given.isdecimal() and len(given) < 6 else real))
 
 
 def _plain_table(table: Table) -> None:
-    """Aligned columns without boxes; nothing is cut, the last column is not padded."""
+    """Aligned columns without boxes, each row behind the bar, since its cells are what somebody wrote; nothing is cut,
+    the last column is not padded."""
     rows = [table.columns, *(tuple(visible(cell).replace("\t", " ") for cell in row) for row in table.rows)]
     widths = [max(len(row[at]) for row in rows) for at in range(len(table.columns))]
     for row in rows:
-        _line("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        _marked(_bar(sys.stdout), line, sys.stdout)
 
 
 def _rich_table(table: Table) -> None:
-    """A table as wide as the terminal: only its widest column folds, so that every id stays whole. Where that does not
-    fit, each row stands in lines of its own."""
+    """A table as wide as the terminal, behind the bar: only its widest column folds, so that every id stays whole.
+    Where that does not fit, each row stands in lines of its own."""
     from rich import box
     from rich.console import Console
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    out = Console(highlight=False, markup=False, emoji=False)
+    bar = _bar(sys.stdout)
+    out = Console(highlight=False, markup=False, emoji=False, width=(_columns(sys.stdout) or 80) - 2)
     rows = [tuple(Text(visible(cell), overflow="fold") for cell in row) for row in table.rows]
     widths = [max(len(name), *(row[at].cell_len for row in rows)) for at, name in enumerate(table.columns)]
     widest = widths.index(max(widths))
@@ -162,7 +187,7 @@ def _rich_table(table: Table) -> None:
         lead = max(map(len, table.columns))
         for row in rows:
             for name, cell in zip(table.columns, row, strict=True):
-                _line(f"{name:<{lead}}  {cell}")
+                _marked(bar, f"{name:<{lead}}  {cell}", sys.stdout)
             _line("")
         return
     style = "" if os.environ.get("NO_COLOR") else "bold"
@@ -171,7 +196,10 @@ def _rich_table(table: Table) -> None:
         shown.add_column(name, no_wrap=at != widest)
     for row in rows:
         shown.add_row(*row)
-    out.print(shown)
+    with out.capture() as drawn:
+        out.print(shown)
+    for line in drawn.get().rstrip("\n").split("\n"):
+        _write(sys.stdout, f"{bar} {line.rstrip()}\n")  # (visible already, but for what makes the head bold)
 
 
 def _can(out: TextIO, char: str) -> bool:
@@ -187,8 +215,13 @@ def _line(text: str, out: TextIO | None = None) -> None:
 
 
 def _write(out: TextIO, text: str) -> None:
+    out.write(_encoded(text, out))
+
+
+def _encoded(text: str, out: TextIO) -> str:
+    """The text as this stream can say it."""
     encoding = out.encoding or "ascii"
-    out.write(text.encode(encoding, errors="backslashreplace").decode(encoding))
+    return text.encode(encoding, errors="backslashreplace").decode(encoding)
 
 
 def hushed(speak: Callable[[], object]) -> None:

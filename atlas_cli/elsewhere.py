@@ -21,6 +21,7 @@ from .records.tree import Tree
 from .store import copies
 from .store.git import Git
 from .store.sharing import FETCH
+from .visible import named
 
 _TOLD = ("id", "actor", "began", "goal", "worktree", "branch", "class", "parent", "lineage", "lasts")
 _ABOUT = re.compile(r"\batlas (?=(?:sync|log|parked|doctor|verify|init|git)\b)")  # what is about the copy itself
@@ -94,7 +95,8 @@ class Look(NamedTuple):
     error: str = ""
 
     def line(self) -> str:
-        what = f"{', '.join(self.patterns)}: shared through {self.store}" if self.store else "what is shared"
+        patterns = ", ".join(map(named, self.patterns))
+        what = f"{patterns}: shared through {self.store}" if self.store else "what is shared"
         known = f" ({self.url}), as of {times.ago(times.moment(self.as_of), int(time.time()))}" if self.as_of else ""
         return what + (known or ", of which nothing is known here") + (f": {self.error}" if self.error else "")
 
@@ -190,8 +192,9 @@ def _opened(env: Env, folder: Path, me: Record | None) -> Iterator[Env]:
     except AtlasError as error:
         error.message, error.hint = _said(error.message, name, folder), _about(error.hint, folder)
         if holder := error.details.get("holder"):
-            error.details |= {"store": name, "project": _project(there, holder)}
-            error.message += f" (of {error.details['project'] or 'a project that it does not name'})"
+            project = _project(there, holder)
+            error.details |= {"store": name, "project": project}
+            error.message += f" (of {named(project) if project else 'a project that it does not name'})"
         raise
     finally:
         env.notices += [_said(line, name, folder) for line in there.notices]

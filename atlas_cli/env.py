@@ -28,6 +28,7 @@ from .store.sharing import Sharing
 from .store.snapshot import Snapshot
 from .store.store import Store
 from .store.transaction import Written
+from .visible import named, theirs
 
 if TYPE_CHECKING:
     from .records.ci import Asked
@@ -111,7 +112,8 @@ class Env:
     def _as_written(self, *paths: str) -> Tree:
         """The store for readers (only with these files put right, if some are named); says what a hand did."""
         self.notices += [
-            f"{path}: changed or taken away by hand in {oid[:12]}; shown is its last good state: atlas doctor --fix"
+            f"{named(path)}: changed or taken away by hand in {oid[:12]}; shown is its last good state: "
+            "atlas doctor --fix"
             for path, _, oid in self.index.edits()
             if path in paths or not paths
         ]
@@ -413,7 +415,7 @@ class Env:
         """A REF as it is stored in another record: checked, and with the current number where none was given."""
         _, record = self.resolve(records.ref(text))
         self.notices += [
-            f"{record['ref']} was {correction.shown(one, self.now())}"
+            f"{record['ref']} was {correction.shown(one, self.now(), theirs)}"
             for one in self.ask.corrections(record["ref"])
             if one["retract"]
         ]
@@ -459,7 +461,10 @@ class Env:
         leaves one out in silence. (What a hand did to documents is a notice of the tree.)"""
         assert self.tree is not None
         found = [(path, text) for path, text in self.index.damaged() if path.startswith(folder)]
-        self.notices += [f"{text}: atlas doctor --fix restores its last good state" for _, text in found]
+        self.notices += [
+            f"{text.replace(path, named(path))}: atlas doctor --fix restores its last good state"
+            for path, text in found
+        ]
         return found
 
     def read(self, kind: str, id: str, number: int, path: str, claimed: bool = False) -> None:
@@ -549,9 +554,10 @@ class Env:
 
     # writing
 
-    def write(self, decide: Decide, me: Record, what: str, exclusive: bool = False) -> Written:
+    def write(self, decide: Decide, me: Record, what: str, exclusive: bool = False, punctual: bool = False) -> Written:
         """Runs a pure change as one transaction of a session, and publishes it; `what` begins the subject of such a
-        change. `exclusive`: it counts only once it is published. What a stop carries of the user's text is kept."""
+        change. `exclusive`: it counts only once it is published. `punctual` (as all that is exclusive): it is refused
+        for a session that is dated ahead of the clock. What a stop carries of the user's text is kept."""
         options = self.options
         if options.operation is not None:
             names.name(options.operation, "operation id")
@@ -565,14 +571,15 @@ class Env:
             stops=tuple(f"{kind} {count}" for kind, count in self.local.stops(me["id"])),
             given=options.operation is not None,
             expect=transaction.expectation(options.expect) if options.expect is not None else None,
+            anew=session.anew(me) if exclusive or punctual else "",
         )
         self.options = options._replace(operation=None, expect=None)  # they are about a command's first write
         try:
             written = self.sharing.write(decide, intent, exclusive)
         except AtlasError as stop:
-            self._kept(stop)
             with contextlib.suppress(AtlasError):
                 self.__dict__["snapshot"] = self.store.snapshot()  # it may be in the store all the same
+            self._kept(stop)
             raise
         if not written.replayed and not written.empty:
             self.wrote = True
@@ -594,7 +601,7 @@ class Env:
         self.notices += written.notices
         if written.replayed and not _same(written, what, me["id"]):
             raise Refused(
-                f"the operation {writer.operation} is there already, for another write: {written.subject}",
+                f"the operation {writer.operation} is there already, for another write: {theirs(written.subject)}",
                 "give each write an id of its own",
                 code="operation_used",
             )
@@ -602,10 +609,11 @@ class Env:
             self.notices.append(f"the operation {writer.operation} was done before: nothing was written")
         return written
 
-    def guard(self, *texts: str | bytes) -> None:
-        """Refused where a text holds a credential of a listed kind: before anything is stored."""
-        for found in texts:
-            secrets.refuse(found if isinstance(found, bytes) else found.encode(errors="replace"))
+    def public(self, what: str, text: str) -> str:
+        """A name of this machine's own that goes into a record, where there is one that must not: then nothing."""
+        if found := secrets.find(text.encode(errors="replace")):
+            self.notices.append(f"the name of the {what} holds what looks like {found}: it is left out")
+        return "" if found else text
 
     def records(self, written: Written) -> list[Record]:
         """`{ref, id, version, replayed, …}` of each record that a write put."""
@@ -615,10 +623,19 @@ class Env:
         return [{**record, "replayed": written.replayed, "operation": written.writer.operation} for record in found]
 
     def _kept(self, stop: AtlasError) -> None:
+        """Keeps what a stop carries of the user's text; Refused, whatever the stop was, for a credential in what was to
+        be written."""
+        found = secrets.kept_by(stop) or (2 <= stop.exit <= 7 and self._spoken_secret())
+        if found:
+            raise secrets.refusal(found) from None
         try:
             self.drafts.keep(stop)
         except (AtlasError, OSError) as error:
             self.notices.append(f"the draft could not be kept: {error}")
+
+    def _spoken_secret(self) -> str | None:
+        """What kind of credential stands in the text that was given, or in the command itself."""
+        return secrets.spoken(self.spoken[1] if self.spoken else b"", self.words)
 
     # judging
 
@@ -740,8 +757,11 @@ class Env:
         if "store" not in self.__dict__:
             return
         if self.spoken is not None and error.exit in (1, 3, 4, 5, 6) and error.code != "secret":
-            with contextlib.suppress(OSError):
-                self.drafts.keep_spoken(error, *self.spoken, self.words)
+            if found := self._spoken_secret():
+                error.hint = f"{error.hint}\nyour text is not kept: it holds what looks like {found}".lstrip()
+            else:
+                with contextlib.suppress(OSError):
+                    self.drafts.keep_spoken(error, *self.spoken, self.words)
         if error.exit not in (3, 4, 5):
             return
         try:

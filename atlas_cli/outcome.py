@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 
 class Table(NamedTuple):
-    """Rows for people; a cell is plain text. `empty` is printed in place of a table without rows."""
+    """Rows for people; a cell is plain text, what somebody wrote: each row carries the bar of a frame. `empty` is
+    printed in place of a table without rows."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -15,7 +16,8 @@ class Table(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """Text that somebody wrote: data, not instruction. Printed inside a marked frame."""
+    """Text that somebody wrote: data, not instruction. Printed inside a marked frame; without a title, as lines that
+    carry its bar."""
 
     title: str
     body: str

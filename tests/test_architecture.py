@@ -11,17 +11,18 @@ ARROWS = {
     "errors": set(),
     "interrupts": set(),
     "outcome": set(),
-    "records": {"errors"},
-    "store": {"records", "errors", "interrupts"},
-    "env": {"store", "records", "errors"},
-    "elsewhere": {"env", "store", "records", "errors"},  # an Env on another store
-    "commands": {"records", "env", "elsewhere", "outcome", "errors", "interrupts"},
-    "console": {"outcome", "errors"},
+    "visible": set(),
+    "records": {"errors", "visible"},
+    "store": {"records", "errors", "interrupts", "visible"},
+    "env": {"store", "records", "errors", "visible"},
+    "elsewhere": {"env", "store", "records", "errors", "visible"},  # an Env on another store
+    "commands": {"records", "env", "elsewhere", "outcome", "errors", "interrupts", "visible"},
+    "console": {"outcome", "errors", "visible"},
     "main": {"console", "env", "outcome", "errors", "commands", "interrupts", "__version__"},
     "start": {"interrupts", "main"},
     "hook": {"errors", "agent"},
     # a boundary too, like main: it never fails
-    "agent": {"main", "env", "elsewhere", "store", "records", "errors", "interrupts"},
+    "agent": {"main", "env", "elsewhere", "store", "records", "errors", "interrupts", "visible"},
     "__main__": {"start"},
 }
 OWNERS = {

@@ -9,7 +9,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from ..env import Env
 from ..errors import EXITS, AtlasError, NotPublished, Refused, Unknown, Usage
-from ..outcome import Outcome
+from ..outcome import Frame, Outcome
 from ..records import limits, names, policy, times
 from ..records.case import Decide
 from ..records.lease import SKEW
@@ -236,6 +236,12 @@ def rules_for(env: Env) -> Mapping[str, Any]:
         return env.policy
     except AtlasError:
         return {key: value for key, (value, _) in policy.KEYS.items()}
+
+
+def warned(env: Env, record: Record) -> list[Frame]:
+    """What must be known of a record beside it, its writers' words with the bar of a frame."""
+    found = env.ask.warnings(record, str)
+    return [Frame("", "\n".join(f"! {line}" for line in found))] if found else []
 
 
 def shown(path: str) -> str:

@@ -11,7 +11,7 @@ from ..errors import Damaged, NotFound, Refused, Usage
 from ..outcome import Block, Frame, Outcome, Raw, Table, listing
 from ..records import artifact, names, times
 from ..records.text import Record
-from . import Since, env_of, noun, one, parsed, read_bytes, verb
+from . import Since, env_of, noun, one, parsed, read_bytes, verb, warned
 from .status import compared
 
 app = noun()
@@ -45,7 +45,6 @@ def put(
     data = read_bytes(env, file)
     env.spoken = (f"artifact-{name}.{type_ or 'txt'}", data) if file == "-" else None
     me = env.session(strict=True)
-    env.guard(data, title or "", caveat or "")
     ext = artifact.extension(type_, "" if file == "-" else Path(file).name, data)
     wish = artifact.Wish(data, ext, names.say(title, "--title", 200) if title else None,
                          names.say(caveat, "--caveat") if caveat else None,
@@ -101,9 +100,10 @@ def shown(env: Env, record: Record, withdrawn: bool) -> tuple[list[Block], dict[
     full = {"ref": ref, "id": f"{record['name']}@{record['number']}", "version": record["number"], **record}
     data = {**full, "body": None if held else text, "superseded_by": last if record["number"] < last else None,
             "corrections": env.ask.corrections(ref)}  # fmt: skip
-    about = [f"title: {record['title']}"] if record.get("title") else []
-    about += [f"relies on: {', '.join(record['relies_on'])}"] if record.get("relies_on") else []
-    return [Frame(head, text), *about, *(f"! {line}" for line in env.ask.warnings(full))], data
+    told = [f"title: {record['title']}"] if record.get("title") else []
+    told += [f"relies on: {', '.join(record['relies_on'])}"] if record.get("relies_on") else []
+    about = [Frame("", "\n".join(told))] if told else []
+    return [Frame(head, text), *about, *warned(env, full)], data
 
 
 @verb(app, "get", "atlas artifact get schema@3 -o schema.sql", 6, 7)
@@ -130,7 +130,7 @@ def get(
         return Outcome({**full, "file": out}, (f"{exact} written to {out}: {len(data):,} bytes",))
     if env.options.json:
         return Outcome({**full, **_inline(data)})
-    if sys.stdout.isatty() and (not artifact.is_text(data) or b"\x1b" in data):
+    if sys.stdout.isatty() and not artifact.is_text(data):
         raise Usage(f"{exact} would steer the terminal", "give it a file: -o FILE")
     return Outcome(full, (Raw(data),))
 

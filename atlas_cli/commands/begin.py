@@ -22,13 +22,14 @@ def register(
     """A new session, begun; one that is not this worktree's, where it is to be valid `everywhere` in the clone."""
     who = env.actor(actor)
     new = session.new_id(who, env.now(), os.urandom(6))
+    where, branch = "" if everywhere else env.public("worktree", env.worktree), env.public("branch", env.branch())
     me: Record = {"id": new, "actor": who}
     if parent is not None:
         me["lineage"] = [*session.live(env.snapshot, parent, env.now()).get("lineage", ()), parent]
     written = env.write(
         lambda tree, writer: session.begin(
-            tree, writer, goal=goal, worktree="" if everywhere else env.worktree, branch=env.branch(), kind=kind,
-            paths=paths or [], streams=streams or [], lasts=lasts, parent=parent,
+            tree, writer, goal=goal, worktree=where, branch=branch, kind=kind, paths=paths or [],
+            streams=streams or [], lasts=lasts, parent=parent,
         ),
         me,
         "session: begin",
@@ -55,7 +56,9 @@ def begin(
     words: digest.Words = digest.WORDS,
     since: Since = None,
     new: Annotated[bool, typer.Option("--new", help="A new session, even where one goes on.")] = False,
-    person: Annotated[bool, typer.Option("--person", help="A person's: one for the clone, until it is ended.")] = False,
+    person: Annotated[
+        bool, typer.Option("--person", help="A person's: one for the clone, until it is ended, or --new.")
+    ] = False,
 ) -> Outcome:
     """Read first: register a session and see where things stand. Run again, it continues your session.
 
@@ -64,7 +67,6 @@ def begin(
     env = env_of(ctx)
     env.join()
     env.sharing.look = True
-    env.guard(goal, *on or ())
     goal = names.say(goal, "--goal") if goal else ""
     if person and (parent or for_ or kind != "work"):
         raise Usage("--person goes without --parent, --for and --class", "a person's session stands until it is ended")
@@ -76,6 +78,9 @@ def begin(
         one for one, globs in env.policy["streams"].items()
         if one not in streams and any(names.overlap(f"glob:{glob}", f"path:{path}") for glob in globs for path in paths)
     ]  # fmt: skip
+    env.notices += env.ask.ahead(env.store.machine)
+    if person and new and (standing := _persons(env)):
+        env.write(lambda tree, who: session.end(tree, who), standing, "session: end")  # one stands at a time
     me = _persons(env) if person else None if new or parent else _continued(env, actor)
     again = me is not None
     twins = env.ask.alike(goal, me["id"] if me else None) if goal else []

@@ -1,5 +1,6 @@
 """`atlas task`, the side of those who look: list, show, board, graph, dead, results."""
 
+import sys
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from typing import Annotated
@@ -9,10 +10,11 @@ import typer
 from ..env import Env
 from ..errors import Refused, Usage
 from ..outcome import Block, Frame, Outcome, Raw, Table, listing
-from ..records import artifact, gate, names, policy, result, task, times
+from ..records import artifact, gate, lease, names, policy, result, task, times
 from ..records.text import Record
 from ..records.tree import Tree
-from . import Since, env_of, noun, parsed, plan, verb
+from ..visible import named
+from . import Since, env_of, noun, parsed, plan, verb, warned
 
 app = noun()
 COLUMNS = ("ready", "claimed", "gated", "blocked", "frozen", "expired", "dead")
@@ -150,20 +152,20 @@ def shown(env: Env, record: Record) -> tuple[list[Block], Record]:
     data["unblocks"] = unblocks(env, record["id"], env.tree)
     data["corrections"] = env.ask.corrections(record["ref"])
     lines = [f"{record['ref']} (version {record['version']}): {data['state']}, priority {record['priority']}"]
-    waits = ", ".join(f"{need} ({state})" for need, state in data["unmet"].items())
+    waits = ", ".join(f"{named(need)} ({state})" for need, state in data["unmet"].items())
     lines += [f"waits for: {waits}"] if waits else []
     lines += [f"unblocks: {', '.join(data['unblocks'])}"] if data["unblocks"] else []
     if (claim := record.get("claim")) and record["state"] == "claimed":
-        left = times.span(max(0, task.lapse(record) - now))
+        left = times.span(min(lease.LONGEST, max(0, task.lapse(record) - now)))
         since = times.ago(times.moment(claim["at"]), now)
-        lines += [f"claimed by {claim['session']} {since}, {left} left; receipt {receipt(record)}"]
+        lines += [f"claimed by {named(claim['session'])} {since}, {left} left; receipt {receipt(record)}"]
     told = [f"{key}: {data[key]}" for key in ("role", "labels", "slots", "deadline", "relies_on", "why") if key in data]
     told += [f"frozen: {data['frozen']['why']}{' (can thaw)' * data['can_thaw']}"] if "frozen" in data else []
     told += [f"failed: attempt {one['attempt']} by {one['session']}: {one['why']}" if "why" in one else
              f"retried by {one['session']}: {one['retried']}" for one in record.get("failures", ())]  # fmt: skip
     title = f"{record['ref']} by {record['session']}, {times.ago(times.moment(record['created']), now)}"
     text = "\n".join([record["title"], *told, *(["", record["body"]] if record["body"].strip() else [])])
-    return [*lines, Frame(title, text), *(f"! {line}" for line in env.ask.warnings(record))], data
+    return [*lines, Frame(title, text), *warned(env, record)], data
 
 
 def receipt(record: Record) -> str:
@@ -208,7 +210,7 @@ def graph(
     data = {"tasks": list(found.values()), "edges": [list(edge) for edge in edges], "text": "\n".join(lines)}
     if format_ != "tree":  # for a program: nothing else is on stdout
         return Outcome(data, (Raw(f"{data['text']}\n".encode()),))
-    return Outcome(data, tuple(lines) or ("the board is empty",))
+    return Outcome(data, (Frame("", "\n".join(lines)),) if lines else ("the board is empty",))
 
 
 @verb(app, "dead", "atlas task dead", 7)
@@ -240,5 +242,7 @@ def results(
         text = data.decode() if artifact.is_text(data) else None
         items.append({**record, "text": text, "base64": None if text is not None else b64encode(data).decode()})
         title = f"{record['ref']} by {record['session']}, {record['size']:,} bytes, SHA-256 {record['sha256'][:12]}"
+        if raw and text is None and sys.stdout.isatty():
+            raise Usage(f"{record['ref']} is no text, and would steer the terminal", "send it to a file: > FILE")
         blocks.append(Raw(data) if raw else f"{title}: no text; --raw gives it" if text is None else Frame(title, text))
     return Outcome(listing(items), tuple(blocks))

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +13,7 @@ from ..errors import Failed, Usage, Violations
 from ..outcome import Frame, Outcome, Raw
 from ..records import ci
 from ..records.check import Finding
+from ..visible import visible
 from . import env_of, single, verb
 
 app = single()
@@ -102,7 +102,7 @@ def _line(item: dict[str, Any]) -> str:
     who = f" {item['author']}" if "author" in item else ""
     where = f" {item['path']}" if item["path"] else ""
     level = "warning: " if item.get("level") == "warn" else ""
-    return f"{item['commit'][:12]}{who}{where}: {level}{item['rule']}: {item['text']}"
+    return visible(f"{item['commit'][:12]}{who}{where}: {level}{item['rule']}: {item['text']}")
 
 
 def _github(items: list[dict[str, Any]], said: str) -> bytes:
@@ -138,7 +138,7 @@ def _junit(items: list[dict[str, Any]], said: str) -> bytes:
     from xml.etree import ElementTree as Xml
 
     def clean(text: str) -> str:
-        return re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)
+        return visible(text, lines=True)  # (of what is left XML may carry all)
 
     stops = sum(item["level"] == "stop" for item in items)
     suite = Xml.Element("testsuite", name="atlas check", tests=str(len(items) or 1), failures=str(stops))

@@ -9,7 +9,7 @@ from ..errors import Usage
 from ..outcome import Block, Frame, Outcome, Table, listing
 from ..records import decision, names, times
 from ..records.text import Record
-from . import Since, Why, env_of, noun, one, parsed, verb
+from . import Since, Why, env_of, noun, one, parsed, verb, warned
 
 app = noun()
 
@@ -38,7 +38,6 @@ def add(
     they match and never why."""
     env = env_of(ctx)
     me = env.session()
-    env.guard(title, recommended, chosen, why, chosen_by or "", recommended_by or "")
     fields: dict[str, Any] = {
         "title": names.say(title, "--title", 200), "recommended": names.say(recommended, "--recommended", 1000),
         "chosen": names.say(chosen, "--chosen", 1000), "stance": stance, "why": names.say(why, "--why", 8000),
@@ -90,4 +89,4 @@ def shown(env: Env, record: Record) -> list[Block]:
     lines += [f"about: {', '.join(record['about'])}"] if record.get("about") else []
     age = times.ago(times.moment(record["at"]), env.now())
     return [Frame(f"{record['ref']} by {record['session']}, {age}", "\n".join(lines)),
-            *(f"! {line}" for line in env.ask.warnings(record))]  # fmt: skip
+            *warned(env, record)]  # fmt: skip

@@ -12,13 +12,14 @@ from ..errors import Damaged
 from ..outcome import Block, Frame, Outcome, Table
 from ..records import artifact, decision, lease, limits, names, session, status, task, times
 from ..records.text import Record
-from . import Since, env_of, single, verb
+from ..visible import named, theirs
+from . import Since, env_of, single, verb, warned
 from . import session as sessions
 
 app = single()
 WORDS = 700
 MOST = 20  # rows of a list in the data, the ones that matter most; what is cut is counted under `more`
-CELL = 14  # words of a cell
+CELL, LETTERS = 14, 160  # words and characters of a cell
 RESERVED = 90  # words for what a command says around the digest
 Words = Annotated[int, typer.Option("--words", metavar="N", help="The digest's length, in words.", min=100)]
 
@@ -130,7 +131,8 @@ def _count(block: Any) -> int:
 
 def _short(cell: str) -> str:
     words = cell.split(" ")
-    return cell if len(words) <= CELL else " ".join(words[:CELL]) + " …"
+    short = " ".join(words[:CELL])[:LETTERS]
+    return cell if short == cell else short + " …"
 
 
 def _since(found: Digest, asked: str | None) -> list[Block]:
@@ -157,7 +159,7 @@ def _you(found: Digest) -> list[Block | Part]:
     env, me = found.env, found.me
     if me is None:
         return []
-    held = [record["resource"] for record in env.ask.held(me["id"])]
+    held = [record["resource"] for record in env.ask.held(me["id"]) if lease.holds(record, found.now)]
     held += [_name(row) for row in found.shared if row["holder"] == me["id"]]
     wrote, owes = env.index.commits(1, session=me["id"])[1], not env.index.closed(me["id"])
     drafts = env.drafts.listed()
@@ -177,7 +179,7 @@ def _you(found: Digest) -> list[Block | Part]:
 
 def _twins(found: Digest, twins: list[Record]) -> list[Block]:
     found.data["alike"] = twins[:MOST]
-    return [f"! {row['id']} ({row['state']}) has nearly your goal: {row['goal']}" for row in twins[:3]]
+    return [f"! {named(row['id'])} ({row['state']}) has nearly your goal: {theirs(row['goal'])}" for row in twins[:3]]
 
 
 def _status(found: Digest) -> list[Block]:
@@ -200,7 +202,7 @@ def _status(found: Digest) -> list[Block]:
         title = f"status:{stream}@{last} by {record['session']}, {found.ago(record['at'])}"
         if found.after is not None and record["body"] is not None:
             title, body = _changed(found, record, title)
-        blocks += [Frame(title, body), *(f"! {line}" for line in env.ask.warnings(record))]
+        blocks += [Frame(title, body), *warned(env, record)]
     return blocks
 
 
@@ -251,7 +253,8 @@ def _corrections(found: Digest) -> list[Part]:
 
 def _dead(found: Digest) -> list[Block | Part]:
     items = found.env.ask.dead(found.me)
-    mine = [f"! {row['ref']} is a dead letter ({row['yours']}): {row['title']}" for row in items if row["yours"]]
+    yours = [row for row in items if row["yours"]]
+    mine = [f"! {row['ref']} is a dead letter ({row['yours']}): {theirs(row['title'])}" for row in yours]
     rows = ((row["id"], row["title"], task.last_failure(row)) for row in items)
     return [*mine[:5], *found.part("dead", items, rows, "TASK|TITLE|LAST FAILURE", "dead letters", "atlas task dead")]
 
@@ -299,7 +302,7 @@ def _news(found: Digest) -> list[Part]:
 
 def _live(env: Env) -> list[Record]:
     rows = [row for _, row in env.index.live(lease.FOLDER, env.now()) if lease.holds(row, env.now())]
-    return [{**row, "seconds_left": (lease.until(row) or 0) - env.now()} for row in rows]
+    return [{**row, "seconds_left": lease.rest(row, env.now())} for row in rows]
 
 
 def _name(row: Record) -> str:

@@ -8,6 +8,7 @@ from .. import elsewhere
 from ..env import Env
 from ..errors import AtlasError, Damaged
 from ..outcome import Outcome, Table
+from ..visible import named
 from . import begin, env_of, single, verb
 
 app = single()
@@ -48,8 +49,9 @@ def _records(env: Env, fix: bool) -> list[dict[str, Any]]:
         return [{"what": "records", "state": "bad", "text": error.message}]
     if not report.open and not damaged:
         return [{"what": "records", "state": "ok", "text": "no violation, and every record parses"}]
-    text = [f"{f.commit[:12]} {f.violation.path}: {f.violation.rule}: {f.violation.text}" for f in report.open]
-    text += [damage for _, damage in damaged]
+    broken = [(f.violation.path, f"{f.commit[:12]} {f.violation.path}: {f.violation.rule}: {f.violation.text}")
+              for f in report.open]  # fmt: skip
+    text = [line.replace(path, named(path)) if path else line for path, line in (*broken, *damaged)]
     if not fix:
         return [{"what": "records", "state": "bad", "text": "; ".join(text)}]
     me = env.here() or begin.register(env, goal="repair the store", kind="run")

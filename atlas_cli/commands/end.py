@@ -56,7 +56,6 @@ def end(
     env.sharing.eager = True
     if given is not None and unchanged is not None:
         raise Usage("a text, or --unchanged, but not both")
-    env.guard(given or "", unchanged or "", section or "")
     names.name(stream, "stream")
     overflow = names.name(overflow, "artifact name") if overflow else None
     kept = [env.resource(one) for one in keep or []]

@@ -8,6 +8,7 @@ from ..errors import AtlasError, Held, NotFound, Protocol, Refused, Usage
 from ..records import lease, policy, status, times
 from ..records.correction import shown
 from ..records.text import Record
+from ..visible import named, theirs
 
 Finding = tuple[str, AtlasError]  # the precondition, and what is to be said
 SHOWN = 5  # missed entries that a stop prints in full
@@ -102,11 +103,12 @@ def leases(env: Env, me: Record | None, paths: list[str]) -> list[Finding]:
         return []
     for resource, held in env.hook.barred(me, paths).items():
         row = lease.current(env.snapshot, resource) or {}
-        rest = times.span(max(0, (lease.until(row) or 0) - env.now()))
+        rest = times.span(lease.rest(row, env.now()) if row else 0)
         more = f" and {len(held) - 1} more" if len(held) > 1 else ""
         out = shlex.join(held[:3]) + (" …" if len(held) > 3 else "")
         found.append(("leases", Held(
-            f"{held[0]}{more}: {resource} is held by {row['holder']} for {rest} more: {row['why']}",
+            f"{held[0]}{more}: {named(resource)} is held by {named(row['holder'])} for {rest} more: "
+            f"{theirs(row['why'])}",
             f"leave it out: git restore --staged -- {out} (with -a, name the other paths instead), or wait until "
             f"{row['expires']}",
             details={"resource": resource, "holder": row["holder"], "paths": held},
@@ -117,7 +119,7 @@ def leases(env: Env, me: Record | None, paths: list[str]) -> list[Finding]:
 def retracted(env: Env, me: Record) -> list[Finding]:
     return [
         ("retracted", Protocol(
-            f"{ref} relies on {target}, which was {shown(record, env.now())}",
+            f"{named(ref)} relies on {named(target)}, which was {shown(record, env.now(), theirs)}",
             f"put yours right: atlas correct {ref} --why …, or write its next version without it",
             code="retracted",
         ))

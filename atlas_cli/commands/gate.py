@@ -9,7 +9,8 @@ from ..errors import Damaged, Usage
 from ..outcome import Frame, Outcome, Table, listing
 from ..records import clearance, gate, names, signal, times
 from ..records.text import Record
-from . import Why, env_of, noun, parsed, verb
+from ..visible import named
+from . import Why, env_of, noun, parsed, verb, warned
 from .post import moment
 from .signal import About, about_of
 
@@ -70,13 +71,12 @@ def raise_(
     if not tasks and not scope:
         raise Usage("a gate holds something back", f"say what: --task ID, or --scope {SCOPES}")
     me, reason = env.session(), names.say(why, "--why")
-    env.guard(reason)
     until = times.rfc3339(moment(env, deadline)) if deadline else None
     on, held = about_of(env, about), [*(tasks or ()), *(scope or ())]
     done = env.write(lambda tree, who: clearance.put(tree, who, reason, on, held, until), me, "gate: raise ")
     record = next(row for row in env.records(done) if row["ref"].startswith("gate:") and row["resolution"] == "pending")
     data = {**record, **item(env, record), "replayed": done.replayed or done.empty}
-    by = f" stands already, by {record['session']}, and" * data["replayed"]
+    by = f" stands already, by {named(record['session'])}, and" * data["replayed"]
     line = f"{data['ref']}{by} holds {len(data['edges'])} open tasks, and what comes under {', '.join(data['scope'])}"
     return Outcome(data, (line,), published=False)
 
@@ -116,7 +116,7 @@ def show(ctx: typer.Context, wanted: Id) -> Outcome:
         told.append(f"{record['state']} by {record['end']['resolver']}{f': {why}' if why else ''}")
     age = times.ago(times.moment(record["at"]), env.now())
     frame = Frame(f"{record['ref']} by {record['session']}, {age}: {record['state']}", "\n".join(told))
-    return Outcome(record, (frame, *(f"! {line}" for line in env.ask.warnings(record))))
+    return Outcome(record, (frame, *warned(env, record)))
 
 
 @verb(app, "clear", "atlas gate clear 7f3k2mq9xa", 3, 5, 6, 7)
@@ -127,7 +127,6 @@ def clear(
     """End a gate: by the session that raised it, one that it descends from, or a principal of the policy."""
     env = env_of(ctx)
     me, reason = env.session(), names.say(why, "--why") if why else None
-    env.guard(reason or "")
     done = env.write(lambda tree, who: clearance.clear(tree, who, wanted, reason), me, "gate: clear ")
     record = next(row for row in env.records(done) if row["ref"].startswith("gate:"))
     data = {**record, "replayed": done.replayed or done.empty}

@@ -14,11 +14,12 @@ import typer
 
 from ..env import Env
 from ..errors import AtlasError, Failed, Held, Protocol, Refused, Usage
-from ..outcome import Outcome, Table, listing
+from ..outcome import Frame, Outcome, Table, listing
 from ..records import lease, names, policy, session, times
 from ..records.case import Change, Decide, Writer
 from ..records.text import Record
 from ..records.tree import Tree
+from ..visible import named, visible
 from . import For, Since, Why, env_of, exclusive, noun, one, verb
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ def _kept(
 
 def _answer(there: "There", items: list[dict[str, Any]], done: str) -> Outcome:
     now = there.env.now()
-    lines = [f"{done} {item['resource']}: {times.span(lease.left(item, now))} to count on, "
-             f"token {item['token']}" if "released" not in item else f"{done} {item['resource']}"
+    lines = [f"{done} {named(item['resource'])}: {times.span(lease.left(item, now))} to count on, "
+             f"token {item['token']}" if "released" not in item else f"{done} {named(item['resource'])}"
              for item in items]  # fmt: skip
     items = [{**item, "store": there.name} if there.name else item for item in items]
     data = {**one(items), "seconds_left": lease.left(one(items), now)} if len(items) == 1 else listing(items)
@@ -72,7 +73,6 @@ def take(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, a
     A lease is advisory and expires by itself. Paths are relative to where you are and overlap as folders do."""
     env = env_of(ctx)
     wanted, reason = _resources(env, resources), names.say(why, "--why")
-    env.guard(reason, *wanted)
     me = env.session()
 
     def decide(tree: Tree, who: Writer) -> Change:
@@ -127,7 +127,9 @@ def _exclusive(there: "There", me: Record, decide: Decide) -> list[Record]:
 
 
 def _state(record: dict[str, Any], now: int) -> str:
-    return "held" if lease.holds(record, now) else ("released" if "released" in record else "expired")
+    if lease.holds(record, now):
+        return "held"
+    return "released" if "released" in record else "ahead" if lease.first(record) > now else "expired"
 
 
 def _limits(env: Env, store: str = "") -> tuple[str, ...]:
@@ -143,7 +145,7 @@ def _limits(env: Env, store: str = "") -> tuple[str, ...]:
 
 
 def _row(record: dict[str, Any], now: int) -> dict[str, Any]:
-    rest = max(0, (lease.until(record) or 0) - now) if lease.holds(record, now) else 0
+    rest = lease.rest(record, now) if lease.holds(record, now) else 0
     shown = {"ref": f"lease:{record['resource']}", "id": record["resource"], **record}
     return {**shown, "state": _state(record, now), "seconds_left": rest}
 
@@ -161,10 +163,11 @@ def show(
         data, _ = there.env.good(lease.find(there.env.tree, wanted))
     item = _row(lease.parse(lease.place(wanted), data), now) | ({"store": there.name} if there.name else {})
     held = item["state"] == "held"
-    line = f"{wanted}: held by {item['holder']} for {times.span(item['seconds_left'])} more"
+    line = f"{named(wanted)}: held by {named(item['holder'])} for {times.span(item['seconds_left'])} more"
     ended = times.ago(lease.until(item) or 0, now)
-    shown = [line if held else f"{wanted}: {item['state']} {ended}; last held by {item['holder']}"]
-    return Outcome(item, (*shown, f"why: {item['why']}", f"token: {item['token']}"), _limits(env, there.name))
+    over = "dated ahead, so that nobody honours it yet" if item["state"] == "ahead" else f"{item['state']} {ended}"
+    shown = [line if held else f"{named(wanted)}: {over}; last held by {named(item['holder'])}"]
+    return Outcome(item, (*shown, f"token: {item['token']}; why:", Frame("", item["why"])), _limits(env, there.name))
 
 
 @verb(app, "list", "atlas lease list", 7)
@@ -219,7 +222,6 @@ def run(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, an
     if env.options.operation is not None:
         raise Usage("--operation names one write, and lease run makes several", "leave it out")
     wanted, reason = _resources(env, resources), names.say(why, "--why")
-    env.guard(reason, *wanted)
     own = env.here()
     if own is None:
         from .begin import register  # few runs begin a session of their own: the others need not load the digest
@@ -277,7 +279,7 @@ def _under_lease(env: Env, me: Record, held: list[str], seconds: int) -> tuple[i
                 child.terminate()
                 return _code(child.wait()), stop
             except AtlasError as error:  # busy or broken: try again well before it expires
-                sys.stderr.write(f"atlas: the lease could not be renewed yet: {error.message}\n")
+                sys.stderr.write(visible(f"atlas: the lease could not be renewed yet: {error.message}") + "\n")
                 due = time.monotonic() + min(30.0, seconds / 8)
                 continue
             due = time.monotonic() + seconds / 2

@@ -13,6 +13,7 @@ from ..records import artifact, clearance, lease, signal, status, times
 from ..records.case import Change, Writer
 from ..records.text import Record
 from ..records.tree import Tree
+from ..visible import theirs
 from . import env_of, noun, verb
 from .status import entry
 
@@ -61,7 +62,8 @@ def take(ctx: typer.Context, wanted: Id) -> Outcome:
     gates = [pair for pair in found if pair[1]["ref"].startswith("gate:")]  # a gate brings the rest of its commit
     for path, record in sorted(gates, key=lambda pair: pair[1]["resolution"] != "pending")[:1] or found:
         try:
-            written = env.write(_again(env, me, path, record, one["commit"]), me, "")
+            held = record["ref"].startswith("lease:")
+            written = env.write(_again(env, me, path, record, one["commit"]), me, "", punctual=held)
         except AtlasError as stop:
             if "draft" in stop.details:
                 env.store.unpark(one["operation"])
@@ -116,7 +118,7 @@ def drop(ctx: typer.Context, wanted: Id) -> Outcome:
     env = env_of(ctx)
     one = _found(env, wanted)
     env.store.unpark(one["operation"])
-    return Outcome(one, (f"dropped: {one['subject']}; atlas git show {one['commit'][:12]} still shows it",))
+    return Outcome(one, (f"dropped: {theirs(one['subject'])}; atlas git show {one['commit'][:12]} still shows it",))
 
 
 def _found(env: Env, wanted: str) -> dict[str, Any]:

@@ -7,7 +7,9 @@ from typing import Any
 from ..errors import Damaged, Usage
 from ..records import names, status, task
 from ..records.text import Record, load
+from ..visible import visible
 
+TITLE = 200  # characters of a label
 Edges = Iterable[tuple[str, str]]
 _FIELDS = {"name": str, "title": str, "body": str, "needs": list, "priority": int, "role": str, "labels": list,
            "slots": int, "relies_on": list, "deadline": str}  # fmt: skip
@@ -83,16 +85,21 @@ def tree(found: Mapping[str, Record], edges: Edges) -> list[str]:
 
 
 def dot(found: Mapping[str, Record], edges: Edges) -> list[str]:
-    nodes = [f'  "{one}" [label={_quoted(one, row)}];' for one, row in found.items()]
-    return ["digraph tasks {", "  rankdir=LR;", *nodes, *(f'  "{a}" -> "{b}";' for a, b in edges), "}"]
+    nodes = [f'  "{_plain(one)}" [label={_quoted(one, row)}];' for one, row in found.items()]
+    return ["digraph tasks {", "  rankdir=LR;", *nodes, *(f'  "{_plain(a)}" -> "{_plain(b)}";' for a, b in edges), "}"]
 
 
 def mermaid(found: Mapping[str, Record], edges: Edges) -> list[str]:
-    nodes = [f"  {one}[{_quoted(one, row)}]" for one, row in found.items()]
-    return ["flowchart LR", *nodes, *(f"  {a} --> {b}" for a, b in edges)]
+    nodes = [f"  {_plain(one)}[{_quoted(one, row)}]" for one, row in found.items()]
+    return ["flowchart LR", *nodes, *(f"  {_plain(a)} --> {_plain(b)}" for a, b in edges)]
 
 
 def _quoted(one: str, row: Record) -> str:
-    """A label in quotes, in which a title cannot end it."""
-    title = "".join("'" if char in '"\\<>&#;' or not char.isprintable() else char for char in row["title"])
-    return f'"{one}: {title} ({row["state"]})"'
+    """A label in quotes, which a title can neither end nor make more of than a text (Mermaid obeys `%%{…}%%`)."""
+    title = "".join("'" if char in '"\\<>&#;%{}`$' or visible(char) != char else char for char in row["title"][:TITLE])
+    return f'"{_plain(one)}: {title} ({row["state"]})"'
+
+
+def _plain(one: str) -> str:
+    """An id as a graph's language takes it, whatever a hand wrote for one."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", one[:TITLE])

@@ -29,7 +29,6 @@ Relies = Annotated[list[str] | None, typer.Option("--relies-on", metavar="REF", 
 def fields(env: Env, **given: Any) -> Record:
     """The fields of a task as they are stored; those that were not given are left out."""
     found = {key: value for key, value in given.items() if value not in (None, [])}
-    env.guard(*(value for value in found.values() if isinstance(value, str)))
     if "title" in found:
         found["title"] = names.say(found["title"], "the title", 200)
     if "deadline" in found:
@@ -54,7 +53,6 @@ def frozen(env: Env, why: str | None, until: str | None) -> Record | None:
         if until is not None:
             raise Usage("--until says until when it is frozen", "say why, too: --frozen WHY")
         return None
-    env.guard(why)
     found = {"why": names.say(why, "the reason"), "at": times.rfc3339(env.now())}
     return found | ({"until": _until(env, until)} if until else {})
 
@@ -129,7 +127,6 @@ def edit(
     if not (new or needs or drop):
         raise Usage("there is nothing to change", "name what: --title, -m, --needs, --drop-need, --priority, …")
     reason = names.say(why, "--why") if why else None
-    env.guard(reason or "")
     done = env.write(
         lambda tree, who: board.edit(tree, who, wanted, new, needs or [], drop or [], reason), me, "task: edit "
     )
@@ -144,7 +141,6 @@ def cancel(
     """Call a task off: an open one against the version that you have seen, or one that you have claimed."""
     env = env_of(ctx)
     me, reason = env.session(), names.say(why, "--why")
-    env.guard(reason)
     done = env.write(lambda tree, who: board.cancel(tree, who, wanted, reason, base), me, "task: cancel ")
     return written(env, done, "{ref} is cancelled; what needs it is blocked")
 
@@ -156,7 +152,6 @@ def freeze(ctx: typer.Context, wanted: Id, why: Why, until: Until = None) -> Out
     """List a task, but do not offer it, until it is thawed."""
     env = env_of(ctx)
     me, reason = env.session(), names.say(why, "--why")
-    env.guard(reason)
     over = _until(env, until) if until else None
     done = env.write(lambda tree, who: board.freeze(tree, who, wanted, reason, over), me, "task: freeze ")
     return written(env, done, "{ref} is frozen")
@@ -175,6 +170,5 @@ def retry(ctx: typer.Context, wanted: Id, why: Why) -> Outcome:
     """Offer a dead or cancelled task again; its failures are kept."""
     env = env_of(ctx)
     me, reason = env.session(), names.say(why, "--why")
-    env.guard(reason)
     done = env.write(lambda tree, who: board.retry(tree, who, wanted, reason, there(env)), me, "task: retry ")
     return written(env, done, "{ref} is offered again, generation {generation}")

@@ -9,7 +9,8 @@ from .. import records
 from ..env import Env
 from ..outcome import Block, Frame, Outcome, listing
 from ..records import names, times
-from . import artifact, decision, env_of, single, status, verb
+from ..visible import named, theirs
+from . import artifact, decision, env_of, single, status, verb, warned
 
 app = single()
 READERS = 10  # sessions that are named
@@ -42,7 +43,7 @@ def _one(env: Env, ref: names.Ref, withdrawn: bool) -> tuple[list[Block], dict[s
     if not records.BY_NAME[ref.kind].NUMBERED:
         return blocks, data
     more = f" and {len(readers) - READERS} more" if len(readers) > READERS else ""
-    line = f"known to have been read by: {', '.join(readers[:READERS]) or 'nobody'}{more}"
+    line = f"known to have been read by: {', '.join(map(named, readers[:READERS])) or 'nobody'}{more}"
     return [*blocks, line], {**data, "read_by": readers}
 
 
@@ -67,7 +68,7 @@ def _shown(
         return decision.shown(env, record), data
     if ref.kind == "inbox":
         data |= env.by_hand(env.path(ref))
-        return [Frame(f"{record['ref']} by {data['by']}", record["body"])], data
+        return [Frame(f"{named(record['ref'])} by {theirs(data['by'])}", record["body"])], data
     if ref.kind == "task":
         from . import board  # few look at a task in this way
 
@@ -75,4 +76,4 @@ def _shown(
     lines = [f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in record.items()]
     at = record.get("at", record.get("began"))
     age = f", {times.ago(times.moment(at), env.now())}" if at else ""
-    return [Frame(record["ref"] + age, "\n".join(lines)), *(f"! {line}" for line in env.ask.warnings(record))], data
+    return [Frame(record["ref"] + age, "\n".join(lines)), *warned(env, record)], data

@@ -7,7 +7,7 @@ import typer
 from ..env import Env
 from ..outcome import Frame, Outcome, Table, listing
 from ..records import names, signal, times
-from . import Since, body, env_of, noun, one, parsed, verb
+from . import Since, body, env_of, noun, one, parsed, verb, warned
 
 app = noun()
 WORDS = f"One of {', '.join(signal.ACTIONS)}."
@@ -34,7 +34,6 @@ def post(
     env = env_of(ctx)
     said = names.say(body(env, text, file) or "", "the text (-m TEXT)", 8000)
     me, on = env.session(), about_of(env, about)
-    env.guard(said)
     record = one(env.records(env.write(lambda tree, who: signal.post(tree, who, word, on, said), me, "signal: ")))
     return Outcome(record, (f"{record['ref']} posted",), published=False)
 
@@ -64,4 +63,4 @@ def show(
     _, record = env.resolve(names.Ref("signal", wanted.removeprefix("signal:")))
     title = f"{record['ref']} by {record['session']}, {times.ago(times.moment(record['at']), env.now())}"
     lines = [record["kind"], f"about: {record.get('about', '-')}", record["text"]]
-    return Outcome(record, (Frame(title, "\n".join(lines)), *(f"! {line}" for line in env.ask.warnings(record))))
+    return Outcome(record, (Frame(title, "\n".join(lines)), *warned(env, record)))

@@ -11,7 +11,7 @@ from ..records import artifact, names, status, times
 from ..records.case import Change, Writer
 from ..records.text import Record
 from ..records.tree import Tree
-from . import Since, body, env_of, noun, parsed, verb
+from . import Since, body, env_of, noun, parsed, verb, warned
 
 app = noun("show")
 Stream = Annotated[str, typer.Argument(metavar="[STREAM]", parser=parsed(lambda text: names.name(text, "stream")))]
@@ -48,7 +48,6 @@ def written(
 ) -> dict[str, Any]:
     """Writes the next entry; what the session wrote, it has read."""
     wish = wish._replace(withdrawn=env.withdrawn(stream))
-    env.guard(wish.body, wish.section or "", wish.unchanged or "", wish.caveat or "")
     if base is not None:
         env.read("status", stream, base, status.find(env.tree, stream, base), claimed=True)
     done = env.write(
@@ -82,7 +81,7 @@ def shown(env: Env, record: Record) -> list[Block]:
     if record["number"] < last:
         head += f", superseded by {last}"
     text = status.WITHHELD if record["body"] is None else record["body"]
-    return [Frame(head, text), *(f"! {line}" for line in env.ask.warnings(record))]
+    return [Frame(head, text), *warned(env, record)]
 
 
 @verb(app, "write", "atlas status write - <<'EOF'\nParser done, tests green. Open: the cache.\nEOF", 3, 5, 6, 7)

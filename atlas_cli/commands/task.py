@@ -1,7 +1,7 @@
 """`atlas task`, the side of those who work: next, claim, start, renew, done, fail, release, assign. What
 posts is in post.py, what shows in board.py; all are verbs of one noun."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Annotated, Any
 
@@ -9,7 +9,7 @@ import typer
 
 from ..env import Env
 from ..errors import AtlasError, Held, Protocol, Refused, Usage
-from ..outcome import Outcome, listing
+from ..outcome import Block, Frame, Outcome, listing
 from ..records import artifact, lease, names, result, task, times, worker
 from ..records import claim as claims
 from ..records.case import Change, Decide, Writer
@@ -49,14 +49,24 @@ def _given_back(env: Env, me: Record, wanted: list[str]) -> None:
 
 
 def _queue(env: Env) -> Callable[[], Any]:
-    """What may be given away, at the head that a write is decided on."""
-    return lambda: env.store.index.queue(task.FOLDER, env.now())
+    """What may be given away, at the head that a write is decided on; last what is claimed so far ahead that nobody
+    honours it, which the queue takes for claimed."""
+
+    def rows() -> Iterator[tuple[str, Record]]:
+        index, now = env.store.index, env.now()
+        yield from index.queue(task.FOLDER, now)
+        yield from (pair for pair in index.live(task.FOLDER, task.NEVER) if lease.begins(task.lapse(pair[1])) > now)
+
+    return rows
 
 
-def _lines(env: Env, items: list[Record]) -> list[str]:
-    left = [times.span(max(0, task.lapse(row) - lease.SKEW - env.now())) for row in items]
-    return [f"you have {row['ref']}, {more} to count on: {row['title']}; receipt "
-            f"{receipt(row)}" for row, more in zip(items, left, strict=True)]  # fmt: skip
+def _lines(env: Env, items: list[Record]) -> list[Block]:
+    """What one has, each with its title as its poster said it."""
+    left = [times.span(min(lease.LONGEST, max(0, task.lapse(row) - lease.SKEW - env.now()))) for row in items]
+    lines: list[Block] = []
+    for row, more in zip(items, left, strict=True):
+        lines += [f"you have {row['ref']}, {more} to count on; receipt {receipt(row)}", Frame("", row["title"])]
+    return lines
 
 
 def _with_receipt(row: Record) -> Record:
@@ -75,7 +85,7 @@ def next_(
     if not claim:
         record = claims.first(env.tree, _queue(env)(), env.now(), env.store.machine, role)
         found = {"ref": f"task:{record['id']}", **record, "state": "ready"}
-        return Outcome(found, (f"next is {found['ref']}: {found['title']}",))
+        return Outcome(found, (f"next is {found['ref']}:", Frame("", found["title"])))
     env.sharing.look = True
     me = env.session()
     row = one(_claimed(env, me, lambda tree, who: claims.next_(tree, who, _queue(env)(), role, for_)))
@@ -141,7 +151,6 @@ def done(
         raise Usage("a result comes from one place", "give one of --result F and -m TEXT")
     data = read_bytes(env, file) if file is not None else None if text is None else (text.rstrip("\n") + "\n").encode()
     me = env.session()
-    env.guard(data or b"")
     name = "" if file in (None, "-") else str(file)
     kept = None if data is None else result.Wish(data, artifact.extension(None, name, data))
     wrote = env.write(lambda tree, who: claims.done(tree, who, wanted, proof, kept), me, "task: done ")
@@ -170,7 +179,6 @@ def fail(ctx: typer.Context, wanted: Id, why: Why, proof: Receipt = None) -> Out
     """Say that your attempt failed: it is offered again, as often as the policy allows; then it is a dead letter."""
     env = env_of(ctx)
     me, reason = env.session(), names.say(why, "--why")
-    env.guard(reason)
     wrote = env.write(lambda tree, who: claims.fail(tree, who, wanted, proof, reason), me, "task: fail ")
     now = "a dead letter" if env.records(wrote)[0]["state"] == "failed" else "offered again"
     return written(env, wrote, f"{{ref}} failed, and is {now}; retries used: {{retries}}")

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import Violations
-from ..outcome import Outcome
+from ..outcome import Frame, Outcome
 from . import env_of, single, verb
 
 app = single()
@@ -37,14 +37,15 @@ def verify(
     if report.open:
         lines = "\n".join(_line(item) for item in data["violations"])
         raise Violations(f"{len(report.open)} violations in {report.commits} commits",
-                         f"{lines}\natlas doctor --fix restores what can be restored", details=data)  # fmt: skip
+                         "atlas doctor --fix restores what can be restored", details=data,
+                         blocks=(("violations", lines),))  # fmt: skip
     since = f"since {report.start[:12]}" if report.start else "from the beginning"
     if gates:
         data["gates"] = sum(row["resolution"] == "pending" for _, row in env.index.newest("gates", 2**31))
         since += f", gates: {data['gates']}; nothing was claimed that one held"
     lines_ = [f"{report.commits} commits judged {since}{rate}: no violation"]
-    lines_ += [f"repaired: {_line(item)}" for item in data["repaired"]]
-    return Outcome(data, tuple(lines_))
+    repaired = "\n".join(f"repaired: {_line(item)}" for item in data["repaired"])
+    return Outcome(data, (*lines_, *([Frame("", repaired)] if repaired else [])))
 
 
 def _item(finding: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..errors import Damaged, NotFound, Protocol, Refused, Usage, VersionJump
+from ..visible import named
 from . import case, document, names, policy, text, times
 from .case import Case, Change, Shown, Violation, Writer
 from .text import Record
@@ -48,7 +49,7 @@ def parse(path: str, data: bytes) -> Record:
          "at": "time"},
         {"title": str, "caveat": str, "relies_on": "texts", "same_topic": bool},
     )  # fmt: skip
-    case.named(path, "file type", record["ext"], file_type(record["ext"]))
+    case.is_name(path, "file type", record["ext"], file_type(record["ext"]))
     name = record["name"]
     case.placed(path, ref(path, record), place(name, record["number"]) if names.valid(name) else None)
     return record
@@ -179,21 +180,22 @@ def put(tree: Tree, writer: Writer, name: str, wish: Wish, seen: int | None) -> 
 
 def _jump(tree: Tree, name: str, seen: int, last: int, wish: Wish, now: int) -> VersionJump:
     newest_one = get(tree, name, last)
+    by = named(newest_one["session"])
     stop = VersionJump(
-        f"you read artifact:{name}@{seen}, and {newest_one['session']} put version {last} while you were thinking",
+        f"you read artifact:{name}@{seen}, and {by} put version {last} while you were thinking",
         "read it, merge into what is there, and put again",
         details={"ref": f"artifact:{name}@{last}", "base": seen, "head": last, "session": newest_one["session"],
                  "at": newest_one["at"]},
     )  # fmt: skip
-    theirs = body(tree, newest_one)
+    there = body(tree, newest_one)
     base = body(tree, get(tree, name, seen)) if seen else b""
-    if all(is_text(part) for part in (base, theirs, wish.data)) and len(theirs) < 2**20:
-        stop.details["merge"] = (base.decode(), theirs.decode(), wish.data.decode())
+    if all(is_text(part) for part in (base, there, wish.data)) and len(there) < 2**20:
+        stop.details["merge"] = (base.decode(), there.decode(), wish.data.decode())
         flags = case.flags(wish.relies_on, title=wish.title, caveat=wish.caveat)
         stop.details["submit"] = f"atlas artifact put {name} {{draft}} --base {last}{flags} --type {wish.ext}"
         age = times.ago(times.moment(newest_one["at"]), now)
         title = f"artifact:{name}@{last} by {newest_one['session']}, {age}"
-        stop.blocks = ((title, theirs.decode()[:16384]),)
+        stop.blocks = ((title, there.decode()[:16384]),)
     return stop
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..errors import AtlasError, Held, NotFound, Refused, VersionJump
+from ..visible import named
 from . import case, gate, lease, policy, task, text, times
 from .case import Change, Writer
 from .text import Record
@@ -124,8 +125,8 @@ def state(record: Record) -> Refused:
 
 def not_free(tree: Tree, old: Record, now: int) -> AtlasError:
     claim = old["claim"]
-    rest = max(0, task.lapse(old) - now)
-    return Held(f"task {old['id']} is claimed by {claim['session']} for {times.span(rest)} more",
+    rest = min(lease.LONGEST, max(0, task.lapse(old) - now))
+    return Held(f"task {old['id']} is claimed by {named(claim['session'])} for {times.span(rest)} more",
                 "take another: atlas task next --claim",
                 details={"task": old["id"], "holder": claim["session"], "expires": claim["expires"],
                          "seconds_left": rest, "token": claim["token"]})  # fmt: skip
@@ -149,7 +150,7 @@ def cancel(tree: Tree, writer: Writer, wanted: str, why: str, seen: int | None) 
     if old["state"] in task.OVER:
         raise state(old)
     mine = old["state"] == "claimed" and old["claim"]["session"] == writer.session
-    if old["state"] == "claimed" and not mine and task.lapse(old) > writer.at:
+    if old["state"] == "claimed" and not mine and task.holds(old, writer.at):
         raise not_free(tree, old, writer.at)
     if not mine and seen != old["version"]:
         known = "no version was named (--base N)" if seen is None else f"you saw version {seen}"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..errors import Damaged, Refused
+from ..visible import named
 from . import names, times
 from .message import Message
 from .text import Record
@@ -112,7 +113,7 @@ class Misplaced(Damaged):
     rule = "misplaced"
 
 
-def named(path: str, what: str, text: str, valid: bool) -> None:
+def is_name(path: str, what: str, text: str, valid: bool) -> None:
     """Damaged where a name that a record holds is none."""
     if not valid:
         raise Damaged(f"{path}: {text[:80]!r} is no {what}")
@@ -152,8 +153,8 @@ def no_near_miss(tree: Tree, folder: str, what: str, name: str, meant: bool) -> 
     """Refused for the first write under a name that nearly is one which is there, unless it is `meant`."""
     if not meant and (there := names.near(name, tree.names(folder))):
         raise Refused(
-            f"there is no {what} {name} yet, but there is {there}",
-            f"write to {there}, or say that a new {what} is meant: --new",
+            f"there is no {what} {name} yet, but there is {named(there)}",
+            f"write to {named(there)}, or say that a new {what} is meant: --new",
             code="near_miss",
         )
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..visible import named, theirs
 from . import lease, names, policy, times
 from .code import Code, Read
 from .text import Record
@@ -159,7 +160,8 @@ def _leased(code: Code, past: Past, lineage: set[str]) -> _Said:
         row = _held(versions, code.made)
         path = next((path for path in code.paths if row and names.overlap(f"path:{path}", resource)), None)
         if row and path and row["holder"] not in lineage:
-            yield "leases", f"{resource} was held by {row['holder']} until {row['expires']}: {row['why']}", path, True
+            what = f"{resource} was held by {named(row['holder'])} until {row['expires']}: {theirs(row['why'])}"
+            yield "leases", what, path, True
 
 
 def _upwards(path: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..errors import AtlasError, Held, NotFound, Refused, Usage
+from ..visible import named
 from . import board, gate, lease, policy, result, task, times
 from .case import Change, Writer
 from .text import Record
@@ -23,7 +24,7 @@ def ready(tree: Tree, queue: Queue, now: int, machine: str, role: str | None = N
         if (role is not None and row.get("role", role) != role) or gate.holding(tree, row):
             continue
         record = task.parse(path, tree.read(path) or b"")
-        if task.look(tree, record, now - wait(record, machine), rules)[0] == "ready":
+        if task.look(tree, record, now - wait(record, machine, now), rules)[0] == "ready":
             yield record
 
 
@@ -38,9 +39,10 @@ def none_ready(whom: str = "") -> NotFound:
     return NotFound(f"no task is ready{whom}", "atlas task list --explain says what holds each", code="no_task")
 
 
-def wait(record: Record, machine: str) -> int:
+def wait(record: Record, machine: str, now: int) -> int:
     """Another machine's clock may be behind: its claim is honoured a little longer."""
-    return lease.SKEW if record["state"] == "claimed" and record["claim"].get("machine") != machine else 0
+    others = record["state"] == "claimed" and record["claim"].get("machine") != machine
+    return lease.SKEW if others and lease.begins(task.lapse(record)) <= now - lease.SKEW else 0
 
 
 def next_(tree: Tree, writer: Writer, queue: Queue, role: str | None, seconds: int | None) -> Change:
@@ -58,7 +60,7 @@ def claim(tree: Tree, writer: Writer, wanted: Sequence[str], seconds: int | None
     for one in wanted:
         if why := refusal(tree, writer, one):
             reasons[one] = why
-        elif (old := task.get(tree, one))["state"] == "claimed" and task.lapse(old) > writer.at:
+        elif _own(old := task.get(tree, one), writer):
             files |= _renewed(tree, writer, old, seconds)
         elif why := _full(tree, writer, new + 1):
             reasons[one] = why
@@ -71,6 +73,11 @@ def claim(tree: Tree, writer: Writer, wanted: Sequence[str], seconds: int | None
         raise first
     ids = [task.parse(path, data or b"")["id"] for path, data in files.items()]
     return board.change("claim", ids, writer, files)
+
+
+def _own(old: Record, writer: Writer) -> bool:
+    """Whether the writer holds a task now."""
+    return old["state"] == "claimed" and old["claim"]["session"] == writer.session and task.holds(old, writer.at)
 
 
 def refusals(tree: Tree, writer: Writer, wanted: Iterable[str]) -> dict[str, AtlasError]:
@@ -89,14 +96,14 @@ def refusal(tree: Tree, writer: Writer, wanted: str) -> AtlasError | None:
         old = task.get(tree, wanted)
     except AtlasError as error:
         return error
-    if old["state"] == "claimed" and old["claim"]["session"] == writer.session and task.lapse(old) > writer.at:
+    if _own(old, writer):
         return None
-    state, waits = task.look(tree, old, writer.at - wait(old, writer.machine), policy.of(tree))
+    state, waits = task.look(tree, old, writer.at - wait(old, writer.machine, writer.at), policy.of(tree))
     if state == "ready":
         return None
     if state == "claimed":
         return board.not_free(tree, old, writer.at)
-    what = "; ".join(f"{need} is {other}" for need, other in waits[:5])
+    what = "; ".join(f"{named(need)} is {other}" for need, other in waits[:5])
     code = state if state in ("gated", "blocked", "frozen", "expired", "dead") else "not_open"
     return Refused(f"task {wanted} is {state}{': ' if what else ''}{what}",
                    "atlas task next --claim takes one that is ready", code=code,
@@ -168,7 +175,7 @@ def proved(tree: Tree, writer: Writer, wanted: str, receipt: str | None, live: b
         raise Refused(f"this session holds no claim on task {wanted}, which is {old['state']}",
                       f"atlas task claim {wanted} claims it", code="not_held")  # fmt: skip
     if claim["session"] != writer.session:
-        raise Held(f"task {wanted} is the claim of {claim['session']} (attempt {claim['attempt']})",
+        raise Held(f"task {wanted} is the claim of {named(claim['session'])} (attempt {claim['attempt']})",
                    "what you did is not taken: others went on with it", code="stale_session",
                    details={"task": wanted, "holder": claim["session"], "attempt": claim["attempt"]})  # fmt: skip
     if live and old["state"] == "claimed" and task.lapse(old) <= writer.at:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..errors import Refused
+from ..visible import named
 from . import board, decision, document, policy, session, signal, task, text, times
 from .case import Case, Change, Violation, Writer
 from .gate import END, FOLDER, SUFFIX, find, parse, place, project, standing, state
@@ -51,7 +52,7 @@ def clear(tree: Tree, writer: Writer, wanted: str, why: str | None) -> Change:
     if (end := tree.read(place(wanted + END))) is not None:
         return Change(subject, {place(wanted + END): end})
     if not session.may(tree, writer.session, old["session"], policy.of(tree)["principals"]):
-        raise Refused(f"gate {wanted} was raised by {old['session']}",
+        raise Refused(f"gate {wanted} was raised by {named(old['session'])}",
                       "it is cleared by that session, one that it descends from, or a principal of the policy",
                       code="not_yours")  # fmt: skip
     return Change(subject, _end(tree, writer, old, "cleared", why))

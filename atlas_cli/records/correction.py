@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
+from ..visible import named
 from . import case, decision, document, names, text, times
 from .case import Case, Change, Shown, Violation, Writer
 from .text import Record
@@ -71,9 +72,10 @@ def judge(found: Case) -> Iterator[Violation]:
     yield from document.signed(found, record["session"])
 
 
-def shown(record: Record, now: int) -> str:
-    """A correction on one line, for wherever the record that it is about is shown."""
+def shown(record: Record, now: int, say: Callable[[str], str] = str) -> str:
+    """A correction on one line, for wherever the record that it is about is shown; `say`: how its writer's words stand
+    in it, outside of a frame as `theirs`."""
     verb = "retracted" if record["retract"] else "corrected"
-    whose = "put right by its writer" if record.get("own") else f"by {record['session']}"
-    cause = f" (cause: {record['cause']})" if record.get("cause") else ""
-    return f"{verb}, {whose}, {times.ago(times.moment(record['at']), now)}: {record['why']}{cause}"
+    whose = "put right by its writer" if record.get("own") else f"by {named(record['session'])}"
+    cause = f" (cause: {say(record['cause'])})" if record.get("cause") else ""
+    return f"{verb}, {whose}, {times.ago(times.moment(record['at']), now)}: {say(record['why'])}{cause}"

@@ -36,7 +36,7 @@ def parse(path: str, data: bytes) -> Record:
         text.load(data, path), path, needed, {"deadline": "time", "resolver": str, "raised": str, "why": str}
     )
     for name in (record["clearance"], *record["edges"]):
-        case.named(path, "task id", name, names.valid(name))
+        case.is_name(path, "task id", name, names.valid(name))
     own = record["id"] + END * path.endswith(END + SUFFIX)
     case.placed(path, f"gate:{own}", place(own) if names.valid(own) else None)
     return record

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import Held, NotFound, Refused
+from ..visible import named, theirs
 from . import case, names, policy, row, session, text, times
 from .case import Case, Change, Shown, Violation, Writer
 from .text import Record
@@ -17,7 +18,7 @@ NUMBERED = False
 ROW = True
 SHORTEST = 300  # seconds
 LONGEST = 4 * 3600  # seconds, whatever a policy or a row says
-SKEW = 60  # seconds by which two machines' clocks may differ: a holder stops so much early, another starts so much late
+SKEW = 60  # seconds by which a machine's clock may be wrong: a holder stops so much early, another starts so much late
 
 
 def place(resource: str) -> str:
@@ -59,25 +60,34 @@ def links(record: Record) -> Iterable[tuple[str, str]]:
     return case.nothing(record)
 
 
+def begins(over: int) -> int:
+    """The first moment at which anybody honours what is over at that one: earlier, it would be for longer than a lease
+    can run, which no clock of good faith says (two are apart by what both may be wrong)."""
+    return over - LONGEST - 2 * SKEW
+
+
 def holds(record: Record | None, now: int) -> bool:
-    """Whether somebody holds it at that moment."""
-    return (
-        record is not None
-        and "released" not in record
-        and (until(record) or 0) > now
-        and not _from_nowhere(record, now)
-    )
+    """Whether somebody holds it at that moment: it runs, and does not lie further ahead than any lease."""
+    return _runs(record, now) and record is not None and first(record) <= now
 
 
-def _from_nowhere(record: Record, now: int) -> bool:
-    """Whether a row is dated further ahead than any lease runs: no clock of good faith says so, and it would hold for
-    ever."""
-    return times.moment(record["at"]) > now + LONGEST
+def _runs(record: Record | None, now: int) -> bool:
+    return record is not None and "released" not in record and (until(record) or 0) > now
+
+
+def first(record: Record) -> int:
+    """The moment from which it is honoured, however far ahead it is dated."""
+    return max(begins(until(record) or 0), times.moment(record["at"]) - LONGEST)
+
+
+def rest(record: Record, now: int) -> int:
+    """Seconds for which it is still honoured."""
+    return min(LONGEST, max(0, (until(record) or 0) - now))
 
 
 def left(record: Record, now: int) -> int:
     """Seconds that the holder may still count on."""
-    return max(0, (until(record) or 0) - SKEW - now)
+    return min(LONGEST, max(0, (until(record) or 0) - SKEW - now))
 
 
 def find(tree: Tree, resource: str, number: int | None = None) -> str:
@@ -167,18 +177,18 @@ def _bars(record: Record, writer: Writer) -> bool:
         return False
     wait = 0 if record.get("machine") == writer.machine or "released" in record else SKEW
     over = (until(record) or 0) + wait <= writer.at
-    return "released" not in record and not over and not _from_nowhere(record, writer.at)
+    return "released" not in record and not over and first(record) <= writer.at
 
 
 def _held(record: Record, resource: str, now: int) -> Held:
-    rest = max(0, (until(record) or 0) - now)
-    what = record["resource"] if record["resource"] == resource else f"{record['resource']} (overlaps {resource})"
+    seconds = rest(record, now)
+    what = resource if record["resource"] == resource else f"{named(record['resource'])} (overlaps {resource})"
     return Held(
-        f"{what} is held by {record['holder']} for {times.span(rest)} more: {record['why']}",
-        f"do something else for {times.span(rest)}, or take another resource",
+        f"{what} is held by {named(record['holder'])} for {times.span(seconds)} more: {theirs(record['why'])}",
+        f"do something else for {times.span(seconds)}, or take another resource",
         details={
             "resource": record["resource"], "holder": record["holder"], "actor": record["actor"],
-            "why": record["why"], "expires": record["expires"], "seconds_left": rest, "token": record["token"],
+            "why": record["why"], "expires": record["expires"], "seconds_left": seconds, "token": record["token"],
         },
     )  # fmt: skip
 
@@ -269,15 +279,15 @@ def _handed(found: Case, old: Record | None, new: Record) -> Iterator[Violation]
     """Who may write the row, and that the fencing token rises whenever it changes hands."""
     by, written = found.message.session, times.moment(new["at"])
     if by is not None and by not in (new["holder"], session.dropped_by(found.child, new["holder"])):
-        yield Violation("session", found.path, f"the row of {new['holder']} was written by {by}")
+        yield Violation("session", found.path, f"the row of {named(new['holder'])} was written by {by}")
     before = 0 if old is None else old["token"]
     if new["token"] < before:
         yield Violation("token", found.path, f"the fencing token went back from {before} to {new['token']}")
-    live = old is not None and holds(old, written)
+    live = _runs(old, written)  # (what nobody honours yet is given back all the same)
     same = old is not None and old["holder"] == new["holder"]
     inherited = old is not None and session.adopted_by(found.child, old["holder"]) == new["holder"]
-    if live and not same and not inherited and old is not None:
-        yield Violation("live_lease", found.path, f"was held by {old['holder']} until {old['expires']}")
+    if holds(old, written) and not same and not inherited and old is not None:
+        yield Violation("live_lease", found.path, f"was held by {named(old['holder'])} until {old['expires']}")
     if not (live and same) and "released" not in new and new["token"] == before:
         yield Violation("token", found.path, f"was taken anew without a new fencing token ({before})")
     if new["token"] > before + 1:

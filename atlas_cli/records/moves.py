@@ -137,7 +137,7 @@ def _kept(found: Case, old: Record, new: Record) -> Iterator[Violation]:
             yield from _length(found, new)
     if before is None or old["state"] != "claimed" or by is None or by == before["session"]:
         return
-    free = task.lapse(old) <= times.moment(new["at"]) and new["state"] in ("open", "cancelled", "failed")
+    free = not task.holds(old, times.moment(new["at"])) and new["state"] in ("open", "cancelled", "failed")
     taken_back = before.get("by") == by and "started" not in before and new["state"] == "open"
     if not (free or taken_back) and session.dropped_by(found.child, before["session"]) != by:
         yield Violation("not_held", found.path, f"was claimed by {before['session']}, and {by} wrote it")

@@ -46,7 +46,7 @@ def parse(path: str, data: bytes) -> Record:
          "size": "count", "sha256": str, "session": str, "actor": str, "at": "time"},
         {},
     )  # fmt: skip
-    case.named(path, "file type", record["ext"], artifact.file_type(record["ext"]))
+    case.is_name(path, "file type", record["ext"], artifact.file_type(record["ext"]))
     case.placed(path, ref(path, record), place(record["task"]) if names.valid(record["task"]) else None)
     return record
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
-from ..errors import Refused
+from ..errors import AtlasError, Refused
+from . import artifact, before
+from .case import Change
+from .tree import Tree
 
-# (what it is, a literal that must be there, the whole form). No entropy: hashes and ids are no secrets.
+# (what it is, a literal that must be there, the whole form). No entropy: hashes and ids are no secrets. Each form is
+# looked for in time that grows with the length only: what is not bounded ends where no other can begin.
 _KINDS: tuple[tuple[str, bytes, bytes], ...] = (
     ("an Anthropic API key", b"sk-ant-", rb"sk-ant-[A-Za-z0-9_-]{20,}"),
     ("an OpenAI API key", b"sk-", rb"\bsk-(?:proj-|svcacct-)?[A-Za-z0-9_-]{32,}"),
@@ -30,26 +35,103 @@ _KINDS: tuple[tuple[str, bytes, bytes], ...] = (
     ("a Shopify token", b"shp", rb"\bshp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}\b"),
     ("a Square token", b"sq0", rb"\bsq0(?:atp|csp)-[A-Za-z0-9_-]{22,}"),
     ("a Databricks token", b"dapi", rb"\bdapi[a-f0-9]{32}\b"),
-    ("a JSON web token", b"eyJ", rb"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}"),
-    ("a private key", b"PRIVATE KEY", rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"),
+    ("a JSON web token", b"eyJ", rb"(?<![\w-])(?>[\w-]*?\beyJ)[\w-]{10,}+\.eyJ[\w-]{10,}+\.[\w-]{20,}"),
+    ("a private key", b"PRIVATE KEY", rb"-----BEGIN (?:[A-Z0-9]{1,20} ){0,5}PRIVATE KEY(?: BLOCK)?-----"),
     ("a password in a URL", b"://", rb"\b[a-z][a-z0-9+.-]{0,30}://[^\s/:@]{1,64}:[^\s/:@]{3,256}@[^\s/@]"),
 )
 
 
-def find(data: bytes) -> str | None:
-    """What kind of credential stands in the bytes; None for none of those listed."""
-    lower = data.lower()
-    for what, literal, form in _KINDS:
-        if (literal in data or literal in lower) and re.search(form, data):
-            return what
+_ESCAPE = re.compile(rb"\\.", re.DOTALL)  # in the text of a record, where `\n` would pass for the end of a word
+
+
+def find(data: bytes, known: Iterable[bytes] = ()) -> str | None:
+    """What kind of credential stands in the bytes and in none of the texts that are `known`; None for none of those
+    listed."""
+    there: set[bytes] | None = None
+    for what, form in _forms(data):
+        for match in form.finditer(data):
+            if there is None:
+                there = {found[0] for text in known for _, one in _forms(text) for found in one.finditer(text)}
+            if match[0] not in there:
+                return what
     return None
 
 
-def refuse(data: bytes) -> None:
-    """Refused for a credential; the message does not repeat it."""
+def _forms(data: bytes) -> Iterator[tuple[str, re.Pattern[bytes]]]:
+    """The forms that may stand in the bytes, by their literals."""
+    lower = data.lower()
+    for what, literal, form in _KINDS:
+        if literal in data or literal in lower:
+            yield what, re.compile(form)
+
+
+def refusal(what: str, where: str = "the text") -> Refused:
+    """The refusal of such a kind; it does not repeat what was found."""
+    return Refused(
+        f"{where} holds what looks like {what}; nothing was stored",
+        "take it out; if it is real it was already in this session's hands: rotate it",
+        code="secret",
+    )
+
+
+def refuse(data: bytes, where: str = "the text") -> None:
+    """Refused for a credential."""
     if found := find(data):
-        raise Refused(
-            f"the text holds what looks like {found}; nothing was stored",
-            "take it out; if it is real it was already in this session's hands: rotate it",
-            code="secret",
-        )
+        raise refusal(found, where)
+
+
+def guard(tree: Tree, change: Change, *words: str) -> None:
+    """Refused where what a change puts holds a credential that its writer brings along: in a file, a path, the subject,
+    or the commit's other words. (What stands in the file already, or in the document before it, is in the history: it
+    must not keep everybody from going on.)"""
+    refuse(_bytes((change.subject, *change.bases, *words, *change.files)), "what names the write")
+    for path, data in change.files.items():
+        if data and (found := _found(data, path, tree)):
+            raise refusal(found)
+
+
+def _found(data: bytes, path: str, tree: Tree) -> str | None:
+    if not any(find(form) for form in _readings(data)):
+        return None
+    return _brought(data, [tree.read(one) or b"" for one in _past(path, tree)])
+
+
+def _past(path: str, tree: Tree) -> Iterator[str]:
+    """What a file goes on from: itself, and the document before it."""
+    yield path
+    name, number = artifact.numbered(path)
+    if number > 1:
+        folder = artifact.folder(name, number - 1)
+        yield from (f"{folder}/{one}" for one in tree.names(folder))
+    elif earlier := before(path):
+        yield earlier
+
+
+def _brought(data: bytes, known: Iterable[bytes]) -> str | None:
+    known = [form for text in known for form in _readings(text)]
+    return next((what for form in _readings(data) if (what := find(form, known))), None)
+
+
+def _readings(data: bytes) -> Iterator[bytes]:
+    """The bytes as they are, and as they read where escapes stand in them."""
+    yield data
+    if b"\\" in data:
+        yield _ESCAPE.sub(b" ", data)
+
+
+def kept_by(stop: AtlasError) -> str | None:
+    """What kind of credential would be kept with what a stop carries: the user's own text, its merge, the command that
+    submits it."""
+    base, theirs, mine = stop.details.get("merge") or ("", "", "")
+    own = [mine, *(stop.details.get(key) or "" for key in ("body", "merged", "submit"))]
+    known = [base, theirs, stop.details.get("carried", "")]
+    return _brought(_bytes(own), [_bytes(known)])
+
+
+def spoken(data: bytes, words: Iterable[str]) -> str | None:
+    """What kind of credential stands in a text that was given, or in the command that it was given to."""
+    return find(data) or find(_bytes(words))
+
+
+def _bytes(texts: Iterable[str]) -> bytes:
+    return "\n".join(texts).encode(errors="replace")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..errors import NotFound, Protocol, Refused, Usage
+from ..visible import named
 from . import case, names, row, text, times
 from .case import Case, Change, Shown, Violation, Writer
 from .text import Record
@@ -135,7 +136,7 @@ def visit(tree: Tree, writer: Writer, guest: Record) -> dict[str, bytes | None]:
         return {path: text.dump(case.rewritten({**guest, "version": 0}, machine=writer.machine))}
     old = live(tree, guest["id"], writer.at)
     if (old["actor"], old["began"]) != (guest["actor"], guest["began"]):
-        raise Refused(f"{guest['id']} is another session there, of {old.get('project', 'its own project')}",
+        raise Refused(f"{guest['id']} is another session there, of {named(old.get('project', 'its own project'))}",
                       "begin anew: atlas begin --new", code="not_yours")  # fmt: skip
     return {}
 
@@ -161,7 +162,7 @@ def adopt(tree: Tree, writer: Writer, wanted: str, why: str) -> Change:
     old = get(tree, wanted)
     if "adopted_by" in old:
         raise Refused(
-            f"{wanted} was adopted by {old['adopted_by']} at {old['adopted']}", "atlas session show says more"
+            f"{wanted} was adopted by {named(old['adopted_by'])} at {old['adopted']}", "atlas session show says more"
         )
     fields = {
         "ended": old.get("ended", writer.when),
@@ -192,6 +193,13 @@ def drop(tree: Tree, writer: Writer, wanted: str, why: str, principals: Iterable
 
 def _above(row_: Record, by: str, actor_: str, principals: Iterable[str]) -> bool:
     return by in row_.get("lineage", ()) or actor_ in principals
+
+
+def anew(record: Record) -> str:
+    """The command by which whoever goes by a session begins a new one in its place."""
+    if record.get("class") == PERSON:
+        return "atlas begin --new --person"
+    return "atlas begin --new" + "".join(f" --parent {above}" for above in record.get("lineage", ())[-1:])
 
 
 def may(tree: Tree, by: str, owner: str, principals: Iterable[str]) -> bool:

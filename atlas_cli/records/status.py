@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..errors import NotFound, Protocol, Refused, Usage, VersionJump
+from ..visible import named
 from . import case, document, names, policy, text, times
 from .case import Case, Change, Shown, Violation, Writer
 from .text import Record
@@ -166,6 +167,7 @@ def _within_limits(tree: Tree, stream: str, body: str, old: Record | None, wish:
                 "words": words,
                 "limit": most,
                 "body": body,
+                "carried": str(old["body"]) if old else "",
                 "submit": f"atlas status write {stream} --file {{draft}}",
             },
         )
@@ -180,6 +182,7 @@ def _within_limits(tree: Tree, stream: str, body: str, old: Record | None, wish:
                     "kept": kept,
                     "of": of,
                     "body": body,
+                    "carried": str(old["body"]),
                     "submit": f"atlas status write {stream} --file {{draft}}",
                 },
             )
@@ -221,7 +224,7 @@ def _jump(
 
 def _by(entries: list[Record]) -> str:
     writers = list(dict.fromkeys(str(entry["session"]) for entry in entries))
-    return writers[0] if len(writers) == 1 else f"{len(writers)} sessions"
+    return named(writers[0]) if len(writers) == 1 else f"{len(writers)} sessions"
 
 
 def sections(body: str) -> list[tuple[str | None, str]]:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import Damaged, NotFound
-from . import case, names, row, session, text, times
+from . import case, lease, names, row, session, text, times
 from .case import Case, Shown, Violation
 from .text import Record
 from .tree import Tree
@@ -65,7 +65,7 @@ def _parsed(path: str, data: bytes) -> Record:
         )  # fmt: skip
     case.placed(path, ref(path, record), place(record["id"]) if names.valid(record["id"]) else None)
     for need in record.get("needs", ()):
-        case.named(path, "task id", need, names.valid(need))
+        case.is_name(path, "task id", need, names.valid(need))
     if not all(isinstance(entry, dict) for key in ("failures", "dropped") for entry in record.get(key, ())):
         raise Damaged(f"{path}: failures or dropped is no list of maps")
     return {**record, "body": body}
@@ -124,15 +124,21 @@ def lapse(record: Record) -> int:
     if record["state"] != "claimed":
         return 0
     claim = record["claim"]
-    over = times.moment(claim["expires"])
+    over = min(times.moment(claim["expires"]), times.moment(record["at"]) + lease.LONGEST)
     return over if "started" in claim or "start_by" not in claim else min(over, times.moment(claim["start_by"]))
+
+
+def holds(record: Record, now: int) -> bool:
+    """Whether its claim is in force at that moment, as a lease is."""
+    over = lapse(record)
+    return lease.begins(over) <= now < over
 
 
 def held(where: Any, holder: str | None, now: int) -> list[Record]:
     """The rows (without their bodies) that a session (None: anybody) has claimed and still holds; `where`: a tree, or
     the index."""
     return [row for _, row in where.live(FOLDER, NEVER) if row["state"] == "claimed"
-            and holder in (None, row["claim"]["session"]) and lapse(row) > now]  # fmt: skip
+            and holder in (None, row["claim"]["session"]) and holds(row, now)]  # fmt: skip
 
 
 def tried(record: Record) -> bool:
@@ -146,7 +152,7 @@ def alone(record: Record, now: int, rules: Mapping[str, Any]) -> str:
         return str(record["state"])
     if record["state"] == "failed":
         return "dead"
-    if record["state"] == "claimed" and lapse(record) > now:
+    if holds(record, now):
         return "claimed"
     if tried(record) and record["retries"] >= rules["max_retries"]:
         return "dead"

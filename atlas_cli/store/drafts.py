@@ -68,7 +68,8 @@ class Drafts:
 
     def keep(self, stop: AtlasError) -> None:
         """Writes the draft of a stop: the merge of a version jump, or the text that was refused; and says how it is
-        submitted. Takes `merge`, `merged`, `body` and `submit` out of the stop's details."""
+        submitted. Takes `merge`, `merged`, `body`, `carried` and `submit` out of the stop's details."""
+        stop.details.pop("carried", None)
         texts, body = stop.details.pop("merge", None), stop.details.pop("body", None)
         whole, submit = stop.details.pop("merged", None), stop.details.pop("submit", "")
         if texts is None and body is None:

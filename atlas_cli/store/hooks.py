@@ -54,8 +54,7 @@ def draw(ask: Questions, tree: Tree, head: str) -> str:
     lines += [line("begun", *one) for one in ask.local.everyone() if one[2] in alive]
     for _, row in ask.index.live(lease.FOLDER, now):
         if row["resource"].startswith(("path:", "glob:", "repo:")):
-            begins = times.moment(row["at"]) - lease.LONGEST  # one dated far ahead holds nothing until then
-            ends.append(begins if begins > now else lease.until(row) or 0)
+            ends.append(lease.first(row) if lease.first(row) > now else lease.until(row) or 0)
             lines += [line("lease", row["resource"], row["holder"], lease.until(row))] if lease.holds(row, now) else []
     return "\n".join([picture.FORMAT, line("head", head, now, min(ends)), *lines, "end"])
 

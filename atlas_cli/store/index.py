@@ -607,12 +607,15 @@ class Index:
         )
         found: dict[str, int] = {}
         for name, at in rows:
-            path = session.place(name) if session.valid(name) else ""
-            row = self._one("SELECT data FROM records WHERE path=? AND data IS NOT NULL", (path,))
-            if row:
-                machine = json.loads(row[0])["machine"]
+            if machine := self.machine(name):
                 found[machine] = max(at, found.get(machine, 0))
         return found
+
+    def machine(self, name: str) -> str:
+        """The machine of a session; empty where it is not known."""
+        path = session.place(name) if session.valid(name) else ""
+        row = self._one("SELECT data FROM records WHERE path=? AND data IS NOT NULL", (path,))
+        return str(json.loads(row[0])["machine"]) if row else ""
 
     def last_at_before(self, session: str, seq: int) -> int:
         """The latest moment that a session had written at before a commit."""

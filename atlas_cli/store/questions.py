@@ -5,19 +5,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from .. import records
 from ..errors import Usage
 from ..records import artifact, correction, lease, names, policy, session, task, times
 from ..records.text import Record
+from ..visible import named, theirs
 from .git import Git
 from .index import Index
 from .local import Local
 
 MOST = 10  # commits that are named for a path
 WEEK = 7 * 86400
+UNHONOURED = "what is taken under a date ahead of the others' is honoured late, or by nobody"
+RECENT = 50  # commits by whose dates a clock is judged
 SCAN = 1000  # versions that a digest looks through for what is new
 
 
@@ -47,13 +50,14 @@ class Questions:
     def retracted(self, ref: str) -> bool:
         return any(found["retract"] for found in self.corrections(ref))
 
-    def warnings(self, record: Record) -> list[str]:
-        """What whoever sees a record must know: its caveat, its corrections, and what it relies on that is no more."""
-        found = [f"caveat: {record['caveat']}"] if record.get("caveat") else []
-        found += [correction.shown(entry, self.now) for entry in self.corrections(record["ref"])]
+    def warnings(self, record: Record, say: Callable[[str], str] = theirs) -> list[str]:
+        """What whoever sees a record must know: its caveat, its corrections, and what it relies on that is no more;
+        `say`: how the words of others stand in it."""
+        found = [f"caveat: {say(record['caveat'])}"] if record.get("caveat") else []
+        found += [correction.shown(entry, self.now, say) for entry in self.corrections(record["ref"])]
         for target in record.get("relies_on", ()):
             found += [
-                f"relies on {target}, which was {correction.shown(entry, self.now)}"
+                f"relies on {named(target)}, which was {correction.shown(entry, self.now, say)}"
                 for entry in self.corrections(target)
             ]
         return found
@@ -73,6 +77,7 @@ class Questions:
     def person(self, machine: str) -> Record | None:
         """The standing session of this clone's person."""
         rows = [row for _, row in self.index.live(session.FOLDER, self.now) if row.get("class") == session.PERSON]
+        rows = [row for row in rows if "ended" not in row]  # (it may have ended at a moment that is still to come)
         return next((row for row in rows if row["machine"] == machine), None)
 
     def living(self, worktree: str) -> list[Record]:
@@ -117,6 +122,35 @@ class Questions:
         newest = {at_: moment for at_, moment in self.index.clocks(limit).items() if at_ != machine}
         ahead = sorted(moment for moment in newest.values() if moment > limit)
         return ahead if len(ahead) > max(1, len(newest) - len(ahead)) else []
+
+    def ahead(self, machine: str) -> list[str]:
+        """What the newest commits say of a clock of this machine that is, or was, ahead. Only their order tells for
+        sure: who wrote behind it had seen what it is dated. In a store that was idle a clock that is ahead of all looks
+        like a late hour; that is said from the moment on from which nobody would honour what it takes."""
+        mine, others, behind = 0, dict[str, int](), list[str]()
+        for row in self.index.commits(RECENT)[0]:
+            by = self.index.machine(row["session"] or "")
+            if row["at"] is None or not by:
+                continue
+            if by == machine and not mine:
+                mine = row["at"]
+                behind = [one for one, at in others.items() if at < mine - lease.SKEW]
+            elif by != machine:
+                others[by] = max(row["at"], others.get(by, 0))
+        here, newest = times.rfc3339(self.now), max(others.values(), default=self.now)
+        if mine > self.now + lease.SKEW:
+            by = times.span(mine - self.now)
+            return [f"what this machine wrote last is dated {by} ahead of its clock now ({here}): {UNHONOURED}"]
+        if behind:
+            by = times.span(mine - max(others[one] for one in behind))
+            who = f"{len(behind)} other machine{'s' * (len(behind) > 1)}"
+            return [f"this machine's clock ({here}) was ahead by {by} or more when it wrote last: {who} wrote "
+                    f"after it, and say less; set it right: {UNHONOURED}"]  # fmt: skip
+        if newest + lease.LONGEST < self.now:
+            idle = times.span(self.now - newest)
+            return [f"by this clock ({here}) no other machine has written for {idle}; where one has, the clock is "
+                    f"ahead: {UNHONOURED}"]  # fmt: skip
+        return []
 
     def unfinished(self) -> list[Record]:
         """Sessions of the last seven days that are over, wrote something, and never wrote the status after it."""
@@ -177,7 +211,7 @@ class Questions:
         from . import commits
 
         now, found = self.now, []
-        leases = [row for _, row in self.index.live(lease.FOLDER, now)]
+        leases = [row for _, row in self.index.live(lease.FOLDER, now) if lease.holds(row, now)]
         sessions = [row for _, row in self.index.live(session.FOLDER, now) if row["id"] != mine]
         sessions = [row for row in sessions if self.pulse(row)[1] == "live"]
         # No session lives longer than a day, so what the live ones changed is among these.
@@ -187,7 +221,7 @@ class Questions:
             changed = {name for code in on_it for name in code.sessions}
             for row in leases:
                 if names.overlap(f"path:{path}", row["resource"]):
-                    rest = times.span((lease.until(row) or 0) - now)
+                    rest = times.span(lease.rest(row, now))
                     found.append({"path": path, "what": f"lease {row['resource']}", "who": row["holder"],
                                   "when": f"{rest} left", "at": row["expires"], "text": row["why"]})  # fmt: skip
             for row in sessions:
@@ -216,7 +250,9 @@ class Questions:
         for _, _, record in self.index.since(correction.FOLDER, self.index.reached(told) or 0):
             others = record["retract"] and record["session"] != me["id"]
             if others and (how := self._touches(me["id"], record["target"])):
-                found.append(f"{record['target']}, which {how}, was {correction.shown(record, self.now)}")
+                found.append(
+                    f"{named(record['target'])}, which {how}, was {correction.shown(record, self.now, theirs)}"
+                )
         self.local.tell(me["id"], last)
         return found
 

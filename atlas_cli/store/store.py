@@ -109,7 +109,10 @@ class Store:
             if name.startswith(PARKED):
                 found[name.removeprefix(PARKED)] = oid
         folder = self.home / "store.git" / PARKED
-        for file in folder.iterdir() if folder.is_dir() else ():
+        files: list[Path] = []
+        with suppress(FileNotFoundError):  # git takes the folder away with the last of them
+            files = list(folder.iterdir())
+        for file in files:
             with suppress(FileNotFoundError):  # another command has just settled it
                 if not file.name.endswith(".lock"):
                     found[file.name] = file.read_text().strip()

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from .. import interrupts, records
 from ..errors import Failed, NotFound, Refused, Unknown, Usage, VersionJump
-from ..records import names, policy, rules
+from ..records import lease, names, policy, rules, secrets, times
 from ..records.case import Change, Decide, Writer
 from ..records.message import FileChange, Message, change_digest
 from ..records.tree import Overlay, Tree, object_id
@@ -43,7 +43,8 @@ class Written(NamedTuple):
 
 class Intent(NamedTuple):
     """Who writes and on which condition. `bases`: what the session has read since its last write. `given`: the
-    operation id came from the caller, so it may be there already."""
+    operation id came from the caller, so it may be there already. `anew`: refused where the session's last commit lies
+    ahead of the clock, as what it takes would be honoured by nobody, or for too long; the command that begins anew."""
 
     writer: Writer
     clock: Callable[[], int]
@@ -51,6 +52,7 @@ class Intent(NamedTuple):
     stops: tuple[str, ...] = ()
     given: bool = False
     expect: Callable[[Tree, str], None] | None = None
+    anew: str = ""
 
 
 def write(store: Store, decide: Decide, intent: Intent) -> Written:
@@ -84,7 +86,10 @@ class _Attempts:
                 sync_folders(*[self.store.home / "store.git/refs/heads"] * own)
                 return self._replayed(found)._replace(replayed=not own)
             writer = self.intent.writer
-            writer = writer._replace(at=max(self.intent.clock(), index.last_at(writer.session)))
+            now, last = self.intent.clock(), index.last_at(writer.session)
+            if self.intent.anew and last > now + lease.SKEW:
+                raise _ahead(writer.session, last, now, self.intent.anew)
+            writer = writer._replace(at=max(now, last))
             snapshot = self.store.snapshot(head)
             if self.intent.expect:
                 self.intent.expect(snapshot, head)
@@ -106,6 +111,8 @@ class _Attempts:
         change = self.decide(self.store.tree(snapshot, policy.FOLDER), writer)
         if not change.repairs and all(snapshot.read(path) == data for path, data in change.files.items()):
             return Written(snapshot.head or "", writer, change.subject, change.files, empty=True)
+        if not change.repairs:  # (it puts back what the history has)
+            secrets.guard(snapshot, change, writer.operation, writer.session)
         rule_book = self.store.policy(snapshot)
         message, changes = self._judged(snapshot, writer, change, rule_book["skip_mark"])
         root, objects = snapshot.planted(change.files)
@@ -215,6 +222,15 @@ class _Attempts:
         index.advance(parent, oid, message, changes, dict(change.files), lambda: fault.at("mid_cache", rule_book))
         if (index.seq(oid) or 1) % HOUSEKEEPING == 0:
             housekeeping(self.store)
+
+
+def _ahead(session: str, last: int, now: int, anew: str) -> Refused:
+    return Refused(
+        f"the last write of {session} is dated {times.rfc3339(last)}, {times.span(last - now)} ahead of this machine's "
+        f"clock ({times.rfc3339(now)}): what it takes would be dated ahead as well",
+        f"where the clock is right now, begin anew: {anew}; where it is not, set it right first",
+        code="clock",
+    )
 
 
 def housekeeping(store: Store) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import time
 import uuid
+from re import _parser as sre_parse  # type: ignore[attr-defined]
+from typing import Any
 
 import pytest
 
@@ -81,11 +84,49 @@ def test_every_listed_kind_has_a_sample() -> None:
 
 def test_bytes_of_any_kind_and_length_are_looked_through() -> None:
     assert secrets.find(b"\xff\0" * 1000 + SAMPLES["a GitLab token"][0].encode() + b"\xff") == "a GitLab token"
-    for long in (
-        b"a-" * 500_000 + b"://",
-        b"a." * 500_000 + b"://x",
-        b"sk-" * 300_000,
-        b"eyJ" + b"a" * 10**6,
-        b"x" * 2_000_000,
-    ):
-        secrets.find(long)  # (each is looked at in time that grows with its length only)
+
+
+# Beginnings of each form, which the text repeats: none may be looked at again from each of its own places.
+BEGINNINGS = ["-eyJ", "eyJa.", ".eyJ", "eyJ-eyJ.", "sk-", "a-", "a.", "a.b://", "://x:", "AKIA", "ghp_", "ghp_a", "glpat-", "xoxb-",
+              "hooks.slack.com/services/T", "SG.", "-SG.", "aaaaaaaaaaaaaaaaaaaaaaa.", "-----BEGIN ", "-----BEGIN A ", "A ",
+              "aws_secret_access_key ", "hf_", "shpat_", "sq0atp-", "pypi-AgE", "\\"]  # fmt: skip
+
+
+@pytest.mark.parametrize("part", BEGINNINGS)
+@pytest.mark.parametrize("tail", ["", ".eyJ_://@x"])
+def test_no_text_costs_more_than_its_length(part: str, tail: str) -> None:
+    """The bound is only there so that it cannot hang: what is looked for anew from each place takes minutes."""
+    head = " ".join(literal.decode() for _, literal, _ in secrets._KINDS)  # so that every form is looked for
+    assert secrets.find(f"{head} eyJ ".encode()) is None
+    text = f"{head} eyJ {part * (2**18 // len(part))}{tail}".encode()
+    began = time.process_time()
+    secrets.find(text)
+    assert time.process_time() - began < 5
+
+
+def test_what_stood_there_before_is_not_brought_along() -> None:
+    one, other = SAMPLES["a GitHub token"][0], SAMPLES["a GitHub token"][1]
+    assert secrets.find(f"a {one} b".encode(), [f"x\n{one}\n".encode()]) is None
+    assert secrets.find(f"a {one} {other}".encode(), [one.encode()]) == "a GitHub token"
+    assert secrets.find(f"{one}X".encode(), [one.encode()]) == "a GitHub token", "a longer one is another"
+
+
+def test_a_form_has_no_open_repetition_within_another() -> None:
+    """(Nested, they would try each way to share the text among them.)"""
+    for what, _, form in secrets._KINDS:
+        assert _open_within(sre_parse.parse(form)) is False, what
+
+
+def _open_within(parsed: Any, inside: bool = False) -> bool:
+    """Whether a repetition without an end stands inside of another."""
+    for name, value in parsed:
+        again = str(name) in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
+        endless = again and value[1] == sre_parse.MAXREPEAT
+        if endless and inside:
+            return True
+        parts = [value[2]] if again else value[1] if str(name) == "BRANCH" else []
+        parts = [value[-1]] if str(name) in ("SUBPATTERN", "ATOMIC_GROUP") and not again else parts
+        parts = [value] if str(name) == "ATOMIC_GROUP" else parts
+        if any(_open_within(part, inside or endless) for part in parts):
+            return True
+    return False

@@ -149,7 +149,7 @@ def test_dead_letters_are_told_at_the_next_begin(do: Any, quick: Atlas) -> None:
         do("task", "fail", one, "--why", "it is poison", "--session", child)
     found = do("begin")["dead"]
     assert [(row["id"], row["yours"]) for row in found] == [(one, "you posted it")]
-    assert f"! task:{one} is a dead letter (you posted it): poison" in quick("begin").out
+    assert f'! task:{one} is a dead letter (you posted it): "poison"' in quick("begin").out
     assert do("task", "dead")["total"] == 1
     assert do("task", "retry", one, "--why", "mended")["generation"] == 3
     assert do("begin")["dead"] == [] and [row["id"] for row in do("begin")["ready"]] == [one]
