@@ -19,7 +19,7 @@ import pytest
 from atlas_cli.commands.setup import CLAUDE
 
 from ..conftest import Atlas, Git
-from ..store.hand import Hand
+from ..store.hand import Hand, edited
 
 FORMS = ("session-start", "session-end", "edit")
 Hook = Callable[..., Any]
@@ -169,7 +169,7 @@ def test_the_policy_says_what_a_lease_does(
     choice: str, key: str | None, repo: Path, hook: Hook, other: str, env: dict[str, str]
 ) -> None:
     hand = Hand(repo, env)
-    hand.commit({"atlas.yaml": hand.read("atlas.yaml") + f'preconditions: {{"leases": "{choice}"}}\n'.encode()})
+    hand.commit({"atlas.yaml": edited(hand.read("atlas.yaml"), "version: 1", "version: 2") + f'preconditions: {{"leases": "{choice}"}}\n'.encode()})
     said = hook("edit", tool_input={"file_path": "src/x.py"})
     assert (said and list(said)[1]) == key
     assert choice != "stop" or (said["permissionDecision"] == "deny" and other in said["permissionDecisionReason"])
