@@ -169,7 +169,12 @@ def test_the_policy_says_what_a_lease_does(
     choice: str, key: str | None, repo: Path, hook: Hook, other: str, env: dict[str, str]
 ) -> None:
     hand = Hand(repo, env)
-    hand.commit({"atlas.yaml": edited(hand.read("atlas.yaml"), "version: 1", "version: 2") + f'preconditions: {{"leases": "{choice}"}}\n'.encode()})
+    hand.commit(
+        {
+            "atlas.yaml": edited(hand.read("atlas.yaml"), "version: 1", "version: 2")
+            + f'preconditions: {{"leases": "{choice}"}}\n'.encode()
+        }
+    )
     said = hook("edit", tool_input={"file_path": "src/x.py"})
     assert (said and list(said)[1]) == key
     assert choice != "stop" or (said["permissionDecision"] == "deny" and other in said["permissionDecisionReason"])

@@ -99,7 +99,14 @@ def test_no_record_leads_a_file_out_of_the_view(store: tuple[Hand, Seen], quick:
     for ref in ("status:s0", "lease:l1", "artifact:a0", "task:t0"):
         assert quick("show", ref).code in (1, 7), ref
     found = quick("verify", "--full", "--json").json["error"]["details"]["violations"]
-    assert {one["rule"] for one in found} <= {"misplaced", "damaged", "immutable", "append_only", "unknown_path"}
+    assert {one["rule"] for one in found} <= {
+        "misplaced",
+        "damaged",
+        "form",
+        "immutable",
+        "append_only",
+        "unknown_path",
+    }
     assert len({one["path"] for one in found}) >= len(ESCAPES) * 10
 
 

@@ -372,6 +372,7 @@ def test_where_others_write_the_hooks_they_are_told_what_to_add(tool: str, repo:
             ["sh", "-eu", there.parent / "pre-commit" if tool == "husky" else there / "pre-commit"],
             input=b"a\0b",
             cwd=repo,
+            env={**os.environ, "PATH": os.defpath},
         )
         assert done_.returncode == 0 and (repo / "seen").read_bytes() == b"a\0b"
     found = {item["name"]: item["state"] for item in atlas("hooks", "--json").data["items"]}
