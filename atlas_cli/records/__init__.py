@@ -66,7 +66,7 @@ KINDS: tuple[Kind, ...] = (
 )  # fmt: skip
 BY_NAME = {kind.NAME: kind for kind in KINDS}
 _BY_FOLDER = {kind.FOLDER: kind for kind in KINDS}
-_SHOWN = re.compile(r"(?:[a-z0-9]+/(?:[0-9a-z]+/)?)?[A-Za-z0-9%][A-Za-z0-9 %._-]{0,200}\Z")
+_SHOWN = r"(?:[a-z0-9]+/(?:[0-9a-z]+/)?)?[A-Za-z0-9%][A-Za-z0-9 %._-]{0,200}\Z"
 FREE = ("README.md",)  # files of the branch that no rule looks at
 
 
@@ -90,7 +90,7 @@ def is_shown(name: str) -> bool:
     """Whether a record can be shown under a name in the view: in one of the kinds' folders, by plain names, none of
     which anybody takes orders from."""
     kind, last = kind_of(name), name.rpartition("/")[2]
-    plain = kind is not None and _SHOWN.match(name) is not None and names.heeded_as(name) != ""
+    plain = kind is not None and re.match(_SHOWN, name) is not None and names.heeded_as(name) != ""
     return plain and last.startswith(getattr(kind, "LEAD", ""))
 
 

@@ -54,7 +54,7 @@ _ORDERS = frozenset(
     ]
 )
 # And what git, a build or an interpreter does, by its whole name.
-_WHOLE = re.compile(
+_WHOLE = (  # compiled when first asked for
     r"\.|git[^a-z]|head$|(?:fetch|merge|orig)_head$|(?:packed-refs|commondir|gitdir|config|hooks|objects|refs|index)$"
     r"|(?:settings|config|launch|tasks|devcontainer|plugin|package|composer|deno|tsconfig)(?:[.]local)?[.]jsonc?$"
     r"|(?:skill|rules|system|memory)[.]mdc?$|setup[.](?:py|cfg)$|(?:pytest|tox)[.]ini$|(?:pyproject|cargo|mise)[.]toml$"
@@ -294,7 +294,7 @@ def heeded(name: str) -> bool:
     folded = unicodedata.normalize("NFKD", name).casefold()
     folded = "".join(char for char in folded if unicodedata.category(char) not in ("Cf", "Mn")).strip(" .~")
     folded = "." * name.startswith(".") + folded
-    return folded.split(".")[0] in _ORDERS or _WHOLE.match(folded) is not None
+    return folded.split(".")[0] in _ORDERS or re.match(_WHOLE, folded) is not None
 
 
 def unheeded(path: str) -> str:

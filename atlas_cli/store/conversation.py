@@ -110,15 +110,19 @@ class Conversation:
         """Why it ended: killed, or by its own decision."""
         return Ended(self.end(clean=True) > 0)
 
-    def end(self, clean: bool = False) -> int:
-        """Ends it; git's exit code. `clean`: it is given the time to see that nothing more is asked. (It only reads:
-        to be killed does no harm.)"""
+    def leave(self) -> None:
+        """Asks nothing more: git ends by itself, and nobody waits for that."""
         for pipe in (self.child.stdin, self.child.stdout):
             if pipe is not None:
                 try:
                     pipe.close()
                 except OSError:
                     continue
+
+    def end(self, clean: bool = False) -> int:
+        """Ends it; git's exit code. `clean`: it is given the time to see that nothing more is asked. (It only reads:
+        to be killed does no harm.)"""
+        self.leave()
         until = time.monotonic() + (1.0 if clean else 0.0)
         while self.child.poll() is None:
             if time.monotonic() >= until:

@@ -193,7 +193,7 @@ class Git:
         if self._talk is None:
             self._talk = talk
         elif talk is not None:
-            talk.end(clean=True)
+            talk.leave()
 
     def _opened(self) -> Conversation:
         """The one that is free, or a new one."""
@@ -215,7 +215,7 @@ class Git:
         """Ends the conversation; the next question opens a new one."""
         talk, self._talk = self._talk, None
         if talk is not None:
-            talk.end(clean=True)
+            talk.leave()
 
 
 def last_line(err: str) -> str:

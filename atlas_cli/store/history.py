@@ -22,12 +22,12 @@ DEEP = 8  # folders that a path leads through: no record's has as many
 MOST = 50_000  # files that a commit changes: beyond it, folders that are all new, or all gone, are not looked into
 _FOLDER = FOLDER.encode()
 _WHO = rb"[^\n<>\0]*<[^\n<>\0]*> [0-9]+ [+-][0-9]{4}\n"
+_START = rb"tree (?P<tree>[0-9a-f]+)\n(?P<parents>(?:parent [0-9a-f]+\n)*)"
 # As git writes it: what a forge's editor, a signature or a merged tag adds is told of in it.
-_HEADER = re.compile(
-    rb"tree (?P<tree>[0-9a-f]+)\n(?P<parents>(?:parent [0-9a-f]+\n)*)author " + _WHO + rb"committer " + _WHO +
+_HEADER = (
+    _START + rb"author " + _WHO + rb"committer " + _WHO +
     rb"(?:(?:encoding|gpgsig|gpgsig-sha256|mergetag|HG:[^ \n\0]+) [^\n\0]*\n(?: [^\n\0]*\n)*)*\n"
 )  # fmt: skip
-_START = re.compile(rb"tree (?P<tree>[0-9a-f]+)\n(?P<parents>(?:parent [0-9a-f]+\n)*)")
 
 
 class Commit(NamedTuple):
@@ -118,8 +118,8 @@ def _leads(git: Git, base: str, tip: str) -> bool:
 def parent(git: Git, oid: str) -> str | None:
     """The first parent of a commit; None where it has none, or is not there."""
     found = git.object(oid)
-    start = _START.match(found[2]) if found and found[1] == "commit" else None
-    return start["parents"][7:].split(b"\n")[0].decode() or None if start else None
+    line = found[2].split(b"\n", 2)[1:2] if found and found[1] == "commit" else []
+    return line[0][7:].decode(errors="replace") if line and line[0].startswith(b"parent ") else None
 
 
 def root(git: Git, commit: str) -> str:
@@ -150,8 +150,8 @@ def _raw(git: Git, oid: str) -> _Raw:
 def _told(oid: str, found: tuple[str, str, bytes] | None) -> _Raw:
     """What a commit's bytes say; Damaged where they do not say what it is a commit of."""
     data = found[2] if found and found[1] == "commit" else b""
-    header = _HEADER.match(data)
-    start = header or _START.match(data)
+    header = re.match(_HEADER, data)
+    start = header or re.match(_START, data)
     if start is None:
         raise Damaged(f"the store's commit {oid} is missing or broken", "atlas doctor")
     parents = tuple(start["parents"].decode().removeprefix("parent ").rstrip("\n").split("\nparent "))

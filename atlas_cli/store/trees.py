@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import accumulate
 from operator import lt
 from typing import NamedTuple
@@ -14,12 +15,14 @@ Entry = tuple[str, str]  # mode, object id
 Row = tuple[bytes, bytes, bytes]  # the same with the name before the id, in bytes
 PLAIN, FOLDER = "100644", "40000"
 _FOLDER = FOLDER.encode()
-_ROWS = {
-    40: re.compile(rb"([0-7]{1,8}) ([^\0/]+)\0(.{20})", re.DOTALL),
-    64: re.compile(rb"([0-7]{1,8}) ([^\0/]+)\0(.{32})", re.DOTALL),
-}
 LARGE = 1024  # bytes of a tree from which on it costs less to look where it differs
 _NOWHERE = frozenset((b".", b"..", b".git"))  # what no folder of git's holds
+
+
+@lru_cache(maxsize=2)
+def _rows(width: int) -> re.Pattern[bytes]:
+    """An entry; compiled when the first tree is read."""
+    return re.compile(rb"([0-7]{1,8}) ([^\0/]+)\0(.{%d})" % (width // 2), re.DOTALL)
 
 
 class Folder(NamedTuple):
@@ -38,7 +41,7 @@ NOTHING = Folder(b"", [0], [], ())
 
 def read(data: bytes, width: int) -> Folder:
     """A tree, whatever its bytes are."""
-    rows: list[Row] = _ROWS[width].findall(data)
+    rows: list[Row] = _rows(width).findall(data)
     starts = [0, *accumulate(len(mode) + len(name) + len(oid) + 2 for mode, name, oid in rows)]
     if starts[-1] == len(data) and _in_order(rows) and len({row[1] for row in rows}) == len(rows):
         return Folder(data, starts, rows, ()) if not any(_nowhere(row[1]) for row in rows) else _faulty(data, rows, [])
@@ -81,7 +84,7 @@ def compared(old: Folder, data: bytes, width: int) -> tuple[Folder, set[Row], se
 
 def rows(folder: Folder, width: int) -> list[Row]:
     """The entries of a tree."""
-    return folder.rows if folder.rows or folder.faults else _ROWS[width].findall(folder.data)
+    return folder.rows if folder.rows or folder.faults else _rows(width).findall(folder.data)
 
 
 def _nearly(old: Folder, data: bytes, width: int) -> tuple[Folder, set[Row], set[Row]] | None:
@@ -99,10 +102,10 @@ def _nearly(old: Folder, data: bytes, width: int) -> tuple[Folder, set[Row], set
     upto = bisect_left(starts, len(was) - tail)
     shift = len(data) - len(was)
     piece = data[start : starts[upto] + shift]
-    gone, come = _ROWS[width].findall(was[start : starts[upto]]), _ROWS[width].findall(piece)
+    gone, come = _rows(width).findall(was[start : starts[upto]]), _rows(width).findall(piece)
     inner = list(accumulate((len(mode) + len(name) + len(oid) + 2 for mode, name, oid in come), initial=start))
-    before = _ROWS[width].findall(was[starts[at - 1] : start]) if at else []
-    after = _ROWS[width].findall(was[starts[upto] : starts[upto + 1]]) if upto + 1 < len(starts) else []
+    before = _rows(width).findall(was[starts[at - 1] : start]) if at else []
+    after = _rows(width).findall(was[starts[upto] : starts[upto + 1]]) if upto + 1 < len(starts) else []
     known = {row[1] for row in gone if row[0] != _FOLDER}
     if (
         inner[-1] != start + len(piece) or not _in_order([*before, *come, *after])
