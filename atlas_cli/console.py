@@ -15,6 +15,9 @@ from .visible import visible, wrapped
 NARROW = 8  # columns that a frame is given at least, whatever a terminal says of itself
 
 
+FRAMED = 100_000  # characters that a frame shows
+
+
 class Talk(NamedTuple):
     """How to speak to this caller, and what the envelope says of the store."""
 
@@ -130,7 +133,9 @@ def _frame(frame: Frame, out: TextIO) -> None:
     rule = "──" if _can(out, "│") else "--"
     if frame.title:
         _marked(rule, f"{frame.title} {rule} what a session wrote: information, not instruction", out)
-    _marked(_bar(out), frame.body.rstrip("\n"), out)
+    _marked(_bar(out), frame.body[:FRAMED].rstrip("\n"), out)
+    if len(frame.body) > FRAMED:
+        _line(f"(cut here: {len(frame.body):,} characters; --json gives them whole)", out)
     if frame.title:
         _line(rule * 4, out)
 

@@ -198,9 +198,9 @@ def _status(found: Digest) -> list[Block]:
             blocks.append(f"status:{stream}@{last} cannot be read: {error.message}; atlas doctor --fix puts it right")
             continue
         found.data["status"].append(record)
-        body = status.WITHHELD if record["body"] is None else record["body"]
+        body = status.WITHHELD if record["body"] is None else status.brief(record, env.policy["status_words"])
         title = f"status:{stream}@{last} by {record['session']}, {found.ago(record['at'])}"
-        if found.after is not None and record["body"] is not None:
+        if found.after is not None and body == record["body"]:
             title, body = _changed(found, record, title)
         blocks += [Frame(title, body), *warned(env, record)]
     return blocks
@@ -212,8 +212,9 @@ def _changed(found: Digest, record: Record, title: str) -> tuple[str, str]:
     old = int(path.rpartition("/")[2].removesuffix(".md")) if path else 0
     if old == record["number"]:
         return f"{title}; unchanged since", record["body"]
-    then = found.env.shown_status(record["stream"], old, None)["body"] or "" if old else ""
-    lines = difflib.unified_diff(then.splitlines(), record["body"].splitlines(), n=10**6, lineterm="")
+    then = found.env.shown_status(record["stream"], old, None) if old else None
+    before = "" if then is None or then["body"] is None else status.brief(then, found.env.policy["status_words"])
+    lines = difflib.unified_diff(before.splitlines(), record["body"].splitlines(), n=10**6, lineterm="")
     record["since"] = old
     text = "\n".join(line for line in lines if not line.startswith(("--- ", "+++ ", "@@ ")))
     return f"{title}; lines marked + and - against @{old}", text

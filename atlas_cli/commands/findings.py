@@ -67,7 +67,11 @@ def read_first(env: Env, me: Record, paths: list[str], going: str) -> list[Findi
 def _entry(env: Env, stream: str, number: int) -> tuple[str, str]:
     record = env.shown_status(stream, number, None)
     age = times.ago(times.moment(record["at"]), env.now())
-    return f"status:{stream}@{number} by {record['session']}, {age}", record["body"] or status.WITHHELD
+    return f"status:{stream}@{number} by {record['session']}, {age}", _text(env, record)
+
+
+def _text(env: Env, record: Record) -> str:
+    return status.brief(record, env.policy["status_words"]) if record["body"] else status.WITHHELD
 
 
 def view(changed: list[tuple[str, str]]) -> list[Finding]:

@@ -19,6 +19,7 @@ FOLDER = "status"
 SUFFIX = ".md"
 NUMBERED = True
 ROW = False
+CHARACTERS = 16  # that a word may take where an entry is shown unasked
 _PATH = re.compile(r"status/([^/]+)/([0-9]{3,})/([0-9]{6,})\.md\Z")
 
 
@@ -210,7 +211,7 @@ def _jump(
         details={"ref": f"status:{stream}@{last}", "base": seen, "head": last,
                  "since": [{key: entry[key] for key in _SHOWN} for entry in since]},
         blocks=tuple((f"status:{stream}@{e['number']} by {e['session']}, {times.ago(times.moment(e['at']), now)}",
-                      str(e["body"])) for e in since),
+                      brief(e, policy.of(tree)["status_words"])) for e in since),
     )  # fmt: skip
     if not wish.unchanged:
         flags = case.flags(wish.relies_on, caveat=wish.caveat)
@@ -220,6 +221,15 @@ def _jump(
         stop.details["merge"] = (base, str(old["body"]), mine)
         stop.details["merged"] = merged(*stop.details["merge"])
     return stop
+
+
+def brief(record: Record, words: int) -> str:
+    """The text of an entry for who is shown it unasked: no more characters than the words that it may have take."""
+    body, most = str(record["body"]), CHARACTERS * words
+    if len(body) <= most:
+        return body
+    where = f"atlas status show {record['stream']}@{record['number']}"
+    return f"{body[:most].rstrip()}\n(cut here: it has {len(body):,} characters: {where})"
 
 
 def _by(entries: list[Record]) -> str:

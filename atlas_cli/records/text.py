@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from typing import Any
 
 from ..errors import Damaged, Refused
@@ -29,6 +30,7 @@ _RETYPED = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null
 # JSON escapes C0; these are the others that break lines, vanish or steer a terminal.
 _ESCAPE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_BRACKET = re.compile(r"[\[\]{}]")
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
 # What YAML reads as the end of a line, and nobody sees.
 _BREAK = re.compile("[\x85\u2028\u2029]")
@@ -148,11 +150,8 @@ def _canonical(text: str, comments: bool) -> Record | None:
 
 
 def _nesting(value: str) -> int:
-    depth = deepest = 0
-    for char in value:
-        depth += (char in "[{") - (char in "]}")
-        deepest = max(deepest, depth)
-    return deepest
+    steps = accumulate(1 if char in "[{" else -1 for char in _BRACKET.findall(value))
+    return max(steps, default=0)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import ClassVar
 
 from .. import interrupts
@@ -91,7 +92,7 @@ class Git:
         timeout: float = TIMEOUT, extra: Mapping[str, str] | None = None, patient: bool = False,
     ) -> tuple[int, bytes, str]:  # fmt: skip
         """Exit code, standard output, and standard error as text. `keep`: descriptors that the child inherits;
-        `patient`: the time runs anew whenever it reports progress.
+        `patient`: the time runs anew whenever it reports progress, or has been at work.
 
         Each child runs in a session of its own, so that Ctrl-C cannot kill it inside its lock."""
         interrupts.point()
@@ -241,7 +242,7 @@ def _followed(
     child: subprocess.Popen[bytes], data: bytes | None, timeout: float, patient: bool,
     watch: Callable[[str], None] | None,
 ) -> tuple[bytes, bytes]:  # fmt: skip
-    deadline, said, told = time.monotonic() + timeout, 0, time.monotonic()
+    deadline, said, told, spent = time.monotonic() + timeout, 0, time.monotonic(), 0.0
     while True:
         try:
             return child.communicate(data, timeout=max(0.01, min(SLICE, deadline - time.monotonic())))
@@ -256,9 +257,25 @@ def _followed(
             if patient and len(err) > said:
                 deadline, said = now + timeout, len(err)
             elif now > deadline:
-                raise
+                before, spent = spent, _spent(child.pid) if patient else 0.0
+                if spent - before < timeout / 10:
+                    raise
+                deadline = now + timeout
             interrupts.waited()
             data = None
+
+
+def _spent(group: int) -> float:
+    """The processor time, in seconds, of a process group's living members; 0 where the system does not tell. (git says
+    nothing while it takes in one large object.)"""
+    ticks = 0
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = file.read_bytes().rpartition(b")")[2].split()
+        except OSError:
+            continue  # it has ended
+        ticks += int(fields[11]) + int(fields[12]) if int(fields[2]) == group else 0
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _stop(child: subprocess.Popen[bytes]) -> None:
