@@ -89,7 +89,7 @@ class Walk:
     def whole(self, commit: history.Commit) -> None:
         """Damaged where a file that a commit changed is not here: no fault of the commit, and judged by nobody."""
         for path, old, new in commit.changes:
-            plain = [old if path not in self.odd else None, new if commit.modes.get(path) == PLAIN else None]
+            plain = [old if self._plain(path) else None, new if commit.modes.get(path) == PLAIN else None]
             for oid in filter(None, plain):
                 found = self.object(path, oid)
                 if found is None or found[1] not in ("blob", LARGE):
@@ -111,6 +111,13 @@ class Walk:
         if path in odd:
             raise Damaged(f"{path}: {odd[path]}")
         return None if oid is None else self.load(path, oid)
+
+    def _plain(self, path: str) -> bool:
+        """Whether what lies at a path now is a plain file."""
+        if path in self.blobs or self.base is None:
+            return path not in self.odd
+        entry = self.base.entry(path)
+        return entry is not None and entry[0] == PLAIN
 
     def unread(self, commit: history.Commit) -> dict[str, str]:
         """What a commit brings that is not read, by path: why."""

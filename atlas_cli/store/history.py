@@ -14,12 +14,13 @@ from ..records import is_record, policy, text
 from ..records.message import FileChange, Message, parse
 from .conversation import Answer
 from .git import Git
+from .snapshot import Objects
 from .trees import FOLDER, NOTHING, PLAIN, Folder, Row, compared, read, rows
 
 FEW = 64  # commits that are looked up one by one, which costs less than a process does
 STEP = 500  # commits whose folders are read together
 DEEP = 8  # folders that a path leads through: no record's has as many
-MOST = 50_000  # files that a commit changes: beyond it, folders that are all new, or all gone, are not looked into
+LOOK, MOST = 2_000, 20_000  # folders of a commit from which on they are weighed; files in one that is looked into
 _FOLDER = FOLDER.encode()
 _WHO = rb"[^\n<>\0]*<[^\n<>\0]*> [0-9]+ [+-][0-9]{4}\n"
 _START = rb"tree (?P<tree>[0-9a-f]+)\n(?P<parents>(?:parent [0-9a-f]+\n)*)"
@@ -83,6 +84,11 @@ def unread(commit: Commit, get: Callable[[str, str], Answer]) -> dict[str, str]:
         found = get(path, new) if new and path not in odd and is_record(path) and path != policy.FOLDER else None
         files += [(path, found[2])] if found and found[1] == "blob" else []
     return odd | dict.fromkeys(text.beyond(files), "by hand, and too much of it in one commit")
+
+
+def changes(git: Objects, old: str, new: str) -> tuple[FileChange, ...]:
+    """What differs between two trees, as it stands in a commit that brings it."""
+    return _Differ(git, [old, new]).found(0)[0]
 
 
 def fork(git: Git, one: str, other: str) -> str | None:
@@ -175,10 +181,11 @@ class _Task(NamedTuple):
 class _Differ:
     """What differs between trees that follow one another, found folder by folder for all of them together."""
 
-    def __init__(self, git: Git, trees: Sequence[str]) -> None:
-        self.git = git
+    def __init__(self, git: Objects, trees: Sequence[str]) -> None:
+        self.git, self.weights = git, dict[str, int]()
         self.changes: list[list[tuple[str, str | None, str | None, str]]] = [[] for _ in trees[1:]]
         self.faults: list[list[tuple[str, str]]] = [[] for _ in trees[1:]]
+        self.closed: list[set[str]] = [set() for _ in trees[1:]]
         tasks = [_Task(at, "", *pair) for at, pair in enumerate(pairwise(trees))]
         for _ in range(DEEP):
             tasks = self._level(self._bounded(tasks))
@@ -187,29 +194,43 @@ class _Differ:
 
     def found(self, at: int) -> tuple[tuple[FileChange, ...], dict[str, str], list[tuple[str, str]]]:
         """(changes, new modes by path, faults) of one step."""
-        found = sorted(set(self.changes[at]), key=lambda one: one[0].encode(errors="surrogateescape"))
+        within = tuple(f"{path}/" for path in self.closed[at])
+        rows_ = {row for row in self.changes[at] if not row[0].startswith(within)}
+        found = sorted(rows_, key=lambda one: one[0].encode(errors="surrogateescape"))
         changes = tuple((path, old, new) for path, old, new, _ in found)
         return changes, {path: mode for path, _, new, mode in found if new}, self.faults[at]
 
     def _bounded(self, tasks: list[_Task]) -> list[_Task]:
-        """Without those of a step that has too many: these are not looked into."""
-        count: dict[int, int] = {}
-        for task in tasks if len(tasks) > MOST or any(len(found) > MOST for found in self.changes) else ():
-            count[task.at] = count.get(task.at, len(self.changes[task.at])) + 1
-        full = {at for at, number in count.items() if number > MOST}
-        for at in full:
-            tops = {task.top[0] + "/" for task in tasks if task.at == at and task.top}
-            within = tuple(tops)
-            self.changes[at] = [row for row in self.changes[at] if not row[0].startswith(within)]
+        """Without those of a step that has too many: these are not looked into. Few trees can name a great many files:
+        where many folders have come up, what they hold is weighed first, each tree once."""
+        count = Counter(task.at for task in tasks)
+        many = {at for at, number in count.items() if number + len(self.changes[at]) > LOOK}
+        kept = []
         for task in tasks:
-            if task.at in full:
+            if task.at in many and (count[task.at] > MOST or self._heavy(task)):
                 self._closed(task)
-        return [task for task in tasks if task.at not in full]
+            else:
+                kept.append(task)
+        return kept
+
+    def _heavy(self, task: _Task) -> bool:
+        _, old, new = task.top or (task.path, task.old, task.new)
+        return any(self._weight(oid) > MOST for oid in (old, new) if oid)
+
+    def _weight(self, oid: str, deep: int = 0) -> int:
+        """How many files lie below a tree, as far as that is of interest."""
+        if oid not in self.weights:
+            found = self.git.object(oid) if deep < DEEP else None
+            rows_ = read(found[2], len(oid)).rows if found and found[1] == "tree" else []
+            below = (self._weight(row[2].hex(), deep + 1) if row[0] == _FOLDER else 1 for row in rows_)
+            self.weights[oid] = min(sum(below) + 1, MOST + 1) if rows_ else MOST + 1
+        return self.weights[oid]
 
     def _closed(self, task: _Task) -> None:
         """A folder that is not looked into stands among the changes itself."""
         path, old, new = task.top or (task.path.rstrip("/"), task.old, task.new)
         self.changes[task.at].append((path, old or None, new or None, FOLDER if new else ""))
+        self.closed[task.at].add(path)
 
     def _level(self, tasks: list[_Task]) -> list[_Task]:
         """Compares folders; the ones below them that are to be compared next."""
@@ -239,7 +260,7 @@ class _Differ:
 class _Folders:
     """The trees of one level, each read once, in the order in which they are compared, and kept until the last time."""
 
-    def __init__(self, git: Git, tasks: Sequence[_Task]) -> None:
+    def __init__(self, git: Objects, tasks: Sequence[_Task]) -> None:
         self.left = Counter(oid for task in tasks for oid in (task.old, task.new) if oid)
         self.names = list(self.left)
         self.objects = zip(self.names, git.objects(self.names), strict=True)

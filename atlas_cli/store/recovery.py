@@ -61,7 +61,7 @@ def faults(store: Store) -> tuple[list[str], list[str]]:
     lines = [line for line in (out.decode(errors="replace") + "\n" + err).split("\n") if line.strip()]
     aside = ("hint:", "dangling ", "notice:", "warning:")
     lines = [line for line in lines if not line.startswith(aside) and "refs/" not in line and "HEAD" not in line]
-    odd = [line for line in lines if line.startswith("error in ")]
+    odd = [line for line in lines if line.startswith(("error in ", "warning in "))]
     bad = [line for line in lines if line not in odd]
     if code > 63 and not lines:  # it was ended
         bad = [f"git fsck failed ({code})"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from .. import interrupts, records
@@ -14,9 +14,7 @@ from ..records.message import change_digest
 from ..records.tree import Overlay, object_id
 from . import PARKED, audit, fault, history
 from .branch import Branch
-from .conversation import Answer
-from .git import LARGEST
-from .snapshot import Snapshot
+from .snapshot import Snapshot, Staged
 from .store import Store, parked_ref, sync_folders
 from .transaction import pack, taker
 
@@ -42,19 +40,12 @@ class Carried(NamedTuple):
     there: tuple[str, ...]
 
 
-class _Staged:
+class _Staged(Staged):
     """The store's objects, and those of the carrying over, which are written at its end, all at once."""
 
     def __init__(self, store: Store) -> None:
+        super().__init__(store.git, {})
         self.store = store
-        self.new: dict[str, tuple[str, bytes]] = {}
-
-    def object(self, name: str, most: int = LARGEST) -> Answer:
-        found = self.new.get(name)
-        return (name, *found) if found else self.store.git.object(name, most)
-
-    def objects(self, names: Sequence[str], most: int = LARGEST) -> Iterator[Answer]:
-        return (self.object(name, most) for name in names)
 
     def snapshot(self, head: str) -> Snapshot:
         return Snapshot(self, head, self.store.place.width)

@@ -24,6 +24,20 @@ class Objects(Protocol):
     def objects(self, names: Sequence[str], most: int = LARGEST) -> Iterator[Answer]: ...
 
 
+class Staged:
+    """The objects of a repository, and new ones, by id as (type, bytes), that are still to be written."""
+
+    def __init__(self, git: Objects, new: dict[str, tuple[str, bytes]]) -> None:
+        self.git, self.new = git, new
+
+    def object(self, name: str, most: int = LARGEST) -> Answer:
+        found = self.new.get(name)
+        return (name, *found) if found else self.git.object(name, most)
+
+    def objects(self, names: Sequence[str], most: int = LARGEST) -> Iterator[Answer]:
+        return (self.object(name, most) for name in names)
+
+
 def bytes_of(path: str, oid: str, found: Answer) -> bytes:
     """The bytes of a file; Damaged where they are not there, or too many."""
     if found is not None and found[1] == LARGE:

@@ -18,9 +18,9 @@ from ..records import lease, names, policy, rules, secrets, times
 from ..records.case import Change, Decide, Writer
 from ..records.message import FileChange, Message, change_digest
 from ..records.tree import Overlay, Tree, object_id
-from . import fault, lock
+from . import fault, history, lock
 from .branch import Branch
-from .snapshot import Snapshot
+from .snapshot import Snapshot, Staged
 from .store import Store, sync_folders
 
 LOOSE = 6700  # objects from which on packing them is worth while (git's own figure)
@@ -114,8 +114,8 @@ class _Attempts:
         if not change.repairs:  # (it puts back what the history has)
             secrets.guard(snapshot, change, writer.operation, writer.session)
         rule_book = self.store.policy(snapshot)
-        message, changes = self._judged(snapshot, writer, change, rule_book["skip_mark"])
         root, objects = snapshot.planted(change.files)
+        message, changes = self._judged(snapshot, writer, change, rule_book["skip_mark"], root, objects)
         commit = _commit(root, snapshot.head, message, writer)
         oid = object_id("commit", commit, snapshot.width)
         objects[oid] = ("commit", commit)
@@ -157,12 +157,16 @@ class _Attempts:
         return moved
 
     def _judged(
-        self, snapshot: Snapshot, writer: Writer, change: Change, mark: str
-    ) -> tuple[Message, list[FileChange]]:
-        """The message and the changed files, once the rules have nothing against them."""
+        self, snapshot: Snapshot, writer: Writer, change: Change, mark: str, root: str,
+        objects: dict[str, tuple[str, bytes]],
+    ) -> tuple[Message, list[FileChange]]:  # fmt: skip
+        """The message and the changed files, once the rules have nothing against them. (What a repair changes is no
+        plain file, it may be: it is read as everybody will read it.)"""
         child = Overlay(snapshot, change.files, snapshot.width)
         found = [(path, snapshot.blob(path), child.blob(path)) for path in sorted(change.files)]
-        changes: list[FileChange] = [(path, old, new) for path, old, new in found if old != new or change.repairs]
+        changes: list[FileChange] = [(path, old, new) for path, old, new in found if old != new]
+        if change.repairs:
+            changes = list(history.changes(Staged(snapshot.git, objects), snapshot.root, root))
         bases = tuple(dict.fromkeys((*change.bases, *self.intent.bases)))
         intent = self.intent
         message = Message(
