@@ -20,9 +20,10 @@ def doctor(
 ) -> Outcome:
     """Look at the store: git, disk, locks, objects, branch, remote, records. Exit 1 if something is wrong.
 
-    --fix puts stale locks and emptied objects aside, takes the last whole head where the branch is broken, pushes back
-    a branch that was deleted or went back on the remote (plainly, never by force), and appends repairs that restore
-    exactly what a violating commit had changed. Nothing is ever rewritten."""
+    --fix puts stale locks aside, drops refs that name nothing, fetches lost objects anew, takes the last head that can
+    be gone on from where the branch is broken (and carries over what was recorded beyond), pushes back a branch that
+    was deleted or went back on the remote (plainly, never by force), and appends repairs that restore exactly what a
+    violating commit had changed. Nothing is ever rewritten."""
     env = env_of(ctx)
     items: list[dict[str, Any]] = env.health(fix)
     if not any(item["state"] == "bad" for item in items if item["what"] in ("repository", "branch")):
