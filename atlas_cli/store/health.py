@@ -34,7 +34,7 @@ def checks(store: Store, remotes: Sequence[Remote], fix: bool) -> list[Check]:
     if shape.state == "bad":
         return [shape]
     looks = [shape, _config(store, fix), _git(store), _disk(store), _locks(store, fix), _litter(store, fix)]
-    looks += [_refs(store, fix), *_objects(store, remotes, fix), _branch(store, remotes, fix)]
+    looks += [_packed(store, fix), *_objects(store, remotes, fix), _refs(store, fix), _branch(store, remotes, fix)]
     if looks[-1].state == "fixed" and not recovery.faults(store)[0]:  # what is missing, nothing needs any more
         looks = [
             look._replace(state="fixed") if (look.what, look.state) == ("objects", "bad") else look for look in looks
@@ -143,28 +143,38 @@ def _litter(store: Store, fix: bool) -> Check:
     )
 
 
+def _packed(store: Store, fix: bool) -> Check:
+    """A line that is none makes git refuse all of them."""
+    if recovery.packed_is_whole(store):
+        return Check("packed refs", "ok", "each line is a ref")
+    if fix:
+        recovery.drop(store, [])
+    return Check("packed refs", "fixed" if fix else "bad", "packed-refs holds what is no ref")
+
+
 def _refs(store: Store, fix: bool) -> Check:
     """What the clone knows of others is fetched anew; what was parked under such a ref is named."""
-    whole = recovery.packed_is_whole(store)
-    if not whole and fix:
-        recovery.drop(store, [])
     found = recovery.broken_refs(store)
-    if whole and not found:
+    if not found:
         return Check("refs", "ok", "each names a commit that is here")
+    kept = [name for name in found if recovery.named_still(store, name)]
     if fix:
-        recovery.drop(store, found)
-    what = [] if whole else ["packed-refs holds what is no ref"]
-    what += [f"{name} names no commit that is here" for name in found]
-    return Check("refs", "fixed" if fix else "bad", "; ".join(what) + "; taken away" * fix)
+        recovery.drop(store, [name for name in found if name not in kept])
+    what = [f"{name} names no commit that is here" for name in found]
+    text = "; ".join(what) + ("; taken away, but for what is parked" if fix else "")
+    if len(kept) == len(found):
+        return Check("refs", "warn", f"{'; '.join(what)}: kept, until its objects are had again")
+    return Check("refs", "fixed" if fix else "bad", text)
 
 
 def _objects(store: Store, remotes: Sequence[Remote], fix: bool) -> list[Check]:
     """Objects that a power cut emptied or a disk spoilt: git believes it has them, so they must go before they can come
     again. What git reads, and would not have written, is history: it stands in the way of nothing."""
+    if fix:
+        recovery.indexed(store)
     spoilt = recovery.broken_files(store)
     if fix:
-        for file in spoilt:
-            file.unlink()
+        recovery.put_aside(store, spoilt)
     bad, odd = recovery.faults(store)
     names = ", ".join(f"{file.parent.name}{file.name}" for file in spoilt[:3])
     found = [f"{len(spoilt)} objects are emptied or broken: {names}"] if spoilt else []

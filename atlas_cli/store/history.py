@@ -182,7 +182,7 @@ class _Differ:
     """What differs between trees that follow one another, found folder by folder for all of them together."""
 
     def __init__(self, git: Objects, trees: Sequence[str]) -> None:
-        self.git, self.weights = git, dict[str, int]()
+        self.git, self.weights = git, dict[tuple[str, int], int]()
         self.changes: list[list[tuple[str, str | None, str | None, str]]] = [[] for _ in trees[1:]]
         self.faults: list[list[tuple[str, str]]] = [[] for _ in trees[1:]]
         self.closed: list[set[str]] = [set() for _ in trees[1:]]
@@ -214,17 +214,17 @@ class _Differ:
         return kept
 
     def _heavy(self, task: _Task) -> bool:
-        _, old, new = task.top or (task.path, task.old, task.new)
-        return any(self._weight(oid) > MOST for oid in (old, new) if oid)
+        path, old, new = task.top or (task.path.rstrip("/"), task.old, task.new)
+        return any(self._weight(oid, path.count("/")) > MOST for oid in (old, new) if oid)
 
-    def _weight(self, oid: str, deep: int = 0) -> int:
-        """How many files lie below a tree, as far as that is of interest."""
-        if oid not in self.weights:
+    def _weight(self, oid: str, deep: int) -> int:
+        """How many files lie below a tree that lies so deep, as far as that is of interest."""
+        if (oid, deep) not in self.weights:
             found = self.git.object(oid) if deep < DEEP else None
             rows_ = read(found[2], len(oid)).rows if found and found[1] == "tree" else []
             below = (self._weight(row[2].hex(), deep + 1) if row[0] == _FOLDER else 1 for row in rows_)
-            self.weights[oid] = min(sum(below) + 1, MOST + 1) if rows_ else MOST + 1
-        return self.weights[oid]
+            self.weights[oid, deep] = min(sum(below) + 1, MOST + 1) if rows_ else MOST + 1
+        return self.weights[oid, deep]
 
     def _closed(self, task: _Task) -> None:
         """A folder that is not looked into stands among the changes itself."""

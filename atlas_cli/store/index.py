@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import Damaged, NotFound
 from ..records import bound, is_record, kind_of, policy, rules, session, text
-from ..records.message import FileChange, Message
+from ..records.message import FileChange, Message, parse
 from ..records.text import Record
 from ..records.tree import Overlay
 from . import BEFORE, BRANCH, history
@@ -211,6 +211,8 @@ class Index:
                 self.db.execute(f"DELETE FROM {table}")
             return None
         gone = self.db.execute("SELECT oid, paths FROM commits WHERE seq>?", (seq,)).fetchall()
+        if self._edited(gone):  # what these put right, or spoilt, is to be read from the beginning
+            return self._back(None, head)
         self.db.execute("UPDATE moved SET seq=min(seq, ?)", (seq,))
         self.db.executemany("INSERT OR REPLACE INTO moved VALUES(?,?,?)", [(row[0], seq, row[1]) for row in gone])
         self.db.executemany("DELETE FROM edits WHERE oid=?", [(row[0],) for row in gone])
@@ -220,6 +222,15 @@ class Index:
             blob = then.blob(path)
             self._record(path, blob, self._written(path), self.git.object(blob, bound(path)) if blob else None)
         return base
+
+    def _edited(self, gone: Sequence[Any]) -> bool:
+        """Whether one of these commits is a repair, or changed the policy."""
+        for oid, paths in gone:
+            found = self.git.object(oid)
+            said = parse(found[2].decode(errors="replace").partition("\n\n")[2]) if found else None
+            if said is None or said.repairs or policy.FOLDER in paths.split("\n"):
+                return True
+        return False
 
     def _written(self, path: str) -> int:
         """The number of the last commit that changed a path."""
@@ -279,14 +290,18 @@ class Index:
         for path, old, new in changes:
             if path != policy.FOLDER:
                 continue
-            if kept := self.db.execute("SELECT blob FROM edits WHERE path=?", (path,)).fetchone():
-                if kept[0] == new and mode == PLAIN:
-                    self.db.execute("DELETE FROM edits WHERE path=?", (path,))
-                continue
+            row = self.db.execute("SELECT blob FROM edits WHERE path=?", (path,)).fetchone()
+            before = row[0] if row else old
             none = Snapshot(self.git, None, len(oid))
-            parent, child = (Overlay(none, {path: self._blob(blob)}) for blob in (old, new))
-            if old and (mode != PLAIN or rules.spoils_policy(parent, child, changes, message)):
-                self.db.execute("INSERT OR IGNORE INTO edits VALUES(?,?,?)", (path, old, oid))
+            parent, child = (Overlay(none, {path: self._blob(blob)}) for blob in (before, new))
+            counts = mode == PLAIN and (
+                before in (None, new)
+                or (not message.repairs and not rules.spoils_policy(parent, child, changes, message))
+            )
+            if counts:  # as it was, or as it may become of the last that counts
+                self.db.execute("DELETE FROM edits WHERE path=?", (path,))
+            elif not message.repairs:
+                self.db.execute("INSERT OR IGNORE INTO edits VALUES(?,?,?)", (path, before, oid))
 
     def _object(self, path: str, oid: str) -> Answer:
         return self.git.object(oid, bound(path))

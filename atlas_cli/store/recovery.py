@@ -13,24 +13,25 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import AtlasError, Damaged
+from ..errors import AtlasError, Damaged, Locked
 from ..records.message import parse
-from . import BRANCH, REMOTE, history, lock, replay
-from .branch import Branch
+from . import BRANCH, PARKED, REMOTE, history, lock, replay
 from .git import Git
-from .place import Place
+from .place import TAKING, WAITING, Place
 from .remote import CALL, INCOMING, Away, Remote
-from .store import Store, sync_folders
+from .store import Store, parked_ref, sync_folders
 from .trees import FOLDER, parse_tree
 
 LOCK_WAIT = 10.0  # seconds for a command that writes or publishes
 _PACKED = re.compile(rb"(?:#[^\n]*|[0-9a-f]{40,64} refs/[^\n]+|\^[0-9a-f]{40,64})\Z")
+_HEX = re.compile(r"[0-9a-f]+\Z")
 _PACK = re.compile(r"\bpack-[0-9a-f]{40,64}\b")
 
 
 def loose(store: Store) -> Iterator[Path]:
-    """The files of single objects."""
-    return (store.home / "store.git/objects").glob("[0-9a-f][0-9a-f]/*")
+    """The files of single objects (not those that are just being written)."""
+    files_ = (store.home / "store.git/objects").glob("[0-9a-f][0-9a-f]/*")
+    return (file for file in files_ if len(file.name) == store.place.width - 2 and _HEX.match(file.name))
 
 
 def broken_files(store: Store) -> list[Path]:
@@ -49,9 +50,21 @@ def _sound(file: Path) -> bool:
                     digest.update(inflate.decompress(piece, 1 << 20))
                     piece = inflate.unconsumed_tail
             digest.update(inflate.flush())
-    except (OSError, zlib.error):
+    except zlib.error:
         return False
+    except OSError:  # it has just gone, or is not ours to read: what it holds is not known to be wrong
+        return True
     return inflate.eof and digest.hexdigest() == name
+
+
+def put_aside(store: Store, spoilt: Iterable[Path]) -> None:
+    """Out of git's sight, and kept."""
+    away = store.home / "broken-objects"
+    for file in spoilt:
+        away.mkdir(exist_ok=True)
+        with suppress(FileNotFoundError):
+            file.replace(away / f"{file.parent.name}{file.name}")
+    store.git.close()
 
 
 def faults(store: Store) -> tuple[list[str], list[str]]:
@@ -77,8 +90,18 @@ def broken_refs(store: Store) -> list[str]:
     for name in sorted(names - {BRANCH}):
         if not name.endswith(".lock"):
             entry = store.git.object(name)
-            found += [] if entry and entry[1] == "commit" else [name]
+            if not entry or (name.startswith("refs/atlas/") and entry[1] != "commit"):
+                found.append(name)
     return found
+
+
+def named_still(store: Store, name: str) -> bool:
+    """Whether a ref is a parked write's whose objects may come back: it is all that is left of it."""
+    try:
+        data = (store.home / "store.git" / name).read_bytes().strip()
+    except OSError:
+        return name.startswith(PARKED)
+    return name.startswith(PARKED) and len(data) == store.place.width and _HEX.match(data.decode("latin-1")) is not None
 
 
 def drop(store: Store, names: Iterable[str]) -> None:
@@ -119,8 +142,7 @@ def fetched_anew(store: Store, remotes: Iterable[Remote]) -> tuple[str, str]:
     for remote in remotes:
         shutil.rmtree(aside, ignore_errors=True)
         try:
-            Git(None).run("init", "--quiet", "--bare", "--template=", f"--object-format={_form(store.place)}", "--",
-                          str(aside))  # fmt: skip
+            _init(store.place, aside)
             git = remote.git
             was, git.directory = git.directory, str(aside)
             git.close()
@@ -144,16 +166,34 @@ def fetched_anew(store: Store, remotes: Iterable[Remote]) -> tuple[str, str]:
     raise Away(why)
 
 
+def indexed(store: Store) -> None:
+    """Packs whose index is gone have one again: without it git sees nothing of what they hold."""
+    for pack in (store.home / "store.git/objects/pack").glob("pack-*.pack"):
+        if not pack.with_suffix(".idx").exists():
+            store.git.ask("index-pack", str(pack))
+    store.git.close()
+
+
 def unpacked(store: Store, lines: Iterable[str]) -> None:
-    """Puts packs that git says are broken aside; what can be read of them becomes single objects."""
+    """What can be read of packs that git says are broken becomes single objects; then they are put aside. (In this
+    order: whenever it is ended, what can be read is where git sees it.)"""
     folder, away = store.home / "store.git/objects/pack", store.home / "broken-packs"
     for name in dict.fromkeys(_PACK.findall("\n".join(lines))):
+        aside = store.home / f"store.git.{os.getpid()}"
+        try:
+            _init(store.place, aside)
+            data = (folder / f"{name}.pack").read_bytes()
+            Git(str(aside)).ask("unpack-objects", "-r", "-q", data=data, timeout=600)
+            _beside(aside / "objects", store.home / "store.git/objects")
+        except OSError:
+            continue  # it is not there, or not ours to read
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
         away.mkdir(exist_ok=True)
         for file in folder.glob(f"{name}.*"):
-            file.replace(away / file.name)
-        store.git.close()
-        with suppress(OSError):
-            store.git.ask("unpack-objects", "-r", "-q", data=(away / f"{name}.pack").read_bytes())
+            with suppress(FileNotFoundError):
+                file.replace(away / file.name)
+    store.git.close()
 
 
 def _beside(there: Path, ours: Path) -> None:
@@ -167,8 +207,9 @@ def _beside(there: Path, ours: Path) -> None:
     sync_folders(ours / "pack", ours)
 
 
-def _form(place: Place) -> str:
-    return "sha256" if place.width == 64 else "sha1"
+def _init(place: Place, folder: Path) -> None:
+    form = "sha256" if place.width == 64 else "sha1"
+    Git(None).run("init", "--quiet", "--bare", "--template=", f"--object-format={form}", "--", str(folder))
 
 
 def usable(store: Store, oid: str) -> bool:
@@ -214,25 +255,29 @@ class SetBack(NamedTuple):
 
 def set_back(store: Store, good: str, newer: list[str]) -> SetBack:
     """Takes a head that can be gone on from; what was recorded beyond it (at `newer` heads, newest first) is put behind
-    it again, or parked. Nobody else writes or publishes meanwhile."""
+    it again, or parked. Nobody else writes or publishes meanwhile, and the branch is moved once, to where it is to be:
+    whenever this is ended, it is done anew, or done."""
     folder = store.home / "store.git"
     with (
         lock.held(store.home / "publish.lock", wait=LOCK_WAIT) as publishing,
         lock.held(store.home / "writer.lock", wait=LOCK_WAIT) as writing,
     ):
         if publishing is None or writing is None:
-            raise Damaged("another command is at work in the store", "try again when it has ended", retry="later")
+            raise Locked("another command is at work in the store", "try again when it has ended")
+        commits, lost = _beyond(store, good, newer)
+        carried = replay.carry(store, commits, [], good)
+        if lost and store.home == store.place.outbox:  # what was laid may hold it whole
+            with suppress(OSError):
+                os.link(store.home / WAITING, store.home / TAKING, follow_symlinks=False)
+        refs = {parked_ref(one.operation): one.commit.oid for one in carried.parked} | {BRANCH: carried.head}
         for name in (BRANCH, f"{BRANCH}.lock"):
             if (folder / name).exists():
                 (folder / name).replace(store.home / "broken-branch")
         drop(store, [BRANCH])
-        store.git.run("update-ref", "--no-deref", BRANCH, good, options=["core.fsync=all"])
-        sync_folders(folder / "refs/heads")
-        commits, lost = _beyond(store, good, newer)
-        carried = replay.carry(store, commits, [], good)
-        if carried.moved or carried.parked:
-            while not replay.moved(store, Branch(store, writing), good, carried.head, carried.parked):
-                continue
+        wish = "".join(f"update {ref} {oid}\n" for ref, oid in refs.items()).encode()
+        store.git.run("update-ref", "--no-deref", "--stdin", data=wish, options=["core.fsync=all"])
+        sync_folders(folder / "refs/heads", folder / PARKED)
+        store.git.close()
         subjects = {commit.oid: commit.message.subject for commit in commits}
         parked = tuple(one.commit.message.subject for one in carried.parked)
         return SetBack(good, tuple(subjects[oid] for oid in carried.moved), parked, tuple(lost))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from .. import interrupts, records
-from ..errors import Failed
+from ..errors import Damaged, Failed
 from ..records import lease, message, names, policy, rules, session, times
 from ..records.case import Violation
 from ..records.message import change_digest
@@ -84,8 +84,16 @@ def carry(store: Store, ours: Sequence[history.Commit], theirs: Sequence[history
         tip = moved[commit.oid] = _again(staged, commit, onto, files)
         onto = staged.snapshot(tip)
     if moved:
-        staged.write(store.policy(store.snapshot())["durability"] == "full")
+        staged.write(_full(onto))
     return Carried(tip, moved, tuple(parked), tuple(there))
+
+
+def _full(onto: Snapshot) -> bool:
+    """Whether what is written is to outlast a power cut."""
+    try:
+        return bool(policy.usable(onto)["durability"] == "full")
+    except Damaged:  # of a newer format
+        return True
 
 
 def _renewed(store: Store, commit: history.Commit, name: str) -> history.Commit:

@@ -13,7 +13,7 @@ from hashlib import sha1, sha256
 from typing import Any, NamedTuple
 
 from .. import interrupts, records
-from ..errors import Failed, NotFound, Refused, Unknown, Usage, VersionJump
+from ..errors import Damaged, Failed, NotFound, Refused, Unknown, Usage, VersionJump
 from ..records import lease, names, policy, rules, secrets, times
 from ..records.case import Change, Decide, Writer
 from ..records.message import FileChange, Message, change_digest
@@ -111,6 +111,10 @@ class _Attempts:
         change = self.decide(self.store.tree(snapshot, policy.FOLDER), writer)
         if not change.repairs and all(snapshot.read(path) == data for path, data in change.files.items()):
             return Written(snapshot.head or "", writer, change.subject, change.files, empty=True)
+        spoilt = self.store.index.written(policy.FOLDER) if policy.FOLDER in change.files else None
+        if spoilt and not change.repairs:
+            raise Damaged(f"{policy.FOLDER} was changed by hand in {spoilt[1][:12]}, breaks a rule, and does not count",
+                          "atlas doctor --fix puts back the one before it, then try again")  # fmt: skip
         if not change.repairs:  # (it puts back what the history has)
             secrets.guard(snapshot, change, writer.operation, writer.session)
         rule_book = self.store.policy(snapshot)

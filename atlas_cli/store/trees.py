@@ -106,9 +106,10 @@ def _nearly(old: Folder, data: bytes, width: int) -> tuple[Folder, set[Row], set
     inner = list(accumulate((len(mode) + len(name) + len(oid) + 2 for mode, name, oid in come), initial=start))
     before = _rows(width).findall(was[starts[at - 1] : start]) if at else []
     after = _rows(width).findall(was[starts[upto] : starts[upto + 1]]) if upto + 1 < len(starts) else []
-    known = {row[1] for row in gone if row[0] != _FOLDER}
+    known = {row[1] for row in gone if row[0] != _FOLDER}.intersection(row[1] for row in come if row[0] != _FOLDER)
     if (
         inner[-1] != start + len(piece) or not _in_order([*before, *come, *after])
+        or len({row[1] for row in come}) < len(come)
         or any(_nowhere(name) or (name not in known and data.count(b" %s\0" % name) > 1) for _, name, _ in come)
     ):  # fmt: skip
         return None
