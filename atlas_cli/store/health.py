@@ -154,16 +154,15 @@ def _packed(store: Store, fix: bool) -> Check:
 
 def _refs(store: Store, fix: bool) -> Check:
     """What the clone knows of others is fetched anew; what was parked under such a ref is named."""
+    back = recovery.brought_back(store) if fix else []
     found = recovery.broken_refs(store)
-    if not found:
+    what = [f"{name} is back" for name in back] + [f"{name} names no commit that is here" for name in found]
+    if not what:
         return Check("refs", "ok", "each names a commit that is here")
-    kept = [name for name in found if recovery.named_still(store, name)]
     if fix:
-        recovery.drop(store, [name for name in found if name not in kept])
-    what = [f"{name} names no commit that is here" for name in found]
-    text = "; ".join(what) + ("; taken away, but for what is parked" if fix else "")
-    if len(kept) == len(found):
-        return Check("refs", "warn", f"{'; '.join(what)}: kept, until its objects are had again")
+        recovery.remembered(store, found)
+        recovery.drop(store, found)
+    text = "; ".join(what) + ("; taken away (what was parked comes back with its objects)" if fix and found else "")
     return Check("refs", "fixed" if fix else "bad", text)
 
 

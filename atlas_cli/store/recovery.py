@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ..errors import AtlasError, Damaged, Locked
 from ..records.message import parse
-from . import BRANCH, PARKED, REMOTE, history, lock, replay
+from . import BRANCH, PARKED, REMOTE, files, history, lock, replay
 from .git import Git
 from .place import TAKING, WAITING, Place
 from .remote import CALL, INCOMING, Away, Remote
@@ -24,6 +24,7 @@ from .trees import FOLDER, parse_tree
 
 LOCK_WAIT = 10.0  # seconds for a command that writes or publishes
 _PACKED = re.compile(rb"(?:#[^\n]*|[0-9a-f]{40,64} refs/[^\n]+|\^[0-9a-f]{40,64})\Z")
+LOST = "lost-refs"  # of parked writes whose objects are not here
 _HEX = re.compile(r"[0-9a-f]+\Z")
 _PACK = re.compile(r"\bpack-[0-9a-f]{40,64}\b")
 
@@ -95,13 +96,36 @@ def broken_refs(store: Store) -> list[str]:
     return found
 
 
-def named_still(store: Store, name: str) -> bool:
-    """Whether a ref is a parked write's whose objects may come back: it is all that is left of it."""
+def remembered(store: Store, names: Iterable[str]) -> None:
+    """Notes where refs of parked writes led whose objects are not here: with such a ref git talks to no remote."""
+    rows = {name: data for name in names if name.startswith(PARKED) and (data := _led(store, name))}
+    if rows:
+        with (store.home / LOST).open("a") as out:
+            out.write("".join(f"{name} {oid}\n" for name, oid in rows.items()))
+
+
+def brought_back(store: Store) -> list[str]:
+    """Such refs, put back once their objects are here again."""
     try:
-        data = (store.home / "store.git" / name).read_bytes().strip()
-    except OSError:
-        return name.startswith(PARKED)
-    return name.startswith(PARKED) and len(data) == store.place.width and _HEX.match(data.decode("latin-1")) is not None
+        rows = [line.split(" ") for line in (store.home / LOST).read_text().split("\n") if line.count(" ") == 1]
+    except (OSError, UnicodeDecodeError):
+        return []
+    here = [(name, oid) for name, oid in rows if (found := store.git.object(oid)) and found[1] == "commit"]
+    for name, oid in here:
+        store.git.run("update-ref", "--no-deref", name, oid)
+    left = [f"{name} {oid}\n" for name, oid in rows if (name, oid) not in here]
+    files.put(store.home / LOST, "".join(left).encode())
+    return [name for name, _ in here]
+
+
+def _led(store: Store, name: str) -> str:
+    """The id that a ref holds, if it holds one."""
+    lines = {line.partition(b" ")[2].decode(errors="replace"): line.partition(b" ")[0]
+             for line in _packed(store.home / "store.git")}  # fmt: skip
+    with suppress(OSError):
+        lines[name] = (store.home / "store.git" / name).read_bytes().strip()
+    data = lines.get(name, b"").decode("latin-1")
+    return data if len(data) == store.place.width and _HEX.match(data) and data.strip("0") else ""
 
 
 def drop(store: Store, names: Iterable[str]) -> None:
