@@ -239,6 +239,8 @@ def judged(
     for at, commit in enumerate(commits):
         if at % AHEAD == 0:
             walk.ahead(commits[at : at + AHEAD])
+        if len(commit.parents) > 1:  # what it only brings along was judged where it was made
+            commit = commit._replace(changes=tuple(row for row in commit.changes if walk.blob(row[0]) != row[2]))
         found = [*shape(commit, width), *chain.judge(commit)]
         walk.whole(commit)
         named = commit.message.repairs

@@ -1,12 +1,11 @@
 """The store's history, read once in its order: for the index, for what a fetch brings, for `verify`. All read the same
-bytes of git's objects, along the line of first parents; what else git can show of them is not asked."""
+bytes of git's objects; what else git can show of them is not asked."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 from ..errors import Damaged
@@ -53,24 +52,30 @@ class _Raw(NamedTuple):
 
 
 def between(git: Git, old: str | None, new: str) -> Iterator[Commit]:
-    """The commits after `old` (None: all) up to `new`, oldest first. Damaged where `old` is not in that line, or where
-    an object that tells what was changed is missing."""
+    """The commits after `old` (None: all) up to `new`, each behind its parents. Damaged where `new` does not descend
+    from `old`, or where an object that tells what was changed is missing."""
     names = _names(git, old, new)
-    tree = _raw(git, old).tree if old and names else ""
+    trees: dict[str, str] = {}
     for start in range(0, len(names), STEP):
         some = names[start : start + STEP]
         raws = [_told(name, found) for name, found in zip(some, git.objects(some), strict=True)]
-        trees = [tree, *(raw.tree for raw in raws)]
-        differ = _Differ(git, trees)
+        if not start and old is None and raws[0].parents:
+            raise Damaged(f"the history is cut at {some[0][:12]}: git does not show all of it", "atlas doctor")
+        trees |= {name: raw.tree for name, raw in zip(some, raws, strict=True)}
+        pairs = [(_tree_before(git, raw, trees), raw.tree) for raw in raws]
+        differ = _Differ(git, pairs)
         for at, (name, raw) in enumerate(zip(some, raws, strict=True)):
-            before = names[start + at - 1] if start + at else old
-            if raw.parents[:1] != ((before,) if before else ()):
-                raise Damaged(f"the history is cut at {name[:12]}: git does not show all of it", "atlas doctor")
             changes, modes, faults = differ.found(at)
             said = parse(raw.message.decode(errors="replace").lstrip("\n"))
             own = [("", raw.fault)] if raw.fault else []
             yield Commit(name, raw.parents, said, changes, modes, (*own, *faults))
-        tree = trees[-1]
+        trees = {some[-1]: raws[-1].tree}
+
+
+def _tree_before(git: Git, raw: _Raw, trees: dict[str, str]) -> str:
+    """The tree of the first parent; empty where there is none."""
+    above = raw.parents[0] if raw.parents else ""
+    return trees[above] if above in trees else _raw(git, above).tree if above else ""
 
 
 def unread(commit: Commit, get: Callable[[str, str], Answer]) -> dict[str, str]:
@@ -88,64 +93,57 @@ def unread(commit: Commit, get: Callable[[str, str], Answer]) -> dict[str, str]:
 
 def changes(git: Objects, old: str, new: str) -> tuple[FileChange, ...]:
     """What differs between two trees, as it stands in a commit that brings it."""
-    return _Differ(git, [old, new]).found(0)[0]
+    return _Differ(git, [(old, new)]).found(0)[0]
 
 
 def fork(git: Git, one: str, other: str) -> str | None:
-    """The last commit that two histories share, each told by its line of first parents; None where they share none."""
+    """The last commit that two histories share; None where they share none."""
     tips, seen = [one, other], ({one}, {other})
     for step in range(2 * FEW):
         me = step % 2
         if tips[me] in seen[1 - me]:
             return tips[me]
-        above = parent(git, tips[me])
-        if above is None:
-            continue
-        tips[me] = above
-        seen[me].add(above)
-    return _fork(git, one, other)
+        above = _parents(git, tips[me])
+        if len(above) != 1:
+            break
+        tips[me] = above[0]
+        seen[me].add(above[0])
+    return git.ask("merge-base", one, other)[1].decode().strip() or None
 
 
-def _fork(git: Git, one: str, other: str) -> str | None:
-    """The same for long lines: git's own answer, where it lies in both of them."""
-    base = git.ask("merge-base", one, other)[1].decode().strip()
-    if base and all(_leads(git, base, tip) for tip in (one, other)):
-        return base
-    lines = [git.ask("rev-list", "--first-parent", tip, "--")[1].decode().split() for tip in (one, other)]
-    there = set(lines[1])
-    return next((oid for oid in lines[0] if oid in there), None)
-
-
-def _leads(git: Git, base: str, tip: str) -> bool:
-    out = git.ask("rev-list", "--first-parent", "--reverse", tip, f"^{base}", "--")[1].decode().split()
-    return tip == base or (bool(out) and parent(git, out[0]) == base)
+def _parents(git: Git, oid: str) -> list[str]:
+    """The parents of a commit; none where it is not there."""
+    found = git.object(oid)
+    lines = found[2].partition(b"\nauthor ")[0].split(b"\n")[1:] if found and found[1] == "commit" else []
+    return [line[7:].decode(errors="replace") for line in lines if line.startswith(b"parent ")]
 
 
 def parent(git: Git, oid: str) -> str | None:
     """The first parent of a commit; None where it has none, or is not there."""
-    found = git.object(oid)
-    line = found[2].split(b"\n", 2)[1:2] if found and found[1] == "commit" else []
-    return line[0][7:].decode(errors="replace") if line and line[0].startswith(b"parent ") else None
+    return next(iter(_parents(git, oid)), None)
 
 
-def root(git: Git, commit: str) -> str:
-    """The first commit of a history; empty where it cannot be told."""
-    return git.ask("rev-list", "--first-parent", "--max-parents=0", commit, "--")[1].decode().strip()
+def roots(git: Git, commit: str) -> list[str]:
+    """The first commits of a history: one, where nobody has merged another into it."""
+    return git.ask("rev-list", "--max-parents=0", commit, "--")[1].decode().split()
 
 
 def _names(git: Git, old: str | None, new: str) -> list[str]:
     """The ids of the commits after `old` up to `new`, oldest first."""
     found: list[str] = []
-    here: str | None = new
-    while here and here != old and len(found) <= FEW:
+    here = new
+    while here != old and len(found) <= FEW:
+        above = _parents(git, here)
         found.append(here)
-        here = parent(git, here)
+        if len(above) != 1:
+            break
+        here = above[0]
     if here == old:
         return found[::-1]
     limit = [f"^{old}"] if old else []
-    names = git.run("rev-list", "--first-parent", "--reverse", new, *limit, "--").decode().split()
-    if old and (not names or parent(git, names[0]) != old):
-        raise Damaged(f"{old[:12]} is not in the line of commits that leads to {new[:12]}", "atlas doctor")
+    names = git.run("rev-list", "--topo-order", "--reverse", new, *limit, "--").decode().split()
+    if old and (not names or parent(git, names[0]) != old) and git.ask("merge-base", "--is-ancestor", old, new)[0]:
+        raise Damaged(f"{old[:12]} is not in the history that leads to {new[:12]}", "atlas doctor")
     return names
 
 
@@ -179,14 +177,14 @@ class _Task(NamedTuple):
 
 
 class _Differ:
-    """What differs between trees that follow one another, found folder by folder for all of them together."""
+    """What differs between pairs of trees, found folder by folder for all of them together."""
 
-    def __init__(self, git: Objects, trees: Sequence[str]) -> None:
+    def __init__(self, git: Objects, pairs: Sequence[tuple[str, str]]) -> None:
         self.git, self.weights = git, dict[tuple[str, int], int]()
-        self.changes: list[list[tuple[str, str | None, str | None, str]]] = [[] for _ in trees[1:]]
-        self.faults: list[list[tuple[str, str]]] = [[] for _ in trees[1:]]
-        self.closed: list[set[str]] = [set() for _ in trees[1:]]
-        tasks = [_Task(at, "", *pair) for at, pair in enumerate(pairwise(trees))]
+        self.changes: list[list[tuple[str, str | None, str | None, str]]] = [[] for _ in pairs]
+        self.faults: list[list[tuple[str, str]]] = [[] for _ in pairs]
+        self.closed: list[set[str]] = [set() for _ in pairs]
+        tasks = [_Task(at, "", *pair) for at, pair in enumerate(pairs)]
         for _ in range(DEEP):
             tasks = self._level(self._bounded(tasks))
         for task in tasks:

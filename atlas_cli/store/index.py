@@ -254,6 +254,8 @@ class Index:
         rows = []
         for at, commit in enumerate(commits, seq + 1):
             rows.append(self._commit_row(at, commit.oid, commit.message, commit.changes))
+            if len(commit.parents) > 1:
+                commit = self._merged(commit, last)
             for path, _, new in commit.changes:
                 last[path] = new, at
                 first.setdefault(path, at)
@@ -273,6 +275,15 @@ class Index:
         for path, (oid, at) in last.items():
             found = next(bodies) if oid and is_record(path) else None
             self._record(path, oid, at, found, there, first[path], odd.get(path, ""))
+
+    def _merged(self, commit: history.Commit, last: dict[str, tuple[str | None, int]]) -> history.Commit:
+        """A merge, with what it changes of what is known already."""
+
+        def now(path: str) -> str | None:
+            row = self.db.execute("SELECT blob FROM records WHERE path=?", (path,)).fetchone()
+            return last[path][0] if path in last else row[0] if row else None
+
+        return commit._replace(changes=tuple(row for row in commit.changes if now(row[0]) != row[2]))
 
     def _edits(self, oid: str, message: Message, changes: Iterable[FileChange]) -> None:
         """Keeps what a document first was, once a hand has changed it or taken it away, until a repair restores it."""

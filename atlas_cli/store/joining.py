@@ -87,17 +87,17 @@ def _filled(there: Remote, timeout: float, folder: Path) -> None:
 
 
 def _begins(git: Git, theirs: str) -> bool:
-    if history.root(git, theirs) != root_id(len(theirs)):
+    if root_id(len(theirs)) not in history.roots(git, theirs):
         return False
     if Snapshot(git, theirs, len(theirs)).blob(policy.FOLDER):
         return True
-    line = git.run("rev-list", "--first-parent", "--reverse", theirs, "--").decode().split()
+    line = git.run("rev-list", "--topo-order", "--reverse", theirs, "--").decode().split()
     return any(Snapshot(git, oid, len(oid)).blob(policy.FOLDER) for oid in line[1:2])
 
 
 def is_store(git: Git, there: Remote, theirs: str) -> None:
-    """Refused for a branch that is no store: one is told by its line of first parents, which begins with the root of
-    all stores and a policy, whatever a hand has done behind these."""
+    """Refused for a branch that is no store: one is told by its first commits, the root of all stores and a
+    policy, whatever a hand has done behind these."""
     if not _begins(git, theirs):
         raise Refused(f"the branch {there.branch} on {there.name} is not an Atlas store; it was left alone",
                       "name another branch: atlas init --branch B", code="not_a_store")  # fmt: skip

@@ -126,7 +126,7 @@ class Remote(NamedTuple):
         None where it has none, or not the whole of it."""
         theirs = Git(str(place.common), hermetic=False)
         for ref in (f"refs/remotes/{self.name}/{self.branch}", self.ref):
-            if history.root(theirs, ref) == root_id(place.width):
+            if root_id(place.width) in history.roots(theirs, ref):
                 git = Git(str(place.home / "store.git"))
                 return self._replace(name=str(place.common), git=git, ref=ref, local=True)
         return None
