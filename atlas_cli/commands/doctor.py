@@ -8,6 +8,7 @@ from .. import elsewhere
 from ..env import Env
 from ..errors import AtlasError, Damaged
 from ..outcome import Outcome, Table
+from ..records.text import Record
 from ..visible import named
 from . import begin, env_of, single, verb
 
@@ -55,7 +56,14 @@ def _records(env: Env, fix: bool) -> list[dict[str, Any]]:
     text = [line.replace(path, named(path)) if path else line for path, line in (*broken, *damaged)]
     if not fix:
         return [{"what": "records", "state": "bad", "text": "; ".join(text)}]
-    me = env.here() or begin.register(env, goal="repair the store", kind="run")
-    done, left = env.repair(me)
+    done, left = env.repair(env.here() or _nobody(env))
     items = [{"what": "records", "state": "fixed", "text": line} for line in done]
     return items + [{"what": "records", "state": "bad", "text": line} for line in left]
+
+
+def _nobody(env: Env) -> Record:
+    """A session for the repair; none, where it is the sessions that are broken."""
+    try:
+        return begin.register(env, goal="repair the store", kind="run")
+    except Damaged:
+        return {"id": "", "actor": ""}

@@ -343,15 +343,17 @@ def repairs(store: Store, report: Report) -> list[tuple[Finding, dict[str, str |
         whole = {folder for path in paths if path.startswith("artifacts/") for folder in [path.rpartition("/")[0]]}
         paths |= {path for path in was if path.rpartition("/")[0] in whole}
         unread = {path for path, mode in before.modes.items() if mode == FOLDER} if before else set()
-        restorable = all(path in was and _there(now, path, path in unread) == was[path][1] for path in paths)
+        restorable = all(path in was and _stands(now, path, was, path in unread) for path in paths)
         found.append((first, {path: was[path][0] for path in paths} if restorable else None))
     return found
 
 
-def _there(now: Snapshot, path: str, folder: bool) -> str | None:
-    """The id of what lies at a path; `folder`: of a folder too."""
-    entry = now.entry(path) if folder else None
-    return entry[1] if entry else now.blob(path)
+def _stands(now: Snapshot, path: str, was: Mapping[str, tuple[str | None, str | None]], folder: bool) -> bool:
+    """Whether what a commit put at a path lies there still; `folder`: it put one that nobody looks into."""
+    entry, new = now.entry(path), was[path][1]
+    if entry is None or entry[0] != FOLDER or folder:
+        return (entry[1] if entry else None) == new
+    return new is None and any(other.startswith(f"{path}/") for other in was)  # it made the folder, too
 
 
 def repair(finding: Finding, blobs: Mapping[str, str | None], git: Git, tree: Tree, writer: Writer) -> Change:

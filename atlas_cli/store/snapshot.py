@@ -133,6 +133,8 @@ class Snapshot:
                 mode = PLAIN
             else:
                 under = entries.get(name, (FOLDER, ""))
+                if under[0] != FOLDER and all(one is None for one in files.values()):
+                    continue  # what is to go is gone
                 if under[0] != FOLDER and "" not in files:
                     raise Damaged(f"{name} is a file in the store, where a folder should be", "atlas doctor --fix")
                 oid = self._planted(under[1] if under[0] == FOLDER else "", deeper, new)
