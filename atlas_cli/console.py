@@ -15,6 +15,7 @@ from .visible import visible, wrapped
 NARROW = 8  # columns that a frame is given at least, whatever a terminal says of itself
 
 
+CELL = 2_000  # characters that a cell of a table shows
 FRAMED = 100_000  # characters that a frame shows
 
 
@@ -165,10 +166,15 @@ def _columns(out: TextIO) -> int | None:
     return max(NARROW, min(real, int(given) if given.isdecimal() and len(given) < 6 else real))
 
 
+def _cell(text: str) -> str:
+    """What a cell shows: more than a screen of it is for --json."""
+    return visible(text) if len(text) <= CELL else f"{visible(text[:CELL])}… ({len(text):,} characters)"
+
+
 def _plain_table(table: Table) -> None:
     """Aligned columns without boxes, each row behind the bar, since its cells are what somebody wrote; nothing is cut,
     the last column is not padded."""
-    rows = [table.columns, *(tuple(visible(cell).replace("\t", " ") for cell in row) for row in table.rows)]
+    rows = [table.columns, *(tuple(_cell(cell).replace("\t", " ") for cell in row) for row in table.rows)]
     widths = [max(len(row[at]) for row in rows) for at in range(len(table.columns))]
     for row in rows:
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -185,7 +191,7 @@ def _rich_table(table: Table) -> None:
 
     bar = _bar(sys.stdout)
     out = Console(highlight=False, markup=False, emoji=False, width=(_columns(sys.stdout) or 80) - 2)
-    rows = [tuple(Text(visible(cell), overflow="fold") for cell in row) for row in table.rows]
+    rows = [tuple(Text(_cell(cell), overflow="fold") for cell in row) for row in table.rows]
     widths = [max(len(name), *(row[at].cell_len for row in rows)) for at, name in enumerate(table.columns)]
     widest = widths.index(max(widths))
     if out.width - sum(widths) - 3 * len(widths) < min(0, 20 - widths[widest]):

@@ -5,7 +5,6 @@ of it is true: once the store's branch may have moved, it is put off until the a
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]  # what `signal` is made of: that module costs more than a whole hook may
-from typing import Any
 
 
 class _Held:
@@ -20,7 +19,7 @@ def hold() -> None:
         _signal.signal(_signal.SIGINT, _noted)
 
 
-def _noted(number: int, frame: Any) -> None:
+def _noted(number: int, frame: object) -> None:
     if _Held.at_once:
         raise KeyboardInterrupt
     _Held.came = True

@@ -249,7 +249,8 @@ def judged(
         repair = _repair(commit, bad) if named else []
         found += repair
         if named and not repair:
-            findings = [_repaired(finding, commit) for finding in findings]
+            restored = {path for path, _, _ in commit.changes}
+            findings = [_repaired(finding, commit, restored) for finding in findings]
             found += rules.judge_message(walk, commit.changes, commit.message)
         else:  # what only says that it is a repair is a change like any other
             found += rules.judge(walk, _Child(walk, commit), commit.changes, commit.message)
@@ -322,8 +323,7 @@ def _repair(commit: history.Commit, bad: Mapping[str, history.Commit]) -> list[V
     return found
 
 
-def _repaired(finding: Finding, commit: history.Commit) -> Finding:
-    restored = {path for path, _, _ in commit.changes}
+def _repaired(finding: Finding, commit: history.Commit, restored: set[str]) -> Finding:
     if finding.commit != commit.message.repairs or finding.repaired:
         return finding
     path = finding.violation.path
@@ -335,8 +335,11 @@ def repairs(store: Store, report: Report) -> list[tuple[Finding, dict[str, str |
     built on it, so that it cannot be taken back."""
     found: list[tuple[Finding, dict[str, str | None] | None]] = []
     commits = {finding.commit: finding for finding in reversed(report.open)}
+    broken: dict[str, set[str]] = {oid: set() for oid in commits}
+    for finding in report.open:
+        broken[finding.commit] |= {finding.violation.path} - {""}
     for oid, first in reversed(commits.items()):
-        paths = {finding.violation.path for finding in report.open if finding.commit == oid and finding.violation.path}
+        paths = broken[oid]
         before = next(history.between(store.git, history.parent(store.git, oid), oid)) if oid else None
         was = {path: (old, new) for path, old, new in (before.changes if before else ())}
         now = store.snapshot()

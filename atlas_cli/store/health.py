@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import AtlasError
-from . import BRANCH, files, recovery, transports
+from . import BRANCH, files, lock, recovery, transports
 from .branch import aside
 from .remote import Remote
 from .store import Store, configuration
@@ -71,10 +71,8 @@ def _config(store: Store, fix: bool) -> Check:
     if not fix:
         return Check("configuration", "bad", text)
     kept = file.read_bytes()
-    (store.home / "config.aside").write_bytes(kept)
-    part = file.with_name(f"config.{os.getpid()}")
-    part.write_text(configuration(store.place.width))
-    part.replace(file)
+    files.put(store.home / "config.aside", kept)
+    files.put(file, configuration(store.place.width).encode())
     return Check("configuration", "fixed", f"{text}: kept as {store.home / 'config.aside'}, and written anew")
 
 
@@ -175,6 +173,9 @@ def _objects(store: Store, remotes: Sequence[Remote], fix: bool) -> list[Check]:
     if fix:
         recovery.put_aside(store, spoilt)
     bad, odd = recovery.faults(store)
+    if bad:  # (it may have looked while something was being written)
+        with lock.held(store.home / "publish.lock"), lock.held(store.home / "writer.lock"):
+            bad, odd = recovery.faults(store)
     names = ", ".join(f"{file.parent.name}{file.name}" for file in spoilt[:3])
     found = [f"{len(spoilt)} objects are emptied or broken: {names}"] if spoilt else []
     looks = [Check("fsck", "warn", f"history holds what git would not write: {'; '.join(odd[:3])}")] if odd else []
@@ -203,10 +204,10 @@ def _branch(store: Store, remotes: Sequence[Remote], fix: bool) -> Check:
     store.git.close()
     found = store.git.object(BRANCH)
     now = found[0] if found and found[1] == "commit" else ""
-    if now and recovery.usable(store, now):
+    if now and recovery.usable(store, now) and recovery.publishable(store, now):
         return Check("branch", "ok", f"at {now[:12]}")
     there = list(dict.fromkeys([*([now] if now else []), *recovery.heads(store)]))
-    good = next((oid for oid in there if recovery.usable(store, oid)), None)
+    good = next((oid for oid in there if recovery.usable(store, oid) and recovery.publishable(store, oid)), None)
     if good is None and fix:
         with suppress(AtlasError):
             there.append(recovery.fetched_anew(store, remotes)[1])
@@ -214,7 +215,7 @@ def _branch(store: Store, remotes: Sequence[Remote], fix: bool) -> Check:
     if good is None:
         return Check("branch", "bad", "missing or broken, and no whole commit was found in its reflog or in the index")
     if not fix:
-        return Check("branch", "bad", f"missing or broken; the last head that is whole is {good[:12]}")
+        return Check("branch", "bad", f"missing, broken or with a hole; the last head that is whole is {good[:12]}")
     done = recovery.set_back(store, good, there[: there.index(good)])
     text = f"set to {good[:12]}, the last head whose folders are all here"
     beyond = {"carried over": done.carried, "parked": done.parked, "unreadable, and gone": done.lost}

@@ -139,9 +139,7 @@ def drop(store: Store, names: Iterable[str]) -> None:
         skip = line.partition(b" ")[2] in gone or (skip and line[:1] == b"^")
         kept += [] if skip or not _PACKED.match(line) else [line]
     if kept != _packed(folder):
-        part = folder / f"packed-refs.{os.getpid()}"
-        part.write_bytes(b"".join(line + b"\n" for line in kept))
-        part.replace(folder / "packed-refs")
+        files.put(folder / "packed-refs", b"".join(line + b"\n" for line in kept))
         sync_folders(folder)
     store.git.close()
 
@@ -251,6 +249,16 @@ def usable(store: Store, oid: str) -> bool:
         level = below - seen
         seen |= level
     return bool(tree)
+
+
+def publishable(store: Store, oid: str) -> bool:
+    """Whether all that the remote is not known to have is here, up to a commit: with a hole in it nothing goes there
+    any more. (What it has is had again from there, and no reason to go back; nor is what only this clone needs.)"""
+    known = store.ref(REMOTE)
+    if known is None or known == oid:
+        return True
+    code, out, _ = store.git.ask("rev-list", "--objects", "--missing=print", oid, f"^{known}", "--")
+    return not code and not any(line.startswith(b"?") for line in out.split(b"\n"))
 
 
 def heads(store: Store) -> list[str]:
