@@ -686,13 +686,18 @@ class Env:
 
         done: list[str] = []
         left: list[str] = []
+        tried: set[str] = set()
         while True:  # what was broken twice is put back in two steps, the last one first
             waiting, left = len(left), []
             for finding, blobs in audit.repairs(self.store, self.audit(False)):
+                if finding.commit in tried:  # its repair is none: a second one would not be, either
+                    left.append(f"{finding.commit[:12]} ({finding.violation.rule}: {finding.violation.path})")
+                    continue
                 what = f"{finding.commit[:12]} ({finding.violation.rule}: {finding.violation.path or finding.subject})"
                 if blobs is None:
                     left.append(f"{what}: later writes were built on it")
                     continue
+                tried.add(finding.commit)
                 self.write(partial(audit.repair, finding, blobs, self.store.git), me, "repair: ")
                 done.append(f"{what}: restored {', '.join(sorted(blobs))}" if blobs else f"{what}: acknowledged")
             if len(left) in (0, waiting):

@@ -239,8 +239,7 @@ def judged(
     for at, commit in enumerate(commits):
         if at % AHEAD == 0:
             walk.ahead(commits[at : at + AHEAD])
-        if len(commit.parents) > 1:  # what it only brings along was judged where it was made
-            commit = commit._replace(changes=tuple(row for row in commit.changes if walk.blob(row[0]) != row[2]))
+        commit = history.brings(commit, walk.blob)
         found = [*shape(commit, width), *chain.judge(commit)]
         walk.whole(commit)
         named = commit.message.repairs
@@ -347,8 +346,15 @@ def repairs(store: Store, report: Report) -> list[tuple[Finding, dict[str, str |
         paths |= {path for path in was if path.rpartition("/")[0] in whole}
         unread = {path for path, mode in before.modes.items() if mode == FOLDER} if before else set()
         restorable = all(path in was and _stands(now, path, was, path in unread) for path in paths)
+        restorable = restorable and not any(_is_folder(store.git, was[path][0]) for path in paths)
         found.append((first, {path: was[path][0] for path in paths} if restorable else None))
     return found
+
+
+def _is_folder(git: Git, oid: str | None) -> bool:
+    """Whether what was there before is a folder that nobody looks into: it is nothing to be put back."""
+    found = git.object(oid, SMALL) if oid else None
+    return found is not None and found[1] == "tree"
 
 
 def _stands(now: Snapshot, path: str, was: Mapping[str, tuple[str | None, str | None]], folder: bool) -> bool:

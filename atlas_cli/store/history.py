@@ -19,7 +19,7 @@ from .trees import FOLDER, NOTHING, PLAIN, Folder, Row, compared, read, rows
 FEW = 64  # commits that are looked up one by one, which costs less than a process does
 STEP = 500  # commits whose folders are read together
 DEEP = 8  # folders that a path leads through: no record's has as many
-LOOK, MOST = 2_000, 20_000  # folders of a commit from which on they are weighed; files in one that is looked into
+MOST = 20_000  # files of a folder that a commit brings: one with more is not looked into
 _FOLDER = FOLDER.encode()
 _WHO = rb"[^\n<>\0]*<[^\n<>\0]*> [0-9]+ [+-][0-9]{4}\n"
 _START = rb"tree (?P<tree>[0-9a-f]+)\n(?P<parents>(?:parent [0-9a-f]+\n)*)"
@@ -89,6 +89,15 @@ def unread(commit: Commit, get: Callable[[str, str], Answer]) -> dict[str, str]:
         found = get(path, new) if new and path not in odd and is_record(path) and path != policy.FOLDER else None
         files += [(path, found[2])] if found and found[1] == "blob" else []
     return odd | dict.fromkeys(text.beyond(files), "by hand, and too much of it in one commit")
+
+
+def brings(commit: Commit, now: Callable[[str], str | None]) -> Commit:
+    """A merge, or another root, with what it changes of what is known: the rest was judged where it was made."""
+    if len(commit.parents) == 1:
+        return commit
+    changes_ = tuple(row for row in commit.changes if now(row[0]) != row[2])
+    new = {path for path, _, _ in changes_}
+    return commit._replace(changes=changes_, modes={path: mode for path, mode in commit.modes.items() if path in new})
 
 
 def changes(git: Objects, old: str, new: str) -> tuple[FileChange, ...]:
@@ -166,14 +175,14 @@ def _told(oid: str, found: tuple[str, str, bytes] | None) -> _Raw:
 
 
 class _Task(NamedTuple):
-    """Two folders to be compared: of which commit, where, and their ids (empty: there is none). `top` is the highest
-    folder above it, or it itself, that is all new or all gone: (path, old id, new id)."""
+    """Two folders to be compared: of which commit, where, and their ids (empty: there is none). `light`: they are known
+    to hold no more than is looked into."""
 
     at: int
     path: str
     old: str
     new: str
-    top: tuple[str, str, str] | None = None
+    light: bool = False
 
 
 class _Differ:
@@ -183,7 +192,6 @@ class _Differ:
         self.git, self.weights = git, dict[tuple[str, int], int]()
         self.changes: list[list[tuple[str, str | None, str | None, str]]] = [[] for _ in pairs]
         self.faults: list[list[tuple[str, str]]] = [[] for _ in pairs]
-        self.closed: list[set[str]] = [set() for _ in pairs]
         tasks = [_Task(at, "", *pair) for at, pair in enumerate(pairs)]
         for _ in range(DEEP):
             tasks = self._level(self._bounded(tasks))
@@ -192,43 +200,47 @@ class _Differ:
 
     def found(self, at: int) -> tuple[tuple[FileChange, ...], dict[str, str], list[tuple[str, str]]]:
         """(changes, new modes by path, faults) of one step."""
-        within = tuple(f"{path}/" for path in self.closed[at])
-        rows_ = {row for row in self.changes[at] if not row[0].startswith(within)}
-        found = sorted(rows_, key=lambda one: one[0].encode(errors="surrogateescape"))
+        found = sorted(self.changes[at], key=lambda one: one[0].encode(errors="surrogateescape"))
         changes = tuple((path, old, new) for path, old, new, _ in found)
         return changes, {path: mode for path, _, new, mode in found if new}, self.faults[at]
 
     def _bounded(self, tasks: list[_Task]) -> list[_Task]:
-        """Without those of a step that has too many: these are not looked into. Few trees can name a great many files:
-        where many folders have come up, what they hold is weighed first, each tree once."""
+        """Without those of a step that has too many."""
         count = Counter(task.at for task in tasks)
-        many = {at for at, number in count.items() if number + len(self.changes[at]) > LOOK}
-        kept = []
         for task in tasks:
-            if task.at in many and (count[task.at] > MOST or self._heavy(task)):
+            if count[task.at] > MOST:
                 self._closed(task)
-            else:
-                kept.append(task)
-        return kept
-
-    def _heavy(self, task: _Task) -> bool:
-        path, old, new = task.top or (task.path.rstrip("/"), task.old, task.new)
-        return any(self._weight(oid, path.count("/")) > MOST for oid in (old, new) if oid)
-
-    def _weight(self, oid: str, deep: int) -> int:
-        """How many files lie below a tree that lies so deep, as far as that is of interest."""
-        if (oid, deep) not in self.weights:
-            found = self.git.object(oid) if deep < DEEP else None
-            rows_ = read(found[2], len(oid)).rows if found and found[1] == "tree" else []
-            below = (self._weight(row[2].hex(), deep + 1) if row[0] == _FOLDER else 1 for row in rows_)
-            self.weights[oid, deep] = min(sum(below) + 1, MOST + 1) if rows_ else MOST + 1
-        return self.weights[oid, deep]
+        return [task for task in tasks if count[task.at] <= MOST]
 
     def _closed(self, task: _Task) -> None:
         """A folder that is not looked into stands among the changes itself."""
-        path, old, new = task.top or (task.path.rstrip("/"), task.old, task.new)
-        self.changes[task.at].append((path, old or None, new or None, FOLDER if new else ""))
-        self.closed[task.at].add(path)
+        path = task.path.rstrip("/")
+        self.changes[task.at].append((path, task.old or None, task.new or None, FOLDER if task.new else ""))
+
+    def _weighed(self, task: _Task) -> _Task | None:
+        """A folder that is all new, or all gone, if it is to be looked into. Few trees can name a great many files:
+        each is weighed once, and the lowest ones that are too heavy stay closed, wherever else something changes."""
+        oid, deep = task.old or task.new, task.path.count("/") - 1
+        if self._weight(oid, deep) <= MOST:
+            return task._replace(light=True)
+        if deep < DEEP - 1 and any(self._weight(one, deep + 1) > MOST for one in self._folders(oid)):
+            return task
+        self._closed(task)
+        return None
+
+    def _weight(self, oid: str, deep: int) -> int:
+        """How many files lie below a folder that lies so deep, as far as that is of interest."""
+        if (oid, deep) not in self.weights:
+            found = self.git.object(oid) if deep < DEEP - 1 else None
+            rows_ = read(found[2], len(oid)).rows if found and found[1] == "tree" else None
+            below = (self._weight(row[2].hex(), deep + 1) if row[0] == _FOLDER else 1 for row in rows_ or ())
+            self.weights[oid, deep] = MOST + 1 if rows_ is None else min(sum(below), MOST + 1)
+        return self.weights[oid, deep]
+
+    def _folders(self, oid: str) -> list[str]:
+        found = self.git.object(oid)
+        rows_ = read(found[2], len(oid)).rows if found and found[1] == "tree" else []
+        return [row[2].hex() for row in rows_ if row[0] == _FOLDER]
 
     def _level(self, tasks: list[_Task]) -> list[_Task]:
         """Compares folders; the ones below them that are to be compared next."""
@@ -248,8 +260,9 @@ class _Differ:
             folders = [row[2].hex() if row and row[0] == _FOLDER else "" for row in (old, new)]
             files = [row[2].hex() if row and row[0] != _FOLDER else None for row in (old, new)]
             if any(folders):
-                top = task.top or (None if all(folders) else (path, folders[0], folders[1]))
-                yield _Task(task.at, f"{path}/", folders[0], folders[1], top)
+                below = _Task(task.at, f"{path}/", folders[0], folders[1], task.light)
+                looked = below if below.light or all(folders) else self._weighed(below)
+                yield from [looked] if looked else []
             if any(files):
                 mode = new[0].decode() if new and files[1] else ""
                 self.changes[task.at].append((path, files[0], files[1], mode))

@@ -7,6 +7,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -254,8 +255,7 @@ class Index:
         rows = []
         for at, commit in enumerate(commits, seq + 1):
             rows.append(self._commit_row(at, commit.oid, commit.message, commit.changes))
-            if len(commit.parents) > 1:
-                commit = self._merged(commit, last)
+            commit = history.brings(commit, partial(self._now, last))
             for path, _, new in commit.changes:
                 last[path] = new, at
                 first.setdefault(path, at)
@@ -276,14 +276,10 @@ class Index:
             found = next(bodies) if oid and is_record(path) else None
             self._record(path, oid, at, found, there, first[path], odd.get(path, ""))
 
-    def _merged(self, commit: history.Commit, last: dict[str, tuple[str | None, int]]) -> history.Commit:
-        """A merge, with what it changes of what is known already."""
-
-        def now(path: str) -> str | None:
-            row = self.db.execute("SELECT blob FROM records WHERE path=?", (path,)).fetchone()
-            return last[path][0] if path in last else row[0] if row else None
-
-        return commit._replace(changes=tuple(row for row in commit.changes if now(row[0]) != row[2]))
+    def _now(self, last: dict[str, tuple[str | None, int]], path: str) -> str | None:
+        """The blob at a path, behind the commits that are just being taken."""
+        row = None if path in last else self.db.execute("SELECT blob FROM records WHERE path=?", (path,)).fetchone()
+        return last[path][0] if path in last else row[0] if row else None
 
     def _edits(self, oid: str, message: Message, changes: Iterable[FileChange]) -> None:
         """Keeps what a document first was, once a hand has changed it or taken it away, until a repair restores it."""

@@ -76,6 +76,7 @@ def one_store(apart: tuple[Worker, Path], written: Path, seed: int, tmp_path: Pa
     worker.session = None
     ran(worker, repo, "sync", (0,))
     ran(worker, repo, "begin --new --goal repair --actor fuzz", (0,))
+    ran(worker, repo, "config set durability fast", (0,))
     ran(worker, repo, "sync", (0,))
     hostile = Hostile(hub, seed)
     hostile.head = (hub / "refs/heads/atlas").read_text().strip()
