@@ -69,7 +69,7 @@ class Walk:
         if oid in self.loaded:
             return self.loaded[oid]
         found = self.git.object(oid, bound(path))
-        if found is not None and len(found[2]) < SMALL:
+        if found is not None and found[1] != LARGE and len(found[2]) < SMALL:  # (how much is read depends on the path)
             self._keep(oid, found)
         return found
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from .. import interrupts
 from ..errors import Damaged, Failed
-from .conversation import Answer, Conversation, Ended
+from .conversation import LARGE, Answer, Conversation, Ended
 
 # `git rev-parse --local-env-vars`; a test holds this list against git's own answer.
 _LOCAL = """
@@ -129,7 +129,7 @@ class Git:
         if name in self._seen:
             return self._seen[name]
         found = self._object(name, most) or self._reopened(name, most)
-        if found and found[0] == name and len(found[2]) < SMALL and len(self._seen) < MANY:
+        if found and found[0] == name and found[1] != LARGE and len(found[2]) < SMALL and len(self._seen) < MANY:
             self._seen[name] = found
         return found
 

@@ -278,7 +278,8 @@ class Index:
 
     def _now(self, last: dict[str, tuple[str | None, int]], path: str) -> str | None:
         """The blob at a path, behind the commits that are just being taken."""
-        row = None if path in last else self.db.execute("SELECT blob FROM records WHERE path=?", (path,)).fetchone()
+        shown = path.encode(errors="replace").decode()
+        row = None if path in last else self.db.execute("SELECT blob FROM records WHERE path=?", (shown,)).fetchone()
         return last[path][0] if path in last else row[0] if row else None
 
     def _edits(self, oid: str, message: Message, changes: Iterable[FileChange]) -> None:

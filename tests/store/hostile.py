@@ -146,13 +146,13 @@ class Hostile:
     def form(self) -> None:
         """A folder that git would not have written."""
         rng, a, b = self.rng, self.put("blob", self.bytes()), self.put("blob", b"x\n")
-        plain = PLAIN.encode()
+        plain, path = PLAIN.encode(), [*self.place(), b"f%d" % self.count]
         rows = rng.choice([
             [(plain, b"b.md", a), (plain, b"a.md", b)], [(plain, b"a.md", a), (plain, b"a.md", b)],
             [(plain, b"..", a)], [(plain, b".git", a)], [(plain, b".GIT", a), (plain, b"z", b)],
             [(plain, b"a", a), (FOLDER.encode(), b"a", self.pack([(plain, b"x", b)]))], [(plain, b".", a)],
         ])  # fmt: skip
-        self.commit(self.planted(self.tree(self.head), self.place(), FOLDER.encode(), self.pack(rows, sort=False)))
+        self.commit(self.planted(self.tree(self.head), path, FOLDER.encode(), self.pack(rows, sort=False)))
 
     def deep(self) -> None:
         oid, mode = self.put("blob", b"x"), PLAIN.encode()
@@ -189,7 +189,7 @@ class Hostile:
         lines = [b"Atlas-Operation: x%d" % self.count, b"Atlas-Session: nobody", b"Atlas-At: 2026-11-30T00:00:00Z",
                  b"Atlas-Change: " + b"0" * 64, b"Atlas-At: 2026-13-99T99:99:99Z", b"Atlas-Operation: " + b"x" * 5000,
                  b"Atlas-Base: status:main@1~x", b"Atlas-Stop: version_jump 99999999999999999999", b"Atlas-Session: \x1b[2J",
-                 b"Atlas-Repairs: " + self.head.encode(), b"Atlas-Repairs: -x", b"Atlas-Session: ../../x"]  # fmt: skip
+                 b"Atlas-Repairs: " + b"1" * 40, b"Atlas-Repairs: -x", b"Atlas-Session: ../../x"]  # fmt: skip
         said = b"\n".join(rng.sample(lines, rng.randrange(1, 5)))
         message = rng.choice(
             [b"subject\n\n" + said, b"x\0y\n\n" + said, b"\xff\xfe\n\n" + said, b"s" * 3000, b"", b"\n\n\n"]
