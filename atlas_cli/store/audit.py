@@ -270,7 +270,7 @@ def judge(git: Git, width: int, start: str, head: str, index: Index) -> list[Fin
         above = history.parent(git, oid) if index.seq(oid) else None
         if above is None:  # (the root of all stores breaks none)
             return None
-        [commit] = history.between(git, above, oid)
+        commit = history.one(git, oid)
         return commit if judged(git, width, Snapshot(git, above, width), [commit], index) else None
 
     commits = list(history.between(git, start, head))
@@ -339,7 +339,7 @@ def repairs(store: Store, report: Report) -> list[tuple[Finding, dict[str, str |
         broken[finding.commit] |= {finding.violation.path} - {""}
     for oid, first in reversed(commits.items()):
         paths = broken[oid]
-        before = next(history.between(store.git, history.parent(store.git, oid), oid)) if oid else None
+        before = history.one(store.git, oid) if oid else None
         was = {path: (old, new) for path, old, new in (before.changes if before else ())}
         now = store.snapshot()
         whole = {folder for path in paths if path.startswith("artifacts/") for folder in [path.rpartition("/")[0]]}

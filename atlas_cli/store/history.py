@@ -72,6 +72,14 @@ def between(git: Git, old: str | None, new: str) -> Iterator[Commit]:
         trees = {some[-1]: raws[-1].tree}
 
 
+def one(git: Git, oid: str) -> Commit:
+    """A commit by itself, with what it changed against its first parent."""
+    raw = _raw(git, oid)
+    changes_, modes, faults = _Differ(git, [(_tree_before(git, raw, {}), raw.tree)]).found(0)
+    said = parse(raw.message.decode(errors="replace").lstrip("\n"))
+    return Commit(oid, raw.parents, said, changes_, modes, (*([("", raw.fault)] if raw.fault else []), *faults))
+
+
 def _tree_before(git: Git, raw: _Raw, trees: dict[str, str]) -> str:
     """The tree of the first parent; empty where there is none."""
     above = raw.parents[0] if raw.parents else ""

@@ -168,3 +168,44 @@ def test_what_history_holds_for_ever_keeps_no_repair_from_its_work(there: Path, 
     states = {row["what"]: row["state"] for row in fixed.data["checks"]}
     assert fixed.code == 0 and (states["fsck"], states["records"]) == ("warn", "fixed"), fixed
     assert at("clone", "verify", "--full").code == 0
+
+
+def test_a_hole_in_what_is_not_published_yet_is_gone_round(there: Path, git: Git, at: At) -> None:
+    for one in ("second", "third"):
+        assert at("clone", *DECISION, "--offline", "--operation", one).code == 0
+    is_gone(git, there, f"{BRANCH}~1:decisions")
+    done = at("clone", "doctor", "--fix")
+    assert done.code == 0 and "(operation second)" in json.dumps(done.data["checks"]), done
+    assert at("clone", "log", "mine").data["total"] == 1
+    assert at("clone", "sync").json["store"]["published"] is True
+    assert at("clone", "verify", "--full").code == 0
+
+
+def test_a_pack_without_its_index_has_one_again(there: Path, git: Git, at: At) -> None:
+    git("repack", "-q", cwd=there), git("prune-packed", "-q", cwd=there)
+    for index in (there / "objects/pack").glob("*.idx"):
+        index.unlink()
+    assert at("clone", "doctor", "--fix").code == 0
+    assert at("clone", "log", "mine").data["total"] == 1 and at("clone", "doctor").code == 0
+
+
+def test_a_merge_by_hand_is_a_violation_and_cuts_nobody_off(hub: Path, git: Git, at: At) -> None:
+    top = hub.parent
+    for name in ("ann", "bob"):
+        git("clone", "-q", f"file://{hub}", name, cwd=top)
+        assert at(name, "begin", "--goal", "g").code == 0
+    git("worktree", "add", "-q", "../hand", "origin/atlas", "-b", "hand", cwd=top / "ann")
+    (top / "hand/inbox").mkdir()
+    (top / "hand/inbox/note.md").write_text("a note\n")
+    git("add", ".", cwd=top / "hand"), git("commit", "-q", "--no-verify", "-m", "a note", cwd=top / "hand")
+    assert at("bob", *DECISION, "--operation", "published").json["store"]["published"] is True
+    git("fetch", "-q", "origin", cwd=top / "hand")
+    git("merge", "-q", "--no-verify", "-m", "merged", "origin/atlas", cwd=top / "hand")
+    git("push", "-q", "--no-verify", "origin", "hand:atlas", cwd=top / "hand")
+    for name in ("bob", "ann"):
+        assert at(name, "sync").code == 0
+        assert at(name, "log", "published").data["total"] == 1
+        assert at(name, "lease", "take", f"of-{name}", "--why", "w").code == 0
+        assert {one["rule"] for one in at(name, "verify").json["error"]["details"]["violations"]} == {"linear"}
+    assert at("bob", "doctor", "--fix").code == at("bob", "verify", "--full").code == 0
+    assert at("bob", "log", "published").data["total"] == 1 and at("ann", "sync").code == 0

@@ -236,3 +236,25 @@ def test_a_store_that_git_no_longer_takes_for_a_repository(begun: str, repo: Pat
     assert (told.code, f"store.git/{lost}: not there" in told.err) == (1, True), told
     assert atlas("doctor", "--fix").code == 0
     assert atlas("session", "show").code == 0
+
+
+@pytest.mark.parametrize("mode", ["100644", "120000", "160000"])
+def test_what_stands_in_the_sessions_place_is_put_right_by_nobody_in_particular(
+    mode: str, store: tuple[Hand, Seen], quick: Atlas
+) -> None:
+    hand, seen = store
+    gone = dict.fromkeys(hand.git("ls-tree", "-r", "--name-only", seen.head, "sessions/").split())
+    data = seen.head.encode() if mode == "160000" else b"x"
+    hand.commit({**gone, "sessions": data}, modes={"sessions": mode})
+    fixed = quick("doctor", "--fix")
+    assert fixed.code == 0, fixed
+    assert quick("verify", "--full").code == quick("begin", "--new").code == 0
+
+
+def test_a_policy_that_became_a_folder_is_put_back(store: tuple[Hand, Seen], quick: Atlas) -> None:
+    hand, _ = store
+    good = hand.read(POLICY)
+    hand.commit({POLICY: None})
+    hand.commit({f"{POLICY}/x": b"x"})
+    assert quick("doctor", "--fix").code == 0
+    assert hand.read(POLICY) == good and quick("verify", "--full").code == 0
