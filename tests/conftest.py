@@ -6,6 +6,7 @@ import compileall
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -39,7 +40,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compiled once, before thousands of processes start (and before tests count their system calls)."""
+    """Compiled once, before thousands of processes start (and before tests count their system calls). Interrupts reach
+    the commands that are tried, also where whoever started the tests wants none."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):
         compileall.compile_dir(ROOT / "atlas_cli", quiet=1)
 
