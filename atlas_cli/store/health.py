@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import AtlasError
-from . import BRANCH, files, lock, recovery, transports
+from . import BRANCH, REMOTE, files, lock, recovery, transports
 from .branch import aside
 from .remote import Remote
 from .store import Store, configuration
@@ -193,10 +193,10 @@ def _objects(store: Store, remotes: Sequence[Remote], fix: bool) -> list[Check]:
     except AtlasError as error:
         return [Check("objects", "bad", f"{text}; they cannot be fetched anew: {error.message}"), *looks]
     left, _ = recovery.faults(store)
-    store.index.drop()  # it may have noted that they are missing
     done = f"{text}; fetched anew from {where}"
     if left:
         return [Check("objects", "bad", f"{done}; still: {'; '.join(left[:3])}"), *looks]
+    store.index.drop()  # it may have noted that they are missing
     return [Check("objects", "fixed", done), *looks]
 
 
@@ -206,6 +206,10 @@ def _branch(store: Store, remotes: Sequence[Remote], fix: bool) -> Check:
     now = found[0] if found and found[1] == "commit" else ""
     if now and recovery.usable(store, now) and recovery.publishable(store, now):
         return Check("branch", "ok", f"at {now[:12]}")
+    known = store.ref(REMOTE)
+    if now and remotes and known and not recovery.usable(store, known):
+        where = remotes[0].name
+        return Check("branch", "bad", f"folders are missing that {where} has: it stays, until they can be fetched anew")
     there = list(dict.fromkeys([*([now] if now else []), *recovery.heads(store)]))
     good = next((oid for oid in there if recovery.usable(store, oid) and recovery.publishable(store, oid)), None)
     if good is None and fix:

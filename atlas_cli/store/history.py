@@ -182,6 +182,10 @@ def _told(oid: str, found: tuple[str, str, bytes] | None) -> _Raw:
     return _Raw(start["tree"].decode(), parents if parents[0] else (), said, fault)
 
 
+def _gone(tree: str) -> Damaged:
+    return Damaged(f"the store's tree {tree} is missing or broken", "atlas doctor --fix has it again from the remote")
+
+
 class _Task(NamedTuple):
     """Two folders to be compared: of which commit, where, and their ids (empty: there is none). `light`: they are known
     to hold no more than is looked into."""
@@ -239,16 +243,20 @@ class _Differ:
     def _weight(self, oid: str, deep: int) -> int:
         """How many files lie below a folder that lies so deep, as far as that is of interest."""
         if (oid, deep) not in self.weights:
-            found = self.git.object(oid) if deep < DEEP - 1 else None
-            rows_ = read(found[2], len(oid)).rows if found and found[1] == "tree" else None
+            rows_ = self._read(oid) if deep < DEEP - 1 else None
             below = (self._weight(row[2].hex(), deep + 1) if row[0] == _FOLDER else 1 for row in rows_ or ())
             self.weights[oid, deep] = MOST + 1 if rows_ is None else min(sum(below), MOST + 1)
         return self.weights[oid, deep]
 
     def _folders(self, oid: str) -> list[str]:
+        return [row[2].hex() for row in self._read(oid) if row[0] == _FOLDER]
+
+    def _read(self, oid: str) -> list[Row]:
+        """The entries of a tree; Damaged for one that is not here, which is no fault of the commit that brings it."""
         found = self.git.object(oid)
-        rows_ = read(found[2], len(oid)).rows if found and found[1] == "tree" else []
-        return [row[2].hex() for row in rows_ if row[0] == _FOLDER]
+        if found is None or found[1] != "tree":
+            raise _gone(oid)
+        return read(found[2], len(oid)).rows
 
     def _level(self, tasks: list[_Task]) -> list[_Task]:
         """Compares folders; the ones below them that are to be compared next."""
@@ -308,7 +316,7 @@ class _Folders:
         while oid not in self.open:
             name, found = next(self.objects)
             if found is None or found[1] != "tree":
-                raise Damaged(f"the store's tree {name} is missing or broken", "atlas doctor")
+                raise _gone(name)
             self.open[name] = found[2]
         there = self.open[oid]
         return there if isinstance(there, bytes) else there.data

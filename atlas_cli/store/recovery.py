@@ -100,8 +100,8 @@ def remembered(store: Store, names: Iterable[str]) -> None:
     """Notes where refs of parked writes led whose objects are not here: with such a ref git talks to no remote."""
     rows = {name: data for name in names if name.startswith(PARKED) and (data := _led(store, name))}
     if rows:
-        with (store.home / LOST).open("a") as out:
-            out.write("".join(f"{name} {oid}\n" for name, oid in rows.items()))
+        before = (store.home / LOST).read_bytes() if (store.home / LOST).is_file() else b""
+        files.put(store.home / LOST, before + "".join(f"{name} {oid}\n" for name, oid in rows.items()).encode())
 
 
 def brought_back(store: Store) -> list[str]:

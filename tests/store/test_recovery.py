@@ -94,14 +94,18 @@ def test_a_spoilt_pack_is_made_good(there: Path, git: Git, at: At) -> None:
     assert at("clone", "log", "mine").data["total"] == 1
 
 
-def test_without_the_remote_nothing_moves_and_what_is_missing_is_named(there: Path, git: Git, at: At) -> None:
+@pytest.mark.parametrize("name", [OLD, "artifacts/old", "artifacts/old/0001"])
+def test_without_the_remote_nothing_moves_and_what_is_missing_is_named(
+    name: str, there: Path, git: Git, at: At
+) -> None:
     before = git("rev-parse", BRANCH, cwd=there)
-    is_gone(git, there, f"{BRANCH}:{OLD}")
+    git("update-ref", "refs/atlas/remote", BRANCH, cwd=there)  # no hole in what is not published
+    is_gone(git, there, f"{BRANCH}:{name}")
     there.parents[3].joinpath("hub.git").rename(there.parents[3] / "away.git")
     done = at("clone", "doctor", "--fix")
     assert (done.code, done.json["error"]["code"]) == (1, "damaged")
     message = done.json["error"]["message"]
-    assert "missing blob" in message and "fetched anew" in message and "origin: " in message, done
+    assert f"missing {'blob' if name == OLD else 'tree'}" in message and "origin: " in message, done
     assert git("rev-parse", BRANCH, cwd=there) == before
     assert at("clone", *DECISION, "--offline").code == 0  # what does not need it goes on
     there.parents[3].joinpath("away.git").rename(there.parents[3] / "hub.git")
