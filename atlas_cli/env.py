@@ -454,6 +454,7 @@ class Env:
                 except Failed:
                     continue
             raise
+        self._broken(path)
         return data, True
 
     def damaged(self, folder: str = "") -> list[tuple[str, str]]:
@@ -465,7 +466,16 @@ class Env:
             f"{text.replace(path, named(path))}: atlas doctor --fix restores its last good state"
             for path, text in found
         ]
+        self._broken(folder)
         return found
+
+    def _broken(self, lead: str) -> None:
+        """Says which of the records whose path begins so a hand has brought against a rule."""
+        self.notices += [
+            f"{named(path)}: brought by hand, against the rule {why}: atlas doctor --fix takes it away"
+            for path, why in self.index.broken()
+            if path.startswith(lead)
+        ]
 
     def read(self, kind: str, id: str, number: int, path: str, claimed: bool = False) -> None:
         """A receipt for what the session was just shown (or says that it has read)."""

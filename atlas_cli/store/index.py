@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from .git import Git
 from .snapshot import Snapshot, bytes_of
 from .trees import PLAIN
 
-FORMAT = 11
+FORMAT = 12
 _TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE commits(seq INTEGER PRIMARY KEY, oid TEXT UNIQUE, operation TEXT, session TEXT, at INTEGER,
@@ -39,6 +39,7 @@ CREATE INDEX by_age ON records(folder, seq, path);
 CREATE INDEX by_damage ON records(path) WHERE damage IS NOT NULL;
 CREATE TABLE reads(ref TEXT, session TEXT, PRIMARY KEY(ref, session)) WITHOUT ROWID;
 CREATE TABLE edits(path TEXT PRIMARY KEY, blob TEXT, oid TEXT);
+CREATE TABLE broken(path TEXT PRIMARY KEY, oid TEXT, why TEXT);
 CREATE TABLE links(path TEXT, relation TEXT, target TEXT);
 CREATE INDEX by_path ON links(path);
 CREATE INDEX by_target ON links(target, relation);
@@ -208,7 +209,7 @@ class Index:
         base = history.fork(self.git, old, head) if old else None
         seq = self.seq(base) if base else None
         if base is None or seq is None:
-            for table in ("commits", "moved", "records", "reads", "edits", "links", "meta"):
+            for table in ("commits", "moved", "records", "reads", "edits", "broken", "links", "meta"):
                 self.db.execute(f"DELETE FROM {table}")
             return None
         gone = self.db.execute("SELECT oid, paths FROM commits WHERE seq>?", (seq,)).fetchall()
@@ -216,12 +217,15 @@ class Index:
             return self._back(None, head)
         self.db.execute("UPDATE moved SET seq=min(seq, ?)", (seq,))
         self.db.executemany("INSERT OR REPLACE INTO moved VALUES(?,?,?)", [(row[0], seq, row[1]) for row in gone])
-        self.db.executemany("DELETE FROM edits WHERE oid=?", [(row[0],) for row in gone])
+        for table in ("edits", "broken"):
+            self.db.executemany(f"DELETE FROM {table} WHERE oid=?", [(row[0],) for row in gone])
         self.db.execute("DELETE FROM commits WHERE seq>?", (seq,))
         then = Snapshot(self.git, base, len(base))
         for path in {path for row in gone for path in row[1].split("\n") if path}:
-            blob = then.blob(path)
-            self._record(path, blob, self._written(path), self.git.object(blob, bound(path)) if blob else None)
+            blob, at = then.blob(path), self._written(path)
+            if blob and self.db.execute("SELECT 1 FROM commits WHERE seq=? AND operation IS NULL", (at,)).fetchone():
+                return self._back(None, head)  # by hand: which rules it keeps is asked again
+            self._record(path, blob, at, self.git.object(blob, bound(path)) if blob else None)
         return base
 
     def _edited(self, gone: Sequence[Any]) -> bool:
@@ -251,6 +255,7 @@ class Index:
         seq = self.db.execute("SELECT coalesce(max(seq), 0) FROM commits").fetchone()[0]
         last: dict[str, tuple[str | None, int]] = {}
         odd: dict[str, str] = {}
+        broken: dict[str, tuple[str, str]] = {}
         first: dict[str, int] = {}
         rows = []
         for at, commit in enumerate(commits, seq + 1):
@@ -260,7 +265,10 @@ class Index:
                 last[path] = new, at
                 first.setdefault(path, at)
                 odd.pop(path, None)
+                broken.pop(path, None)
             odd |= history.unread(commit, self._object)
+            if commit.message.by_hand:
+                broken |= self._against(commit, odd)
             self._edits(commit.oid, commit.message, commit.changes)
             self._policy(commit.oid, commit.message, commit.changes, commit.modes.get(policy.FOLDER, PLAIN))
             self._reads(commit.message)
@@ -272,13 +280,36 @@ class Index:
         there = self.db.execute("SELECT 1 FROM records LIMIT 1").fetchone() is not None
         wanted = [oid for path, (oid, _) in last.items() if oid and is_record(path)]
         bodies = self.git.objects(wanted, text.MOST)
+        self._put_broken(last, broken)
         for path, (oid, at) in last.items():
             found = next(bodies) if oid and is_record(path) else None
             self._record(path, oid, at, found, there, first[path], odd.get(path, ""))
 
+    def _against(self, commit: history.Commit, odd: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+        """(commit, the first rule that it breaks) by path of what a hand brought, of the records that can be read. (An
+        edit of a document is kept by itself: it does not count.)"""
+        wanted = [
+            (path, old, new)
+            for path, old, new in commit.changes
+            if new and is_record(path) and path not in odd and path != policy.FOLDER and _shown(path) == path
+            if old is None or _is_row(path)
+        ]
+        parent, child = (
+            Snapshot(self.git, oid, len(commit.oid)) for oid in (next(iter(commit.parents), None), commit.oid)
+        )
+        found = rules.judge(parent, child, wanted, commit.message) if wanted else []
+        return {one.path: (commit.oid, f"{one.rule}: {one.text}") for one in reversed(found) if one.path}
+
+    def _put_broken(self, changed: Iterable[str], broken: Mapping[str, tuple[str, str]]) -> None:
+        if self.db.execute("SELECT 1 FROM broken LIMIT 1").fetchone():
+            shown = ((_shown(path),) for path in changed)
+            self.db.executemany("DELETE FROM broken WHERE path=?", shown)
+        rows = [(path, oid, _shown(why)) for path, (oid, why) in broken.items()]
+        self.db.executemany("INSERT OR REPLACE INTO broken VALUES(?,?,?)", rows)
+
     def _now(self, last: dict[str, tuple[str | None, int]], path: str) -> str | None:
         """The blob at a path, behind the commits that are just being taken."""
-        shown = path.encode(errors="replace").decode()
+        shown = _shown(path)
         row = None if path in last else self.db.execute("SELECT blob FROM records WHERE path=?", (shown,)).fetchone()
         return last[path][0] if path in last else row[0] if row else None
 
@@ -286,7 +317,7 @@ class Index:
         """Keeps what a document first was, once a hand has changed it or taken it away, until a repair restores it."""
         for path, old, new in changes:
             kind = kind_of(path)
-            if kind is None or kind.ROW or path.encode(errors="replace").decode() != path:
+            if kind is None or kind.ROW or _shown(path) != path:
                 continue  # (a path that is not UTF-8 never was a document's)
             if message.repairs:
                 self.db.execute("DELETE FROM edits WHERE path=? AND blob=?", (path, new))
@@ -326,7 +357,7 @@ class Index:
 
     @staticmethod
     def _commit_row(seq: int, oid: str, message: Message, changes: Iterable[FileChange]) -> tuple[Any, ...]:
-        paths = "\n".join(path.encode(errors="replace").decode() for path, _, _ in changes)
+        paths = "\n".join(_shown(path) for path, _, _ in changes)
         stops = "\n".join(message.stops)
         return (seq, oid, message.operation, message.session, message.at, message.subject, paths, stops)
 
@@ -342,7 +373,7 @@ class Index:
     ) -> None:
         """Takes one file as it now is, of which `found` is the object; `there`: one of that path may be in the cache;
         `first`: the commit that it came with, if that is an earlier one; `odd`: why it is not read."""
-        shown = path.encode(errors="replace").decode()
+        shown = _shown(path)
         born = self.db.execute("SELECT born FROM records WHERE path=?", (shown,)).fetchone() if there else None
         if there:
             self.db.execute("DELETE FROM records WHERE path=?", (shown,))
@@ -398,6 +429,7 @@ class Index:
                 self._edits(oid, message, changes)
                 self._policy(oid, message, changes)
                 self._reads(message)
+                self._put_broken([path for path, _, _ in changes], {})
                 for path, _, new in changes:
                     data = files.get(path)
                     self._record(path, new, seq, None if data is None else (new or "", "blob", data))
@@ -493,6 +525,12 @@ class Index:
         row = self._one("SELECT blob, oid FROM edits WHERE path=?", (path,))
         return (row[0], row[1]) if row else None
 
+    def broken(self) -> list[tuple[str, str]]:
+        """(path, the rule that it breaks) of each record that a hand brought, and that can be read."""
+        found = self._all("SELECT b.path, b.why FROM broken b JOIN records r ON r.path=b.path AND r.damage IS NULL "
+                          "ORDER BY b.path")  # fmt: skip
+        return [(row[0], row[1]) for row in found]
+
     def damaged(self) -> list[tuple[str, str]]:
         """(path, what is wrong) of each file that does not parse."""
         found = self._all("SELECT path, damage FROM records WHERE damage IS NOT NULL ORDER BY path")
@@ -549,7 +587,7 @@ class Index:
         }
         chosen = {test: value for test, value in tests.items() if value is not None}
         where = " WHERE " + " AND ".join(chosen) if chosen else ""
-        values = [text.encode(errors="replace").decode() if isinstance(text, str) else text for text in chosen.values()]
+        values = [_shown(text) if isinstance(text, str) else text for text in chosen.values()]
         total = self._one(f"SELECT count(*) FROM commits{where}", values)[0]
         rows = self._all(f"SELECT * FROM commits{where} ORDER BY seq DESC LIMIT ?", [*values, min(limit, MOST)])
         return [dict(row) for row in rows], int(total)
@@ -680,6 +718,16 @@ def _steps(commits: Iterable[history.Commit]) -> Iterator[list[history.Commit]]:
             some, weight = [], 0
     if some:
         yield some
+
+
+def _shown(text: str) -> str:
+    """A text of git's as the cache can keep it."""
+    return text.encode(errors="replace").decode()
+
+
+def _is_row(path: str) -> bool:
+    kind = kind_of(path)
+    return kind is not None and kind.ROW
 
 
 def _literal(text: str) -> str:

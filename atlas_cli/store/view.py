@@ -28,7 +28,7 @@ from .local import Local
 from .place import Place
 from .snapshot import Snapshot
 
-FORM = "2"  # of its names; one that was written in another form is looked through for names that are no more
+FORM = "3"  # of its names; one that was written in another form is looked through for names that are no more
 DEEP = 4  # folders
 LEFT = (errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.EMLINK)  # what the system says of a name that is no folder
 Content = tuple[str, bytes] | None  # the blob that a file is shown from, and its bytes
@@ -217,7 +217,8 @@ class _Shown:
     def __init__(self, snapshot: Snapshot, index: Index, old: str, now: int) -> None:
         self.snapshot, self.index, self.old, self.now = snapshot, index, old, now
         objects = ((path, snapshot.git.object(blob)) for path, blob, _ in index.edits())
-        kept = {path: found[2] for path, found in objects if found}
+        kept: dict[str, bytes | None] = dict.fromkeys(path for path, _ in index.broken())
+        kept |= {path: found[2] for path, found in objects if found}
         self.tree: Tree = Overlay(snapshot, kept, snapshot.width) if kept else snapshot
 
     @cached_property

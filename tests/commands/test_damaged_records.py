@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from atlas_cli.records import times
+
 from ..conftest import DECISION
 from ..store.crew import Worker
 from ..store.hand import Hand, edited, row
+from ..store.hand import entry as by_hand
 from ..store.violations import now
 from .bad import argv, fails, hand, own_desk, unharmed, worker
 
@@ -219,3 +222,33 @@ def test_names_and_modes_that_no_checkout_would_take_stop_nobody(worker: Worker,
     assert worker("doctor", "--fix").code == 0
     assert worker("status", "write", "-m", "still more").code == 0
     unharmed(worker, hand, hand.head())
+
+
+SIGNAL = (
+    "---\nkind: {word}\nsession: {me}\nactor: someone\nat: {at}\noperation: 0123456789abcdef0123456789abcdef\n---\nhm\n"
+)
+
+
+def test_what_a_hand_brought_against_a_rule_is_named_and_not_in_the_view(worker: Worker, hand: Hand) -> None:
+    assert worker("status", "write", "-m", "first").code == 0
+    assert worker("status", "write", "-m", "second").code == 0
+    me, at, view = worker("session", "show", "--json").data["id"], times.rfc3339(now()), hand.repo / ".atlas"
+    lone = f"signals/{at[:4]}/{at[5:10]}-rumour-hm-012345.md"
+    good = lone.replace("rumour", "finding").replace("012345", "012346")
+    made = {lone: SIGNAL.format(word="rumour", me=me, at=at), good: SIGNAL.format(word="finding", me=me, at=at)}
+    hand.commit({path: text.encode() for path, text in made.items()})
+    hand.commit({"status/main/000/000005.md": by_hand(5, me, now())})
+    for turn in ("grown", "anew"):
+        done = worker("view")
+        assert done.code == 0, done
+        assert (view / "status/main.md").read_text().endswith("second\n"), turn
+        assert [file.name for file in (view / "signals").rglob("*.md")] == [good.rpartition("/")[2]]
+        for form, path, rule in (("signal list", lone, "schema"), ("status", "status/main/000/000005.md", "version_jump")):
+            done = worker(*argv(form))
+            assert f"{path}: brought by hand, against the rule {rule}: " in done.err, (turn, done)
+        (hand.repo / ".git/atlas/index.sqlite").unlink()
+    done = worker("doctor", "--fix")
+    assert done.code == 0, done
+    done = worker("signal", "list")
+    assert "brought by hand" not in done.err and "rumour" not in done.out, done
+    assert worker("verify", "--full").code == 0
