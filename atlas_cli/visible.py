@@ -11,8 +11,13 @@ MOST = 28  # characters of another's words in a line of ours: enough to know the
 # and Default_Ignorable. A test compares it with what Python knows of Unicode.
 _HIDDEN = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5"
-    "\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff"
+    "\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
     "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff]"
+)
+# Those of them that Python calls printable.
+_UNSEEN = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0"
+    + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
 )
 # Joiners are letters to these scripts, and hold together what is one emoji; a variation selector says how it is drawn.
 _JOINED = "[\u0620-\u06dc\u0710-\u088f\u0892-\u08e1\u0900-\u10ff\u1200-\u17b3\u17b6-\u180a\u1820-\u1cff\ua840-\uabff]"
@@ -34,8 +39,9 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 def visible(text: str, lines: bool = False) -> str:
     """The text with all that could steer a terminal, or hide in it, as `\\u{…}`; with `lines`, line feeds stay."""
-    if text.isascii() and text.isprintable():
-        return text
+    plain = text.replace("\n", "").replace("\t", "")
+    if plain.isprintable() and (plain.isascii() or _UNSEEN.isdisjoint(plain)):
+        return text if lines else text.replace("\n", "\\n")
     hidden, sound = _patterns()
 
     def shown(match: re.Match[str]) -> str:

@@ -136,3 +136,10 @@ def test_a_title_is_a_label_of_a_graph_and_nothing_more(title: str, name: str) -
         assert label.count('"') == (2 if lines[0].startswith("flow") else 4)
         assert not set("`$%{}<>;") & set(label.removesuffix("];")) and visible(label) == label
         assert len("\n".join(lines).splitlines()) == len(lines)
+
+
+def test_the_quick_look_sees_what_the_long_one_sees() -> None:
+    """What Python calls printable and hides all the same is known to it."""
+    odd = {char for char in HIDDEN if char.isprintable()}
+    assert odd and all(visible(char) == f"\\u{{{ord(char):x}}}" for char in odd)
+    assert visible("a\tb\nc") == "a\tb\\nc" and visible("a\tb\nc", lines=True) == "a\tb\nc"

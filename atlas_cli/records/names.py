@@ -13,7 +13,7 @@ from ..errors import Refused, Usage
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}\Z")
 _WINDOWS = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))})
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_CONTROL = "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"  # (compiling it costs more than a start can spare)
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789._-")
 RESOURCE_LIMIT = 1000  # bytes
 ASIDE = "from-store--"  # before a file's name that somebody would take orders from
@@ -118,7 +118,7 @@ def resource(text: str, prefix: str = "") -> str:
     if not colon:
         return name(text, "resource")
     name(kind, "kind of resource")
-    if not rest or _CONTROL.search(rest):
+    if not rest or not one_line(rest):
         raise Usage(f"{text[:80]!r} is no resource", "after the colon: text on one line, without control characters")
     if len(text.encode()) > RESOURCE_LIMIT:
         raise Usage(f"a resource of {len(text.encode())} bytes; at most {RESOURCE_LIMIT}", "name a folder above it")
@@ -279,7 +279,7 @@ def _apart(one: str, other: str, most: int) -> bool:
 
 def one_line(text: str) -> bool:
     """Whether it is one line of plain characters."""
-    return _CONTROL.search(text) is None
+    return text.isprintable() or re.search(_CONTROL, text) is None
 
 
 def say(text: str, what: str, limit: int = 500) -> str:

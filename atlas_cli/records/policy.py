@@ -69,8 +69,8 @@ _CHOICES = {
     "check_on_receive": ("off", "warn", "stop"), "hooks_missing": ("open", "closed"),
 }  # fmt: skip
 LEVELS = ("stop", "warn", "off")
-_ADDRESS = re.compile(r"(?:\w+:)?(?://)(?:[^/@]*@)?(?P<host>[^/:@]*)(?::\d*)?/+(?P<path>.+?)/*(?:\.git)?/*\Z|"
-                      r"(?:[^/:@]+@)?(?P<h>[^/:@]{2,}):(?P<p>(?!//|:).+?)/*(?:\.git)?/*\Z")  # fmt: skip
+_ADDRESS = (r"(?:\w+:)?(?://)(?:[^/@]*@)?(?P<host>[^/:@]*)(?::\d*)?/+(?P<path>.+?)/*(?:\.git)?/*\Z|"
+            r"(?:[^/:@]+@)?(?P<h>[^/:@]{2,}):(?P<p>(?!//|:).+?)/*(?:\.git)?/*\Z")  # fmt: skip
 _BRANCHES = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_-]*/)+\*\Z")
 _FIXED = ("format", "store", "version", "test")
 
@@ -192,7 +192,7 @@ def unknown(key: str) -> NotFound:
 def address(url: str) -> str:
     """`host/path` of a remote, the same for https and ssh, without whoever asks there; empty for a place that only one
     machine knows."""
-    found = _ADDRESS.match(url)
+    found = re.match(_ADDRESS, url)
     host, path = (found["host"] or found["h"], found["path"] or found["p"]) if found else ("", "")
     return f"{host}/{path.lstrip('/')}".lower() if host else ""
 

@@ -28,19 +28,27 @@ _LINE = re.compile(r"([a-z][a-z0-9_]*): (.+)\Z", re.DOTALL)
 # Keys that YAML 1.1 readers would turn into booleans or nulls.
 _RETYPED = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 # JSON escapes C0; these are the others that break lines, vanish or steer a terminal.
-_ESCAPE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_ESCAPE = "[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]"
 _BRACKET = re.compile(r"[\[\]{}]")
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
 # What YAML reads as the end of a line, and nobody sees.
-_BREAK = re.compile("[\x85\u2028\u2029]")
+_BREAK = "[\x85\u2028\u2029]"
 
 
 def clean(value: str, what: str) -> str:
     """`value` if it can be stored and read back exactly; Refused for a lone surrogate (input that is not UTF-8)."""
-    if _SURROGATE.search(value):
+    if _halved(value):
         raise Refused(f"{what} is not valid UTF-8 text", "give it as UTF-8; bytes of any kind go into an artifact")
     return value
+
+
+def _halved(text: str) -> bool:
+    """Whether a lone surrogate stands in a text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def dump(record: Mapping[str, Any]) -> bytes:
@@ -54,7 +62,8 @@ def dump(record: Mapping[str, Any]) -> bytes:
         except (ValueError, TypeError, RecursionError) as error:
             raise Refused(f"the value of {key} cannot be stored: {error}") from None
         clean(text, key)
-        lines.append(f"{key}: {_ESCAPE.sub(_escaped, text)}\n")
+        plain = text.isascii() and "\x7f" not in text
+        lines.append(f"{key}: {text if plain else re.sub(_ESCAPE, _escaped, text)}\n")
     data = "".join(lines).encode()
     if len(data) > LIMIT:
         raise Refused(
@@ -77,7 +86,7 @@ def load(data: bytes, path: str, comments: bool = False) -> Record:
         raise Damaged(f"{path}: not UTF-8 at byte {error.start}") from None
     record = _canonical(text, comments)
     record = _by_hand(text, path, POLICY_LIMIT if comments else HAND_LIMIT) if record is None else record
-    if "\\u" in text and _SURROGATE.search(json.dumps(record, ensure_ascii=False)):
+    if "\\u" in text and _halved(json.dumps(record, ensure_ascii=False)):
         raise Damaged(f"{path}: half a character (a lone surrogate) is escaped in it")
     return record
 
@@ -193,7 +202,7 @@ def _by_hand(text: str, path: str, limit: int) -> Record:
         raise Damaged(f"{path}: nested deeper than {DEPTH}")
     if len(text) > limit:
         raise Damaged(f"{path}: not in canonical form, and too large to read as YAML ({limit:,} bytes)")
-    if found := _BREAK.search(text):
+    if found := re.search(_BREAK, text):
         raise Damaged(f"{path}: U+{ord(found[0]):04X} is written out in it; give it as an escape in quotes")
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
