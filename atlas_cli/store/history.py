@@ -149,7 +149,7 @@ def _names(git: Git, old: str | None, new: str) -> list[str]:
     """The ids of the commits after `old` up to `new`, oldest first."""
     found: list[str] = []
     here = new
-    while here != old and len(found) <= FEW:
+    while old and here != old and len(found) <= FEW:
         above = _parents(git, here)
         found.append(here)
         if len(above) != 1:
