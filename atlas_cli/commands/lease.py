@@ -258,13 +258,19 @@ def _under_lease(env: Env, me: Record, held: list[str], seconds: int) -> tuple[i
     pending: list[int] = []
     forward: Callable[[int], object] = pending.append  # until there is somebody to tell
     for name in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        signal.signal(name, lambda number, _: forward(number))
+        if signal.getsignal(name) != signal.SIG_IGN:  # as under nohup: the command is to ignore it, too
+            signal.signal(name, lambda number, _: forward(number))
     try:
         child = subprocess.Popen(words, stdout=out, cwd=env.options.directory, env=told)
     except OSError as error:
         _give_back(env, me, held)
         raise Failed(f"{words[0]} could not be started: {error.strerror}", "the lease was given back") from None
-    forward = child.send_signal
+
+    def passed_on(number: int) -> None:
+        if number != signal.SIGINT or not _in_front():
+            child.send_signal(number)
+
+    forward = passed_on
     for number in pending:
         forward(number)
     due = time.monotonic() + seconds / 2
@@ -285,6 +291,15 @@ def _under_lease(env: Env, me: Record, held: list[str], seconds: int) -> tuple[i
             due = time.monotonic() + seconds / 2
         else:
             return _code(code), None
+
+
+def _in_front() -> bool:
+    """Whether a terminal gives its Ctrl-C to all of us: the command has had it by itself."""
+    try:
+        with open("/dev/tty", "rb") as terminal:
+            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    except OSError:
+        return False
 
 
 def _code(code: int) -> int:

@@ -14,7 +14,8 @@ from .tree import Tree
 # looked for in time that grows with the length only: what is not bounded ends where no other can begin.
 _KINDS: tuple[tuple[str, bytes, bytes], ...] = (
     ("an Anthropic API key", b"sk-ant-", rb"sk-ant-[A-Za-z0-9_-]{20,}"),
-    ("an OpenAI API key", b"sk-", rb"\bsk-(?:proj-|svcacct-)?[A-Za-z0-9_-]{32,}"),
+    ("an OpenAI API key", b"sk-", rb"\bsk-(?:(?:proj|svcacct|admin)-[A-Za-z0-9_-]{32,}|[A-Za-z0-9]{32,})"),
+    ("an OpenRouter API key", b"sk-or-", rb"\bsk-or-v1-[0-9a-f]{64}"),
     ("an AWS access key", b"AKIA", rb"\bAKIA[0-9A-Z]{16}\b"),
     ("a temporary AWS access key", b"ASIA", rb"\bASIA[0-9A-Z]{16}\b"),
     ("an AWS secret key", b"aws_secret", rb"(?i)aws_secret_access_key\W{1,5}[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+])"),
@@ -37,7 +38,13 @@ _KINDS: tuple[tuple[str, bytes, bytes], ...] = (
     ("a Databricks token", b"dapi", rb"\bdapi[a-f0-9]{32}\b"),
     ("a JSON web token", b"eyJ", rb"(?<![\w-])(?>[\w-]*?\beyJ)[\w-]{10,}+\.eyJ[\w-]{10,}+\.[\w-]{20,}"),
     ("a private key", b"PRIVATE KEY", rb"-----BEGIN (?:[A-Z0-9]{1,20} ){0,5}PRIVATE KEY(?: BLOCK)?-----"),
-    ("a password in a URL", b"://", rb"\b[a-z][a-z0-9+.-]{0,30}://[^\s/:@]{1,64}:[^\s/:@]{3,256}@[^\s/@]"),
+    # (not what stands for one: `${TOKEN}`, `<password>`, `***`, `%s`, the word itself)
+    (
+        "a password in a URL",
+        b"://",
+        rb"(?i)\b[a-z][a-z0-9+.-]{0,30}://[^\s/:@]{0,64}:"
+        rb"(?!(?:pass(?:word|wd)?|pwd|x+|[*.]+)@)(?![${<\[]|%[s({])[^\s/:@]{3,256}@[^\s/@]",
+    ),
 )
 
 

@@ -21,12 +21,14 @@ _OWN = rb"""(?ix)\s*(?:[#;].*|\[(?:core|extensions|gc|pack|user)\]
        |auto|autopacklimit|pruneexpire|reflogexpire|windowmemory|threads|depth|window)\s*=\s*[\w.@+ -]*)?\s*\Z"""
 _LONG = 200  # bytes of a line, which none of these has
 # What names a program, or another way, for a call over the network.
-_NAMES = (r"^(remote\..*\.(uploadpack|receivepack|vcs|proxy)|core\.(sshcommand|gitproxy|askpass|alternaterefscommand)"
-          r"|credential\.(.*\.)?helper|url\..*\.(insteadof|pushinsteadof))$")  # fmt: skip
+_NAMES = (r"^(remote\..*\.(url|pushurl|uploadpack|receivepack|vcs|proxy)"
+          r"|core\.(sshcommand|gitproxy|askpass|alternaterefscommand)|credential\.(.*\.)?helper|url\..*\.(insteadof|pushinsteadof))$")  # fmt: skip
 # Without one of these words a configuration names none: no process has to be asked.
 _WORDS = (
     rb"(?i)uploadpack|receivepack|vcs|proxy|sshcommand|askpass|alternaterefscommand|helper|include|worktreeconfig|::"
+    rb"|url\s*=\s*\"?(?!https?:|ftps?:|ssh:|git:|file:|git\+ssh:|ssh\+git:)[a-z0-9][a-z0-9+.-]*://"
 )
+_HELPED = r"(?!(?:https?|ftps?|ssh|git|file|git\+ssh|ssh\+git)://)[A-Za-z0-9][A-Za-z0-9+.-]*:(?::|//)"  # git-remote-…
 _HELPER = r"[A-Za-z0-9-]*(?: --?[A-Za-z0-9=/._~-]+| [0-9]+)*\Z"  # git's own name for one: git-credential-…
 
 
@@ -59,6 +61,8 @@ def programs(git: Git, common: Path, remote: str) -> list[tuple[str, str]]:
 def _runs(key: str, value: str, remote: str) -> bool:
     if key.startswith("remote."):
         name, _, what = key.removeprefix("remote.").rpartition(".")
+        if what in ("url", "pushurl"):
+            return name == remote and re.match(_HELPED, value) is not None
         return name == remote and value != {"uploadpack": "git-upload-pack", "receivepack": "git-receive-pack"}.get(
             what
         )

@@ -243,7 +243,10 @@ def test_what_a_hand_brought_against_a_rule_is_named_and_not_in_the_view(worker:
         assert done.code == 0, done
         assert (view / "status/main.md").read_text().endswith("second\n"), turn
         assert [file.name for file in (view / "signals").rglob("*.md")] == [good.rpartition("/")[2]]
-        for form, path, rule in (("signal list", lone, "schema"), ("status", "status/main/000/000005.md", "version_jump")):
+        for form, path, rule in (
+            ("signal list", lone, "schema"),
+            ("status", "status/main/000/000005.md", "version_jump"),
+        ):
             done = worker(*argv(form))
             assert f"{path}: brought by hand, against the rule {rule}: " in done.err, (turn, done)
         (hand.repo / ".git/atlas/index.sqlite").unlink()

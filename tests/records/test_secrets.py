@@ -45,7 +45,9 @@ SAMPLES = {
     "a private key": [f"-----BEGIN {kind}PRIVATE KEY{end}-----"
                       for kind, end in (("", ""), ("RSA ", ""), ("OPENSSH ", ""), ("PGP ", " BLOCK"))],
     "a password in a URL": ["https://user:" + "s3cret" + "@example.com/x",
-                            "postgres://app:" + "pa55word" + "@db:5432/app"],
+                            "postgres://app:" + "pa55word" + "@db:5432/app", "redis://:" + "s3cret" + "@cache:6379",
+                            "HTTPS://user:" + "s3cret" + "@example.com"],
+    "an OpenRouter API key": ["sk-" + "or-v1-" + letters(64, HEX)],
 }  # fmt: skip
 PROSE = """The parser is done, the cache is open. Ask the task-runner (risk-free) about desk-4 and the sk-ip list; see
 https://example.com:8080/a/b?c=d@e and git@github.com:owner/name.git and user@host. The keys AKIA and ghp_ are prefixes.
@@ -53,6 +55,8 @@ https://example.com:8080/a/b?c=d@e and git@github.com:owner/name.git and user@ho
 BENIGN = [
     hashlib.sha1(b"x").hexdigest(), hashlib.sha256(b"x").hexdigest(), hashlib.sha512(b"x").hexdigest(),
     str(uuid.UUID(int=2**127 + 5)), PROSE, "sk-short", "SK" + "G" * 32,
+    "https://user:${TOKEN}@example.com", "https://user:<password>@example.com", "postgres://app:password@db:5432/app",
+    "mysql://app:***@db", "postgres://%s:%s@%s/app", "sk-" + "a-slug-of-words-that-is-longer-than-a-key",
     "npm_config_registry=https://registry.npmjs.org", "AIzaXX", "hf_hub_download", "-----BEGIN PUBLIC KEY-----",
     "-----BEGIN CERTIFICATE-----", "aws_secret_access_key = ${AWS_SECRET}", "http://localhost:8080/@scope/name",
     "ssh://git@host:22/x", "eyJ.eyJ.x", "status:main@12~3f9c01ab77de", "data:image/png;base64," + letters(300),

@@ -3,6 +3,7 @@ repository has no configuration but Atlas's. And a remote that never ends what i
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -171,3 +172,17 @@ def test_a_remote_that_never_ends_what_it_says_holds_no_reader_up(one: Fleet, re
     began = time.monotonic()
     assert done(read("status")).json["store"]["fetched_at"] is None
     assert time.monotonic() - began < 30
+
+
+@pytest.mark.parametrize("url", ["canary::there", "canary://there"])
+def test_an_address_that_names_a_helper_of_gits_runs_none(url: str, one: Fleet, a: Worker, canary: Path) -> None:
+    helper = canary.parent / "git-remote-canary"
+    helper.write_text((canary.parent / "run").read_text())
+    helper.chmod(0o755)
+    one.git("a", "config", "remote.origin.url", url)
+    (one.top / "a/.git/atlas/sync.json").unlink(missing_ok=True)
+    env = one.env | {"PATH": f"{helper.parent}{os.pathsep}{one.env['PATH']}"}
+    said = done(a("status", "--json", env=env))
+    assert "remote.origin.url" in str(said.json["notices"]) and not canary.exists(), said
+    a("sync", env=env)
+    assert canary.exists(), "they asked for it"

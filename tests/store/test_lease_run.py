@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import pty
 import signal
 import subprocess
 import sys
@@ -24,7 +27,7 @@ def start(repo: Path, env: dict[str, str]) -> Start:
         argv = ["lease", "run", "gpu0", "--why", "a run", *more, "--", "sh", "-c", script]
         started = subprocess.Popen(
             [*program, *argv] if program else command(*argv), cwd=repo, env=env | extra, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
         )  # fmt: skip
         until(lambda: (repo / "up").exists() or started.poll() is not None)
         return started
@@ -179,3 +182,31 @@ def test_its_code_survives_a_session_that_was_ended_meanwhile(repo: Path, start:
     done = finished(running)
     assert done.code == 6, done
     assert lease(quick)["state"] == "released"
+
+
+def test_ctrl_c_at_a_terminal_reaches_the_command_once(begun: str, repo: Path, env: dict[str, str]) -> None:
+    """The terminal gives it to the command as well: passed on again it would be the second, impatient one."""
+    script = "trap 'echo int >> hits' INT; touch up; n=0; while [ $n -lt 20 ]; do sleep 0.1; n=$((n+1)); done"
+    argv = command("lease", "run", "gpu0", "--why", "a run", "--", "sh", "-c", script)
+    pid, terminal = pty.fork()
+    if not pid:
+        os.chdir(repo)
+        os.execve(argv[0], argv, env)
+    until(lambda: (repo / "up").exists())
+    os.write(terminal, b"\x03")
+    with contextlib.suppress(OSError):  # its other end is closed
+        while os.read(terminal, 1024):
+            pass
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert (repo / "hits").read_text() == "int\n"
+
+
+def test_under_nohup_its_command_goes_on(begun: str, repo: Path, env: dict[str, str]) -> None:
+    program = ("nohup", *command("lease", "run", "gpu0", "--why", "a run", "--"))
+    started = subprocess.Popen(
+        [*program, "sh", "-c", "touch up; sleep 1; touch through"], cwd=repo, env=env,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    until(lambda: (repo / "up").exists())
+    started.send_signal(signal.SIGHUP)
+    assert finished(started).code == 0 and (repo / "through").exists()
