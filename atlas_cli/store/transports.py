@@ -22,7 +22,8 @@ _OWN = rb"""(?ix)\s*(?:[#;].*|\[(?:core|extensions|gc|pack|user)\]
 _LONG = 200  # bytes of a line, which none of these has
 # What names a program, or another way, for a call over the network.
 _NAMES = (r"^(remote\..*\.(url|pushurl|uploadpack|receivepack|vcs|proxy)"
-          r"|core\.(sshcommand|gitproxy|askpass|alternaterefscommand)|credential\.(.*\.)?helper|url\..*\.(insteadof|pushinsteadof))$")  # fmt: skip
+          r"|core\.(sshcommand|gitproxy|askpass|alternaterefscommand)"
+          r"|credential\.(.*\.)?helper|url\..*\.(insteadof|pushinsteadof))$")  # fmt: skip
 # Without one of these words a configuration names none: no process has to be asked.
 _WORDS = (
     rb"(?i)uploadpack|receivepack|vcs|proxy|sshcommand|askpass|alternaterefscommand|helper|include|worktreeconfig|::"
