@@ -16,7 +16,7 @@ ARROWS = {
     "store": {"records", "errors", "interrupts", "visible"},
     "env": {"store", "records", "errors", "visible"},
     "elsewhere": {"env", "store", "records", "errors", "visible"},  # an Env on another store
-    "commands": {"records", "env", "elsewhere", "outcome", "errors", "interrupts", "visible"},
+    "commands": {"records", "store", "env", "elsewhere", "outcome", "errors", "interrupts", "visible"},
     "console": {"outcome", "errors", "visible"},
     "main": {"console", "env", "outcome", "errors", "commands", "interrupts", "__version__"},
     "start": {"interrupts", "main"},

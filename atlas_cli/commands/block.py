@@ -3,7 +3,7 @@
 import re
 
 from ..errors import Refused
-from .init import template
+from .templates import template
 
 _MARK = b"<!-- atlas:begin 1 %s- written by `atlas setup`, which also refreshes and removes it -->"
 _FIRST = re.compile(rb"^<!-- atlas:begin \d+ (new-file |no-newline )?-[^\r\n]*-->(?=\r?$)", re.MULTILINE)

@@ -14,7 +14,7 @@ from ..outcome import Outcome, Raw
 from ..records import BY_NAME, artifact, names, policy, status
 from . import COMMANDS, parsed, single, verb
 from .help import TOPICS
-from .init import template
+from .templates import template
 
 app = single()
 MOST = 100  # names of a kind, the newest, and numbers of a name

@@ -11,7 +11,7 @@ from ..outcome import Outcome
 from ..records import lease, limits, names, session, times
 from ..records.rules import RULES
 from . import COMMANDS, env_of, rules_for, single, verb
-from .init import template
+from .templates import template
 
 app = single()
 TOPICS = {

@@ -1,8 +1,6 @@
 """`atlas init`: create the store, or find the one that is there. Idempotent."""
 
 import sys
-from importlib import resources
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,16 +13,9 @@ from ..records import session
 from . import env_of, single, verb
 from .begin import register
 from .hooks import at_init
+from .templates import template
 
 app = single()
-
-
-def template(name: str) -> bytes:
-    """A file of `templates/` (inside the wheel, or beside the package in a checkout)."""
-    inside = resources.files("atlas_cli") / "templates" / name
-    if inside.is_file():
-        return inside.read_bytes()
-    return (Path(__file__).parents[2] / "templates" / name).read_bytes()
 
 
 @verb(app, "init", "atlas init", 6, 7)

@@ -13,6 +13,7 @@ from ..records import artifact, clearance, lease, signal, status, times
 from ..records.case import Change, Writer
 from ..records.text import Record
 from ..records.tree import Tree
+from ..store.branch import unpark
 from ..visible import theirs
 from . import env_of, noun, verb
 from .status import entry
@@ -66,10 +67,10 @@ def take(ctx: typer.Context, wanted: Id) -> Outcome:
             written = env.write(_again(env, me, path, record, one["commit"]), me, "", punctual=held)
         except AtlasError as stop:
             if "draft" in stop.details:
-                env.store.unpark(one["operation"])
+                unpark(env.store, one["operation"])
             raise
         (there if written.empty else done).extend(row["ref"] for row in env.records(written))
-    env.store.unpark(one["operation"])
+    unpark(env.store, one["operation"])
     told = {"written again": done, "stands already, and says the same": there}
     lines = tuple(f"{how}: {', '.join(refs)}" for how, refs in told.items() if refs)
     return Outcome({**one, "written": done, "there": there}, lines, (), published=False)
@@ -117,7 +118,7 @@ def drop(ctx: typer.Context, wanted: Id) -> Outcome:
     """Settle it without writing it: it is no longer listed. Its commit stays in this clone's store."""
     env = env_of(ctx)
     one = _found(env, wanted)
-    env.store.unpark(one["operation"])
+    unpark(env.store, one["operation"])
     return Outcome(one, (f"dropped: {theirs(one['subject'])}; atlas git show {one['commit'][:12]} still shows it",))
 
 

@@ -6,9 +6,6 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..errors import AtlasError, Refused
-from . import artifact, before
-from .case import Change
-from .tree import Tree
 
 # (what it is, a literal that must be there, the whole form). No entropy: hashes and ids are no secrets. Each form is
 # looked for in time that grows with the length only: what is not bounded ends where no other can begin.
@@ -87,39 +84,13 @@ def refuse(data: bytes, where: str = "the text") -> None:
         raise refusal(found, where)
 
 
-def guard(tree: Tree, change: Change, *words: str) -> None:
-    """Refused where what a change puts holds a credential that its writer brings along: in a file, a path, the subject,
-    or the commit's other words. (What stands in the file already, or in the document before it, is in the history: it
-    must not keep everybody from going on.)"""
-    refuse(_bytes((change.subject, *change.bases, *words, *change.files)), "what names the write")
-    for path, data in change.files.items():
-        if data and (found := _found(data, path, tree)):
-            raise refusal(found)
+def brought(data: bytes, known: Iterable[bytes]) -> str | None:
+    """What kind of credential stands in the bytes, however they are read, and in none of the texts that are known."""
+    known = [form for text in known for form in readings(text)]
+    return next((what for form in readings(data) if (what := find(form, known))), None)
 
 
-def _found(data: bytes, path: str, tree: Tree) -> str | None:
-    if not any(find(form) for form in _readings(data)):
-        return None
-    return _brought(data, [tree.read(one) or b"" for one in _past(path, tree)])
-
-
-def _past(path: str, tree: Tree) -> Iterator[str]:
-    """What a file goes on from: itself, and the document before it."""
-    yield path
-    name, number = artifact.numbered(path)
-    if number > 1:
-        folder = artifact.folder(name, number - 1)
-        yield from (f"{folder}/{one}" for one in tree.names(folder))
-    elif earlier := before(path):
-        yield earlier
-
-
-def _brought(data: bytes, known: Iterable[bytes]) -> str | None:
-    known = [form for text in known for form in _readings(text)]
-    return next((what for form in _readings(data) if (what := find(form, known))), None)
-
-
-def _readings(data: bytes) -> Iterator[bytes]:
+def readings(data: bytes) -> Iterator[bytes]:
     """The bytes as they are, and as they read where escapes stand in them."""
     yield data
     if b"\\" in data:
@@ -132,13 +103,14 @@ def kept_by(stop: AtlasError) -> str | None:
     base, theirs, mine = stop.details.get("merge") or ("", "", "")
     own = [mine, *(stop.details.get(key) or "" for key in ("body", "merged", "submit"))]
     known = [base, theirs, stop.details.get("carried", "")]
-    return _brought(_bytes(own), [_bytes(known)])
+    return brought(joined(own), [joined(known)])
 
 
 def spoken(data: bytes, words: Iterable[str]) -> str | None:
     """What kind of credential stands in a text that was given, or in the command that it was given to."""
-    return find(data) or find(_bytes(words))
+    return find(data) or find(joined(words))
 
 
-def _bytes(texts: Iterable[str]) -> bytes:
+def joined(texts: Iterable[str]) -> bytes:
+    """Texts as bytes that can be looked through, a line each."""
     return "\n".join(texts).encode(errors="replace")

@@ -14,9 +14,9 @@ from . import history
 from .conversation import LARGE, Answer
 from .git import SMALL, Git
 from .index import MOST, Index
-from .past import source
 from .place import Place
 from .snapshot import Objects, Snapshot, bytes_of
+from .source import source
 from .store import Store, root_commit
 from .trees import FOLDER, PLAIN
 

@@ -13,9 +13,10 @@ from ..records.ci import Asked
 from ..records.code import Code
 from . import BRANCH, commits, moves, receive
 from .git import Git
-from .past import OWN, Source, past, source
+from .past import past
 from .place import Place
 from .snapshot import Snapshot
+from .source import OWN, Source, source
 from .span import branch_names, span
 
 ORDER = ("--reverse", "--topo-order")

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..errors import AtlasError, Failed, NotFound
-from . import BRANCH, REMOTE, files, ground, history, lock, publish, replay, transports
+from . import BRANCH, REMOTE, files, ground, history, lock, replay, transports
 from .branch import STALE, Branch, change, cleared
 from .place import TAKING, WAITING
 from .store import Store, root_id
@@ -25,7 +25,7 @@ _TAKEN = f"refs/atlas/taking/{os.getpid()}"
 
 def export(store: Store, file: Path) -> int:
     """Writes the commits that no remote is known to have into a git bundle; how many. NotFound where there are none."""
-    waiting = publish.unpublished(store)
+    waiting = store.unpublished()
     if not waiting:
         raise NotFound("nothing waits: all that was recorded here is published")
     known = store.ref(REMOTE)
@@ -43,7 +43,7 @@ def lay(store: Store) -> None:
         if store.parked():  # what was laid before may hold it: it is to be parked where others see it
             with suppress(OSError):
                 os.link(box / WAITING, box / TAKING, follow_symlinks=False)
-        if not publish.unpublished(store):
+        if not store.unpublished():
             folder.drop(WAITING)
             return
         part = files.PART + os.urandom(8).hex()

@@ -394,9 +394,3 @@ def environment(failure: AtlasError | OSError) -> AtlasError:
         return failure
     what = f"{failure.filename}: " if failure.filename else ""
     return Failed(f"{what}{failure.strerror or failure}", "atlas doctor", code="environment")
-
-
-def unpublished(store: Store) -> int:
-    """How many commits no remote is known to have."""
-    known = store.ref(REMOTE)
-    return int(store.git.run("rev-list", "--count", BRANCH, *([f"^{known}"] if known else [])))

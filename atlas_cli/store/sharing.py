@@ -14,6 +14,7 @@ from ..errors import AtlasError, Failed, Held, NotPublished, Unknown
 from ..records import policy, times
 from ..records.case import Decide
 from . import REMOTE, transaction
+from .branch import unpark
 from .remote import Remote, find, remotes
 from .store import Store
 from .transaction import Intent, Written
@@ -199,13 +200,12 @@ class Sharing:
     def _settled(self, operation: str) -> None:
         """What was parked is forgotten. (Where its ref is busy it stays a while, which changes no answer.)"""
         with suppress(Failed, OSError):
-            self.store.unpark(operation, within=1.0)
+            unpark(self.store, operation, within=1.0)
 
     def hastily(self) -> str:
         """Publishes what was recorded, where git waits for the answer: for a few seconds. Why not, if not."""
-        from .publish import unpublished
 
-        if self.remote is None or self._rules()["publish"] == "manual" or not unpublished(self.store):
+        if self.remote is None or self._rules()["publish"] == "manual" or not self.store.unpublished():
             return ""
         self.within, self.eager = HASTE, True
         return "" if self._tried("").published else self.why
@@ -266,7 +266,7 @@ class Sharing:
 
     def health(self, fix: bool) -> tuple[str, str]:
         """(state, text) of what is shared, for `doctor`; `fix` pushes back what the remote has lost."""
-        from .publish import LOCK_WAIT, unpublished
+        from .publish import LOCK_WAIT
         from .remote import CALL
 
         if self.remote is None:
@@ -280,7 +280,7 @@ class Sharing:
             return "warn", f"{where}: {shared.why}"
         if shared and lost:
             return "fixed", f"{lost}: pushed back"
-        waiting = unpublished(self.store)
+        waiting = self.store.unpublished()
         return "ok", f"{where}: {f'{waiting} commits not published yet' if waiting else 'in step'}"
 
     def _exchange(self, there: Remote, mine: str = "") -> Exchange:

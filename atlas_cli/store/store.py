@@ -15,7 +15,7 @@ from ..errors import Damaged, Failed, NotFound
 from ..records import names, policy
 from ..records.text import Record
 from ..records.tree import Overlay, Tree, object_id
-from . import BRANCH, PARKED, files, ground, history
+from . import BRANCH, PARKED, REMOTE, files, ground, history
 from .git import Git
 from .index import Index
 from .place import OWN, Place
@@ -123,11 +123,10 @@ class Store:
         out = self.git.run("diff-tree", "-r", "-z", "--no-commit-id", "--name-only", "--root", commit)
         return [path for path in out.decode(errors="replace").split("\0") if path]
 
-    def unpark(self, operation: str, within: float = 12.0) -> None:
-        """Forgets a parked write: it was settled in another way."""
-        from .branch import change
-
-        change(self, [f"delete {parked_ref(operation)}"], within)
+    def unpublished(self) -> int:
+        """How many commits no remote is known to have."""
+        known = self.ref(REMOTE)
+        return int(self.git.run("rev-list", "--count", BRANCH, *([f"^{known}"] if known else [])))
 
     def _live(self, head: str, folder: str, after: int) -> Iterable[tuple[str, Record]]:
         self.at(head)

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 from .. import interrupts, records
 from ..errors import Damaged, Failed, NotFound, Refused, Unknown, Usage, VersionJump
-from ..records import lease, names, policy, rules, secrets, times
+from ..records import lease, names, policy, rules, times
 from ..records.case import Change, Decide, Writer
+from ..records.guard import guard
 from ..records.message import FileChange, Message, change_digest
 from ..records.tree import Overlay, Tree, object_id
 from . import fault, history, lock
@@ -116,7 +117,7 @@ class _Attempts:
             raise Damaged(f"{policy.FOLDER} was changed by hand in {spoilt[1][:12]}, breaks a rule, and does not count",
                           "atlas doctor --fix puts back the one before it, then try again")  # fmt: skip
         if not change.repairs:  # (it puts back what the history has)
-            secrets.guard(snapshot, change, writer.operation, writer.session)
+            guard(snapshot, change, writer.operation, writer.session)
         rule_book = self.store.policy(snapshot)
         root, objects = snapshot.planted(change.files)
         message, changes = self._judged(snapshot, writer, change, rule_book["skip_mark"], root, objects)
