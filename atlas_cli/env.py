@@ -341,7 +341,7 @@ class Env:
     def inbox(self) -> list[dict[str, Any]]:
         """What was put into the inbox in the last seven days, newest first."""
         rows = [(path, record) for path, record in self.index.newest(inbox.FOLDER, 20)]
-        found = [{"ref": inbox.ref(path, record), **record, **self.by_hand(path)} for path, record in rows]
+        found = [{"ref": inbox.KIND.ref(path, record), **record, **self.by_hand(path)} for path, record in rows]
         return [row for row in found if times.moment(row["at"]) > self.now() - WEEK]
 
     def waiting(self) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ def example() -> dict[str, bytes]:
 
 
 def test_every_kind_is_there() -> None:
-    assert {kind_of(path).NAME for path in example() if kind_of(path)} == {kind.NAME for kind in KINDS}  # type: ignore[union-attr]
+    assert {kind_of(path).name for path in example() if kind_of(path)} == {kind.name for kind in KINDS}  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("path", [path for path in example() if is_record(path)])
@@ -59,7 +59,7 @@ def test_the_tool_still_writes_these_fields(tmp_path: Path) -> None:
         for path, data in files.items():
             kind = kind_of(path)
             if kind is not None and is_record(path):
-                found.setdefault(kind.NAME, set()).update(kind.parse(path, data))
+                found.setdefault(kind.name, set()).update(kind.parse(path, data))
         return found
 
     assert shape(made(tmp_path / "tour")) == shape(example())

@@ -10,7 +10,7 @@ import typer
 from ..env import Env
 from ..errors import Refused, Usage
 from ..outcome import Block, Frame, Outcome, Raw, Table, listing
-from ..records import artifact, gate, lease, names, policy, result, task, times
+from ..records import artifact, lease, names, policy, readiness, result, task, times
 from ..records.text import Record
 from ..records.tree import Tree
 from ..visible import named
@@ -18,11 +18,11 @@ from . import Since, env_of, noun, parsed, plan, verb, warned
 
 app = noun()
 COLUMNS = ("ready", "claimed", "gated", "blocked", "frozen", "expired", "dead")
-STATES = f"One of {', '.join((*COLUMNS, *task.OVER))}."
+STATES = f"One of {', '.join((*COLUMNS, *task.CLOSED))}."
 
 
 def _state(text: str) -> str:
-    if text not in (*COLUMNS, *task.OVER):
+    if text not in (*COLUMNS, *task.CLOSED):
         raise Usage(f"there is no state {text[:40]!r}", STATES)
     return text
 
@@ -38,7 +38,7 @@ Role = Annotated[str | None, typer.Option("--role", metavar="R", parser=parsed(n
 
 def item(tree: Tree, record: Record, now: int, rules: policy.Policy) -> Record:
     """A row as lists show it: with its computed state, what it waits for, and without its text."""
-    state, waits = task.look(tree, record, now, rules)
+    state, waits = readiness.assess(tree, record, now, rules)
     shown = {"ref": f"task:{record['id']}", **record, "stored": record["state"], "state": state, "unmet": dict(waits)}
     shown.pop("body", None)
     return shown | ({"can_thaw": thawed(tree, record, now)} if "frozen" in record else {})
@@ -59,7 +59,7 @@ def unblocks(env: Env, wanted: str, tree: Tree) -> list[str]:
     """The tasks that wait for this one and for nothing else."""
     found = []
     for _, record in env.index.pointing(f"task:{wanted}", "needs"):
-        waits = [need for need, _ in task.unmet(tree, record, env.now(), env.policy)]
+        waits = [need for need, _ in readiness.unmet(tree, record, env.now(), env.policy)]
         if record["state"] == "open" and set(waits) <= {wanted}:
             found.append(str(record["id"]))
     return found
@@ -109,14 +109,14 @@ def list_(
     """The open tasks, those that come first first; --ready: what `next` would give away, in its order."""
     env = env_of(ctx)
     now = env.now()
-    ready, all_ = ready and not explain, all_ or state in task.OVER
+    ready, all_ = ready and not explain, all_ or state in task.CLOSED
     source: Iterable[tuple[Tree, Record, int]] = rows(env, ready, at)
     if since is not None or (all_ and at is None):
         found = env.index.since(task.FOLDER, env.since(since) if since is not None else 0)
         source = ((env.tree, record, now) for _, _, record in found)
     wanted = "ready" if ready else state
     plain = ready and at is since is role is label is None  # then the index knows how many there are,
-    plain = plain and not gate.standing(env.tree)  # but for what a gate holds
+    plain = plain and not readiness.standing(env.tree)  # but for what a gate holds
     items: list[Record] = []
     total = 0
     for tree, record, then in source:
@@ -124,7 +124,7 @@ def list_(
             total = env.index.queue_length(task.FOLDER, now)
             break
         shown = item(tree, record, then, policy.of(tree))
-        over = at is not None and not all_ and shown["state"] in task.OVER
+        over = at is not None and not all_ and shown["state"] in task.CLOSED
         other = wanted not in (None, shown["state"]) or role not in (None, record.get("role", role))
         if over or other or (label is not None and label not in record.get("labels", ())):
             continue
@@ -156,7 +156,7 @@ def shown(env: Env, record: Record) -> tuple[list[Block], Record]:
     lines += [f"waits for: {waits}"] if waits else []
     lines += [f"unblocks: {', '.join(data['unblocks'])}"] if data["unblocks"] else []
     if (claim := record.get("claim")) and record["state"] == "claimed":
-        left = times.span(min(lease.LONGEST, max(0, task.lapse(record) - now)))
+        left = times.span(min(lease.LONGEST, max(0, task.claim_ends(record) - now)))
         since = times.ago(times.moment(claim["at"]), now)
         lines += [f"claimed by {named(claim['session'])} {since}, {left} left; receipt {receipt(record)}"]
     told = [f"{key}: {data[key]}" for key in ("role", "labels", "slots", "deadline", "relies_on", "why") if key in data]
@@ -205,7 +205,7 @@ def graph(
     if format_ not in ("tree", "dot", "mermaid"):
         raise Usage(f"there is no format {format_[:40]!r}", "tree, dot or mermaid")
     found = {row["id"]: row for row in _whole(env)}
-    edges = [(need, row["id"]) for row in found.values() for need in task.needs(env.tree, row) if need in found]
+    edges = [(need, row["id"]) for row in found.values() for need in readiness.needs(env.tree, row) if need in found]
     lines = {"tree": plan.tree, "dot": plan.dot, "mermaid": plan.mermaid}[format_](found, edges)
     data = {"tasks": list(found.values()), "edges": [list(edge) for edge in edges], "text": "\n".join(lines)}
     if format_ != "tree":  # for a program: nothing else is on stdout

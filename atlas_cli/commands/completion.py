@@ -133,7 +133,7 @@ def _named(env: Env, wanted: str, noun: str, part: str) -> dict[str, str]:
         if word in ("K", "EXT"):
             return _fitting(part, list(BY_NAME) if word == "K" else ("md", "txt", "json", "yaml", "csv", "sql"))
         if word == "REF":
-            every = [kind for kind in BY_NAME if kind != policy.NAME]
+            every = [kind for kind in BY_NAME if kind != policy.KIND.name]
             return _fitting(part, [f"{kind}:{id}" for kind in every for id in _ids(env, kind, part)])
         return _fitting(part, _ids(env, noun if word == "ID" and noun in BY_NAME else kinds[word], part))
     except (AtlasError, KeyError):  # no store, or a place that takes any text
@@ -149,8 +149,8 @@ def _ids(env: Env, kind: str, part: str) -> Iterable[str]:
         last = (status if kind == "status" else artifact).newest(env.snapshot, stem) if names.valid(stem) else 0
         return [f"{stem}@{number}" for number in range(last, max(0, last - MOST), -1)]
     if kind in ("status", "artifact"):
-        return env.snapshot.names(BY_NAME[kind].FOLDER)
-    found = env.index.newest(BY_NAME[kind].FOLDER, MOST)
+        return env.snapshot.names(BY_NAME[kind].folder)
+    found = env.index.newest(BY_NAME[kind].folder, MOST)
     return [BY_NAME[kind].ref(path, record).partition(":")[2] for path, record in found]
 
 

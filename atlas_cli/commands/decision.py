@@ -62,7 +62,7 @@ def list_(
     if since is not None:
         young = env.index.since(decision.FOLDER, env.since(since))
         found, total = [(path, record) for _, path, record in reversed(young)][:count], len(young)
-    items = [{"ref": decision.ref(path, record), **record} for path, record in found]
+    items = [{"ref": decision.KIND.ref(path, record), **record} for path, record in found]
     env.damaged(decision.FOLDER + "/")
     rows = tuple((item["id"], item["stance"], item["chosen"], item["title"]) for item in items)
     table = Table(("DECISION", "STANCE", "CHOSEN", "TITLE"), rows, "nothing was decided here")

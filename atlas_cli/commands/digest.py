@@ -10,7 +10,7 @@ import typer
 from ..env import Env
 from ..errors import Damaged
 from ..outcome import Block, Frame, Outcome, Table
-from ..records import artifact, decision, lease, limits, names, session, status, task, times
+from ..records import artifact, decision, lease, limits, names, readiness, session, status, task, times
 from ..records.text import Record
 from ..visible import named, theirs
 from . import Since, env_of, single, verb, warned
@@ -264,7 +264,7 @@ def _ready(found: Digest) -> list[Part]:
     env, total = found.env, found.env.index.queue_length(task.FOLDER, found.now)
     items = []
     for _, row in env.index.queue(task.FOLDER, found.now) if total else ():
-        if task.look(env.tree, row, found.now, env.policy)[0] == "ready":
+        if readiness.assess(env.tree, row, found.now, env.policy)[0] == "ready":
             items.append({"ref": f"task:{row['id']}", **row, "state": "ready"})
         if len(items) == MOST:
             break

@@ -7,7 +7,7 @@ import typer
 from ..env import Env
 from ..errors import Damaged, Usage
 from ..outcome import Frame, Outcome, Table, listing
-from ..records import clearance, gate, names, signal, times
+from ..records import clearance, gate, names, readiness, signal, times
 from ..records.text import Record
 from ..visible import named
 from . import Why, env_of, noun, parsed, verb, warned
@@ -50,7 +50,7 @@ def item(env: Env, record: Record) -> Record:
 def open_(env: Env) -> list[Record]:
     """The gates that hold something back. (One that cannot be read is a notice.)"""
     env.damaged(gate.FOLDER + "/")
-    return [item(env, record) for record in gate.standing(env.tree) if "damaged" not in record]
+    return [item(env, record) for record in readiness.standing(env.tree) if "damaged" not in record]
 
 
 @verb(app, "raise", 'atlas gate raise --why "the schema is wrong" --scope label:import --deadline 2d', 3, 5, 6, 7)

@@ -35,7 +35,7 @@ def log(
         path = env.path(records.ref(what))
     elif what is not None:
         operation = what
-    folders = {one.NAME: one.FOLDER for one in KINDS}
+    folders = {one.name: one.folder for one in KINDS}
     if kind is not None and kind not in folders:
         raise Usage(f"there is no kind {kind[:80]!r}", names.hint(kind, folders, f"the kinds are {', '.join(folders)}"))
     folder = folders[kind] if kind else None

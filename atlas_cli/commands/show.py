@@ -40,7 +40,7 @@ def _one(env: Env, ref: names.Ref, withdrawn: bool) -> tuple[list[Block], dict[s
     _, record = env.resolve(ref)
     readers = _readers(env, record)
     blocks, data = _shown(env, ref, record, withdrawn)
-    if not records.BY_NAME[ref.kind].NUMBERED:
+    if not records.BY_NAME[ref.kind].numbered:
         return blocks, data
     more = f" and {len(readers) - READERS} more" if len(readers) > READERS else ""
     line = f"known to have been read by: {', '.join(map(named, readers[:READERS])) or 'nobody'}{more}"

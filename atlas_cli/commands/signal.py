@@ -47,7 +47,8 @@ def list_(
     """The signals, newest first, the blockers of gates among them."""
     env = env_of(ctx)
     found = env.index.since(signal.FOLDER, env.since(since) if since is not None else 0)
-    items = [{**row, "ref": signal.ref(path, row)} for _, path, row in reversed(found) if word in (None, row["kind"])]
+    chosen = [(path, row) for _, path, row in reversed(found) if word in (None, row["kind"])]
+    items = [{**row, "ref": signal.KIND.ref(path, row)} for path, row in chosen]
     env.damaged(signal.FOLDER + "/")
     cells = tuple((row["id"], row["kind"], row.get("about", "-"), row["session"], row["text"]) for row in items[:count])
     table = Table(("SIGNAL", "KIND", "ABOUT", "BY", "TEXT"), cells, "no signal was posted")

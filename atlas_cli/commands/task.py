@@ -10,7 +10,7 @@ import typer
 from ..env import Env
 from ..errors import AtlasError, Held, Protocol, Refused, Usage
 from ..outcome import Block, Frame, Outcome, listing
-from ..records import artifact, lease, names, result, task, times, worker
+from ..records import artifact, lease, names, readiness, result, task, times, worker
 from ..records import claim as claims
 from ..records.case import Change, Decide, Writer
 from ..records.text import Record
@@ -55,14 +55,15 @@ def _queue(env: Env) -> Callable[[], Any]:
     def rows() -> Iterator[tuple[str, Record]]:
         index, now = env.store.index, env.now()
         yield from index.queue(task.FOLDER, now)
-        yield from (pair for pair in index.live(task.FOLDER, task.NEVER) if lease.begins(task.lapse(pair[1])) > now)
+        live = index.live(task.FOLDER, task.NEVER)
+        yield from (pair for pair in live if lease.begins(task.claim_ends(pair[1])) > now)
 
     return rows
 
 
 def _lines(env: Env, items: list[Record]) -> list[Block]:
     """What one has, each with its title as its poster said it."""
-    left = [times.span(min(lease.LONGEST, max(0, task.lapse(row) - lease.SKEW - env.now()))) for row in items]
+    left = [times.span(min(lease.LONGEST, max(0, task.claim_ends(row) - lease.SKEW - env.now()))) for row in items]
     lines: list[Block] = []
     for row, more in zip(items, left, strict=True):
         lines += [f"you have {row['ref']}, {more} to count on; receipt {receipt(row)}", Frame("", row["title"])]
@@ -171,7 +172,7 @@ def done(
 def unblocks_now(env: Env, wanted: str) -> list[str]:
     """What needed a task, and is ready now that it is done."""
     found = env.index.pointing(f"task:{wanted}", "needs")
-    return [row["id"] for _, row in found if task.look(env.tree, row, env.now(), env.policy)[0] == "ready"]
+    return [row["id"] for _, row in found if readiness.assess(env.tree, row, env.now(), env.policy)[0] == "ready"]
 
 
 @verb(app, "fail", 'atlas task fail 7f3k2mq9xa --why "the data is not there"', 3, 4, 5, 6, 7)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Protocol
 
 from ..errors import Damaged, Usage
 from . import (
@@ -23,49 +21,16 @@ from . import (
     task,
     text,
 )
-from .case import Case, Shown, Violation
+from .kind import Kind
 from .names import Ref
 from .text import Record
-from .tree import Tree
-
-
-class Kind(Protocol):
-    """What a kind's module has. FOLDER is the top folder (or the file) of its records."""
-
-    NAME: str
-    FOLDER: str
-    SUFFIX: str  # how the paths of its records end
-    NUMBERED: bool  # whether its REFs carry a number
-    ROW: bool  # whether it is a row (one live value), not a document (kept for ever)
-
-    def parse(self, path: str, data: bytes) -> Record:
-        """The fields; Damaged, with the path, for what is no such record."""
-
-    def ref(self, path: str, record: Record) -> str:
-        """The record's REF."""
-
-    def find(self, tree: Tree, id: str, number: int | None = None) -> str:
-        """The path of a record by the parts of its REF; NotFound where there is none."""
-
-    def view(self, tree: Tree, path: str, record: Record, now: int) -> Shown:
-        """What the view shows for a record: its name there, and the path in the store that it is a copy of (None:
-        nothing is to be shown under that name any more)."""
-
-    def until(self, record: Record) -> int | None:
-        """A row's last moment in force, in seconds since 1970; None for documents."""
-
-    def links(self, record: Record) -> Iterable[tuple[str, str]]:
-        """(relation, REF) pairs that it points at."""
-
-    def judge(self, found: Case) -> Iterator[Violation]:
-        """Its rules on one changed file."""
-
 
 KINDS: tuple[Kind, ...] = (
-    status, artifact, decision, correction, lease, session, inbox, task, result, gate, signal, policy,
+    status.KIND, artifact.KIND, decision.KIND, correction.KIND, lease.KIND, session.KIND, inbox.KIND,
+    task.KIND.judged_by(".moves"), result.KIND, gate.KIND.judged_by(".clearance"), signal.KIND, policy.KIND,
 )  # fmt: skip
-BY_NAME = {kind.NAME: kind for kind in KINDS}
-_BY_FOLDER = {kind.FOLDER: kind for kind in KINDS}
+BY_NAME = {kind.name: kind for kind in KINDS}
+_BY_FOLDER = {kind.folder: kind for kind in KINDS}
 _SHOWN = r"(?:[a-z0-9]+/(?:[0-9a-z]+/)?)?[A-Za-z0-9%][A-Za-z0-9 %._-]{0,200}\Z"
 FREE = ("README.md",)  # files of the branch that no rule looks at
 
@@ -78,7 +43,7 @@ def kind_of(path: str) -> Kind | None:
 def is_record(path: str) -> bool:
     """Whether the file at `path` is a record (an artifact's bytes are not)."""
     kind = kind_of(path)
-    return kind is not None and path.endswith(kind.SUFFIX)
+    return kind is not None and path.endswith(kind.suffix)
 
 
 def bound(path: str) -> int:
@@ -91,15 +56,16 @@ def is_shown(name: str) -> bool:
     which anybody takes orders from."""
     kind, last = kind_of(name), name.rpartition("/")[2]
     plain = kind is not None and re.match(_SHOWN, name) is not None and names.heeded_as(name) != ""
-    return plain and last.startswith(getattr(kind, "LEAD", ""))
+    return plain and kind is not None and last.startswith(kind.lead)
 
 
 def before(path: str) -> str | None:
     """The path of the document that a numbered one follows; None where there is none."""
     kind = kind_of(path)
-    numbered = getattr(kind, "numbered", None) if is_record(path) else None
-    name, number = numbered(path) if numbered else ("", 0)
-    return kind.place(name, number - 1) if kind and number > 1 else None  # type: ignore[attr-defined]
+    if kind is None or kind.numbered is None or kind.place is None or not is_record(path):
+        return None
+    name, number = kind.numbered(path)
+    return kind.place(name, number - 1) if number > 1 else None
 
 
 def ref(text: str) -> Ref:
@@ -110,7 +76,7 @@ def ref(text: str) -> Ref:
         forms = "a REF is like status:main@12, artifact:schema@3, decision:2026-11-29-use-x, lease:gpu0 or task:ID"
         near = names.hint(name, BY_NAME, forms) if colon and kind is None else forms
         raise Usage(f"{text[:80]!r} is no REF", near)
-    return names.versioned(rest, name) if kind.NUMBERED else Ref(name, rest)
+    return names.versioned(rest, name) if kind.numbered else Ref(name, rest)
 
 
 def describe(path: str, data: bytes) -> Record:

@@ -12,15 +12,12 @@ from ..errors import Damaged, NotFound, Protocol, Refused, Usage, VersionJump
 from ..visible import named
 from . import case, document, names, policy, text, times
 from .case import Case, Change, Shown, Violation, Writer
+from .kind import Kind
 from .text import Record
 from .tree import Tree
 
-NAME = "artifact"
 FOLDER = "artifacts"
-SUFFIX = "/about.yaml"
-NUMBERED = True
 MOST = 64 << 20  # bytes that are read of any, whatever the policy says
-ROW = False
 BUSY = 12  # versions an hour above which a name is told that machine state does not belong here
 NOISE = 48  # versions a day above which a name counts once among what is new
 _PATH = re.compile(r"artifacts/([^/]+)/([0-9]{4,})/(about\.yaml|body\.[a-z0-9]{1,16})\Z")
@@ -62,21 +59,6 @@ def file_type(text_: str) -> bool:
 
 def ref(path: str, record: Record) -> str:
     return f"artifact:{record['name']}@{record['number']}"
-
-
-def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
-    """The bytes of the newest version of its name."""
-    last = get(tree, record["name"], newest(tree, record["name"]))
-    body(tree, last)  # Damaged, and not shown, where these are other bytes
-    return f"{FOLDER}/{record['name']}.{last['ext']}", body_place(last)
-
-
-def until(record: Record) -> int | None:
-    return None
-
-
-def links(record: Record) -> Iterable[tuple[str, str]]:
-    return [("relies_on", target) for target in record.get("relies_on", ())]
 
 
 def newest(tree: Tree, name: str) -> int:
@@ -240,7 +222,18 @@ def alien(old: str, new: str) -> bool:
     return min(len(a), len(b)) >= 12 and len(a & b) < 0.1 * min(len(a), len(b))
 
 
-def judge(found: Case) -> Iterator[Violation]:
+def _view(tree: Tree, path: str, record: Record, now: int) -> Shown:
+    """The bytes of the newest version of its name."""
+    last = get(tree, record["name"], newest(tree, record["name"]))
+    body(tree, last)  # Damaged, and not shown, where these are other bytes
+    return f"{FOLDER}/{record['name']}.{last['ext']}", body_place(last)
+
+
+def _links(record: Record) -> Iterable[tuple[str, str]]:
+    return [("relies_on", target) for target in record.get("relies_on", ())]
+
+
+def _rules(found: Case) -> Iterator[Violation]:
     yield from document.judge(found)
     if found.new is None or found.old is not None:
         return
@@ -261,3 +254,8 @@ def judge(found: Case) -> Iterator[Violation]:
         body(found.child, record)
     except Damaged as error:
         yield Violation("digest", body_place(record), error.message)
+
+
+KIND = Kind(
+    "artifact", FOLDER, "/about.yaml", parse, ref, find, _view, _rules, links=_links, place=place, numbered=numbered
+)

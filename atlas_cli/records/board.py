@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from ..errors import AtlasError, Held, NotFound, Refused, VersionJump
 from ..visible import named
-from . import case, gate, lease, policy, task, text, times
+from . import case, gate, lease, policy, readiness, task, text, times
 from .case import Change, Writer
 from .text import Record
 from .tree import Overlay, Tree
@@ -82,7 +82,7 @@ def _no_circle(tree: Tree, files: dict[str, bytes | None], only: Tree | None = N
     child = Overlay(tree, files)
     for path, data in files.items():
         record = task.parse(path, data or b"")
-        if task.circle(child, record["id"], record.get("needs", ()), only):
+        if task.makes_cycle(child, record["id"], record.get("needs", ()), only):
             raise Refused(f"task {record['id']} would need itself, in a circle", "atlas task graph shows the edges",
                           code="cycle")  # fmt: skip
 
@@ -125,7 +125,7 @@ def state(record: Record) -> Refused:
 
 def not_free(tree: Tree, old: Record, now: int) -> AtlasError:
     claim = old["claim"]
-    rest = min(lease.LONGEST, max(0, task.lapse(old) - now))
+    rest = min(lease.LONGEST, max(0, task.claim_ends(old) - now))
     return Held(f"task {old['id']} is claimed by {named(claim['session'])} for {times.span(rest)} more",
                 "take another: atlas task next --claim",
                 details={"task": old["id"], "holder": claim["session"], "expires": claim["expires"],
@@ -147,7 +147,7 @@ def cancel(tree: Tree, writer: Writer, wanted: str, why: str, seen: int | None) 
     old = _work(tree, wanted)
     if old["state"] == "cancelled" and old.get("why") == why:
         return same("cancel", writer, tree, old)
-    if old["state"] in task.OVER:
+    if old["state"] in task.CLOSED:
         raise state(old)
     mine = old["state"] == "claimed" and old["claim"]["session"] == writer.session
     if old["state"] == "claimed" and not mine and task.holds(old, writer.at):
@@ -162,8 +162,8 @@ def cancel(tree: Tree, writer: Writer, wanted: str, why: str, seen: int | None) 
 def retry(tree: Tree, writer: Writer, wanted: str, why: str, there: int) -> Change:
     """A dead or cancelled task is open again, its failures kept."""
     rules, old = policy.of(tree), task.get(tree, wanted)
-    if task.alone(old, writer.at, rules) not in ("dead", "cancelled"):
-        raise Refused(f"task {wanted} is {task.look(tree, old, writer.at, rules)[0]}, and needs no retry",
+    if task.own_state(old, writer.at, rules) not in ("dead", "cancelled"):
+        raise Refused(f"task {wanted} is {readiness.assess(tree, old, writer.at, rules)[0]}, and needs no retry",
                       "dead and cancelled ones do: atlas task dead", code="not_dead")  # fmt: skip
     _room(rules, there, old["state"] != "claimed")
     entry = {"retried": why, "session": writer.session, "at": writer.when}
@@ -174,7 +174,7 @@ def retry(tree: Tree, writer: Writer, wanted: str, why: str, there: int) -> Chan
 def failures(old: Record, why: str = "the claim ran out", at: str | None = None) -> list[Record]:
     """What is kept of the failures, with the claim that is just over."""
     past = list(old.get("failures", ()))
-    if not task.tried(old):
+    if not task.counts_as_attempt(old):
         return past
     claim = old["claim"]
     return [*past, {"generation": claim["generation"], "attempt": claim["attempt"], "session": claim["session"],

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..errors import AtlasError, Held, NotFound, Refused, Usage
 from ..visible import named
-from . import board, gate, lease, policy, result, task, times
+from . import board, lease, policy, readiness, result, task, times
 from .case import Change, Writer
 from .text import Record
 from .tree import Tree
@@ -21,10 +21,10 @@ def ready(tree: Tree, queue: Queue, now: int, machine: str, role: str | None = N
     """The tasks that may be given to somebody, first come first."""
     rules = policy.of(tree)
     for path, row in queue:
-        if (role is not None and row.get("role", role) != role) or gate.holding(tree, row):
+        if (role is not None and row.get("role", role) != role) or readiness.holding(tree, row):
             continue
         record = task.parse(path, tree.read(path) or b"")
-        if task.look(tree, record, now - wait(record, machine, now), rules)[0] == "ready":
+        if readiness.assess(tree, record, now - wait(record, machine, now), rules)[0] == "ready":
             yield record
 
 
@@ -42,7 +42,7 @@ def none_ready(whom: str = "") -> NotFound:
 def wait(record: Record, machine: str, now: int) -> int:
     """Another machine's clock may be behind: its claim is honoured a little longer."""
     others = record["state"] == "claimed" and record["claim"].get("machine") != machine
-    return lease.SKEW if others and lease.begins(task.lapse(record)) <= now - lease.SKEW else 0
+    return lease.SKEW if others and lease.begins(task.claim_ends(record)) <= now - lease.SKEW else 0
 
 
 def next_(tree: Tree, writer: Writer, queue: Queue, role: str | None, seconds: int | None) -> Change:
@@ -98,7 +98,7 @@ def refusal(tree: Tree, writer: Writer, wanted: str) -> AtlasError | None:
         return error
     if _own(old, writer):
         return None
-    state, waits = task.look(tree, old, writer.at - wait(old, writer.machine, writer.at), policy.of(tree))
+    state, waits = readiness.assess(tree, old, writer.at - wait(old, writer.machine, writer.at), policy.of(tree))
     if state == "ready":
         return None
     if state == "claimed":
@@ -133,7 +133,7 @@ def grant(
 ) -> dict[str, bytes | None]:  # fmt: skip
     """The row of a ready task once it is claimed by the writer, or by the session `to` that it is assigned to."""
     rules = policy.of(tree)
-    again = task.tried(old)
+    again = task.counts_as_attempt(old)
     counts: Record = {"generation": old["generation"] + again, "token": old["token"] + 1,
                       "attempt": old["attempt"] + (again or old["state"] != "claimed")}  # fmt: skip
     who: Record = {"session": writer.session, "actor": writer.actor, "machine": writer.machine, "started": writer.when,
@@ -144,7 +144,7 @@ def grant(
                "by": writer.session, "start_by": start_by}  # fmt: skip
     receipt = {**who, **counts, "store": rules.get("store", ""), "at": writer.when, "path": path,
                "expires": _expires(old, rules, writer.at, seconds), "version": old["version"],
-               "needs": task.snapshot(tree, old)}  # fmt: skip
+               "needs": readiness.needed_versions(tree, old)}  # fmt: skip
     receipt = {key: value for key, value in receipt.items() if value is not None}
     return board.file(writer, old, **counts, state="claimed", claim=receipt, retries=old["retries"] + again,
                       failures=board.failures(old) or None)  # fmt: skip
@@ -178,8 +178,8 @@ def proved(tree: Tree, writer: Writer, wanted: str, receipt: str | None, live: b
         raise Held(f"task {wanted} is the claim of {named(claim['session'])} (attempt {claim['attempt']})",
                    "what you did is not taken: others went on with it", code="stale_session",
                    details={"task": wanted, "holder": claim["session"], "attempt": claim["attempt"]})  # fmt: skip
-    if live and old["state"] == "claimed" and task.lapse(old) <= writer.at:
-        raise Held(f"the claim on task {wanted} ran out at {times.rfc3339(task.lapse(old))}",
+    if live and old["state"] == "claimed" and task.claim_ends(old) <= writer.at:
+        raise Held(f"the claim on task {wanted} ran out at {times.rfc3339(task.claim_ends(old))}",
                    f"atlas task claim {wanted} claims it anew, if nobody else has", code="stale_claim")  # fmt: skip
     return old
 
@@ -233,7 +233,7 @@ def fail(tree: Tree, writer: Writer, wanted: str, receipt: str | None, why: str)
 
 
 def failed(tree: Tree, writer: Writer, old: Record, why: str) -> dict[str, bytes | None]:
-    if not task.tried(old):  # assigned and never started: it counts as no attempt
+    if not task.counts_as_attempt(old):  # assigned and never started: it counts as no attempt
         return board.file(writer, old, state="open", claim=None)
     failures = board.failures(old, why, writer.when)
     if old["retries"] >= policy.of(tree)["max_retries"]:

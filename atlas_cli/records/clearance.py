@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from ..errors import Refused
 from ..visible import named
-from . import board, decision, document, policy, session, signal, task, text, times
+from . import board, dated, document, policy, session, signal, task, text, times
 from .case import Case, Change, Violation, Writer
-from .gate import END, FOLDER, SUFFIX, find, parse, place, project, standing, state
+from .gate import END, FOLDER, SUFFIX, find, parse, place, state
+from .readiness import project, standing
 from .text import Record
 from .tree import Tree
 
@@ -22,7 +23,7 @@ def put(
     """The blocker, its gate and the clearance task. The same one again is nothing while it is pending; an expired one
     is resolved as that, and raised anew."""
     for wanted in (token.removeprefix("task:") for token in scope if token.startswith("task:")):
-        if (row := task.get(tree, wanted))["state"] in task.OVER:
+        if (row := task.get(tree, wanted))["state"] in task.CLOSED:
             raise board.state(row)
     said = {"kind": "blocker", "about": about or "", "text": why}
     blocker, scope = signal.content(said), sorted(set(scope))
@@ -35,7 +36,7 @@ def put(
         return Change(subject.format(old["id"]), {place(old["id"]): tree.read(place(old["id"]))})
     made = project(tree, blocker, scope)
     files = dict(signal.post(tree, writer, "blocker", about, why, made["clearance"]).files)
-    record: Record = {"id": made["clearance"], "signal": decision.dated_id(next(iter(files))),
+    record: Record = {"id": made["clearance"], "signal": dated.id_of(next(iter(files))),
                       "blocker": blocker, "scope": scope, **made, "resolution": "pending", "deadline": deadline,
                       **writer.signature(), "operation": writer.operation}  # fmt: skip
     files |= {place(record["id"]): text.dump({key: value for key, value in record.items() if value is not None})}

@@ -3,24 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from ..visible import named
-from . import case, decision, document, names, text, times
-from .case import Case, Change, Shown, Violation, Writer
+from . import case, dated, names, text, times
+from .case import Change, Writer
+from .kind import dated_kind
 from .text import Record
 from .tree import Tree
 
-NAME = "correction"
 FOLDER = "corrections"
-SUFFIX = ".md"
-NUMBERED = False
-ROW = False
 
 
 def parse(path: str, data: bytes) -> Record:
     """The fields; `target` is the REF put right, `why` the body, `own` whether its writer did it."""
-    decision.dated(path, FOLDER)
+    dated.check(path, FOLDER)
     record, body = text.front(data, path)
     case.check(
         record,
@@ -28,30 +25,7 @@ def parse(path: str, data: bytes) -> Record:
         {"target": str, "retract": bool, "session": str, "actor": str, "at": "time"},
         {"cause": str, "own": bool, "operation": str},
     )
-    return {**record, "id": decision.dated_id(path), "why": body.strip("\n")}
-
-
-def ref(path: str, record: Record) -> str:
-    return f"correction:{decision.dated_id(path)}"
-
-
-def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
-    """Itself, while it is young."""
-    return path, path if document.young(record, now) else None
-
-
-def until(record: Record) -> int | None:
-    return None
-
-
-def links(record: Record) -> Iterable[tuple[str, str]]:
-    yield "corrects", record["target"]
-    if record.get("cause"):
-        yield "cause", record["cause"]
-
-
-def find(tree: Tree, wanted: str, number: int | None = None) -> str:
-    return decision.dated_find(tree, "correction", FOLDER, wanted)
+    return {**record, "id": dated.id_of(path), "why": body.strip("\n")}
 
 
 def add(tree: Tree, writer: Writer, *, target: str, why: str, cause: str | None, retract: bool, own: bool) -> Change:
@@ -59,17 +33,9 @@ def add(tree: Tree, writer: Writer, *, target: str, why: str, cause: str | None,
     record: Record = {"target": target, "retract": retract, "own": own}
     record |= {"cause": cause} if cause else {}
     record |= {**writer.signature(), "operation": writer.operation}
-    path = decision.dated_place(FOLDER, writer, names.slug(target))
+    path = dated.place(FOLDER, writer, names.slug(target))
     verb = "retract" if retract else "correct"
     return Change(f"correction: {verb} {target} ({writer.session})", {path: text.with_front(record, why + "\n")})
-
-
-def judge(found: Case) -> Iterator[Violation]:
-    yield from document.judge(found)
-    if found.new is None or found.old is not None:
-        return
-    record = parse(found.path, found.new)
-    yield from document.signed(found, record["session"])
 
 
 def shown(record: Record, now: int, say: Callable[[str], str] = str) -> str:
@@ -79,3 +45,12 @@ def shown(record: Record, now: int, say: Callable[[str], str] = str) -> str:
     whose = "put right by its writer" if record.get("own") else f"by {named(record['session'])}"
     cause = f" (cause: {say(record['cause'])})" if record.get("cause") else ""
     return f"{verb}, {whose}, {times.ago(times.moment(record['at']), now)}: {say(record['why'])}{cause}"
+
+
+def _links(record: Record) -> Iterable[tuple[str, str]]:
+    yield "corrects", record["target"]
+    if record.get("cause"):
+        yield "cause", record["cause"]
+
+
+KIND = dated_kind("correction", FOLDER, parse, _links)

@@ -3,60 +3,21 @@ they do. Documents named by their operation, so that they always merge: `decisio
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..errors import NotFound, Usage
-from . import case, document, names, text
-from .case import Case, Change, Shown, Violation, Writer
+from . import case, dated, names, text
+from .case import Case, Change, Violation, Writer
+from .kind import dated_kind
 from .text import Record
 from .tree import Tree
 
-NAME = "decision"
 FOLDER = "decisions"
-SUFFIX = ".md"
-NUMBERED = False
-ROW = False
-_DATED = re.compile(r"[0-9]{4}/[0-9]{2}-[0-9]{2}-[a-z0-9-]+-[0-9a-f]{6}\.md\Z")
 STANCES = ("agreed", "disagreed", "timeout")
-
-
-def dated_place(folder: str, writer: Writer, slug: str) -> str:
-    """Where a document of this day and operation lies."""
-    return f"{folder}/{writer.when[:4]}/{writer.when[5:10]}-{slug}-{writer.op6}.md"
-
-
-def dated_id(path: str) -> str:
-    """`2026-11-29-use-x-3f9c01` of a path."""
-    year, _, name = path.partition("/")[2].partition("/")
-    return f"{year}-{name.removesuffix('.md')}"
-
-
-def dated(path: str, folder: str) -> None:
-    """Misplaced for a path that no document has which is named by its day and its operation."""
-    first, _, rest = path.partition("/")
-    if first != folder or not _DATED.match(rest):
-        raise case.Misplaced(f"{path}: a name here is {folder}/<YYYY>/<MM-DD>-<words>-<six hex digits>.md")
-
-
-def dated_find(tree: Tree, kind: str, folder: str, wanted: str) -> str:
-    """The path of a document by its id; the last six may be left out while what is left names one."""
-    match = re.match(r"([0-9]{4})-([0-9]{2}-[0-9]{2}-[a-z0-9-]+)\Z", wanted)
-    there = [name for name in tree.names(f"{folder}/{match[1]}") if _DATED.match(f"{match[1]}/{name}")] if match else []
-    found = [name for name in there if match and match[2] in (name[:-3], name[:-10])]
-    if len(found) > 1:
-        ids = ", ".join(f"{match[1]}-{name[:-3]}" for name in found) if match else ""
-        raise Usage(f"{wanted!r} names {len(found)} {kind}s", f"say which: {ids}")
-    if not found or match is None:
-        shown = f"atlas {'log --kind correction' if kind == 'correction' else f'{kind} list'} shows them"
-        like = [f"{match[1]}-{name[:end]}" for name in there for end in (-10, -3)] if match else []
-        raise NotFound(f"there is no {kind} {wanted[:80]!r}", names.hint(wanted, like, shown))
-    return f"{folder}/{match[1]}/{found[0]}"
 
 
 def parse(path: str, data: bytes) -> Record:
     """The fields; `why` is the body."""
-    dated(path, FOLDER)
+    dated.check(path, FOLDER)
     record, body = text.front(data, path)
     case.check(
         record,
@@ -64,28 +25,7 @@ def parse(path: str, data: bytes) -> Record:
         {"title": str, "recommended": str, "chosen": str, "stance": str, "session": str, "actor": str, "at": "time"},
         {"about": "texts", "chosen_by": str, "recommended_by": str, "operation": str},
     )
-    return {**record, "id": dated_id(path), "why": body.strip("\n")}
-
-
-def ref(path: str, record: Record) -> str:
-    return f"decision:{dated_id(path)}"
-
-
-def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
-    """Itself, while it is young."""
-    return path, path if document.young(record, now) else None
-
-
-def until(record: Record) -> int | None:
-    return None
-
-
-def links(record: Record) -> Iterable[tuple[str, str]]:
-    return [("about", target) for target in record.get("about", ())]
-
-
-def find(tree: Tree, wanted: str, number: int | None = None) -> str:
-    return dated_find(tree, "decision", FOLDER, wanted)
+    return {**record, "id": dated.id_of(path), "why": body.strip("\n")}
 
 
 def add(
@@ -98,16 +38,18 @@ def add(
     record |= {"chosen_by": chosen_by} if chosen_by else {}
     record |= {"recommended_by": recommended_by} if recommended_by else {}
     record |= {**writer.signature(), "operation": writer.operation}
-    path = dated_place(FOLDER, writer, names.slug(title))
+    path = dated.place(FOLDER, writer, names.slug(title))
     data = text.with_front(record, why.strip("\n") + "\n")
     return Change(f"decision: {names.slug(title, 50)} ({writer.session})", {path: data})
 
 
-def judge(found: Case) -> Iterator[Violation]:
-    yield from document.judge(found)
-    if found.new is None or found.old is not None:
-        return
-    record = parse(found.path, found.new)
+def _links(record: Record) -> Iterable[tuple[str, str]]:
+    return [("about", target) for target in record.get("about", ())]
+
+
+def _rules(found: Case, record: Record) -> Iterator[Violation]:
     if record["stance"] not in STANCES:
         yield Violation("schema", found.path, f"the stance is one of {', '.join(STANCES)}, not {record['stance']!r}")
-    yield from document.signed(found, record["session"])
+
+
+KIND = dated_kind("decision", FOLDER, parse, _links, _rules)

@@ -4,23 +4,17 @@ computed from the two and a moment, and what it holds from the tree: nothing of 
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from functools import lru_cache
+from collections.abc import Iterable
 
 from ..errors import Damaged, NotFound
-from . import case, names, policy, task, text, times
-from .case import Case, Shown, Violation
+from . import case, names, text, times
+from .case import Shown
+from .kind import Kind, unjudged
 from .text import Record
 from .tree import Tree
 
-NAME = "gate"
 FOLDER = "gates"
 SUFFIX = ".yaml"
-NUMBERED = False
-ROW = False
 END = ".cleared"
 
 
@@ -40,24 +34,6 @@ def parse(path: str, data: bytes) -> Record:
     own = record["id"] + END * path.endswith(END + SUFFIX)
     case.placed(path, f"gate:{own}", place(own) if names.valid(own) else None)
     return record
-
-
-def ref(path: str, record: Record) -> str:
-    return f"gate:{path.partition('/')[2].removesuffix(SUFFIX)}"
-
-
-def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
-    """Its raising, until it is over."""
-    first = place(record["id"])
-    return first, first if tree.blob(place(record["id"] + END)) is None else None
-
-
-def until(record: Record) -> int | None:
-    return None
-
-
-def links(record: Record) -> Iterable[tuple[str, str]]:
-    return [("signal", f"signal:{record['signal']}")]
 
 
 def find(tree: Tree, wanted: str, number: int | None = None) -> str:
@@ -83,90 +59,18 @@ def state(tree: Tree, record: Record, now: int) -> str:
     return "expired" if over else "pending"
 
 
-def standing(tree: Tree) -> list[Record]:
-    """The gates that hold something back, by id. One that cannot be read holds everything until it is repaired."""
-    return [record for record, _ in _standing(tree)]
+def _ref(path: str, record: Record) -> str:
+    return f"gate:{path.partition('/')[2].removesuffix(SUFFIX)}"
 
 
-def _standing(tree: Tree) -> list[tuple[Record, frozenset[str]]]:
-    first = _open(tuple(tree.names(FOLDER)))
-    found = (_known(name, tree.read(f"{FOLDER}/{name}{SUFFIX}") or b"") for name in first)
-    return [one for one in found if one is not None]
+def _view(tree: Tree, path: str, record: Record, now: int) -> Shown:
+    """Its raising, until it is over."""
+    first = place(record["id"])
+    return first, first if tree.blob(place(record["id"] + END)) is None else None
 
 
-@lru_cache(maxsize=4)
-def _open(files: tuple[str, ...]) -> list[str]:
-    """(An end counts by being there: the rules judge once whether it is a right one, not each look at a task.)"""
-    there = {name.removesuffix(SUFFIX) for name in files if name.endswith(SUFFIX)}
-    return sorted(name for name in there if not name.endswith(END) and name + END not in there)
+def _links(record: Record) -> Iterable[tuple[str, str]]:
+    return [("signal", f"signal:{record['signal']}")]
 
 
-@lru_cache(maxsize=256)
-def _known(name: str, data: bytes) -> tuple[Record, frozenset[str]] | None:
-    try:
-        record = parse(f"{FOLDER}/{name}{SUFFIX}", data)
-    except case.Misplaced:
-        return None  # no gate's document: it holds nothing
-    except Damaged:
-        record = {"id": name, "blocker": "", "scope": ["all"], "edges": [], "damaged": True}
-    return record, frozenset(record["edges"])
-
-
-def _under(record: Record, scope: Sequence[str]) -> bool:
-    labels = {f"label:{label}" for label in record.get("labels", ())}
-    return not labels.union(("all", f"role:{record.get('role')}", f"task:{record['id']}")).isdisjoint(scope)
-
-
-def holding(tree: Tree, record: Record) -> list[str]:
-    """The gates that hold a task back: it had an edge to them from the start, lies under their scope, or needs such a
-    task. A clearance task is held by none."""
-    gates = _standing(tree)
-    if any(gate["id"] == record["id"] for gate, _ in gates):
-        return []
-    return [gate["id"] for gate, edges in gates if _reaches(tree, record, gate["scope"], edges)]
-
-
-def _reaches(tree: Tree, record: Record, scope: Sequence[str], edges: frozenset[str]) -> bool:
-    seen, left = {record["id"]}, [record]
-    while left:
-        one = left.pop()
-        if one["id"] in edges or (one["state"] not in task.OVER and _under(one, scope)):
-            return True
-        more = () if one["state"] in task.OVER else (need for need in one.get("needs", ()) if need not in seen)
-        for need in dict.fromkeys(more):
-            seen.add(need)
-            with suppress(Damaged):  # (such a need blocks by itself)
-                data = tree.read(task.place(need))
-                left += [] if data is None else [task.parse(task.place(need), data)]
-    return False
-
-
-def dependents(tree: Tree, scope: Sequence[str]) -> list[str]:
-    """The open tasks under a scope, and all that need one of them, by id."""
-    rows = {row["id"]: row for _, row in tree.live(task.FOLDER, task.NEVER - 1) if tree.blob(place(row["id"])) is None}
-    needing: dict[str, list[str]] = {}
-    for row in rows.values():
-        for need in row.get("needs", ()):
-            needing.setdefault(need, []).append(row["id"])
-    found, left = set[str](), [name for name, row in rows.items() if _under(row, scope)]
-    while left:
-        one = left.pop()
-        left += [] if one in found else needing.get(one, ())
-        found.add(one)
-    return sorted(found)
-
-
-def project(tree: Tree, blocker: str, scope: Sequence[str]) -> Record:
-    """What a gate is made of: a pure function of the history before it, the blocker's content and the scope."""
-    base = [policy.usable(tree).get("store", ""), blocker, list(scope)]
-    names_ = (task.new_id(json.dumps(base), nth) for nth in range(2**31))
-    made: Record = {"clearance": next(name for name in names_ if tree.blob(place(name)) is None)}
-    made["edges"] = dependents(tree, scope)
-    return {**made, "graph_delta_hash": hashlib.sha256(json.dumps([*base, *made.values()]).encode()).hexdigest()}
-
-
-def judge(found: Case) -> Iterator[Violation]:
-    """Its rules, which are loaded when a gate is judged."""
-    from . import clearance
-
-    return clearance.judge(found)
+KIND = Kind("gate", FOLDER, SUFFIX, parse, _ref, find, _view, unjudged, links=_links)

@@ -4,19 +4,14 @@ no fields, and nobody vouches for whom they are by."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 
 from ..errors import Damaged, NotFound
-from . import document
-from .case import Case, Misplaced, Shown, Violation
+from .case import Misplaced, Shown
+from .kind import Kind, no_more, of_document
 from .text import Record
 from .tree import Tree
 
-NAME = "inbox"
 FOLDER = "inbox"
-SUFFIX = ""
-NUMBERED = False
-ROW = False
 MOST = 100_000  # bytes
 LEAD = "from-forge--"  # before its name in the view
 _PLACE = re.compile(r"inbox/[A-Za-z0-9][A-Za-z0-9 ._-]{0,80}\.(md|txt)\Z")
@@ -36,33 +31,21 @@ def parse(path: str, data: bytes) -> Record:
     return {"name": path.partition("/")[2], "title": next(filter(None, lines), "")[:80], "body": body}
 
 
-def ref(path: str, record: Record) -> str:
-    return f"inbox:{record['name']}"
-
-
 def find(tree: Tree, id: str, number: int | None = None) -> str:
     if not _PLACE.match(f"{FOLDER}/{id}") or tree.blob(f"{FOLDER}/{id}") is None:
         raise NotFound(f"there is no {id[:80]!r} in the inbox", "atlas log --kind inbox")
     return f"{FOLDER}/{id}"
 
 
-def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
+def _ref(path: str, record: Record) -> str:
+    return f"inbox:{record['name']}"
+
+
+def _view(tree: Tree, path: str, record: Record, now: int) -> Shown:
     """Itself, by a name that says where it is from, and as no more than a text: whatever it says, a tool that reads
     along takes it for nobody's orders."""
     stem, _, ext = record["name"].rpartition(".")
     return f"{FOLDER}/{LEAD}{'-' * (ext == 'txt')}{stem}.txt", path
 
 
-def until(record: Record) -> int | None:
-    return None
-
-
-def links(record: Record) -> Iterable[tuple[str, str]]:
-    return ()
-
-
-def judge(case: Case) -> Iterator[Violation]:
-    yield from document.judge(case)
-    if case.new is None or case.old is not None:
-        return
-    parse(case.path, case.new)
+KIND = Kind("inbox", FOLDER, "", parse, _ref, find, _view, of_document(parse, no_more), lead=LEAD)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from ..errors import Held, NotFound, Refused
 from ..visible import named, theirs
-from . import case, names, policy, row, session, text, times
-from .case import Case, Change, Shown, Violation, Writer
+from . import case, names, policy, session, text, times
+from .case import Case, Change, Violation, Writer
+from .kind import row_kind
 from .text import Record
 from .tree import Tree
 
-NAME = "lease"
 FOLDER = "leases"
-SUFFIX = ".yaml"
-NUMBERED = False
-ROW = True
 SHORTEST = 300  # seconds
 LONGEST = 4 * 3600  # seconds, whatever a policy or a row says
 SKEW = 60  # seconds by which a machine's clock may be wrong: a holder stops so much early, another starts so much late
@@ -36,17 +33,8 @@ def parse(path: str, data: bytes) -> Record:
         {"released": "time", "machine": str, "run": bool},
     )  # fmt: skip
     on = record["resource"]
-    case.placed(path, ref(path, record), place(on) if names.is_resource(on) else None)
+    case.placed(path, f"lease:{on}", place(on) if names.is_resource(on) else None)
     return record
-
-
-def ref(path: str, record: Record) -> str:
-    return f"lease:{record['resource']}"
-
-
-def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
-    """Itself, while it is in force."""
-    return row.view(path, until(record), now)
 
 
 def until(record: Record) -> int | None:
@@ -54,10 +42,6 @@ def until(record: Record) -> int | None:
     if "released" in record:
         return times.moment(record["released"])
     return min(times.moment(record["expires"]), times.moment(record["at"]) + LONGEST)
-
-
-def links(record: Record) -> Iterable[tuple[str, str]]:
-    return case.nothing(record)
 
 
 def begins(over: int) -> int:
@@ -254,18 +238,6 @@ def short(resources: Sequence[str]) -> str:
     )
 
 
-def judge(found: Case) -> Iterator[Violation]:
-    new = None if found.new is None else parse(found.path, found.new)
-    old = None if found.old is None else parse(found.path, found.old)
-    yield from row.judge(found, old, new)
-    if new is None:
-        return
-    if old is not None and old["resource"] != new["resource"]:
-        yield Violation("misplaced", found.path, "the resource was changed")
-    yield from _timing(found, new)
-    yield from _handed(found, old, new)
-
-
 def _timing(found: Case, new: Record) -> Iterator[Violation]:
     written = times.moment(new["at"])
     if found.message.at is not None and written != found.message.at:
@@ -294,3 +266,13 @@ def _handed(found: Case, old: Record | None, new: Record) -> Iterator[Violation]
         yield Violation("token", found.path, f"the fencing token jumped from {before} to {new['token']}")
     if "released" in new and not (live and same):
         yield Violation("not_held", found.path, "was given back by a session that did not hold it")
+
+
+def _rules(found: Case, old: Record | None, new: Record) -> Iterator[Violation]:
+    if old is not None and old["resource"] != new["resource"]:
+        yield Violation("misplaced", found.path, "the resource was changed")
+    yield from _timing(found, new)
+    yield from _handed(found, old, new)
+
+
+KIND = row_kind("lease", FOLDER, ".yaml", "resource", parse, find, until, _rules)

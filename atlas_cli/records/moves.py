@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from . import policy, row, session, task, times
+from . import policy, readiness, row, session, task, times
 from .case import Case, Violation
 from .text import Record
 
@@ -22,8 +22,10 @@ _GRANT = ("session", "actor", "machine", "parent", "generation", "attempt", "tok
           "version", "needs", "start_by")  # fmt: skip
 
 
-def judge(found: Case, old: Record | None, new: Record | None) -> Iterator[Violation]:
-    """What is wrong with a task's row; `old` and `new` are the parsed forms."""
+def judge(found: Case) -> Iterator[Violation]:
+    """The rules of a task's row."""
+    new = None if found.new is None else task.parse(found.path, found.new)
+    old = None if found.old is None else task.parse(found.path, found.old)
     yield from row.judge(found, old, new)
     if new is None:
         return
@@ -69,7 +71,7 @@ def _edges(found: Case, old: Record | None, new: Record) -> Iterator[Violation]:
         yield Violation("edge", found.path, "what it needs was changed while it was not open")
     if missing := [one for one in more if found.child.blob(task.place(one)) is None]:
         yield Violation("edge", found.path, f"needs {', '.join(missing)}, which is not there")
-    elif more and task.circle(found.child, new["id"], more, found.parent if old is None else None):
+    elif more and task.makes_cycle(found.child, new["id"], more, found.parent if old is None else None):
         yield Violation("edge", found.path, "needs itself, in a circle")
 
 
@@ -79,8 +81,8 @@ def _counted(found: Case, old: Record | None, new: Record, granted: bool) -> Ite
         wanted = (1, 0, 0, 0)
     else:
         back = old["state"] != "open" and new["state"] == "open"
-        again = task.tried(old) if granted else back and new["generation"] != old["generation"]
-        attempt = granted and (old["state"] != "claimed" or task.tried(old))
+        again = task.counts_as_attempt(old) if granted else back and new["generation"] != old["generation"]
+        attempt = granted and (old["state"] != "claimed" or task.counts_as_attempt(old))
         revived = back and (old["state"] != "claimed" or old["retries"] >= found.policy["max_retries"])
         retries = 0 if revived and new["retries"] == 0 else old["retries"] + again
         handed = granted and new["claim"]["path"] == "adopt"
@@ -99,7 +101,7 @@ def _counted(found: Case, old: Record | None, new: Record, granted: bool) -> Ite
 def _granted(found: Case, old: Record, new: Record) -> Iterator[Violation]:
     """A grant: nobody else held it, nothing held it back, and the receipt says so."""
     claim, by, at = new["claim"], found.message.session, times.moment(new["at"])
-    state, waits = task.look(found.parent, old, at, found.policy)
+    state, waits = readiness.assess(found.parent, old, at, found.policy)
     adopted = claim["path"] == "adopt" and session.adopted_by(found.child, old["claim"]["session"]) == claim["session"]
     if state == "claimed" and not adopted:
         yield Violation("live_lease", found.path, f"was claimed by {old['claim']['session']} until it lapses")
@@ -114,7 +116,7 @@ def _granted(found: Case, old: Record, new: Record) -> Iterator[Violation]:
     wanted = {"generation": new["generation"], "attempt": new["attempt"], "token": new["token"], "at": new["at"],
               "store": found.policy.get("store", ""), "version": old["version"]}  # fmt: skip
     if not adopted and state == "ready":
-        wanted["needs"] = task.snapshot(found.parent, old)
+        wanted["needs"] = readiness.needed_versions(found.parent, old)
     if wrong := [key for key, value in wanted.items() if claim[key] != value]:
         yield Violation("receipt", found.path, f"the receipt of the grant is wrong in {', '.join(wrong)}")
     yield from _length(found, new)

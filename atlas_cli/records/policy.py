@@ -10,15 +10,12 @@ from typing import Any
 from ..errors import Damaged, NotFound, Refused, Usage
 from . import names, row, text, times
 from .case import FORMAT, Case, Change, Misplaced, Shown, Violation, Writer, check
+from .kind import Kind
 from .text import Record
 from .tree import Tree
 
 Policy = Mapping[str, Any]
-NAME = "policy"
 FOLDER = "atlas.yaml"
-SUFFIX = ""
-NUMBERED = False
-ROW = True
 
 # key: (default, what it is). A row in this table is all that a new key needs.
 KEYS: dict[str, tuple[Any, str]] = {
@@ -233,7 +230,20 @@ def replace(tree: Tree, writer: Writer, data: bytes) -> Change:
     return Change(f"policy: edit ({writer.session})", {FOLDER: data})
 
 
-def judge(case: Case) -> Iterator[Violation]:
+def _ref(path: str, record: Record) -> str:
+    return "policy"
+
+
+def _find(tree: Tree, id: str, number: int | None = None) -> str:
+    return FOLDER
+
+
+def _view(tree: Tree, path: str, record: Record, now: int) -> Shown:
+    """Itself."""
+    return path, path
+
+
+def _rules(case: Case) -> Iterator[Violation]:
     new = None if case.new is None else parse(case.path, case.new)
     old = None if case.old is None else parse(case.path, case.old)
     yield from row.judge(case, old, new)
@@ -242,22 +252,4 @@ def judge(case: Case) -> Iterator[Violation]:
             yield Violation("immutable", case.path, f"{key} was changed; it is fixed when a store is made")
 
 
-def ref(path: str, record: Record) -> str:
-    return "policy"
-
-
-def find(tree: Tree, id: str, number: int | None = None) -> str:
-    return FOLDER
-
-
-def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
-    """Itself."""
-    return path, path
-
-
-def until(record: Record) -> int | None:
-    return None
-
-
-def links(record: Record) -> Iterable[tuple[str, str]]:
-    return ()
+KIND = Kind("policy", FOLDER, "", parse, _ref, _find, _view, _rules, row=True)

@@ -11,14 +11,12 @@ from typing import NamedTuple
 from ..errors import Damaged, Held, NotFound, Refused
 from . import artifact, case, document, names, policy, task, text
 from .case import Case, Shown, Violation, Writer
+from .kind import Kind
 from .text import Record
 from .tree import Tree
 
-NAME = "result"
 FOLDER = "results"
 SUFFIX = "/about.yaml"
-NUMBERED = False
-ROW = False
 RECEIPT = ("generation", "attempt", "token", "store")
 
 
@@ -47,26 +45,8 @@ def parse(path: str, data: bytes) -> Record:
         {},
     )  # fmt: skip
     case.is_name(path, "file type", record["ext"], artifact.file_type(record["ext"]))
-    case.placed(path, ref(path, record), place(record["task"]) if names.valid(record["task"]) else None)
+    case.placed(path, f"result:{record['task']}", place(record["task"]) if names.valid(record["task"]) else None)
     return record
-
-
-def ref(path: str, record: Record) -> str:
-    return f"result:{record['task']}"
-
-
-def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
-    """The bytes, while they are young."""
-    body(tree, record)  # Damaged, and not shown, where these are other bytes
-    return f"{folder(record['task'])}.{record['ext']}", body_place(record) if document.young(record, now) else None
-
-
-def until(record: Record) -> int | None:
-    return None
-
-
-def links(record: Record) -> Iterable[tuple[str, str]]:
-    return [("result", f"task:{record['task']}")]
 
 
 def find(tree: Tree, wanted: str, number: int | None = None) -> str:
@@ -113,7 +93,21 @@ def same(tree: Tree, row: Record, wish: Wish | None) -> None:
                       f"atlas task results {row['id']} shows what is kept", code="stale_result")  # fmt: skip
 
 
-def judge(found: Case) -> Iterator[Violation]:
+def _ref(path: str, record: Record) -> str:
+    return f"result:{record['task']}"
+
+
+def _view(tree: Tree, path: str, record: Record, now: int) -> Shown:
+    """The bytes, while they are young."""
+    body(tree, record)  # Damaged, and not shown, where these are other bytes
+    return f"{folder(record['task'])}.{record['ext']}", body_place(record) if document.young(record, now) else None
+
+
+def _links(record: Record) -> Iterable[tuple[str, str]]:
+    return [("result", f"task:{record['task']}")]
+
+
+def _rules(found: Case) -> Iterator[Violation]:
     yield from document.judge(found)
     if found.new is None or found.old is not None:
         return
@@ -137,3 +131,6 @@ def judge(found: Case) -> Iterator[Violation]:
     row = task.get(found.child, record["task"])
     if row["state"] != "done" or any(row["claim"][key] != record[key] for key in RECEIPT):
         yield Violation("receipt", found.path, f"is not of the claim by which task {record['task']} was done")
+
+
+KIND = Kind("result", FOLDER, SUFFIX, parse, _ref, find, _view, _rules, links=_links)

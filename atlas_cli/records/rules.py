@@ -66,11 +66,11 @@ def judge_file(case: Case) -> list[Violation]:
     if kind is None:
         return [] if case.path in FREE else [Violation("unknown_path", case.path, "belongs to no kind of record")]
     try:
-        return list(kind.judge(case))
+        return list(kind.rules(case))
     except AtlasError as error:
         return [Violation(getattr(error, "rule", "damaged"), case.path, error.message)]
     except (TypeError, KeyError, ValueError) as error:
-        return [Violation("damaged", case.path, f"is no {kind.NAME} ({type(error).__name__}: {error})")]
+        return [Violation("damaged", case.path, f"is no {kind.name} ({type(error).__name__}: {error})")]
 
 
 def judge_message(parent: Tree, changes: Iterable[FileChange], message: Message) -> Iterator[Violation]:

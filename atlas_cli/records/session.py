@@ -7,16 +7,14 @@ from collections.abc import Iterable, Iterator
 
 from ..errors import NotFound, Protocol, Refused, Usage
 from ..visible import named
-from . import case, names, row, text, times
-from .case import Case, Change, Shown, Violation, Writer
+from . import case, names, text, times
+from .case import Case, Change, Violation, Writer
+from .kind import row_kind
 from .text import Record
 from .tree import Tree
 
-NAME = "session"
 FOLDER = "sessions"
 SUFFIX = ".yaml"
-NUMBERED = False
-ROW = True
 LIFE = 24 * 3600  # seconds after `begin` at the latest
 PERSON = "person"  # the class of a person's standing session, which lasts until it is ended
 _STANDING = 50 * 365 * 86400
@@ -53,17 +51,8 @@ def parse(path: str, data: bytes) -> Record:
          "adopted_why": str, "parent": str, "lineage": "texts", "dropped_by": str, "dropped_why": str, "offer": dict,
          "project": str},
     )  # fmt: skip
-    case.placed(path, ref(path, record), place(record["id"]) if valid(record["id"]) else None)
+    case.placed(path, f"session:{record['id']}", place(record["id"]) if valid(record["id"]) else None)
     return record
-
-
-def ref(path: str, record: Record) -> str:
-    return f"session:{record['id']}"
-
-
-def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
-    """Itself, while it is in force."""
-    return row.view(path, until(record), now)
 
 
 def until(record: Record) -> int | None:
@@ -74,10 +63,6 @@ def until(record: Record) -> int | None:
         return times.moment(record["began"]) + _STANDING
     lasts: int = record.get("lasts", LIFE)
     return times.moment(record["began"]) + min(LIFE, lasts)
-
-
-def links(record: Record) -> Iterable[tuple[str, str]]:
-    return case.nothing(record)
 
 
 def find(tree: Tree, session: str, number: int | None = None) -> str:
@@ -225,12 +210,15 @@ def adopted_by(tree: Tree, session: str) -> str | None:
     return None if data is None else parse(place(session), data).get("adopted_by")
 
 
-def judge(found: Case) -> Iterator[Violation]:
-    new = None if found.new is None else parse(found.path, found.new)
-    old = None if found.old is None else parse(found.path, found.old)
-    yield from row.judge(found, old, new)
-    if new is None:
-        return
+def actor(text_: str) -> str:
+    """An actor's name from any text (a login name may hold anything)."""
+    return text_ if names.valid(text_) else names.slug(text_, 24)
+
+
+TAKEN = "a program of yours that carries no AI tool's mark, and has begun no session, is taken for you here"
+
+
+def _rules(found: Case, old: Record | None, new: Record) -> Iterator[Violation]:
     adopted = old is not None and "adopted_by" not in old and "adopted_by" in new
     if adopted and found.message.session in (None, new["adopted_by"]):
         return
@@ -248,9 +236,4 @@ def judge(found: Case) -> Iterator[Violation]:
         yield Violation("immutable", found.path, "id, actor, machine or beginning were changed")
 
 
-def actor(text_: str) -> str:
-    """An actor's name from any text (a login name may hold anything)."""
-    return text_ if names.valid(text_) else names.slug(text_, 24)
-
-
-TAKEN = "a program of yours that carries no AI tool's mark, and has begun no session, is taken for you here"
+KIND = row_kind("session", FOLDER, SUFFIX, "id", parse, find, until, _rules)

@@ -7,16 +7,13 @@ import hashlib
 from collections.abc import Iterable, Iterator
 
 from ..errors import Refused, Usage
-from . import case, decision, document, names, text
-from .case import Case, Change, Shown, Violation, Writer
+from . import case, dated, names, text
+from .case import Case, Change, Violation, Writer
+from .kind import dated_kind
 from .text import Record
 from .tree import Tree
 
-NAME = "signal"
 FOLDER = "signals"
-SUFFIX = ".md"
-NUMBERED = False
-ROW = False
 # kind: what it does beyond being posted and listed.
 ACTIONS: dict[str, str | None] = {"alert": None, "blocker": "gate", "finding": None, "status": None, "dependency": None}
 
@@ -30,37 +27,16 @@ def kind(word: str) -> str:
 
 def parse(path: str, data: bytes) -> Record:
     """The fields; `text` is the body."""
-    decision.dated(path, FOLDER)
+    dated.check(path, FOLDER)
     record, body = text.front(data, path)
     needed = {"kind": str, "session": str, "actor": str, "at": "time", "operation": str}
     case.check(record, path, needed, {"about": str, "gate": str})
-    return {**record, "id": decision.dated_id(path), "text": body.strip("\n")}
+    return {**record, "id": dated.id_of(path), "text": body.strip("\n")}
 
 
 def place(wanted: str) -> str:
     """The path of a signal by its whole id."""
     return f"{FOLDER}/{wanted[:4]}/{wanted[5:]}.md"
-
-
-def ref(path: str, record: Record) -> str:
-    return f"signal:{decision.dated_id(path)}"
-
-
-def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
-    """Itself, while it is young."""
-    return path, path if document.young(record, now) else None
-
-
-def until(record: Record) -> int | None:
-    return None
-
-
-def links(record: Record) -> Iterable[tuple[str, str]]:
-    return [("about", record["about"])] if "about" in record else []
-
-
-def find(tree: Tree, wanted: str, number: int | None = None) -> str:
-    return decision.dated_find(tree, "signal", FOLDER, wanted)
 
 
 def content(record: Record) -> str:
@@ -76,17 +52,19 @@ def post(tree: Tree, writer: Writer, word: str, about: str | None, said: str, ga
                       "atlas gate raise --why W (--task T | --scope S)", code="gate")  # fmt: skip
     record: Record = {"kind": word} | ({"about": about} if about else {}) | ({"gate": gate} if gate else {})
     record |= {**writer.signature(), "operation": writer.operation}
-    path = decision.dated_place(FOLDER, writer, names.slug(f"{word} {said}"))
+    path = dated.place(FOLDER, writer, names.slug(f"{word} {said}"))
     return Change(f"signal: {word} ({writer.session})", {path: text.with_front(record, said.strip("\n") + "\n")})
 
 
-def judge(found: Case) -> Iterator[Violation]:
-    yield from document.judge(found)
-    if found.new is None or found.old is not None:
-        return
-    record = parse(found.path, found.new)
-    yield from document.signed(found, record["session"])
+def _links(record: Record) -> Iterable[tuple[str, str]]:
+    return [("about", record["about"])] if "about" in record else []
+
+
+def _rules(found: Case, record: Record) -> Iterator[Violation]:
     if record["kind"] not in ACTIONS:
         yield Violation("schema", found.path, f"there is no signal {record['kind']!r}")
     elif ACTIONS[record["kind"]] == "gate" and found.child.blob(f"gates/{record.get('gate')}.yaml") is None:
         yield Violation("gate", found.path, "is a blocker that raises no gate")
+
+
+KIND = dated_kind("signal", FOLDER, parse, _links, _rules)

@@ -11,14 +11,11 @@ from ..errors import NotFound, Protocol, Refused, Usage, VersionJump
 from ..visible import named
 from . import case, document, names, policy, text, times
 from .case import Case, Change, Shown, Violation, Writer
+from .kind import Kind, of_document
 from .text import Record
 from .tree import Tree
 
-NAME = "status"
 FOLDER = "status"
-SUFFIX = ".md"
-NUMBERED = True
-ROW = False
 CHARACTERS = 16  # that a word may take where an entry is shown unasked
 _PATH = re.compile(r"status/([^/]+)/([0-9]{3,})/([0-9]{6,})\.md\Z")
 
@@ -45,23 +42,6 @@ def parse(path: str, data: bytes) -> Record:
     stream, number = record["stream"], record["number"]
     case.placed(path, f"status:{stream}@{number}", place(stream, number) if names.valid(stream) else None)
     return {**record, "body": body}
-
-
-def ref(path: str, record: Record) -> str:
-    return f"status:{record['stream']}@{record['number']}"
-
-
-def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
-    """The current entry of its stream."""
-    return f"{FOLDER}/{record['stream']}.md", find(tree, record["stream"])
-
-
-def until(record: Record) -> int | None:
-    return None
-
-
-def links(record: Record) -> Iterable[tuple[str, str]]:
-    return [("relies_on", target) for target in record.get("relies_on", ())]
 
 
 def newest(tree: Tree, stream: str) -> int:
@@ -295,16 +275,30 @@ def merged(base: str, theirs: str, mine: str) -> str | None:
     return "\n\n".join(part for part in done if part) + "\n"
 
 
-def judge(found: Case) -> Iterator[Violation]:
-    yield from document.judge(found)
-    if found.new is None or found.old is not None:
-        return
-    record = parse(found.path, found.new)
+WITHHELD = "(retracted; atlas show REF --withdrawn shows it)"
+
+
+def _ref(path: str, record: Record) -> str:
+    return f"status:{record['stream']}@{record['number']}"
+
+
+def _view(tree: Tree, path: str, record: Record, now: int) -> Shown:
+    """The current entry of its stream."""
+    return f"{FOLDER}/{record['stream']}.md", find(tree, record["stream"])
+
+
+def _links(record: Record) -> Iterable[tuple[str, str]]:
+    return [("relies_on", target) for target in record.get("relies_on", ())]
+
+
+def _rules(found: Case, record: Record) -> Iterator[Violation]:
     stream, number = record["stream"], record["number"]
     yield from document.follows(found, number, place(stream, number - 1))
     if found.parent.blob(place(stream, number + 1)):
         yield Violation("version_jump", found.path, f"number {number} was added behind number {number + 1}")
-    yield from document.signed(found, record["session"])
 
 
-WITHHELD = "(retracted; atlas show REF --withdrawn shows it)"
+KIND = Kind(
+    "status", FOLDER, ".md", parse, _ref, find, _view, of_document(parse, _rules), links=_links, place=place,
+    numbered=numbered,
+)  # fmt: skip

@@ -6,24 +6,20 @@ computed from the rows and a moment, here and nowhere else."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 from ..errors import Damaged, NotFound
-from . import case, lease, names, row, session, text, times
-from .case import Case, Shown, Violation
+from . import case, lease, names, session, text, times
+from .kind import row_kind
 from .text import Record
 from .tree import Tree
 
-NAME = "task"
 FOLDER = "tasks"
-SUFFIX = ".md"
-NUMBERED = False
-ROW = True
 NEVER = times.LAST  # the moment that does not come; `until` of a task that waits
 PRIORITIES = range(101)
-OVER = ("done", "cancelled")  # states in which nothing is left to do
+CLOSED = ("done", "cancelled")  # states in which nothing is left to do
 LOST = ("dead", "cancelled", "expired", "missing", "damaged")  # states of a need that will not become done by itself
 
 
@@ -63,7 +59,7 @@ def _parsed(path: str, data: bytes) -> Record:
              "at": "time", "expires": "time", "path": str, "version": "count", "needs": dict},
             {"machine": str, "parent": str, "by": str, "started": "time", "start_by": "time"},
         )  # fmt: skip
-    case.placed(path, ref(path, record), place(record["id"]) if names.valid(record["id"]) else None)
+    case.placed(path, f"task:{record['id']}", place(record["id"]) if names.valid(record["id"]) else None)
     for need in record.get("needs", ()):
         case.is_name(path, "task id", need, names.valid(need))
     if not all(isinstance(entry, dict) for key in ("failures", "dropped") for entry in record.get(key, ())):
@@ -71,19 +67,10 @@ def _parsed(path: str, data: bytes) -> Record:
     return {**record, "body": body}
 
 
-def ref(path: str, record: Record) -> str:
-    return f"task:{record['id']}"
-
-
-def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
-    """Itself, until it is done or cancelled."""
-    return row.view(path, until(record), now)
-
-
 def until(record: Record) -> int | None:
     """When it was done or cancelled; never for one that waits, and one more for one that is claimed or failed, so that
     these few are found without the many (`tree.live(FOLDER, NEVER)`)."""
-    if record["state"] in OVER:
+    if record["state"] in CLOSED:
         return times.moment(record["at"])
     return NEVER + int(record["state"] != "open")
 
@@ -91,9 +78,9 @@ def until(record: Record) -> int | None:
 def queued(record: Record) -> tuple[int, int, int, int] | None:
     """What the index finds the next task by: its rank, its place in its own commit, from which moment until which it
     may be given to somebody; None once it is done or cancelled."""
-    if record["state"] in OVER:
+    if record["state"] in CLOSED:
         return None
-    due = NEVER if "frozen" in record or record["state"] == "failed" else lapse(record)
+    due = NEVER if "frozen" in record or record["state"] == "failed" else claim_ends(record)
     deadline = record.get("deadline")
     return -record["priority"], record.get("nth", 0), due, times.moment(deadline) if deadline else NEVER
 
@@ -119,7 +106,7 @@ def get(tree: Tree, task: str) -> Record:
 # what is computed
 
 
-def lapse(record: Record) -> int:
+def claim_ends(record: Record) -> int:
     """The moment at which its claim is over: 0 without one; early for one that was assigned and never started."""
     if record["state"] != "claimed":
         return 0
@@ -130,7 +117,7 @@ def lapse(record: Record) -> int:
 
 def holds(record: Record, now: int) -> bool:
     """Whether its claim is in force at that moment, as a lease is."""
-    over = lapse(record)
+    over = claim_ends(record)
     return lease.begins(over) <= now < over
 
 
@@ -141,20 +128,20 @@ def held(where: Any, holder: str | None, now: int) -> list[Record]:
             and holder in (None, row["claim"]["session"]) and holds(row, now)]  # fmt: skip
 
 
-def tried(record: Record) -> bool:
+def counts_as_attempt(record: Record) -> bool:
     """Whether its claim counts as an attempt once it has lapsed."""
     return record["state"] == "claimed" and ("started" in record["claim"] or "start_by" not in record["claim"])
 
 
-def alone(record: Record, now: int, rules: Mapping[str, Any]) -> str:
+def own_state(record: Record, now: int, rules: Mapping[str, Any]) -> str:
     """Its state at a moment, what it needs aside: done, cancelled, dead, claimed, expired, frozen or open."""
-    if record["state"] in OVER:
+    if record["state"] in CLOSED:
         return str(record["state"])
     if record["state"] == "failed":
         return "dead"
     if holds(record, now):
         return "claimed"
-    if tried(record) and record["retries"] >= rules["max_retries"]:
+    if counts_as_attempt(record) and record["retries"] >= rules["max_retries"]:
         return "dead"
     if "deadline" in record and times.moment(record["deadline"]) <= now:
         return "expired"
@@ -167,47 +154,7 @@ def last_failure(record: Record) -> str:
     return f"{past[-1].get('session')}: {past[-1]['why']}" if past else "-"
 
 
-def needs(tree: Tree, record: Record) -> list[str]:
-    """All that it waits for: what its row names, and the clearance of each gate that holds it."""
-    from . import gate
-
-    return [*record.get("needs", ()), *gate.holding(tree, record)]
-
-
-def unmet(tree: Tree, record: Record, now: int, rules: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(id, state) of each need that is not done; `missing` or `damaged` where there is no such task, `uncleared`
-    for a gate."""
-    own = record.get("needs", ())
-    found = [(need, "uncleared") for need in needs(tree, record)[len(own) :]]
-    for need in own:
-        data = tree.read(place(need))
-        try:
-            state = "missing" if data is None else alone(parse(place(need), data), now, rules)
-        except Damaged:
-            state = "damaged"
-        if state != "done":
-            found.append((need, state))
-    return found
-
-
-def look(tree: Tree, record: Record, now: int, rules: Mapping[str, Any]) -> tuple[str, list[tuple[str, str]]]:
-    """The one answer to what holds a task back: its state (`ready` if nothing does), and the needs that are not met."""
-    state = alone(record, now, rules)
-    if state not in ("open", "frozen"):
-        return state, []
-    waits = unmet(tree, record, now, rules)
-    if state == "open":
-        lost = any(other in LOST for _, other in waits)
-        state = "blocked" if lost else "gated" if waits else "ready"
-    return state, waits
-
-
-def snapshot(tree: Tree, record: Record) -> dict[str, int]:
-    """The version of each need, as a grant keeps it."""
-    return {need: int(get(tree, need)["version"]) for need in needs(tree, record)}
-
-
-def circle(tree: Tree, task: str, others: Iterable[str], only: Tree | None = None) -> bool:
+def makes_cycle(tree: Tree, task: str, others: Iterable[str], only: Tree | None = None) -> bool:
     """Whether what a task is to need leads back to it. `only`: through tasks that this tree does not hold yet."""
     seen: set[str] = set()
     left = list(others)
@@ -223,10 +170,4 @@ def circle(tree: Tree, task: str, others: Iterable[str], only: Tree | None = Non
     return False
 
 
-def judge(found: Case) -> Iterator[Violation]:
-    """Its rules, which are loaded when a task is judged: few commands need them."""
-    from . import moves
-
-    new = None if found.new is None else parse(found.path, found.new)
-    old = None if found.old is None else parse(found.path, found.old)
-    return moves.judge(found, old, new)
+KIND = row_kind("task", FOLDER, ".md", "id", parse, find, until, links=links)._replace(queued=queued)

@@ -317,7 +317,7 @@ class Index:
         """Keeps what a document first was, once a hand has changed it or taken it away, until a repair restores it."""
         for path, old, new in changes:
             kind = kind_of(path)
-            if kind is None or kind.ROW or _shown(path) != path:
+            if kind is None or kind.row or _shown(path) != path:
                 continue  # (a path that is not UTF-8 never was a document's)
             if message.repairs:
                 self.db.execute("DELETE FROM edits WHERE path=? AND blob=?", (path, new))
@@ -381,7 +381,7 @@ class Index:
         kind = kind_of(path)
         if oid is None or kind is None or not is_record(path):
             return
-        row: list[Any] = [shown, kind.FOLDER, None, oid, None, seq, None, None, *[None] * 5]
+        row: list[Any] = [shown, kind.folder, None, oid, None, seq, None, None, *[None] * 5]
         try:
             if odd:
                 raise Damaged(f"{shown}: {odd}")
@@ -390,7 +390,7 @@ class Index:
             row[6] = json.dumps({key: value for key, value in record.items() if key != "body"})
             pairs = [(shown, relation, target) for relation, target in kind.links(record)]
             self.db.executemany("INSERT INTO links VALUES(?,?,?)", pairs)
-            if queued := getattr(kind, "queued", None):
+            if queued := kind.queued:
                 rank, nth, row[10], row[11] = queued(record) or (None, 0, None, None)
                 row[12] = 0
                 row[8], row[9] = rank, born[0] if born and born[0] else ((first or seq) << 14) + nth
@@ -727,7 +727,7 @@ def _shown(text: str) -> str:
 
 def _is_row(path: str) -> bool:
     kind = kind_of(path)
-    return kind is not None and kind.ROW
+    return kind is not None and kind.row
 
 
 def _literal(text: str) -> str:

@@ -44,7 +44,8 @@ class Questions:
     def corrections(self, ref: str) -> list[Record]:
         """The corrections of a record, oldest first."""
         return [
-            {**record, "ref": correction.ref(path, record)} for path, record in self.index.pointing(ref, "corrects")
+            {**record, "ref": correction.KIND.ref(path, record)}
+            for path, record in self.index.pointing(ref, "corrects")
         ]
 
     def retracted(self, ref: str) -> bool:
@@ -108,7 +109,7 @@ class Questions:
         `yours`."""
         found = []
         for _, row in self.index.live(task.FOLDER, task.NEVER):
-            if task.alone(row, self.now, self.rules) == "dead":
+            if task.own_state(row, self.now, self.rules) == "dead":
                 posted = me is not None and (row["session"] == me["id"] or row["actor"] == me["actor"])
                 child = me is not None and row.get("claim", {}).get("parent") == me["id"]
                 yours = "you posted it" if posted else "a session that you started had it" if child else ""
@@ -202,7 +203,7 @@ class Questions:
         found = []
         for _, path, record in reversed(self.index.since(correction.FOLDER, after)):
             how = self._touches(me["actor"], record["target"]) if me else ""
-            found.append({"ref": correction.ref(path, record), **record, "touches": how})
+            found.append({"ref": correction.KIND.ref(path, record), **record, "touches": how})
         return sorted(found, key=lambda one: ("you relied on", "you read", "").index(one["touches"]))
 
     def who(self, git: Git, mine: str | None, paths: list[str], hours: int = 24) -> list[dict[str, Any]]:

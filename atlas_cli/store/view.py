@@ -19,6 +19,7 @@ from pathlib import Path
 from .. import records
 from ..errors import AtlasError, NotFound
 from ..records import names, times
+from ..records.kind import Kind
 from ..records.text import Record
 from ..records.tree import Overlay, Tree, blob_id
 from . import files, ground, lock
@@ -288,7 +289,7 @@ class _Shown:
         except (AtlasError, ValueError):
             return "", []
 
-    def _corrected(self, kind: records.Kind, record: Record, tree: Tree) -> list[str]:
+    def _corrected(self, kind: Kind, record: Record, tree: Tree) -> list[str]:
         """The paths of what a record corrects, where it is there."""
         found = []
         for relation, text in kind.links(record):
@@ -325,7 +326,7 @@ def _stem(name: str) -> str:
 
 def _walked(root: Folder) -> list[str]:
     """The plain files in the folders of the kinds, as far down as the view ever wrote."""
-    found, left = [], [[kind.FOLDER] for kind in records.KINDS]
+    found, left = [], [[kind.folder] for kind in records.KINDS]
     while left:
         way = left.pop()
         with suppress(OSError), root.down(way) as folder:

@@ -46,7 +46,7 @@ def test_the_facts_of_the_pages_are_those_of_the_code(said: Said) -> None:
     for code, (meaning, again) in EXITS.items():
         assert re.search(rf"^{code} +{re.escape(again)} +{re.escape(meaning)}$", PAGES["stops"], re.MULTILINE)
     assert all(re.search(rf"^{rule} +{re.escape(what)}$", PAGES["files"], re.MULTILINE) for rule, what in RULES.items())
-    assert LAYOUT in PAGES["files"] and all(kind.FOLDER in LAYOUT for kind in KINDS)
+    assert LAYOUT in PAGES["files"] and all(kind.folder in LAYOUT for kind in KINDS)
     assert all(f'"{code}"' in SOURCE for code in re.findall(r"\b([a-z]+_[a-z]+)[:.]", PAGES["stops"]))
     shown = json.loads(ENVELOPE)
     assert ENVELOPE in PAGES["json"] and [list(shown), list(shown["store"]), list(shown["error"])] == [

@@ -85,7 +85,7 @@ def test_a_claim_is_honoured_as_a_lease_is(ahead: int, seconds: int, now: int) -
     row, over = task.get(tree, ids(tree)[0]), ahead + seconds
     held = now < over <= now + 4 * HOUR + 120
     assert task.holds(row, NOW + now) == held
-    assert (task.alone(row, NOW + now, {"max_retries": 3}) == "claimed") == held
+    assert (task.own_state(row, NOW + now, {"max_retries": 3}) == "claimed") == held
     assert bool(task.held(tree, ANN, NOW + now)) == held
 
 

@@ -31,8 +31,8 @@ def test_a_decision_is_kept_as_it_was_given() -> None:
         "chosen_by": "eve", "recommended_by": "ann", "session": ANN, "actor": "ann", "at": "2026-11-29T14:00:00Z",
         "operation": "0" * 32, "id": "2026-11-29-use-x-000000", "why": "timing,\nnot content",
     }  # fmt: skip
-    assert decision.ref(path, record) == "decision:2026-11-29-use-x-000000"
-    assert list(decision.links(record)) == [("about", "status:main@1")]
+    assert decision.KIND.ref(path, record) == "decision:2026-11-29-use-x-000000"
+    assert list(decision.KIND.links(record)) == [("about", "status:main@1")]
 
 
 def test_the_stance_is_never_worked_out_from_the_pair() -> None:
@@ -47,11 +47,11 @@ def test_two_of_one_title_and_day_are_two() -> None:
     tree = done(store(), add(store(), one), one)
     tree = done(tree, add(tree, two), two)
     for wanted in ("2026-11-29-use-x-aaaaaa", "2026-11-29-use-x-bbbbbb"):
-        assert decision.find(tree, wanted) == f"decisions/2026/{wanted[5:]}.md"
+        assert decision.KIND.find(tree, wanted) == f"decisions/2026/{wanted[5:]}.md"
     with pytest.raises(Usage, match="names 2 decisions") as stop:
-        decision.find(tree, "2026-11-29-use-x")
+        decision.KIND.find(tree, "2026-11-29-use-x")
     assert "aaaaaa" in stop.value.hint and "bbbbbb" in stop.value.hint
-    assert decision.find(done(store(), add(store(), one), one), "2026-11-29-use-x").endswith("aaaaaa.md")
+    assert decision.KIND.find(done(store(), add(store(), one), one), "2026-11-29-use-x").endswith("aaaaaa.md")
 
 
 @pytest.mark.parametrize("wanted", ["", "x", "2026", "2026-11-29", "2026-11-29-use", "2026-11-29-use-x-00000",
@@ -60,7 +60,7 @@ def test_two_of_one_title_and_day_are_two() -> None:
 def test_what_names_no_decision_is_told_so_on_one_line(wanted: str) -> None:
     tree = done(store(), add(store(), writer()), writer())
     with pytest.raises(NotFound, match="there is no decision") as stop:
-        decision.find(tree, wanted)
+        decision.KIND.find(tree, wanted)
     assert "\n" not in stop.value.message and len(stop.value.message) < 400
 
 
@@ -107,15 +107,15 @@ def test_a_correction_names_its_record_and_says_whose_it_is() -> None:
     )
     path = "corrections/2026/11-29-status-main-1-cccccc.md"
     record = correction.parse(path, tree.read(path) or b"")
-    assert correction.ref(path, record) == "correction:2026-11-29-status-main-1-cccccc"
-    assert list(correction.links(record)) == [("corrects", "status:main@1"), ("cause", "README.md")]
+    assert correction.KIND.ref(path, record) == "correction:2026-11-29-status-main-1-cccccc"
+    assert list(correction.KIND.links(record)) == [("corrects", "status:main@1"), ("cause", "README.md")]
     assert (
         correction.shown(record, NOW + 720)
         == "retracted, put right by its writer, 12 min ago: a broken README (cause: README.md)"
     )
     other = {**record, "own": False, "retract": False, "cause": ""}
     assert correction.shown(other, NOW) == f"corrected, by {ANN}, 0 s ago: a broken README"
-    assert correction.find(tree, "2026-11-29-status-main-1") == path
+    assert correction.KIND.find(tree, "2026-11-29-status-main-1") == path
 
 
 def test_neither_is_ever_edited_removed_or_signed_by_another() -> None:

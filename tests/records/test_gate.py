@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from atlas_cli.errors import AtlasError, NotFound, Refused, Usage
-from atlas_cli.records import board, claim, clearance, gate, policy, session, signal, task, text
+from atlas_cli.records import board, claim, clearance, gate, policy, readiness, session, signal, task, text
 from atlas_cli.records.case import Writer
 
 from .board import added, by_hand, ids, later, queue, world
@@ -22,7 +22,7 @@ def raised(tree: Files, *scope: str, why: str = "w", deadline: str | None = None
 
 
 def only(tree: Files) -> dict[str, Any]:
-    (found,) = gate.standing(tree)
+    (found,) = readiness.standing(tree)
     return found
 
 
@@ -45,12 +45,12 @@ def test_it_holds_what_it_names_and_all_that_needs_it() -> None:
     assert [state(tree, one) for one in (a, b, c, apart)] == ["ready", "gated", "gated", "ready"]
     tree = act(take(tree), claim.done, a, None, None)
     clear = only(tree)["id"]
-    assert task.look(tree, task.get(tree, b), NOW, policy.of(tree)) == ("gated", [(clear, "uncleared")])
+    assert readiness.assess(tree, task.get(tree, b), NOW, policy.of(tree)) == ("gated", [(clear, "uncleared")])
     assert code(claim.claim, tree, [b], None) == (6, "gated")
-    assert task.needs(tree, task.get(tree, b)) == [a, clear] and state(tree, clear) == "frozen"
+    assert readiness.needs(tree, task.get(tree, b)) == [a, clear] and state(tree, clear) == "frozen"
     assert code(board.thaw, tree, clear) == code(board.cancel, tree, clear, "w", 1) == (6, "gate")
     tree = act(tree, clearance.clear, clear, None)
-    assert (state(tree, b), state(tree, clear), gate.standing(tree)) == ("ready", "done", [])
+    assert (state(tree, b), state(tree, clear), readiness.standing(tree)) == ("ready", "done", [])
     assert task.get(take(tree, at=NOW + 30), b)["claim"]["needs"] == {a: 3}
 
 
@@ -67,7 +67,7 @@ def test_a_scope_holds_what_lies_under_it_now_and_later(scope: str, held: str) -
     assert state(tree, d) == ("gated" if scope in ("all", "label:x") else "ready")
     tree = added(tree, "e", [before["c"]], at=NOW + 7)  # needs one that is
     e = next(one for one in work(tree) if one not in (*before.values(), d))
-    assert bool(gate.holding(tree, task.get(tree, e))) == (scope in ("all", "role:r"))
+    assert bool(readiness.holding(tree, task.get(tree, e))) == (scope in ("all", "role:r"))
 
 
 def test_what_was_done_before_or_is_a_clearance_is_not_held() -> None:
@@ -76,8 +76,8 @@ def test_what_was_done_before_or_is_a_clearance_is_not_held() -> None:
     first = only(tree)["id"]
     tree = raised(tree, "all", why="another", at=NOW + 26, op="2" * 32)
     (b,) = [one for one in work(tree) if task.get(tree, one)["state"] == "open"]
-    second = next(one for one in gate.standing(tree) if one["id"] != first)
-    assert second["edges"] == [b] and gate.holding(tree, task.get(tree, first)) == []
+    second = next(one for one in readiness.standing(tree) if one["id"] != first)
+    assert second["edges"] == [b] and readiness.holding(tree, task.get(tree, first)) == []
     a = next(one for one in work(tree) if one != b)
     assert code(clearance.put, tree, "w", None, [f"task:{a}"], None) == (6, "not_open")
 
@@ -134,8 +134,8 @@ def test_it_is_cleared_by_who_raised_it_an_ancestor_or_a_principal() -> None:
     tree = raised(below(world("a"), BOB), "all", who=EVE)
     wanted = only(tree)["id"]
     assert code(clearance.clear, tree, wanted, None) == (6, "not_yours")
-    assert gate.standing(act(tree, clearance.clear, wanted, None, who=EVE)) == []
-    assert gate.standing(act(tree, clearance.clear, wanted, None, who=BOB)) == []
+    assert readiness.standing(act(tree, clearance.clear, wanted, None, who=EVE)) == []
+    assert readiness.standing(act(tree, clearance.clear, wanted, None, who=BOB)) == []
     above = tree.put(policy.put(tree, writer(), "principals", ["ann"]).files)
     cleared = act(above, clearance.clear, wanted, "mended")
     assert end_of(cleared, wanted)["why"] == "mended"
@@ -150,7 +150,7 @@ def test_only_a_blocker_raises_a_gate_and_the_others_do_nothing() -> None:
     for word, does in signal.ACTIONS.items():
         if does is None:
             after = done(tree, signal.post(tree, by, word, "path:src", "t"), by)
-            assert gate.standing(after) == [] and state(after, *ids(tree)) == "ready"
+            assert readiness.standing(after) == [] and state(after, *ids(tree)) == "ready"
     with pytest.raises(Refused, match="raises a gate"):
         signal.post(tree, by, "blocker", None, "t")
     with pytest.raises(Usage, match="no signal"):

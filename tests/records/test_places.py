@@ -9,7 +9,21 @@ import pytest
 
 from atlas_cli import records
 from atlas_cli.errors import Damaged, NotFound, Usage
-from atlas_cli.records import artifact, decision, gate, inbox, lease, names, result, session, signal, status, task, text
+from atlas_cli.records import (
+    artifact,
+    decision,
+    gate,
+    inbox,
+    lease,
+    names,
+    readiness,
+    result,
+    session,
+    signal,
+    status,
+    task,
+    text,
+)
 from atlas_cli.records.case import Misplaced
 
 from .board import added, ids, world
@@ -104,7 +118,7 @@ def test_a_type_that_is_none_is_refused(ext: str) -> None:
             kind.parse(path, data)
 
 
-@pytest.mark.parametrize("kind", [decision, records.correction, signal])
+@pytest.mark.parametrize("kind", [decision.KIND, records.correction.KIND, signal.KIND], ids=lambda kind: kind.name)
 @pytest.mark.parametrize(
     "path", ["2026/../11-29-x-abcdef.md", "2026/11-29-../x-abcdef.md", "../11-29-x-abcdef.md", "2026/11-29-X-abcdef.md",
              "٢٠٢٦/11-29-x-abcdef.md", "2026/11-29-x-abcdef.txt", "2026/11-29-x-abcdef.md/y", "11-29-x-abcdef.md"],
@@ -113,9 +127,9 @@ def test_a_dated_document_has_a_dated_name(kind: Any, path: str) -> None:
     fields = {"title": "t", "recommended": "a", "chosen": "a", "stance": "agreed", "target": "status:main@1",
               "retract": False, "kind": "alert", "operation": "0" * 32, **SIGNED}  # fmt: skip
     data = text.with_front(fields, "why\n")
-    assert kind.parse(f"{kind.FOLDER}/2026/11-29-x-abcdef.md", data)["id"] == "2026-11-29-x-abcdef"
+    assert kind.parse(f"{kind.folder}/2026/11-29-x-abcdef.md", data)["id"] == "2026-11-29-x-abcdef"
     with pytest.raises(Misplaced):
-        kind.parse(f"{kind.FOLDER}/{path}", data)
+        kind.parse(f"{kind.folder}/{path}", data)
 
 
 @pytest.mark.parametrize(
@@ -156,9 +170,11 @@ def test_a_gate_that_lies_elsewhere_holds_nothing() -> None:
     tree = world("a")
     (wanted,) = ids(tree)
     wrong = {gate.place("b1"): barrier("c1", scope=["all"]), "gates/notes.txt": b"x", "gates/x.cleared.yaml": b"x"}
-    assert gate.standing(tree.put(wrong)) == []
-    assert [one["id"] for one in gate.standing(tree.put({gate.place("c1"): barrier("c1", scope=["all"])}))] == ["c1"]
-    assert gate.holding(tree.put(wrong), task.get(tree, wanted)) == []
+    assert readiness.standing(tree.put(wrong)) == []
+    assert [one["id"] for one in readiness.standing(tree.put({gate.place("c1"): barrier("c1", scope=["all"])}))] == [
+        "c1"
+    ]
+    assert readiness.holding(tree.put(wrong), task.get(tree, wanted)) == []
     assert added(tree.put(wrong), "b")  # what stands there is in nobody's way
 
 
@@ -195,7 +211,7 @@ def test_distinct_names_stay_distinct_in_the_view() -> None:
     known += [names.ASIDE + name for name in known]
     assert len({names.unheeded(f"artifacts/{name}") for name in known}) == len(known)
     texts = ["a.md", "a.txt", "a-.md", "a.txt.md", "a.md.txt", "A.md"]
-    shown = [inbox.view(Files({}), f"inbox/{name}", {"name": name}, 0)[0] for name in texts]
+    shown = [inbox.KIND.view(Files({}), f"inbox/{name}", {"name": name}, 0)[0] for name in texts]
     assert len(set(shown)) == len(texts) and shown[0] == "inbox/from-forge--a.txt"
 
 

@@ -156,7 +156,7 @@ def test_an_odd_text_is_kept_to_the_byte(odd: str) -> None:
 def test_what_it_relies_on_and_its_caveat_are_kept_and_linked() -> None:
     tree = written(store(), writer(), "x", None, relies_on=("artifact:a@1",), caveat="not measured")
     record = status.get(tree, "main", 1)
-    assert list(status.links(record)) == [("relies_on", "artifact:a@1")] and record["caveat"] == "not measured"
+    assert list(status.KIND.links(record)) == [("relies_on", "artifact:a@1")] and record["caveat"] == "not measured"
     assert (record["session"], record["actor"], record["at"]) == (ANN, "ann", "2026-11-29T14:00:00Z") and NOW
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from atlas_cli.errors import AtlasError, Held, NotFound, Refused, VersionJump
-from atlas_cli.records import board, claim, lease, policy, result, session, task, worker
+from atlas_cli.records import board, claim, lease, policy, readiness, result, session, task, worker
 from atlas_cli.records.case import Change, Writer
 
 from .board import added, by_hand, ids, later, queue, world
@@ -18,7 +18,7 @@ HOUR = 3600
 
 
 def state(tree: Files, wanted: str, at: int = NOW) -> str:
-    return task.look(tree, task.get(tree, wanted), at, policy.of(tree))[0]
+    return readiness.assess(tree, task.get(tree, wanted), at, policy.of(tree))[0]
 
 
 def take(tree: Files, who: str = ANN, at: int = NOW + 10, machine: str = "m1") -> Files:
@@ -54,7 +54,7 @@ def test_a_need_that_is_lost_blocks_and_is_named() -> None:
     tree = world("a", "b")
     a, b = ids(tree)
     tree = act(tree, board.cancel, a, "w", 1)
-    assert task.look(tree, task.get(tree, b), NOW, policy.of(tree)) == ("blocked", [(a, "cancelled")])
+    assert readiness.assess(tree, task.get(tree, b), NOW, policy.of(tree)) == ("blocked", [(a, "cancelled")])
     assert code(claim.claim, tree, [b], None) == (6, "blocked")
     freed = act(tree, board.edit, b, {}, [], [a], "without it")
     assert state(freed, b) == "ready" and task.get(freed, b)["dropped"][0]["why"] == "without it"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from atlas_cli.errors import AtlasError
-from atlas_cli.records import board, claim, policy, result, task, worker
+from atlas_cli.records import board, claim, policy, readiness, result, task, worker
 from atlas_cli.records.case import Change, Writer
 
 from .board import by_hand, queue, world
@@ -270,8 +270,8 @@ class Board(RuleBasedStateMachine):
             counts = tuple(row[key] for key in ("generation", "attempt", "token", "retries"))
             assert (row["state"], counts, tuple(row.get("needs", ()))) == (found.state, found.counts, found.needs)
             if found.state == "claimed":
-                assert (row["claim"]["session"], task.lapse(row)) == (found.holder, found.until)
-            state, _ = task.look(self.tree, row, self.now, policy.of(self.tree))
+                assert (row["claim"]["session"], task.claim_ends(row)) == (found.holder, found.until)
+            state, _ = readiness.assess(self.tree, row, self.now, policy.of(self.tree))
             assert (state == "ready") == self.ready(one) and (state == "dead") == found.dead(self.now)
 
     @invariant()
