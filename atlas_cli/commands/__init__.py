@@ -12,8 +12,8 @@ from ..errors import EXITS, AtlasError, NotPublished, Refused, Unknown, Usage
 from ..outcome import Frame, Outcome
 from ..records import limits, names, policy, times
 from ..records.case import Decide
-from ..records.lease import SKEW
 from ..records.text import Record
+from ..records.times import SKEW
 from .given import For as For
 from .given import Since as Since
 from .given import Why as Why

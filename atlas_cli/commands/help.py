@@ -62,7 +62,7 @@ def page(topic: str, policy: Mapping[str, Any]) -> str:
     """The page on a topic, under a policy."""
     closing = dict.fromkeys(line for name in LIMITS.get(topic, ()) for line in limits.of(name, policy))
     facts = {
-        "life": times.span(session.LIFE), "shortest": times.span(lease.SHORTEST), "skew": times.span(lease.SKEW),
+        "life": times.span(session.LIFE), "shortest": times.span(lease.SHORTEST), "skew": times.span(times.SKEW),
         "exits": "\n".join(f"{code:<5}{again:<17}{what}" for code, (what, again) in EXITS.items()),
         "rules": "\n".join(f"{rule:<15}{what}" for rule, what in RULES.items()), "layout": LAYOUT, "envelope": ENVELOPE,
         "limits": "\n".join(["Limits:", *(f"- {line}" for line in closing)]),

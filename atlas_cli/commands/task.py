@@ -63,7 +63,7 @@ def _queue(env: Env) -> Callable[[], Any]:
 
 def _lines(env: Env, items: list[Record]) -> list[Block]:
     """What one has, each with its title as its poster said it."""
-    left = [times.span(min(lease.LONGEST, max(0, task.claim_ends(row) - lease.SKEW - env.now()))) for row in items]
+    left = [times.span(min(lease.LONGEST, max(0, task.claim_ends(row) - times.SKEW - env.now()))) for row in items]
     lines: list[Block] = []
     for row, more in zip(items, left, strict=True):
         lines += [f"you have {row['ref']}, {more} to count on; receipt {receipt(row)}", Frame("", row["title"])]

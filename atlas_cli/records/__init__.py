@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
 from ..errors import Damaged, Usage
 from . import (
@@ -25,10 +28,24 @@ from .kind import Kind
 from .names import Ref
 from .text import Record
 
+
+def later(module: str, name: str) -> Callable[..., Any]:
+    """A function of another file of the kinds, which is loaded when it is called: few commands need it."""
+
+    def call(*args: Any) -> Any:
+        return getattr(import_module(module, __package__), name)(*args)
+
+    return call
+
+
 KINDS: tuple[Kind, ...] = (
     status.KIND, artifact.KIND, decision.KIND, correction.KIND, lease.KIND, session.KIND, inbox.KIND,
-    task.KIND.judged_by(".moves"), result.KIND, gate.KIND.judged_by(".clearance"), signal.KIND, policy.KIND,
+    task.KIND._replace(rules=later(".moves", "judge")), result.KIND,
+    gate.KIND._replace(rules=later(".clearance", "judge"), anew=later(".clearance", "anew")),
+    signal.KIND, policy.KIND,
 )  # fmt: skip
+
+
 BY_NAME = {kind.name: kind for kind in KINDS}
 _BY_FOLDER = {kind.folder: kind for kind in KINDS}
 _SHOWN = r"(?:[a-z0-9]+/(?:[0-9a-z]+/)?)?[A-Za-z0-9%][A-Za-z0-9 %._-]{0,200}\Z"

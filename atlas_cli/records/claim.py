@@ -42,7 +42,7 @@ def none_ready(whom: str = "") -> NotFound:
 def wait(record: Record, machine: str, now: int) -> int:
     """Another machine's clock may be behind: its claim is honoured a little longer."""
     others = record["state"] == "claimed" and record["claim"].get("machine") != machine
-    return lease.SKEW if others and lease.begins(task.claim_ends(record)) <= now - lease.SKEW else 0
+    return times.SKEW if others and lease.begins(task.claim_ends(record)) <= now - times.SKEW else 0
 
 
 def next_(tree: Tree, writer: Writer, queue: Queue, role: str | None, seconds: int | None) -> Change:

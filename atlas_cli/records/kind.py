@@ -4,7 +4,6 @@ is left says the kind."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from importlib import import_module
 from typing import NamedTuple, Protocol
 
 from . import dated, document, row
@@ -13,6 +12,7 @@ from .text import Record
 from .tree import Tree
 
 Rules = Callable[[Case], Iterator[Violation]]
+Files = dict[str, bytes | None]  # by path; None: taken away
 Links = Callable[[Record], Iterable[tuple[str, str]]]
 
 
@@ -51,14 +51,8 @@ class Kind(NamedTuple):
     numbered: Callable[[str], tuple[str, int]] | None = None  # path: the name and the number of a numbered document
     queued: Callable[[Record], tuple[int, int, int, int] | None] | None = None  # what the index finds the next one by
     lead: str = ""  # how its names in the view begin
-
-    def judged_by(self, module: str) -> Kind:
-        """The kind with the rules of a module, which is loaded when something is judged by them."""
-
-        def rules(case: Case) -> Iterator[Violation]:
-            return import_module(module, __package__).judge(case)  # type: ignore[no-any-return]
-
-        return self._replace(rules=rules)
+    clashes: Callable[[Tree, Record, Record], str] | None = None  # a tree, a row, another's: why both cannot be
+    anew: Callable[[Tree, Files], Files] | None = None  # a tree, the files of a write: these as they are made on it
 
 
 def unjudged(case: Case) -> Iterator[Violation]:

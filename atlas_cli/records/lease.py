@@ -15,7 +15,6 @@ from .tree import Tree
 FOLDER = "leases"
 SHORTEST = 300  # seconds
 LONGEST = 4 * 3600  # seconds, whatever a policy or a row says
-SKEW = 60  # seconds by which a machine's clock may be wrong: a holder stops so much early, another starts so much late
 
 
 def place(resource: str) -> str:
@@ -47,7 +46,7 @@ def until(record: Record) -> int | None:
 def begins(over: int) -> int:
     """The first moment at which anybody honours what is over at that one: earlier, it would be for longer than a lease
     can run, which no clock of good faith says (two are apart by what both may be wrong)."""
-    return over - LONGEST - 2 * SKEW
+    return over - LONGEST - 2 * times.SKEW
 
 
 def holds(record: Record | None, now: int) -> bool:
@@ -71,7 +70,7 @@ def rest(record: Record, now: int) -> int:
 
 def left(record: Record, now: int) -> int:
     """Seconds that the holder may still count on."""
-    return min(LONGEST, max(0, (until(record) or 0) - SKEW - now))
+    return min(LONGEST, max(0, (until(record) or 0) - times.SKEW - now))
 
 
 def find(tree: Tree, resource: str, number: int | None = None) -> str:
@@ -134,7 +133,7 @@ def _taken(tree: Tree, writer: Writer, resource: str, why: str, seconds: int, ru
     old = current(tree, resource)
     if old is not None and old["holder"] in writer.lineage and holds(old, now):
         return tree.read(place(resource)) or b""  # an ancestor's lease covers it, and stays the ancestor's
-    for _, other in tree.live(FOLDER, now - SKEW):
+    for _, other in tree.live(FOLDER, now - times.SKEW):
         if other["holder"] != writer.session and names.overlap(resource, other["resource"]) and _bars(other, writer):
             raise _held(other, resource, now)
     if old is not None and old["holder"] != writer.session and _bars(old, writer):
@@ -159,7 +158,7 @@ def _bars(record: Record, writer: Writer) -> bool:
     """Whether a row keeps this writer out: another machine waits as much longer as clocks may differ."""
     if record["holder"] in writer.lineage:
         return False
-    wait = 0 if record.get("machine") == writer.machine or "released" in record else SKEW
+    wait = 0 if record.get("machine") == writer.machine or "released" in record else times.SKEW
     over = (until(record) or 0) + wait <= writer.at
     return "released" not in record and not over and first(record) <= writer.at
 
@@ -275,4 +274,22 @@ def _rules(found: Case, old: Record | None, new: Record) -> Iterator[Violation]:
     yield from _handed(found, old, new)
 
 
-KIND = row_kind("lease", FOLDER, ".yaml", "resource", parse, find, until, _rules)
+def _clashes(tree: Tree, record: Record, other: Record) -> str:
+    """Two leases of two workers on what meets, for times that meet: two rows, which no path tells."""
+    if "released" in record or "released" in other or _kin(tree, record["holder"], other["holder"]):
+        return ""
+    since, over = times.moment(record["at"]), until(record) or 0
+    meets = times.moment(other["at"]) < over and since < (until(other) or 0)
+    if not meets or not names.overlap(record["resource"], other["resource"]):
+        return ""
+    return f"{other['resource']} was taken by {other['holder']}"
+
+
+def _kin(tree: Tree, holder: str, other: str) -> bool:
+    """Whether they are one, or the first works under the lease of the other."""
+    data = tree.read(session.place(holder))
+    row = session.parse(session.place(holder), data) if data is not None else {}
+    return holder == other or other in row.get("lineage", ())
+
+
+KIND = row_kind("lease", FOLDER, ".yaml", "resource", parse, find, until, _rules)._replace(clashes=_clashes)

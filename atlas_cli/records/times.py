@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from ..errors import Usage
 
 FIRST, LAST = -62135596800, 253402300799  # the seconds that RFC 3339 can name
+SKEW = 60  # seconds by which a machine's clock may be wrong: a holder stops so much early, another starts so much late
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(?:[0-9]{1,9}[smhd])+\Z")
 _MOMENT = re.compile(

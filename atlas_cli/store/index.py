@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Damaged, NotFound
-from ..records import bound, is_record, kind_of, policy, rules, session, text
+from ..records import bound, is_record, kind_of, policy, rules, text
 from ..records.message import FileChange, Message, parse
 from ..records.text import Record
 from ..records.tree import Overlay
@@ -658,25 +658,20 @@ class Index:
         return int(self._one("SELECT coalesce(max(seq), 0) FROM commits")[0])
 
     def clocks(self, limit: int, most: int = 1000) -> dict[str, int]:
-        """By machine the newest moment that its sessions wrote at, from the first of the newest `most` commits that
-        lies behind `limit` on; empty where none does."""
+        """By session the newest moment that it wrote at, from the first of the newest `most` commits that lies behind
+        `limit` on; empty where none does."""
         rows = self._all(
             "WITH late AS (SELECT seq, session, at FROM commits WHERE seq>(SELECT max(seq) FROM commits)-?) "
             "SELECT session, max(at) FROM late WHERE seq>=(SELECT min(seq) FROM late WHERE at>?) AND at IS NOT NULL "
             "AND session IS NOT NULL GROUP BY session",
             (most, limit),
         )
-        found: dict[str, int] = {}
-        for name, at in rows:
-            if machine := self.machine(name):
-                found[machine] = max(at, found.get(machine, 0))
-        return found
+        return {row[0]: row[1] for row in rows}
 
-    def machine(self, name: str) -> str:
-        """The machine of a session; empty where it is not known."""
-        path = session.place(name) if session.valid(name) else ""
+    def readable(self, path: str) -> Record | None:
+        """A record without its body; None where there is none that can be read."""
         row = self._one("SELECT data FROM records WHERE path=? AND data IS NOT NULL", (path,))
-        return str(json.loads(row[0])["machine"]) if row else ""
+        return json.loads(row[0]) if row else None
 
     def last_at_before(self, session: str, seq: int) -> int:
         """The latest moment that a session had written at before a commit."""

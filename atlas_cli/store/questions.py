@@ -119,10 +119,25 @@ class Questions:
     def behind(self, machine: str) -> list[int]:
         """The newest moments that other machines have written at, where most of those that wrote lately lie further
         ahead of this clock than clocks may differ: two of them at least, since one may be wrong itself."""
-        limit = self.now + lease.SKEW
-        newest = {at_: moment for at_, moment in self.index.clocks(limit).items() if at_ != machine}
+        limit = self.now + times.SKEW
+        newest = self._clocks(limit)
+        newest.pop(machine, None)
         ahead = sorted(moment for moment in newest.values() if moment > limit)
         return ahead if len(ahead) > max(1, len(newest) - len(ahead)) else []
+
+    def _clocks(self, limit: int) -> dict[str, int]:
+        """By machine the newest moment that its sessions wrote at, from the first of the newest commits that lies
+        behind `limit` on."""
+        newest: dict[str, int] = {}
+        for name, at in self.index.clocks(limit).items():
+            if machine := self._machine(name):
+                newest[machine] = max(at, newest.get(machine, 0))
+        return newest
+
+    def _machine(self, name: str) -> str:
+        """The machine of a session; empty where it is not known."""
+        row = self.index.readable(session.place(name)) if session.valid(name) else None
+        return str(row["machine"]) if row else ""
 
     def ahead(self, machine: str) -> list[str]:
         """What the newest commits say of a clock of this machine that is, or was, ahead. Only their order tells for
@@ -130,16 +145,16 @@ class Questions:
         like a late hour; that is said from the moment on from which nobody would honour what it takes."""
         mine, others, behind = 0, dict[str, int](), list[str]()
         for row in self.index.commits(RECENT)[0]:
-            by = self.index.machine(row["session"] or "")
+            by = self._machine(row["session"] or "")
             if row["at"] is None or not by:
                 continue
             if by == machine and not mine:
                 mine = row["at"]
-                behind = [one for one, at in others.items() if at < mine - lease.SKEW]
+                behind = [one for one, at in others.items() if at < mine - times.SKEW]
             elif by != machine:
                 others[by] = max(row["at"], others.get(by, 0))
         here, newest = times.rfc3339(self.now), max(others.values(), default=self.now)
-        if mine > self.now + lease.SKEW:
+        if mine > self.now + times.SKEW:
             by = times.span(mine - self.now)
             return [f"what this machine wrote last is dated {by} ahead of its clock now ({here}): {UNHONOURED}"]
         if behind:

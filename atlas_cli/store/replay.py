@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from .. import interrupts, records
 from ..errors import Damaged, Failed
-from ..records import lease, message, names, policy, rules, session, times
+from ..records import message, policy, rules
 from ..records.case import Violation
+from ..records.kind import Kind
 from ..records.message import change_digest
 from ..records.tree import Overlay, object_id
 from . import PARKED, audit, fault, history
@@ -64,7 +66,7 @@ def carry(store: Store, ours: Sequence[history.Commit], theirs: Sequence[history
     last = {commit.message.session: commit.message.at or 0 for commit in theirs}
     staged = _Staged(store)
     onto = staged.snapshot(tip)
-    held = _held(theirs, onto)
+    others = {path: onto.read(path) for commit in theirs for path, _, _ in commit.changes if _may_clash(path)}
     name = rules.store_id(onto)
     moved: dict[str, str] = {}
     parked: list[Parked] = []
@@ -74,7 +76,7 @@ def carry(store: Store, ours: Sequence[history.Commit], theirs: Sequence[history
             there.append(commit.oid)
             continue
         commit, files = _anew(store, _renewed(store, commit, name), onto)
-        why = _contradicted(store, commit, onto) or _barred(commit, files, held, onto)
+        why = _contradicted(store, commit, onto) or _barred(files, others, onto)
         if not why and (commit.message.at or 0) < last.get(commit.message.session, 0):
             why = f"{commit.message.session} has written in another clone since"
         why = why or _odd(commit, onto.width) or _broken(onto, commit, files)
@@ -114,14 +116,14 @@ def _files(store: Store, commit: history.Commit) -> dict[str, bytes | None]:
 
 
 def _anew(store: Store, commit: history.Commit, onto: Snapshot) -> tuple[history.Commit, dict[str, bytes | None]]:
-    """The commit with what it puts; a gate that it raises is computed on the new head, never copied to it."""
+    """The commit with what it puts; what is computed from the history before it is computed on the new head, never
+    copied to it."""
     files = _files(store, commit)
-    if not any(path.startswith("gates/") for path in files):
-        return commit, files
-    from ..records import clearance
-
+    makers = {kind.anew for path in files if (kind := records.kind_of(path)) and kind.anew}
+    found = files
     try:
-        found = clearance.anew(audit.Walk(onto.git, onto), files)
+        for make in makers:
+            found = make(audit.Walk(onto.git, onto), found)
     except Failed:  # damaged: the rules will say so
         return commit, files
     if found == files or commit.message.by_hand:
@@ -144,43 +146,28 @@ def _contradicted(store: Store, commit: history.Commit, onto: Snapshot) -> str:
     return ""
 
 
-def _held(theirs: Iterable[history.Commit], now: Snapshot) -> list[records.text.Record]:
-    """The leases that others have taken meanwhile, and not given back."""
-    paths = {path for commit in theirs for path, _, _ in commit.changes if path.startswith(f"{lease.FOLDER}/")}
-    return [row for path in paths if (row := _lease(path, now.read(path)))]
+def _may_clash(path: str) -> bool:
+    kind = records.kind_of(path)
+    return kind is not None and kind.clashes is not None
 
 
-def _lease(path: str, data: bytes | None) -> records.text.Record | None:
-    """The row of a lease, unless it was given back (or is damaged: then it holds nothing)."""
-    try:
-        row = lease.parse(path, data or b"")
-    except Failed:
-        return None
-    return None if "released" in row else row
-
-
-def _barred(
-    commit: history.Commit, files: dict[str, bytes | None], held: Sequence[records.text.Record], onto: Snapshot
-) -> str:  # fmt: skip
-    """A lease of another, taken meanwhile, on what the commit took, for a time that meets its own: two rows, which no
-    path tells."""
+def _rows(files: Mapping[str, bytes | None]) -> Iterator[tuple[Kind, records.text.Record]]:
+    """The readable rows among files that may be in the way of another's."""
     for path, data in files.items():
-        row = _lease(path, data) if path.startswith(f"{lease.FOLDER}/") else None
-        if row is None:
-            continue
-        since, until = times.moment(row["at"]), lease.until(row) or 0
-        for other in held:
-            meets = times.moment(other["at"]) < until and since < (lease.until(other) or 0)
-            if meets and not _kin(onto, row, other) and names.overlap(row["resource"], other["resource"]):
-                return f"{other['resource']} was taken by {other['holder']}"
+        kind = records.kind_of(path)
+        if kind and kind.clashes and data is not None:
+            with suppress(Failed):  # damaged: it is in nobody's way
+                yield kind, kind.parse(path, data)
+
+
+def _barred(files: Mapping[str, bytes | None], others: Mapping[str, bytes | None], onto: Snapshot) -> str:
+    """A row of another, written meanwhile, with which one that the commit puts cannot be."""
+    for kind, row in _rows(files):
+        for other_kind, other in _rows(others):
+            why = kind.clashes(onto, row, other) if kind.clashes and kind is other_kind else ""
+            if why:
+                return why
     return ""
-
-
-def _kin(tree: Snapshot, row: records.text.Record, other: records.text.Record) -> bool:
-    """Whether one's holder is the other's, or works under its lease."""
-    one, two = row["holder"], other["holder"]
-    data = tree.read(session.place(one))
-    return one == two or (data is not None and two in session.parse(session.place(one), data).get("lineage", ()))
 
 
 def _odd(commit: history.Commit, width: int) -> str:

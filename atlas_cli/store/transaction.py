@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from .. import interrupts, records
 from ..errors import Damaged, Failed, NotFound, Refused, Unknown, Usage, VersionJump
-from ..records import lease, names, policy, rules, times
+from ..records import names, policy, rules, times
 from ..records.case import Change, Decide, Writer
 from ..records.guard import guard
 from ..records.message import FileChange, Message, change_digest
@@ -88,7 +88,7 @@ class _Attempts:
                 return self._replayed(found)._replace(replayed=not own)
             writer = self.intent.writer
             now, last = self.intent.clock(), index.last_at(writer.session)
-            if self.intent.anew and last > now + lease.SKEW:
+            if self.intent.anew and last > now + times.SKEW:
                 raise _ahead(writer.session, last, now, self.intent.anew)
             writer = writer._replace(at=max(now, last))
             snapshot = self.store.snapshot(head)

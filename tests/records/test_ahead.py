@@ -32,7 +32,7 @@ def test_a_lease_is_honoured_for_four_hours_from_any_now_at_most(ahead: int, sec
     held, over = lease.holds(row, NOW + now), ahead + seconds
     assert held == (now < over <= now + 4 * HOUR + 120)
     assert lease.rest(row, NOW + now) <= 4 * HOUR and lease.left(row, NOW + now) <= 4 * HOUR
-    if abs(ahead - now) <= 2 * lease.SKEW:  # clocks of good faith
+    if abs(ahead - now) <= 2 * times.SKEW:  # clocks of good faith
         assert held == (now < over)
 
 
@@ -45,7 +45,7 @@ def test_what_nobody_honours_is_taken_by_the_next_and_no_violation(ahead: int, s
         change = lease.take(tree, bob, ["gpu0"], "w", HOUR)
     except Held as stop:
         assert stop.details["seconds_left"] <= 4 * HOUR
-        assert lease.holds(row, NOW) or (machine == "m2" and lease.holds(row, NOW - lease.SKEW))
+        assert lease.holds(row, NOW) or (machine == "m2" and lease.holds(row, NOW - times.SKEW))
         return
     assert not lease.holds(row, NOW)
     assert judged(tree, change.files, bob) == []

@@ -58,10 +58,10 @@ def test_it_is_over_in_the_second_that_it_names() -> None:
 def test_another_machine_waits_longer_and_a_holder_counts_on_less() -> None:
     tree = take(store(), writer(), seconds=HOUR)
     with pytest.raises(Held):
-        lease.take(tree, writer(BOB, NOW + HOUR + lease.SKEW - 1, "m2"), ["gpu0"], "mine", None)
-    assert row(take(tree, writer(BOB, NOW + HOUR + lease.SKEW, "m2")))["token"] == 2
-    assert lease.left(row(tree), NOW) == HOUR - lease.SKEW
-    assert lease.left(row(tree), NOW + HOUR - lease.SKEW) == lease.left(row(tree), NOW + 2 * HOUR) == 0
+        lease.take(tree, writer(BOB, NOW + HOUR + times.SKEW - 1, "m2"), ["gpu0"], "mine", None)
+    assert row(take(tree, writer(BOB, NOW + HOUR + times.SKEW, "m2")))["token"] == 2
+    assert lease.left(row(tree), NOW) == HOUR - times.SKEW
+    assert lease.left(row(tree), NOW + HOUR - times.SKEW) == lease.left(row(tree), NOW + 2 * HOUR) == 0
 
 
 def test_another_machine_waits_for_what_overlaps_too() -> None:

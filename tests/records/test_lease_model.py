@@ -23,7 +23,7 @@ lengths = st.sampled_from([300, 301, 600, 3600, 4 * 3600])
 class OneLease(RuleBasedStateMachine):
     """The model is four values: who holds it, until when, whether it was given back, and the token."""
 
-    @initialize(fast=st.integers(-lease.SKEW, lease.SKEW), slow=st.integers(-lease.SKEW, lease.SKEW))
+    @initialize(fast=st.integers(-times.SKEW, times.SKEW), slow=st.integers(-times.SKEW, times.SKEW))
     def begin(self, fast: int, slow: int) -> None:
         self.tree, self.time = store(), NOW
         self.clocks = {"m1": min(0, fast), "m2": max(0, slow)}
@@ -58,7 +58,7 @@ class OneLease(RuleBasedStateMachine):
     def take(self, session: str, seconds: int) -> None:
         who = self.writer(session)
         other = self.holder != session
-        wait = lease.SKEW if other and self.holder and HOMES[self.holder] != HOMES[session] else 0
+        wait = times.SKEW if other and self.holder and HOMES[self.holder] != HOMES[session] else 0
         free = self.back or self.until + wait <= who.at
         try:
             change = lease.take(self.tree, who, ["gpu0"], "w", seconds)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from atlas_cli.errors import AtlasError, Held, NotFound, Refused, VersionJump
-from atlas_cli.records import board, claim, lease, policy, readiness, result, session, task, worker
+from atlas_cli.records import board, claim, policy, readiness, result, session, task, times, worker
 from atlas_cli.records.case import Change, Writer
 
 from .board import added, by_hand, ids, later, queue, world
@@ -109,7 +109,7 @@ def test_a_claim_that_ran_out_comes_back_and_its_holder_cannot_overwrite() -> No
     for verb, more in ((claim.done, (None, None)), (claim.fail, (None, "w")), (claim.start, (None,))):
         assert code(verb, again, a, *more, at=over + 5) == (4, "stale_session")
     with pytest.raises(NotFound):  # another machine waits a little longer
-        take(tree, BOB, over + lease.SKEW - 1, "m2")
+        take(tree, BOB, over + times.SKEW - 1, "m2")
 
 
 @pytest.mark.parametrize(
