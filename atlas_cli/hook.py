@@ -23,7 +23,7 @@ def run() -> None:
     name, *args = sys.argv[1:]
     if name in TOOLS:
         _site()
-        from atlas_cli import agent
+        from atlas_cli.faces import agent
 
         agent.run(name)
     # pre-push alone is told something; what it was given is handed on.
@@ -34,9 +34,9 @@ def run() -> None:
 
 def _quick(name: str, args: list[str], given: bytes) -> bool:
     try:
-        from atlas_cli.store import gate
+        from atlas_cli.hooks import quick
 
-        return gate.quick(name, args, given)
+        return quick.quick(name, args, given)
     except Exception:  # noqa: BLE001 - the quick answer failed, whatever it was: the full one is asked
         return False
 

@@ -14,8 +14,9 @@ from typer.core import TyperGroup
 from . import __version__, console, interrupts
 from .commands import COMMANDS, HIDDEN, UsageError, no_command, only, problem
 from .console import Talk
-from .env import Env, Options
+from .env.env import Env, Options
 from .errors import EXITS, AtlasError, Failed, Unknown, Usage
+from .hooks import cache
 from .outcome import Outcome
 
 _VALUES = {"-C": "directory", "--session": "session", "--operation": "operation", "--expect": "expect"}
@@ -146,7 +147,7 @@ def main(argv: list[str]) -> int:
         else:
             outcome = _called(rest, env, talk)
         if isinstance(outcome, Outcome):
-            env.afterwards()
+            env.afterwards(_hooks_kept_up)
             if outcome.published is not None:
                 outcome = outcome._replace(published=(env.elsewhere or env).sharing.published)
             interrupts.waited()
@@ -173,6 +174,14 @@ def main(argv: list[str]) -> int:
     finally:
         if env is not None:
             env.close()
+
+
+def _hooks_kept_up(env: Env) -> None:
+    """The picture from which git's hooks answer, where one has asked for it."""
+    if cache.stale(env):
+        from .hooks import judging
+
+        judging.keep_up(env)
 
 
 def _failed(error: Failed, talk: Talk, env: Env | None) -> int:

@@ -18,7 +18,7 @@ import typer
 from atlas_cli.commands import COMMANDS
 from atlas_cli.errors import EXITS
 from atlas_cli.main import main
-from atlas_cli.records import task
+from atlas_cli.records.board import task
 
 from .conftest import Result, command, environment
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from atlas_cli import records
-from atlas_cli.records import KINDS, is_record, kind_of, rules, text
-from atlas_cli.records.message import Message
-from atlas_cli.records.tree import Overlay
+from atlas_cli.model import text
+from atlas_cli.model.message import Message
+from atlas_cli.model.tree import Overlay
+from atlas_cli.records import KINDS, is_record, judging, kind_of
 
 from .example import EXAMPLE, made
 from .records.files import Files
@@ -48,7 +49,7 @@ def test_its_documents_obey_the_rules() -> None:
     parent = Files({})
     child = Overlay(parent, documents)
     changes = [(path, None, child.blob(path)) for path in documents]
-    assert rules.judge(parent, child, changes, Message("by hand")) == []
+    assert judging.judge(parent, child, changes, Message("by hand")) == []
 
 
 def test_the_tool_still_writes_these_fields(tmp_path: Path) -> None:

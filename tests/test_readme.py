@@ -13,9 +13,9 @@ import typer
 from atlas_cli.commands import COMMANDS, help
 from atlas_cli.errors import EXITS
 from atlas_cli.main import Root
-from atlas_cli.records import times
+from atlas_cli.model import times
+from atlas_cli.records.judging import RULES
 from atlas_cli.records.policy import KEYS
-from atlas_cli.records.rules import RULES
 
 from .conftest import ROOT, Atlas
 from .contract import VERBS

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atlas_cli import console
-from atlas_cli.commands.plan import dot, mermaid
+from atlas_cli.imports.plan import dot, mermaid
 from atlas_cli.outcome import Frame, Table
 from atlas_cli.visible import MOST, named, theirs, visible, width, wrapped
 

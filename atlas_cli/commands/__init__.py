@@ -7,19 +7,21 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from ..env import Env
+from ..cli import limits
+from ..cli.options import For as For
+from ..cli.options import Since as Since
+from ..cli.options import Why as Why
+from ..cli.options import body as body
+from ..cli.options import parsed as parsed
+from ..cli.options import read_bytes as read_bytes
+from ..env.env import Env
 from ..errors import EXITS, AtlasError, NotPublished, Refused, Unknown, Usage
+from ..model import names, times
+from ..model.change import Decide
+from ..model.text import Record
+from ..model.times import SKEW
 from ..outcome import Frame, Outcome
-from ..records import limits, names, policy, times
-from ..records.case import Decide
-from ..records.text import Record
-from ..records.times import SKEW
-from .given import For as For
-from .given import Since as Since
-from .given import Why as Why
-from .given import body as body
-from .given import parsed as parsed
-from .given import read_bytes as read_bytes
+from ..records import policy
 
 COMMANDS: dict[str, str] = {
     "init": "Create the store of this repository, or find the one that is there.",

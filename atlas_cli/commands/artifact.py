@@ -6,11 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from ..env import Env
+from ..env.env import Env
 from ..errors import Damaged, NotFound, Refused, Usage
+from ..model import names, times
+from ..model.text import Record
 from ..outcome import Block, Frame, Outcome, Raw, Table, listing
-from ..records import artifact, names, times
-from ..records.text import Record
+from ..records import artifact
 from . import Since, env_of, noun, one, parsed, read_bytes, verb, warned
 from .status import compared
 

@@ -5,11 +5,12 @@ from typing import Annotated
 
 import typer
 
-from ..env import Env
+from ..env.env import Env
 from ..errors import Protocol, Refused, Usage
+from ..model import names
+from ..model.text import Record
 from ..outcome import Outcome
-from ..records import names, session
-from ..records.text import Record
+from ..records import session
 from . import For, Since, digest, env_of, parsed, single, verb
 
 app = single()

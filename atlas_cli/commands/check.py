@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from ..env import Env
+from ..checks import ci
+from ..checks.rules import Finding
+from ..env.env import Env
 from ..errors import Failed, Usage, Violations
 from ..outcome import Frame, Outcome, Raw
-from ..records import ci
-from ..records.check import Finding
 from ..visible import visible
 from . import env_of, single, verb
 

@@ -8,13 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from ..env import Env
+from ..cli.templates import template
+from ..env.env import Env
 from ..errors import AtlasError, Usage
+from ..model import names
 from ..outcome import Outcome, Raw
-from ..records import BY_NAME, artifact, names, policy, status
+from ..records import BY_NAME, artifact, policy, status
 from . import COMMANDS, parsed, single, verb
 from .help import TOPICS
-from .templates import template
 
 app = single()
 MOST = 100  # names of a kind, the newest, and numbers of a name

@@ -5,8 +5,9 @@ from typing import Annotated
 import typer
 
 from .. import records
+from ..model import names
 from ..outcome import Outcome
-from ..records import correction, names
+from ..records import correction
 from . import Why, env_of, one, single, verb
 
 app = single()

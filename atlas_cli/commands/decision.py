@@ -4,11 +4,12 @@ from typing import Annotated, Any
 
 import typer
 
-from ..env import Env
+from ..env.env import Env
 from ..errors import Usage
+from ..model import names, times
+from ..model.text import Record
 from ..outcome import Block, Frame, Outcome, Table, listing
-from ..records import decision, names, times
-from ..records.text import Record
+from ..records import decision
 from . import Since, Why, env_of, noun, one, parsed, verb, warned
 
 app = noun()

@@ -7,11 +7,14 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from ..env import Env
+from ..cli import limits
+from ..env.env import Env
 from ..errors import Damaged
+from ..model import names, times
+from ..model.text import Record
 from ..outcome import Block, Frame, Outcome, Table
-from ..records import artifact, decision, lease, limits, names, readiness, session, status, task, times
-from ..records.text import Record
+from ..records import artifact, decision, lease, session, status
+from ..records.board import readiness, task
 from ..visible import named, theirs
 from . import Since, env_of, single, verb, warned
 from . import session as sessions
@@ -42,7 +45,7 @@ class Digest:
         self.data: dict[str, Any] = {"more": {}}
         self.shared: list[Record] = []  # live leases that are kept in another store
         if env.shares:
-            from .. import elsewhere
+            from ..env import elsewhere
 
             asked = env.sharing.look  # by begin
             self.shared, looks = elsewhere.looked(env, _live, asked, asked)

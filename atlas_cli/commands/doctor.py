@@ -4,11 +4,11 @@ from typing import Annotated, Any
 
 import typer
 
-from .. import elsewhere
-from ..env import Env
+from ..env import elsewhere
+from ..env.env import Env
 from ..errors import AtlasError, Damaged
+from ..model.text import Record
 from ..outcome import Outcome, Table
-from ..records.text import Record
 from ..visible import named
 from . import begin, env_of, single, verb
 

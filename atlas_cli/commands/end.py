@@ -5,14 +5,16 @@ from typing import Annotated
 
 import typer
 
-from .. import elsewhere
-from ..env import Env
+from ..env import elsewhere
+from ..env.env import Env
 from ..errors import AtlasError, Protocol, Usage
+from ..model import names
+from ..model.change import Change, Writer
+from ..model.text import Record
+from ..model.tree import Tree
 from ..outcome import Outcome
-from ..records import claim, lease, names, session, status, task
-from ..records.case import Change, Writer
-from ..records.text import Record
-from ..records.tree import Tree
+from ..records import lease, session, status
+from ..records.board import claims, task
 from . import body, env_of, single, verb
 from . import status as status_command
 
@@ -129,6 +131,6 @@ def _close(
     if held:
         files |= lease.release(tree, who, held).files
     if claimed := [row["id"] for row in task.held(tree, who.session, who.at)]:
-        files |= claim.release(tree, who, claimed).files
+        files |= claims.release(tree, who, claimed).files
     files |= session.end(tree, who).files
     return Change(f"session: end ({who.session})", files, bases)

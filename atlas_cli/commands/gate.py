@@ -4,15 +4,17 @@ from typing import Annotated
 
 import typer
 
-from ..env import Env
+from ..env.env import Env
 from ..errors import Damaged, Usage
+from ..model import names, times
+from ..model.text import Record
 from ..outcome import Frame, Outcome, Table, listing
-from ..records import clearance, gate, names, readiness, signal, times
-from ..records.text import Record
+from ..records import signal
+from ..records.board import gate, raising, readiness
 from ..visible import named
 from . import Why, env_of, noun, parsed, verb, warned
-from .post import moment
 from .signal import About, about_of
+from .task.post import moment
 
 app = noun()
 SCOPES = "all, label:L or role:R"
@@ -73,7 +75,7 @@ def raise_(
     me, reason = env.session(), names.say(why, "--why")
     until = times.rfc3339(moment(env, deadline)) if deadline else None
     on, held = about_of(env, about), [*(tasks or ()), *(scope or ())]
-    done = env.write(lambda tree, who: clearance.put(tree, who, reason, on, held, until), me, "gate: raise ")
+    done = env.write(lambda tree, who: raising.put(tree, who, reason, on, held, until), me, "gate: raise ")
     record = next(row for row in env.records(done) if row["ref"].startswith("gate:") and row["resolution"] == "pending")
     data = {**record, **item(env, record), "replayed": done.replayed or done.empty}
     by = f" stands already, by {named(record['session'])}, and" * data["replayed"]
@@ -127,7 +129,7 @@ def clear(
     """End a gate: by the session that raised it, one that it descends from, or a principal of the policy."""
     env = env_of(ctx)
     me, reason = env.session(), names.say(why, "--why") if why else None
-    done = env.write(lambda tree, who: clearance.clear(tree, who, wanted, reason), me, "gate: clear ")
+    done = env.write(lambda tree, who: raising.clear(tree, who, wanted, reason), me, "gate: clear ")
     record = next(row for row in env.records(done) if row["ref"].startswith("gate:"))
     data = {**record, "replayed": done.replayed or done.empty}
     return Outcome(data, (f"gate:{wanted} is {record['resolution']}",), published=False)

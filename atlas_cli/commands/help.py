@@ -6,12 +6,14 @@ from typing import Annotated, Any
 
 import typer
 
+from ..cli import limits
+from ..cli.templates import template
 from ..errors import EXITS, NotFound
+from ..model import names, times
 from ..outcome import Outcome
-from ..records import lease, limits, names, session, times
-from ..records.rules import RULES
+from ..records import lease, session
+from ..records.judging import RULES
 from . import COMMANDS, env_of, rules_for, single, verb
-from .templates import template
 
 app = single()
 TOPICS = {

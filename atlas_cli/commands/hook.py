@@ -6,9 +6,10 @@ from typing import Annotated
 import typer
 
 from ..errors import AtlasError, Failed, NotFound, Usage
+from ..hooks import judging
+from ..hooks.run import HOOKS
 from ..outcome import Outcome
 from . import env_of, single, verb
-from .hook_run import HOOKS
 
 app = single()
 
@@ -28,7 +29,7 @@ def hook(
     except NotFound:  # no store here: nothing to say
         return Outcome(None)
     try:
-        assert env.hook.picture  # drawn for the next one
+        assert judging.of(env).picture  # drawn for the next one
         HOOKS[name](env, args or [], given)
     except Exception as error:
         if isinstance(error, AtlasError) and not isinstance(error, Failed):

@@ -4,8 +4,10 @@ from typing import Any
 
 import typer
 
-from ..env import Env
+from ..env.env import Env
 from ..errors import AtlasError, Refused
+from ..hooks import managers
+from ..hooks.install import HookFiles
 from ..outcome import Outcome, Table, listing
 from . import env_of, noun, shown, verb
 
@@ -35,7 +37,7 @@ SAYS = {
 def status(ctx: typer.Context) -> Outcome:
     """What stands in each hook that Atlas uses, in the folder where git looks for them."""
     env = env_of(ctx)
-    hooks = env.hooks(_closed(env))
+    hooks = HookFiles(env.place, _closed(env))
     found = hooks.status()
     if any(hook.state in ("absent", "foreign", "outdated", "missing", "shadowed") for hook in found):
         env.notices.append("atlas hooks install puts Atlas in where it is missing, and brings it up to date")
@@ -50,13 +52,13 @@ def install(ctx: typer.Context) -> Outcome:
     (husky, lefthook) or git tracks them, nothing is written: exit 6 says what to add there. A tool that will not
     install beside Atlas (git lfs): atlas hooks remove, then its own install, then this again."""
     env = env_of(ctx)
-    return put(env, env.hooks(_closed(env)))
+    return put(env, HookFiles(env.place, _closed(env)))
 
 
 @verb(app, "remove", "atlas hooks remove", 7)
 def remove(ctx: typer.Context) -> Outcome:
     """Take Atlas out of the hooks; what was there before is there again, to the byte. Works without a store too."""
-    hooks = env_of(ctx).hooks()
+    hooks = HookFiles(env_of(ctx).place)
     return _outcome(hooks, hooks.remove())
 
 
@@ -66,7 +68,9 @@ def put(env: Env, hooks: Any) -> Outcome:
     if hooks.owner and not state <= {f"by {hooks.owner}", "by itself"}:
         raise Refused(f"the hooks in {hooks.folder} are not Atlas's to write", ADD[hooks.owner], code="managed")
     found = hooks.install()
-    env.notices += [SAYS[tool] for tool in env.managers() if f"by {tool}" not in state]
+    env.notices += [
+        SAYS[tool] for tool in managers.configured(env.place.top or env.place.common) if f"by {tool}" not in state
+    ]
     if not hooks.ours:
         env.notices.append(f"{hooks.folder} serves other repositories too: without a store Atlas passes there")
     return _outcome(hooks, found)
@@ -77,7 +81,7 @@ def at_init(env: Env) -> tuple[list[dict[str, Any]], str]:
     try:
         if env.place.top is None:
             return [], "no git hooks: nobody commits in a bare repository; in a worktree of it: atlas hooks install"
-        hooks = env.hooks(_closed(env))
+        hooks = HookFiles(env.place, _closed(env))
         if not hooks.ours:
             return [], f"no git hooks: they lie outside this repository, in {hooks.folder}; atlas hooks install"
         items = put(env, hooks).data["items"]

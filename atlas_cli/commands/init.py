@@ -6,14 +6,14 @@ from typing import Annotated
 import typer
 
 from .. import interrupts
-from ..env import Env
+from ..cli.templates import template
+from ..env.env import Env
 from ..errors import NotPublished
 from ..outcome import Outcome
 from ..records import session
 from . import env_of, single, verb
 from .begin import register
 from .hooks import at_init
-from .templates import template
 
 app = single()
 

@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..env import Env
+from ..env.env import Env
 from ..errors import AtlasError, Failed, Held, Protocol, Refused, Usage
+from ..model import names, times
+from ..model.change import Change, Decide, Writer
+from ..model.text import Record
+from ..model.tree import Tree
 from ..outcome import Frame, Outcome, Table, listing
-from ..records import lease, names, policy, session, times
-from ..records.case import Change, Decide, Writer
-from ..records.text import Record
-from ..records.tree import Tree
+from ..records import lease, policy, session
 from ..visible import named, visible
 from . import For, Since, Why, env_of, exclusive, noun, one, verb
 
 if TYPE_CHECKING:
-    from ..elsewhere import There
+    from ..env.elsewhere import There
 
 app = noun()
 HOLD = "you hold"
@@ -43,7 +44,7 @@ def _kept(
     """The one store that the leases on these resources are kept in; `held`: what is held is where it is held. The
     project's own store has no say in what is `taking` them elsewhere, but that nobody may hold them there: since before
     they were shared, or in a clone that is not told of it."""
-    from .. import elsewhere
+    from ..env import elsewhere
 
     found = elsewhere.split(env, wanted, me if held else None) if env.shares else {"": wanted}
     name = elsewhere.alone(found)
@@ -180,7 +181,7 @@ def list_(
     after = None if since is None else env.since(since)
     items, limits = _listed(env, after, all_), _limits(env)
     if env.shares:
-        from .. import elsewhere
+        from ..env import elsewhere
 
         moment = (env.index.commits(1, upto=after)[0][0]["at"] or 0) if after else after
         more, looks = elsewhere.looked(
@@ -313,7 +314,7 @@ def _over(env: Env, me: Record) -> None:
     except Protocol as stop:
         env.notices.append(stop.message)
     if env.shares:
-        from .. import elsewhere
+        from ..env import elsewhere
 
         elsewhere.leave(env, me)
 

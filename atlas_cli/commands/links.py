@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 import typer
 
-from ..env import Env
+from ..checks.links import Broken, broken, fixed
+from ..env.env import Env
 from ..errors import Violations
 from ..outcome import Outcome, Table, listing
-from ..records.links import Broken, broken, fixed
 from . import env_of, shown, single, verb
 
 app = single()

@@ -5,10 +5,11 @@ from typing import Annotated, Any
 import typer
 
 from .. import records
-from ..env import Env
+from ..env.env import Env
 from ..errors import NotFound, Usage
+from ..model import message, names, times
 from ..outcome import Outcome, Table, listing
-from ..records import KINDS, message, names, times
+from ..records import KINDS
 from . import Since, env_of, single, verb
 
 app = single()

@@ -6,13 +6,15 @@ from typing import Annotated, Any
 import typer
 
 from .. import records
-from ..env import Env
+from ..env.env import Env
 from ..errors import AtlasError, NotFound, Refused
+from ..model import times
+from ..model.change import Change, Writer
+from ..model.text import Record
+from ..model.tree import Tree
 from ..outcome import Block, Frame, Outcome, Table, listing
-from ..records import artifact, clearance, lease, signal, status, times
-from ..records.case import Change, Writer
-from ..records.text import Record
-from ..records.tree import Tree
+from ..records import artifact, lease, signal, status
+from ..records.board import raising
 from ..store.branch import unpark
 from ..visible import theirs
 from . import env_of, noun, verb
@@ -101,9 +103,9 @@ def _again(env: Env, me: Record, path: str, record: Record, commit: str) -> Any:
         if kind == "gate" and record["resolution"] == "pending":
             place = signal.place(record["signal"])
             said = signal.parse(place, env.store.snapshot(commit).read(place) or b"")
-            return clearance.put(tree, who, said["text"], said.get("about"), record["scope"], record.get("deadline"))
+            return raising.put(tree, who, said["text"], said.get("about"), record["scope"], record.get("deadline"))
         if kind == "gate":
-            return clearance.clear(tree, who, record["clearance"], record.get("why"))
+            return raising.clear(tree, who, record["clearance"], record.get("why"))
         seconds = times.moment(record["expires"]) - times.moment(record["at"])
         return lease.take(tree, who, [record["resource"]], record["why"], seconds)
 

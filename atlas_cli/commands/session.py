@@ -4,12 +4,14 @@ from typing import Annotated, Any
 
 import typer
 
-from ..env import Env
+from ..env.env import Env
 from ..errors import Held, Usage
+from ..model import names, times
+from ..model.change import Change, Writer
+from ..model.tree import Tree
 from ..outcome import Frame, Outcome, Table, listing
-from ..records import lease, names, session, task, times, worker
-from ..records.case import Change, Writer
-from ..records.tree import Tree
+from ..records import lease, session
+from ..records.board import assigning, task
 from . import Since, Why, env_of, noun, parsed, verb
 
 app = noun()
@@ -61,7 +63,7 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcom
     last, state = env.ask.pulse(record)
     held = [row["resource"] for row in env.ask.held(record["id"])]
     if env.shares:
-        from .. import elsewhere
+        from ..env import elsewhere
 
         more, _ = elsewhere.looked(env, lambda there: there.ask.held(record["id"]), ask=False)
         held += [f"{row['resource']} ({row['store']})" for row in more]
@@ -101,12 +103,12 @@ def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
             details={"session": wanted, "last": times.rfc3339(last)},
         )
 
-    from .. import elsewhere
+    from ..env import elsewhere
 
     def decide(tree: Tree, who: Writer) -> Change:
         change = session.adopt(tree, who, wanted, reason)
         return change._replace(
-            files={**change.files, **lease.inherit(tree, who, wanted), **worker.inherited(tree, who, wanted)}
+            files={**change.files, **lease.inherit(tree, who, wanted), **assigning.inherited(tree, who, wanted)}
         )
 
     records = env.records(env.write(decide, me, f"adopt: {wanted} ", punctual=True))
@@ -138,7 +140,7 @@ def offer(
     fields = {"slots": slots, "status": status, "load": load} | ({"role": role} if role else {})
     fields |= {"tags": [names.say(one_, "--tag", 100) for one_ in tag]} if tag else {}
     row = env.records(env.write(lambda tree, who: session.offer(tree, who, fields), me, "session: offer "))[0]
-    left = worker.effective(row["offer"], task.held(env.tree, me["id"], env.now()))
+    left = assigning.effective(row["offer"], task.held(env.tree, me["id"], env.now()))
     return Outcome({**row, "effective": left}, (f"{row['id']} offers {left} slots now",), published=False)
 
 
@@ -149,11 +151,11 @@ def drop(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     env.sharing.look = True  # what it took a moment ago is to be freed, too
     me, reason, wanted = env.session(), names.say(why, "--why"), wanted.removeprefix("session:")
 
-    from .. import elsewhere
+    from ..env import elsewhere
 
     def decide(tree: Tree, who: Writer) -> Change:
         change = session.drop(tree, who, wanted, reason, env.policy["principals"])
-        freed = {**lease.freed(tree, who, wanted), **worker.freed(tree, who, wanted, f"dropped: {reason}")}
+        freed = {**lease.freed(tree, who, wanted), **assigning.freed(tree, who, wanted, f"dropped: {reason}")}
         return change._replace(files={**change.files, **freed})
 
     found = env.records(env.write(decide, me, f"drop: {wanted} "))

@@ -7,10 +7,11 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from ..env import Env
+from ..env.env import Env
 from ..errors import NotFound, Refused, Usage, Violations
 from ..outcome import Outcome, Table, listing
-from . import block, env_of, settings, single, verb
+from ..setup import jsonc, marked_block
+from . import env_of, single, verb
 
 app = single()
 
@@ -39,10 +40,10 @@ CLAUDE = {
 }
 # tool: what it reads. A new tool is one entry.
 TOOLS: dict[str, dict[str, Part]] = {
-    "agents": {"AGENTS.md": Part(block.put, block.take)},
+    "agents": {"AGENTS.md": Part(marked_block.put, marked_block.take)},
     "claude": {
-        "CLAUDE.md": Part(block.put, block.take),
-        ".claude/settings.json": Part(partial(settings.put, wanted=CLAUDE), settings.take),
+        "CLAUDE.md": Part(marked_block.put, marked_block.take),
+        ".claude/settings.json": Part(partial(jsonc.put, wanted=CLAUDE), jsonc.take),
     },
 }
 

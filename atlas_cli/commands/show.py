@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from .. import records
-from ..env import Env
+from ..env.env import Env
+from ..model import names, times
 from ..outcome import Block, Frame, Outcome, listing
-from ..records import names, times
 from ..visible import named, theirs
 from . import artifact, decision, env_of, single, status, verb, warned
 
@@ -70,9 +70,9 @@ def _shown(
         data |= env.by_hand(env.path(ref))
         return [Frame(f"{named(record['ref'])} by {theirs(data['by'])}", record["body"])], data
     if ref.kind == "task":
-        from . import board  # few look at a task in this way
+        from .task import look  # few look at a task in this way
 
-        return board.shown(env, record)
+        return look.shown(env, record)
     lines = [f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in record.items()]
     at = record.get("at", record.get("began"))
     age = f", {times.ago(times.moment(at), env.now())}" if at else ""

@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 
-from ..env import Env
+from ..env.env import Env
+from ..model import names, times
 from ..outcome import Frame, Outcome, Table, listing
-from ..records import names, signal, times
+from ..records import signal
 from . import Since, body, env_of, noun, one, parsed, verb, warned
 
 app = noun()

@@ -4,13 +4,14 @@ from typing import Annotated, Any
 
 import typer
 
-from ..env import Env
+from ..env.env import Env
 from ..errors import NotFound, Refused, Usage
+from ..model import names, times
+from ..model.change import Change, Writer
+from ..model.text import Record
+from ..model.tree import Tree
 from ..outcome import Block, Frame, Outcome, Table, listing
-from ..records import artifact, names, status, times
-from ..records.case import Change, Writer
-from ..records.text import Record
-from ..records.tree import Tree
+from ..records import artifact, status
 from . import Since, body, env_of, noun, parsed, verb, warned
 
 app = noun("show")

@@ -16,8 +16,8 @@ import typer
 
 from .. import interrupts
 from ..errors import Failed, Usage
+from ..model import times
 from ..outcome import Block, Outcome
-from ..records import times
 from . import env_of, single, verb
 
 app = single()

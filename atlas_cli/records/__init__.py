@@ -8,25 +8,12 @@ from importlib import import_module
 from typing import Any
 
 from ..errors import Damaged, Usage
-from . import (
-    artifact,
-    correction,
-    decision,
-    gate,
-    inbox,
-    lease,
-    names,
-    policy,
-    result,
-    session,
-    signal,
-    status,
-    task,
-    text,
-)
-from .kind import Kind
-from .names import Ref
-from .text import Record
+from ..model import names, text
+from ..model.kind import Kind
+from ..model.names import Ref
+from ..model.text import Record
+from . import artifact, correction, decision, inbox, lease, policy, session, signal, status
+from .board import gate, result, task
 
 
 def later(module: str, name: str) -> Callable[..., Any]:
@@ -40,8 +27,8 @@ def later(module: str, name: str) -> Callable[..., Any]:
 
 KINDS: tuple[Kind, ...] = (
     status.KIND, artifact.KIND, decision.KIND, correction.KIND, lease.KIND, session.KIND, inbox.KIND,
-    task.KIND._replace(rules=later(".moves", "judge")), result.KIND,
-    gate.KIND._replace(rules=later(".clearance", "judge"), anew=later(".clearance", "anew")),
+    task.KIND._replace(rules=later(".board.task_rules", "judge")), result.KIND,
+    gate.KIND._replace(rules=later(".board.raising", "judge"), anew=later(".board.raising", "anew")),
     signal.KIND, policy.KIND,
 )  # fmt: skip
 

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..errors import Damaged, NotFound, Protocol, Refused, Usage, VersionJump
+from ..model import change, document, names, text, times
+from ..model.change import Case, Change, Shown, Violation, Writer
+from ..model.kind import Kind
+from ..model.text import Record
+from ..model.tree import Tree
 from ..visible import named
-from . import case, document, names, policy, text, times
-from .case import Case, Change, Shown, Violation, Writer
-from .kind import Kind
-from .text import Record
-from .tree import Tree
+from . import policy
 
 FOLDER = "artifacts"
 MOST = 64 << 20  # bytes that are read of any, whatever the policy says
@@ -39,16 +40,16 @@ def body_place(record: Record) -> str:
 
 def parse(path: str, data: bytes) -> Record:
     """The metadata of a version; the bytes lie beside it."""
-    record = case.check(
+    record = change.check(
         text.load(data, path),
         path,
         {"name": str, "number": "count", "ext": str, "size": "count", "sha256": str, "session": str, "actor": str,
          "at": "time"},
         {"title": str, "caveat": str, "relies_on": "texts", "same_topic": bool},
     )  # fmt: skip
-    case.is_name(path, "file type", record["ext"], file_type(record["ext"]))
+    change.is_name(path, "file type", record["ext"], file_type(record["ext"]))
     name = record["name"]
-    case.placed(path, ref(path, record), place(name, record["number"]) if names.valid(name) else None)
+    change.placed(path, ref(path, record), place(name, record["number"]) if names.valid(name) else None)
     return record
 
 
@@ -129,7 +130,7 @@ def put(tree: Tree, writer: Writer, name: str, wish: Wish, seen: int | None) -> 
     it is too large or about something else."""
     last = newest(tree, name)
     if not last:
-        case.no_near_miss(tree, FOLDER, "artifact", name, wish.new)
+        change.no_near_miss(tree, FOLDER, "artifact", name, wish.new)
     rules = policy.of(tree)
     if len(wish.data) > (most := min(rules["artifact_limit"], MOST)):
         raise Refused(f"{len(wish.data):,} bytes; an artifact has at most {most:,}",
@@ -173,7 +174,7 @@ def _jump(tree: Tree, name: str, seen: int, last: int, wish: Wish, now: int) -> 
     base = body(tree, get(tree, name, seen)) if seen else b""
     if all(is_text(part) for part in (base, there, wish.data)) and len(there) < 2**20:
         stop.details["merge"] = (base.decode(), there.decode(), wish.data.decode())
-        flags = case.flags(wish.relies_on, title=wish.title, caveat=wish.caveat)
+        flags = change.flags(wish.relies_on, title=wish.title, caveat=wish.caveat)
         stop.details["submit"] = f"atlas artifact put {name} {{draft}} --base {last}{flags} --type {wish.ext}"
         age = times.ago(times.moment(newest_one["at"]), now)
         title = f"artifact:{name}@{last} by {newest_one['session']}, {age}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from ..model import change, dated, names, text, times
+from ..model.change import Change, Writer
+from ..model.kind import dated_kind
+from ..model.text import Record
+from ..model.tree import Tree
 from ..visible import named
-from . import case, dated, names, text, times
-from .case import Change, Writer
-from .kind import dated_kind
-from .text import Record
-from .tree import Tree
 
 FOLDER = "corrections"
 
@@ -19,7 +19,7 @@ def parse(path: str, data: bytes) -> Record:
     """The fields; `target` is the REF put right, `why` the body, `own` whether its writer did it."""
     dated.check(path, FOLDER)
     record, body = text.front(data, path)
-    case.check(
+    change.check(
         record,
         path,
         {"target": str, "retract": bool, "session": str, "actor": str, "at": "time"},

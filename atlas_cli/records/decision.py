@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from . import case, dated, names, text
-from .case import Case, Change, Violation, Writer
-from .kind import dated_kind
-from .text import Record
-from .tree import Tree
+from ..model import change, dated, names, text
+from ..model.change import Case, Change, Violation, Writer
+from ..model.kind import dated_kind
+from ..model.text import Record
+from ..model.tree import Tree
 
 FOLDER = "decisions"
 STANCES = ("agreed", "disagreed", "timeout")
@@ -19,7 +19,7 @@ def parse(path: str, data: bytes) -> Record:
     """The fields; `why` is the body."""
     dated.check(path, FOLDER)
     record, body = text.front(data, path)
-    case.check(
+    change.check(
         record,
         path,
         {"title": str, "recommended": str, "chosen": str, "stance": str, "session": str, "actor": str, "at": "time"},

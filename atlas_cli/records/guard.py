@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from . import artifact, before, secrets
-from .case import Change
-from .tree import Tree
+from ..model import secrets
+from ..model.change import Change
+from ..model.tree import Tree
+from . import artifact, before
 
 
 def guard(tree: Tree, change: Change, *words: str) -> None:

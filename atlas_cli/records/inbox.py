@@ -6,10 +6,10 @@ from __future__ import annotations
 import re
 
 from ..errors import Damaged, NotFound
-from .case import Misplaced, Shown
-from .kind import Kind, no_more, of_document
-from .text import Record
-from .tree import Tree
+from ..model.change import Misplaced, Shown
+from ..model.kind import Kind, no_more, of_document
+from ..model.text import Record
+from ..model.tree import Tree
 
 FOLDER = "inbox"
 MOST = 100_000  # bytes

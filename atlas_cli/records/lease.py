@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..errors import Held, NotFound, Refused
+from ..model import change, names, text, times
+from ..model.change import Case, Change, Violation, Writer
+from ..model.kind import row_kind
+from ..model.text import Record
+from ..model.tree import Tree
 from ..visible import named, theirs
-from . import case, names, policy, session, text, times
-from .case import Case, Change, Violation, Writer
-from .kind import row_kind
-from .text import Record
-from .tree import Tree
+from . import policy, session
 
 FOLDER = "leases"
 SHORTEST = 300  # seconds
@@ -24,7 +25,7 @@ def place(resource: str) -> str:
 
 def parse(path: str, data: bytes) -> Record:
     """The row; Damaged where it is none. `expires` is a plan: whether it is held is computed when it is read."""
-    record = case.check(
+    record = change.check(
         text.load(data, path),
         path,
         {"resource": str, "version": "count", "token": "count", "holder": str, "actor": str, "why": str,
@@ -32,7 +33,7 @@ def parse(path: str, data: bytes) -> Record:
         {"released": "time", "machine": str, "run": bool},
     )  # fmt: skip
     on = record["resource"]
-    case.placed(path, f"lease:{on}", place(on) if names.is_resource(on) else None)
+    change.placed(path, f"lease:{on}", place(on) if names.is_resource(on) else None)
     return record
 
 
@@ -151,7 +152,7 @@ def _taken(tree: Tree, writer: Writer, resource: str, why: str, seconds: int, ru
         "run": run or None,
     }
     first: Record = {"resource": resource, "version": 0}
-    return text.dump(case.rewritten(old or first, **fields))
+    return text.dump(change.rewritten(old or first, **fields))
 
 
 def _bars(record: Record, writer: Writer) -> bool:
@@ -185,7 +186,7 @@ def renew(tree: Tree, writer: Writer, resources: Sequence[str], seconds: int | N
     files = {}
     for resource in resources:
         old = _own(tree, writer, resource)
-        files[place(resource)] = text.dump(case.rewritten(old, at=writer.when, expires=expires))
+        files[place(resource)] = text.dump(change.rewritten(old, at=writer.when, expires=expires))
     return Change(f"lease: renew {short(resources)} ({writer.session})", files)
 
 
@@ -194,7 +195,7 @@ def release(tree: Tree, writer: Writer, resources: Sequence[str]) -> Change:
     files = {}
     for resource in resources:
         old = _own(tree, writer, resource)
-        files[place(resource)] = text.dump(case.rewritten(old, at=writer.when, released=writer.when))
+        files[place(resource)] = text.dump(change.rewritten(old, at=writer.when, released=writer.when))
     return Change(f"lease: release {short(resources)} ({writer.session})", files)
 
 
@@ -204,14 +205,14 @@ def inherit(tree: Tree, writer: Writer, holder: str) -> dict[str, bytes | None]:
     for path, old in tree.live(FOLDER, writer.at + SHORTEST):
         if old["holder"] == holder and holds(old, writer.at):
             fields = {"token": old["token"] + 1, "holder": writer.session, "actor": writer.actor, "at": writer.when}
-            files[path] = text.dump(case.rewritten(old, **fields, machine=writer.machine, run=None))
+            files[path] = text.dump(change.rewritten(old, **fields, machine=writer.machine, run=None))
     return files
 
 
 def freed(tree: Tree, writer: Writer, holder: str) -> dict[str, bytes | None]:
     """The rows of what a session that is dropped still holds, given back for it."""
     held = [(path, old) for path, old in tree.live(FOLDER, writer.at) if old["holder"] == holder]
-    return {path: text.dump(case.rewritten(old, at=writer.when, released=writer.when)) for path, old in held}
+    return {path: text.dump(change.rewritten(old, at=writer.when, released=writer.when)) for path, old in held}
 
 
 def _own(tree: Tree, writer: Writer, resource: str) -> Record:

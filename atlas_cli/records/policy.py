@@ -8,11 +8,11 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import Damaged, NotFound, Refused, Usage
-from . import names, row, text, times
-from .case import FORMAT, Case, Change, Misplaced, Shown, Violation, Writer, check
-from .kind import Kind
-from .text import Record
-from .tree import Tree
+from ..model import names, row, text, times
+from ..model.change import FORMAT, Case, Change, Misplaced, Shown, Violation, Writer, check
+from ..model.kind import Kind
+from ..model.text import Record
+from ..model.tree import Tree
 
 Policy = Mapping[str, Any]
 FOLDER = "atlas.yaml"

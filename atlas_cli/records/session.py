@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..errors import NotFound, Protocol, Refused, Usage
+from ..model import change, names, text, times
+from ..model.change import Case, Change, Violation, Writer
+from ..model.kind import row_kind
+from ..model.text import Record
+from ..model.tree import Tree
 from ..visible import named
-from . import case, names, text, times
-from .case import Case, Change, Violation, Writer
-from .kind import row_kind
-from .text import Record
-from .tree import Tree
 
 FOLDER = "sessions"
 SUFFIX = ".yaml"
@@ -42,7 +42,7 @@ def place(session: str) -> str:
 
 
 def parse(path: str, data: bytes) -> Record:
-    record = case.check(
+    record = change.check(
         text.load(data, path),
         path,
         {"id": str, "version": "count", "actor": str, "began": "time", "machine": str},
@@ -51,7 +51,7 @@ def parse(path: str, data: bytes) -> Record:
          "adopted_why": str, "parent": str, "lineage": "texts", "dropped_by": str, "dropped_why": str, "offer": dict,
          "project": str},
     )  # fmt: skip
-    case.placed(path, f"session:{record['id']}", place(record["id"]) if valid(record["id"]) else None)
+    change.placed(path, f"session:{record['id']}", place(record["id"]) if valid(record["id"]) else None)
     return record
 
 
@@ -109,7 +109,7 @@ def begin(
         "class": kind, "paths": paths or None, "streams": streams or None, "lasts": lasts, "began": writer.when,
         "parent": parent, "lineage": [*above.get("lineage", ()), parent] if parent else None,
     }  # fmt: skip
-    record = case.rewritten({"id": writer.session, "version": 0, "actor": writer.actor}, **fields)
+    record = change.rewritten({"id": writer.session, "version": 0, "actor": writer.actor}, **fields)
     return Change(f"session: begin ({writer.session})", {place(writer.session): text.dump(record)})
 
 
@@ -118,7 +118,7 @@ def visit(tree: Tree, writer: Writer, guest: Record) -> dict[str, bytes | None]:
     somebody else has its id; Protocol where it is over."""
     path = place(guest["id"])
     if tree.blob(path) is None:
-        return {path: text.dump(case.rewritten({**guest, "version": 0}, machine=writer.machine))}
+        return {path: text.dump(change.rewritten({**guest, "version": 0}, machine=writer.machine))}
     old = live(tree, guest["id"], writer.at)
     if (old["actor"], old["began"]) != (guest["actor"], guest["began"]):
         raise Refused(f"{guest['id']} is another session there, of {named(old.get('project', 'its own project'))}",
@@ -130,14 +130,14 @@ def aim(tree: Tree, writer: Writer, *, goal: str, paths: list[str], streams: lis
     """What a session that goes on says anew of itself."""
     old = live(tree, writer.session, writer.at)
     fields = {"goal": goal or old.get("goal"), "paths": paths or old.get("paths")}
-    record = case.rewritten(old, **fields, streams=streams or old.get("streams"))
+    record = change.rewritten(old, **fields, streams=streams or old.get("streams"))
     return Change(f"session: go on ({writer.session})", {place(writer.session): text.dump(record)})
 
 
 def end(tree: Tree, writer: Writer) -> Change:
     """The row of a session that is over."""
     old = live(tree, writer.session, writer.at)
-    record = case.rewritten(old, ended=writer.when)
+    record = change.rewritten(old, ended=writer.when)
     return Change(f"session: end ({writer.session})", {place(writer.session): text.dump(record)})
 
 
@@ -155,13 +155,13 @@ def adopt(tree: Tree, writer: Writer, wanted: str, why: str) -> Change:
         "adopted": writer.when,
         "adopted_why": why,
     }
-    return Change(f"adopt: {wanted} ({writer.session})", {place(wanted): text.dump(case.rewritten(old, **fields))})
+    return Change(f"adopt: {wanted} ({writer.session})", {place(wanted): text.dump(change.rewritten(old, **fields))})
 
 
 def offer(tree: Tree, writer: Writer, fields: Record) -> Change:
     """What the session offers to do for others: slots, role, status, load in basis points."""
     old = live(tree, writer.session, writer.at)
-    record = case.rewritten(old, offer={**fields, "at": writer.when})
+    record = change.rewritten(old, offer={**fields, "at": writer.when})
     return Change(f"session: offer ({writer.session})", {place(writer.session): text.dump(record)})
 
 
@@ -173,7 +173,7 @@ def drop(tree: Tree, writer: Writer, wanted: str, why: str, principals: Iterable
                       "its claims and leases run out by themselves; atlas session adopt takes over one that is over",
                       code="not_yours")  # fmt: skip
     fields = {"ended": writer.when, "dropped_by": writer.session, "dropped_why": why}
-    return Change(f"drop: {wanted} ({writer.session})", {place(wanted): text.dump(case.rewritten(old, **fields))})
+    return Change(f"drop: {wanted} ({writer.session})", {place(wanted): text.dump(change.rewritten(old, **fields))})
 
 
 def _above(row_: Record, by: str, actor_: str, principals: Iterable[str]) -> bool:

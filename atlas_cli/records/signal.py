@@ -7,11 +7,11 @@ import hashlib
 from collections.abc import Iterable, Iterator
 
 from ..errors import Refused, Usage
-from . import case, dated, names, text
-from .case import Case, Change, Violation, Writer
-from .kind import dated_kind
-from .text import Record
-from .tree import Tree
+from ..model import change, dated, names, text
+from ..model.change import Case, Change, Violation, Writer
+from ..model.kind import dated_kind
+from ..model.text import Record
+from ..model.tree import Tree
 
 FOLDER = "signals"
 # kind: what it does beyond being posted and listed.
@@ -30,7 +30,7 @@ def parse(path: str, data: bytes) -> Record:
     dated.check(path, FOLDER)
     record, body = text.front(data, path)
     needed = {"kind": str, "session": str, "actor": str, "at": "time", "operation": str}
-    case.check(record, path, needed, {"about": str, "gate": str})
+    change.check(record, path, needed, {"about": str, "gate": str})
     return {**record, "id": dated.id_of(path), "text": body.strip("\n")}
 
 

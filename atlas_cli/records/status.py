@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..errors import NotFound, Protocol, Refused, Usage, VersionJump
+from ..model import change, document, names, text, times
+from ..model.change import Case, Change, Shown, Violation, Writer
+from ..model.kind import Kind, of_document
+from ..model.text import Record
+from ..model.tree import Tree
 from ..visible import named
-from . import case, document, names, policy, text, times
-from .case import Case, Change, Shown, Violation, Writer
-from .kind import Kind, of_document
-from .text import Record
-from .tree import Tree
+from . import policy
 
 FOLDER = "status"
 CHARACTERS = 16  # that a word may take where an entry is shown unasked
@@ -33,14 +34,14 @@ def place(stream: str, number: int) -> str:
 def parse(path: str, data: bytes) -> Record:
     """The entry's fields and its `body`."""
     record, body = text.front(data, path)
-    case.check(
+    change.check(
         record,
         path,
         {"stream": str, "number": "count", "session": str, "actor": str, "at": "time"},
         {"unchanged": str, "section": str, "relies_on": "texts", "caveat": str},
     )
     stream, number = record["stream"], record["number"]
-    case.placed(path, f"status:{stream}@{number}", place(stream, number) if names.valid(stream) else None)
+    change.placed(path, f"status:{stream}@{number}", place(stream, number) if names.valid(stream) else None)
     return {**record, "body": body}
 
 
@@ -94,7 +95,7 @@ def write(tree: Tree, writer: Writer, stream: str, wish: Wish, seen: int | None)
     since, carrying the merge's three texts; Protocol where it has read nothing; Refused over the limit."""
     last = newest(tree, stream)
     if not last:
-        case.no_near_miss(tree, FOLDER, "stream", stream, wish.new)
+        change.no_near_miss(tree, FOLDER, "stream", stream, wish.new)
     old = get(tree, stream, last) if last else None
     if seen is not None and seen > last:
         raise NotFound(f"there is no status:{stream}@{seen}; its newest entry is {last}", f"atlas status show {stream}")
@@ -133,7 +134,7 @@ def _body(wish: Wish, old: Record | None) -> str:
     body = wish.body if wish.body.endswith("\n") else wish.body + "\n"
     if not body.strip():
         raise Usage("the text is empty", "give one: -m TEXT, --file F or -")
-    case.no_conflict_markers(body)
+    change.no_conflict_markers(body)
     return with_section(str(old["body"]) if old else "", wish.section, body) if wish.section else body
 
 
@@ -194,7 +195,7 @@ def _jump(
                       brief(e, policy.of(tree)["status_words"])) for e in since),
     )  # fmt: skip
     if not wish.unchanged:
-        flags = case.flags(wish.relies_on, caveat=wish.caveat)
+        flags = change.flags(wish.relies_on, caveat=wish.caveat)
         stop.details["submit"] = f"atlas status write {stream} --base {last} --file {{draft}}{flags}"
         base = str(before["body"]) if before else ""
         mine = with_section(base, wish.section, wish.body) if wish.section else wish.body.rstrip("\n") + "\n"

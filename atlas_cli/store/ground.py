@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 from .git import Git
-from .place import Place
+from .repo import Place
 
 NAME = ".atlas"
 

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..errors import Damaged
-from ..records import is_record, policy, text
-from ..records.message import FileChange, Message, parse
+from ..model import text
+from ..model.message import FileChange, Message, parse
+from ..records import is_record, policy
 from .conversation import Answer
 from .git import Git
 from .snapshot import Objects

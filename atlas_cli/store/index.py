@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Damaged, NotFound
-from ..records import bound, is_record, kind_of, policy, rules, text
-from ..records.message import FileChange, Message, parse
-from ..records.text import Record
-from ..records.tree import Overlay
+from ..model import text
+from ..model.message import FileChange, Message, parse
+from ..model.text import Record
+from ..model.tree import Overlay
+from ..records import bound, is_record, judging, kind_of, policy
 from . import BEFORE, BRANCH, history
 from .conversation import Answer
 from .git import Git
@@ -297,7 +298,7 @@ class Index:
         parent, child = (
             Snapshot(self.git, oid, len(commit.oid)) for oid in (next(iter(commit.parents), None), commit.oid)
         )
-        found = rules.judge(parent, child, wanted, commit.message) if wanted else []
+        found = judging.judge(parent, child, wanted, commit.message) if wanted else []
         return {one.path: (commit.oid, f"{one.rule}: {one.text}") for one in reversed(found) if one.path}
 
     def _put_broken(self, changed: Iterable[str], broken: Mapping[str, tuple[str, str]]) -> None:
@@ -335,7 +336,7 @@ class Index:
             parent, child = (Overlay(none, {path: self._blob(blob)}) for blob in (before, new))
             counts = mode == PLAIN and (
                 before in (None, new)
-                or (not message.repairs and not rules.spoils_policy(parent, child, changes, message))
+                or (not message.repairs and not judging.spoils_policy(parent, child, changes, message))
             )
             if counts:  # as it was, or as it may become of the last that counts
                 self.db.execute("DELETE FROM edits WHERE path=?", (path,))

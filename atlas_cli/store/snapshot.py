@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from ..errors import Damaged
+from ..model.text import Record
+from ..model.tree import object_id
 from ..records import bound
-from ..records.text import Record
-from ..records.tree import object_id
 from .conversation import LARGE, Answer
 from .git import LARGEST
 from .trees import FOLDER, PLAIN, Entry, pack_tree, parse_tree

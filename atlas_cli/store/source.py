@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from ..errors import Failed, NotFound
-from ..records.tree import object_id
+from ..model.tree import object_id
 from . import BRANCH, transports
 from .git import Git, inherited, last_line
-from .place import Place
+from .repo import Place
 from .store import root_commit
 
 OWN = "this clone's store"

@@ -12,13 +12,14 @@ from functools import cached_property
 from pathlib import Path
 
 from ..errors import Damaged, Failed, NotFound
-from ..records import names, policy
-from ..records.text import Record
-from ..records.tree import Overlay, Tree, object_id
+from ..model import names
+from ..model.text import Record
+from ..model.tree import Overlay, Tree, object_id
+from ..records import policy
 from . import BRANCH, PARKED, REMOTE, files, ground, history
 from .git import Git
 from .index import Index
-from .place import OWN, Place
+from .repo import OWN, Place
 from .snapshot import Snapshot
 
 # The root commit is a constant, so that all stores share it.

@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 
 from .. import interrupts, records
 from ..errors import Damaged, Failed, NotFound, Refused, Unknown, Usage, VersionJump
-from ..records import names, policy, rules, times
-from ..records.case import Change, Decide, Writer
+from ..model import names, times
+from ..model.change import Change, Decide, Writer
+from ..model.message import FileChange, Message, change_digest
+from ..model.tree import Overlay, Tree, object_id
+from ..records import judging, policy
 from ..records.guard import guard
-from ..records.message import FileChange, Message, change_digest
-from ..records.tree import Overlay, Tree, object_id
-from . import fault, history, lock
+from . import failpoints, history, lock
 from .branch import Branch
 from .snapshot import Snapshot, Staged
 from .store import Store, sync_folders
@@ -128,21 +129,21 @@ class _Attempts:
         # a branch that is newer than its (empty) objects, as ext4 does.
         method = "fsync" if rule_book["durability"] == "full" else "writeout-only"
         fsync = ("core.fsync=all", f"core.fsyncMethod={method}")
-        fault.at("before_objects", rule_book)
+        failpoints.at("before_objects", rule_book)
         self._put(objects, snapshot.width, fsync)
-        fault.at("after_objects", rule_book)
+        failpoints.at("after_objects", rule_book)
         if rule_book["durability"] == "full":
             folders = {self.store.home / "store.git/objects" / name for name in ("pack", *{one[:2] for one in objects})}
             sync_folders(*folders, self.store.home / "store.git/objects")
-        fault.at("before_ref", rule_book)
+        failpoints.at("before_ref", rule_book)
         interrupts.point()
         self.made.add(oid)
         try:
             if not self._moved(snapshot.head or "", oid, fsync):
                 return None
-            fault.at("after_ref", rule_book)
+            failpoints.at("after_ref", rule_book)
             self._settled(objects, snapshot.width, fsync, rule_book["durability"] == "full")
-            fault.at("before_ack", rule_book)
+            failpoints.at("before_ack", rule_book)
             with suppress(OSError, Failed):  # a cache
                 self._cached(snapshot.head, oid, message, changes, change, rule_book)
         except KeyboardInterrupt:
@@ -184,11 +185,11 @@ class _Attempts:
             stops=intent.stops,
             mark=mark,
         )
-        store_id = rules.store_id(snapshot)
+        store_id = judging.store_id(snapshot)
         message = message._replace(change=change_digest(store_id, message, changes))
         if change.repairs:  # judged by its own rule, against the commit that it names (see audit)
             return message, changes
-        broken = rules.judge(snapshot, child, changes, message)
+        broken = judging.judge(snapshot, child, changes, message)
         if broken:
             raise Refused(f"the rule {broken[0].rule}: {broken[0].path}: {broken[0].text}", "atlas verify",
                           code=broken[0].rule)  # fmt: skip
@@ -228,7 +229,7 @@ class _Attempts:
         rule_book: Mapping[str, Any],
     ) -> None:  # fmt: skip
         index = self.store.index
-        index.advance(parent, oid, message, changes, dict(change.files), lambda: fault.at("mid_cache", rule_book))
+        index.advance(parent, oid, message, changes, dict(change.files), lambda: failpoints.at("mid_cache", rule_book))
         if (index.seq(oid) or 1) % HOUSEKEEPING == 0:
             housekeeping(self.store)
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from .git import Git
-from .place import state
+from .repo import state
 
 # What the store's own configuration may hold: what `git init` and Atlas write, and what changes no call of Atlas's.
 # (None of these is compiled before it is needed: few commands call the remote.)

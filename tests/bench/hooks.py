@@ -9,7 +9,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from atlas_cli.records import lease, text, times
+from atlas_cli.model import text, times
+from atlas_cli.records import lease
 
 from .stores import fill
 

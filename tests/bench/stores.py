@@ -7,7 +7,9 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from atlas_cli.records import artifact, decision, lease, session, status, task, text, times
+from atlas_cli.model import text, times
+from atlas_cli.records import artifact, decision, lease, session, status
+from atlas_cli.records.board import task
 
 BATCH = 1000  # records in a commit
 

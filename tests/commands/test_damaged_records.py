@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atlas_cli.records import times
+from atlas_cli.model import times
 
 from ..conftest import DECISION
 from ..store.crew import Worker

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from atlas_cli.records import artifact, correction, lease, session, text, times
+from atlas_cli.model import text, times
+from atlas_cli.records import artifact, correction, lease, session
 
 from ..conftest import DECISION, Atlas
 from .test_day import LATER, ok

@@ -13,7 +13,7 @@ from atlas_cli.commands.help import ENVELOPE, LAYOUT, TOPICS, page
 from atlas_cli.errors import EXITS
 from atlas_cli.main import Root
 from atlas_cli.records import KINDS, policy
-from atlas_cli.records.rules import RULES
+from atlas_cli.records.judging import RULES
 
 from ..conftest import ROOT
 from ..contract import ENVELOPE as KEYS

@@ -17,8 +17,10 @@ from pathlib import Path
 
 import pytest
 
+from atlas_cli.cli import limits
 from atlas_cli.main import main
-from atlas_cli.records import limits, policy, session, task
+from atlas_cli.records import policy, session
+from atlas_cli.records.board import task
 
 from ..conftest import Atlas, environment
 from ..contract import VERBS, Verb

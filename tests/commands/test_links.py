@@ -6,8 +6,8 @@ import os
 import subprocess
 from pathlib import Path
 
-from atlas_cli.records.links import broken
-from atlas_cli.store import moves
+from atlas_cli.checks import renames
+from atlas_cli.checks.links import broken
 from atlas_cli.store.git import Git as Door
 
 from ..conftest import Atlas, Git
@@ -57,7 +57,7 @@ def test_nothing_is_written_through_a_link(bare_project: Path, tmp_path: Path) -
     (bare_project / "docs").symlink_to(tmp_path / "outside")
     (bare_project / "a.md").symlink_to(tmp_path / "outside/a.md")
     (bare_project / "b.md").write_text("b")
-    files = moves.Worktree(Door(None), bare_project, {})
+    files = renames.Worktree(Door(None), bare_project, {})
     assert [files.write(path, b"new") for path in ("docs/a.md", "a.md", "../outside/a.md", "b.md")] == [False] * 3 + [
         True
     ]
@@ -76,16 +76,16 @@ def test_commits_and_the_index_are_compared_in_the_same_way(bare_project: Path, 
     for name in names:
         subprocess.run([b"git", b"mv", name, b"src/"], cwd=bare_project, check=True)
     door = Door(None, str(bare_project), hermetic=False)
-    staged = broken(*moves.between(door, "HEAD", None))
+    staged = broken(*renames.between(door, "HEAD", None))
     assert [one.corrected for one in staged] == ["src/caf%E9.md", "src/new%0Aline.md", "src/_.md", "src/plain.md"]
     git("commit", "-qm", "moved")
-    assert broken(*moves.between(door, "HEAD~1", "HEAD")) == staged
-    assert broken(*moves.between(door, "HEAD", None)) == []
+    assert broken(*renames.between(door, "HEAD~1", "HEAD")) == staged
+    assert broken(*renames.between(door, "HEAD", None)) == []
     subprocess.run(["git", "rm", "-q", "-r", "src"], cwd=bare_project, check=True)
-    assert [one.corrected for one in broken(*moves.between(door, "HEAD~1", None))] == [None] * 4
+    assert [one.corrected for one in broken(*renames.between(door, "HEAD~1", None))] == [None] * 4
     for number in range(120):  # more names than are looked for
         (bare_project / f"n{number}.md").write_text(f"{TEXT}{number}")
     (bare_project / "INDEX.MD").write_text("[x](n7.md)")
     git("add", "."), git("commit", "-qm", "many"), git("rm", "-q", "n*.md")
-    assert [one.written for one in broken(*moves.between(door, "HEAD", None))] == ["n7.md"]
+    assert [one.written for one in broken(*renames.between(door, "HEAD", None))] == ["n7.md"]
     door.close()

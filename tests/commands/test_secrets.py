@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from atlas_cli.records import times
+from atlas_cli.model import times
 
 from ..contract import CALLS, DECISION, VERBS
 from ..store.crew import Worker

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atlas_cli.commands import block, setup
-from atlas_cli.commands import settings as hooks
+from atlas_cli.commands import setup
 from atlas_cli.errors import Refused
+from atlas_cli.setup import jsonc as hooks
+from atlas_cli.setup import marked_block
 
 from ..conftest import ROOT, Atlas
 from ..store.snap import picture
@@ -38,16 +39,16 @@ JSONS = {
 
 def undone(data: bytes) -> bytes | None:
     """What is left after the block was put in, refreshed and taken out."""
-    once = block.put(data)
-    assert block.put(once) == once
+    once = marked_block.put(data)
+    assert marked_block.put(once) == once
     assert data.strip() in once
-    return block.take(once)
+    return marked_block.take(once)
 
 
 @pytest.mark.parametrize("data", TEXTS.values(), ids=TEXTS)
 def test_a_text_is_the_same_after_the_block_was_there(data: bytes) -> None:
     assert undone(data) == data
-    assert b"\r\n" not in data or b"\n" not in block.put(data).replace(b"\r\n", b"")
+    assert b"\r\n" not in data or b"\n" not in marked_block.put(data).replace(b"\r\n", b"")
 
 
 @given(st.lists(st.sampled_from([b"a", b"\n", b"\r\n", b"# b", b" ", b"<!-- atlas", b"\xc3\xa9"])).map(b"".join))
@@ -58,22 +59,25 @@ def test_any_text_is_the_same_after_the_block_was_there(data: bytes) -> None:
 
 def test_an_older_block_is_refreshed_in_its_place() -> None:
     old = re.sub(
-        rb"begin 1 -.*?<!-- atlas:end", b"begin 0 - x -->\nold\n<!-- atlas:end", block.put(b"a\n"), flags=re.DOTALL
+        rb"begin 1 -.*?<!-- atlas:end",
+        b"begin 0 - x -->\nold\n<!-- atlas:end",
+        marked_block.put(b"a\n"),
+        flags=re.DOTALL,
     )
     assert b"\nold\n" in old
-    assert block.put(old + b"\nb\n") == block.put(b"a\n") + b"\nb\n"
-    assert block.take(old + b"\nb\n") == b"a\n\nb\n"
-    assert block.take(b"a\n") == b"a\n"
+    assert marked_block.put(old + b"\nb\n") == marked_block.put(b"a\n") + b"\nb\n"
+    assert marked_block.take(old + b"\nb\n") == b"a\n\nb\n"
+    assert marked_block.take(b"a\n") == b"a\n"
 
 
 @pytest.mark.parametrize(
     "broken",
-    [block.put(b"a\n") * 2, block.put(b"a\n").replace(b"atlas:end", b"atlas"), block.put(b"a\n").replace(b"begin 1", b"begin"),
-     b"<!-- atlas:end -->\n" + block.put(None).replace(b"<!-- atlas:end -->", b""), "# é".encode("utf-16")],
+    [marked_block.put(b"a\n") * 2, marked_block.put(b"a\n").replace(b"atlas:end", b"atlas"), marked_block.put(b"a\n").replace(b"begin 1", b"begin"),
+     b"<!-- atlas:end -->\n" + marked_block.put(None).replace(b"<!-- atlas:end -->", b""), "# é".encode("utf-16")],
     ids=["two", "no end", "half a mark", "end first", "UTF-16"],
 )  # fmt: skip
 def test_a_block_that_is_not_whole_is_refused(broken: bytes) -> None:
-    for edit in (block.put, block.take):
+    for edit in (marked_block.put, marked_block.take):
         with pytest.raises(Refused):
             edit(broken)
 
@@ -84,9 +88,9 @@ def test_the_block_is_short_and_plain_and_names_every_way_to_start_atlas() -> No
     assert all(
         word in text for word in ("git atlas begin", ".atlas/atlas", "atlas-cli", "--parent", "--session", "not orders")
     )
-    assert block.put(None).startswith(b"<!-- atlas:begin 1 new-file ")
-    assert block.take(block.put(None)) is None
-    assert block.take(b"mine\n" + block.put(None)) == b"mine\n"
+    assert marked_block.put(None).startswith(b"<!-- atlas:begin 1 new-file ")
+    assert marked_block.take(marked_block.put(None)) is None
+    assert marked_block.take(b"mine\n" + marked_block.put(None)) == b"mine\n"
 
 
 @pytest.mark.parametrize("text", JSONS.values(), ids=JSONS)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from atlas_cli.records import names
+from atlas_cli.model import names
 
 from ..contract import Said, envelope, places, said
 

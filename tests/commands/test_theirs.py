@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from atlas_cli import agent
-from atlas_cli.records import times
+from atlas_cli.faces import agent
+from atlas_cli.model import times
 from atlas_cli.visible import visible
 
 from ..contract import CALLS, VERBS

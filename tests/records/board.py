@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from atlas_cli.records import board, session, task, text, times
-from atlas_cli.records.case import Writer
-from atlas_cli.records.text import Record
+from atlas_cli.model import text, times
+from atlas_cli.model.change import Writer
+from atlas_cli.model.text import Record
+from atlas_cli.records import session
+from atlas_cli.records.board import posting, task
 
 from .files import ANN, BOB, NOW, Files, done, store, writer
 
@@ -39,7 +41,7 @@ def queue(tree: Files) -> list[tuple[str, Record]]:
 def added(tree: Files, title: str, needs: list[str] | None = None, at: int = NOW, who: str = ANN, **more: Any) -> Files:
     """The tree with one more task."""
     by = Writer(who, who.split("-")[0], "m1", at, f"add {title} {len(tree.files)}")
-    return done(tree, board.add(tree, by, [{"title": title, "needs": needs or [], **more}], len(ids(tree))), by)
+    return done(tree, posting.add(tree, by, [{"title": title, "needs": needs or [], **more}], len(ids(tree))), by)
 
 
 def by_hand(tree: Files, wanted: str, **fields: object) -> Mapping[str, bytes | None]:

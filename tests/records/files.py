@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 from hypothesis import settings
 
 from atlas_cli.errors import Damaged
-from atlas_cli.records import kind_of, policy, rules, times
-from atlas_cli.records.case import Change, Violation, Writer
-from atlas_cli.records.message import FileChange, Message, change_digest
-from atlas_cli.records.text import Record
-from atlas_cli.records.tree import blob_id
+from atlas_cli.model import times
+from atlas_cli.model.change import Change, Violation, Writer
+from atlas_cli.model.message import FileChange, Message, change_digest
+from atlas_cli.model.text import Record
+from atlas_cli.model.tree import blob_id
+from atlas_cli.records import judging, kind_of, policy
 
 NOW = times.moment("2026-11-29T14:00:00Z")
 ANN, BOB, EVE = "ann-261129-aaaaaa", "bob-261129-bbbbbb", "eve-261129-cccccc"
@@ -78,9 +79,9 @@ def judged(tree: Files, files: Mapping[str, bytes | None], who: Writer | None) -
     child = tree.put(files)
     found = changes(tree, child)
     if who is None:
-        return rules.judge(tree, child, found, Message("by hand"))
+        return judging.judge(tree, child, found, Message("by hand"))
     message = Message("a change", who.operation, who.session, who.at)
-    return rules.judge(tree, child, found, message._replace(change=change_digest(STORE, message, found)))
+    return judging.judge(tree, child, found, message._replace(change=change_digest(STORE, message, found)))
 
 
 def done(tree: Files, change: Change, who: Writer) -> Files:

@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atlas_cli.errors import Held
-from atlas_cli.records import claim, lease, session, task, text, times, worker
+from atlas_cli.model import text, times
+from atlas_cli.records import lease, session
+from atlas_cli.records.board import assigning, claims, task
 
 from .board import by_hand, ids, later, queue, world
 from .files import ANN, BOB, FEW, NOW, Files, done, judged, store, writer
@@ -75,7 +77,7 @@ def test_a_session_that_is_dropped_gives_back_what_nobody_honours_too(ahead: int
 def claimed(ahead: int, seconds: int) -> Files:
     """A board with a task that ann has claimed by her own clock."""
     tree, by = world("one"), writer(ANN, NOW + ahead)
-    return done(tree, claim.claim(tree, by, ids(tree), seconds), by)
+    return done(tree, claims.claim(tree, by, ids(tree), seconds), by)
 
 
 @given(ahead.filter(lambda at: at >= 0), length, st.integers(-DAY, 2 * DAY))
@@ -95,14 +97,14 @@ def test_who_claims_what_nobody_honours_breaks_no_rule(ahead: int, seconds: int,
     tree, bob = claimed(ahead, seconds), writer(BOB, NOW + 60, machine)
     row = task.get(tree, ids(tree)[0])
     try:
-        change = claim.claim(tree, bob, ids(tree), HOUR)
+        change = claims.claim(tree, bob, ids(tree), HOUR)
     except Held as stop:
         assert stop.details["seconds_left"] <= 4 * HOUR and task.holds(row, NOW + 60)
         return
     assert not task.holds(row, NOW + 60)
     assert judged(tree, change.files, bob) == []
     assert task.get(tree.put(change.files), ids(tree)[0])["token"] == 2
-    first = claim.next_(tree, bob, queue(tree), None, HOUR)
+    first = claims.next_(tree, bob, queue(tree), None, HOUR)
     assert judged(tree, first.files, bob) == []
 
 
@@ -119,9 +121,9 @@ def test_adopting_passes_on_what_is_honoured_and_nothing_else() -> None:
     for ahead, passed in ((0, 1), (DAY, 0)):
         tree, by = world("one"), writer(ANN, NOW + ahead)
         tree = done(tree, lease.take(tree, by, ["gpu0"], "w", 2 * HOUR), by)
-        tree = done(tree, claim.claim(tree, by, ids(tree), HOUR), by)
+        tree = done(tree, claims.claim(tree, by, ids(tree), HOUR), by)
         bob = writer(BOB, NOW + 60)
-        assert len(lease.inherit(tree, bob, ANN)) == len(worker.inherited(tree, bob, ANN)) == passed
+        assert len(lease.inherit(tree, bob, ANN)) == len(assigning.inherited(tree, bob, ANN)) == passed
     assert text.load(lease.take(store(), writer(), ["a"], "w", 300).files[lease.place("a")] or b"", "")["at"] == later(
         0
     )

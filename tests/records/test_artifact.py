@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atlas_cli.errors import Damaged, NotFound, Protocol, Refused, Usage, VersionJump
-from atlas_cli.records import artifact, text
+from atlas_cli.model import text
+from atlas_cli.model.change import Writer
+from atlas_cli.records import artifact
 from atlas_cli.records.artifact import Wish
-from atlas_cli.records.case import Writer
 
 from .files import ANN, BOB, FEW, NOW, Files, broken, done, store, writer
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from atlas_cli.records import policy, times
-from atlas_cli.records.check import SLACK, Entry, Past, Where, judge
-from atlas_cli.records.code import Code, Read, claims
+from atlas_cli.checks.commit import Code, Read, claims
+from atlas_cli.checks.rules import SLACK, Entry, Past, Where, judge
+from atlas_cli.model import times
+from atlas_cli.records import policy
 
 from .files import ANN, BOB, EVE, NOW, store
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from atlas_cli.records.ci import Asked, asked
+from atlas_cli.checks.ci import Asked, asked
 
 A, B, ZERO = "a" * 40, "b" * 40, "0" * 40
 GITHUB = {"GITHUB_ACTIONS": "true", "GITHUB_REF_NAME": "main"}

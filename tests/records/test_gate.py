@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from atlas_cli.errors import AtlasError, NotFound, Refused, Usage
-from atlas_cli.records import board, claim, clearance, gate, policy, readiness, session, signal, task, text
-from atlas_cli.records.case import Writer
+from atlas_cli.model import text
+from atlas_cli.model.change import Writer
+from atlas_cli.records import policy, session, signal
+from atlas_cli.records.board import claims, gate, posting, raising, readiness, task
 
 from .board import added, by_hand, ids, later, queue, world
 from .files import ANN, BOB, EVE, NOW, Files, broken, done, judged, writer
@@ -18,7 +20,7 @@ from .test_task import act, claimed, code, state, take
 def raised(tree: Files, *scope: str, why: str = "w", deadline: str | None = None, at: int = NOW + 5,
            op: str = "1" * 32, who: str = ANN) -> Files:  # fmt: skip
     by = writer(who, at, operation=op)
-    return done(tree, clearance.put(tree, by, why, None, scope, deadline), by)
+    return done(tree, raising.put(tree, by, why, None, scope, deadline), by)
 
 
 def only(tree: Files) -> dict[str, Any]:
@@ -43,13 +45,13 @@ def test_it_holds_what_it_names_and_all_that_needs_it() -> None:
     tree = raised(tree, f"task:{b}")
     assert only(tree)["edges"] == sorted([b, c])
     assert [state(tree, one) for one in (a, b, c, apart)] == ["ready", "gated", "gated", "ready"]
-    tree = act(take(tree), claim.done, a, None, None)
+    tree = act(take(tree), claims.done, a, None, None)
     clear = only(tree)["id"]
     assert readiness.assess(tree, task.get(tree, b), NOW, policy.of(tree)) == ("gated", [(clear, "uncleared")])
-    assert code(claim.claim, tree, [b], None) == (6, "gated")
+    assert code(claims.claim, tree, [b], None) == (6, "gated")
     assert readiness.needs(tree, task.get(tree, b)) == [a, clear] and state(tree, clear) == "frozen"
-    assert code(board.thaw, tree, clear) == code(board.cancel, tree, clear, "w", 1) == (6, "gate")
-    tree = act(tree, clearance.clear, clear, None)
+    assert code(posting.thaw, tree, clear) == code(posting.cancel, tree, clear, "w", 1) == (6, "gate")
+    tree = act(tree, raising.clear, clear, None)
     assert (state(tree, b), state(tree, clear), readiness.standing(tree)) == ("ready", "done", [])
     assert task.get(take(tree, at=NOW + 30), b)["claim"]["needs"] == {a: 3}
 
@@ -71,7 +73,7 @@ def test_a_scope_holds_what_lies_under_it_now_and_later(scope: str, held: str) -
 
 
 def test_what_was_done_before_or_is_a_clearance_is_not_held() -> None:
-    tree = act(take(world("a", "b")), claim.done, ids(world("a", "b"))[0], None, None)
+    tree = act(take(world("a", "b")), claims.done, ids(world("a", "b"))[0], None, None)
     tree = raised(tree, "role:r", at=NOW + 25)
     first = only(tree)["id"]
     tree = raised(tree, "all", why="another", at=NOW + 26, op="2" * 32)
@@ -79,13 +81,13 @@ def test_what_was_done_before_or_is_a_clearance_is_not_held() -> None:
     second = next(one for one in readiness.standing(tree) if one["id"] != first)
     assert second["edges"] == [b] and readiness.holding(tree, task.get(tree, first)) == []
     a = next(one for one in work(tree) if one != b)
-    assert code(clearance.put, tree, "w", None, [f"task:{a}"], None) == (6, "not_open")
+    assert code(raising.put, tree, "w", None, [f"task:{a}"], None) == (6, "not_open")
 
 
 def test_a_claim_goes_on_and_what_needs_it_stays_held_once_it_is_done() -> None:
     tree = take(world("a", "b"))
     a, b = ids(tree)
-    tree = act(raised(tree, f"task:{a}", at=NOW + 15), claim.done, a, None, None)
+    tree = act(raised(tree, f"task:{a}", at=NOW + 15), claims.done, a, None, None)
     tree = added(tree, "late", [a], at=NOW + 30)
     late = next(one for one in work(tree) if one not in (a, b))
     assert [state(tree, one) for one in (a, b, late)] == ["done", "gated", "gated"]
@@ -113,9 +115,9 @@ def test_a_deadline_that_passes_releases_nothing_and_raising_again_says_so() -> 
     first, (a,) = only(tree), work(tree)
     assert [gate.state(tree, first, NOW + at) for at in (59, 60)] == ["pending", "expired"]
     assert state(tree, a, NOW + 999) == "gated"
-    same = clearance.put(tree, writer(at=NOW + 30), "w", None, ["all"], later(60))
+    same = raising.put(tree, writer(at=NOW + 30), "w", None, ["all"], later(60))
     assert {path: tree.read(path) for path in same.files} == same.files
-    assert code(clearance.put, tree, "w", None, ["all"], None) == (6, "gate")
+    assert code(raising.put, tree, "w", None, ["all"], None) == (6, "gate")
     tree = raised(tree, "all", at=NOW + 90, op="2" * 32, who=BOB)
     assert only(tree)["id"] != first["id"] and state(tree, a) == "gated"
     end = end_of(tree, first["id"])
@@ -133,16 +135,16 @@ def below(tree: Files, parent: str, who: str = EVE) -> Files:
 def test_it_is_cleared_by_who_raised_it_an_ancestor_or_a_principal() -> None:
     tree = raised(below(world("a"), BOB), "all", who=EVE)
     wanted = only(tree)["id"]
-    assert code(clearance.clear, tree, wanted, None) == (6, "not_yours")
-    assert readiness.standing(act(tree, clearance.clear, wanted, None, who=EVE)) == []
-    assert readiness.standing(act(tree, clearance.clear, wanted, None, who=BOB)) == []
+    assert code(raising.clear, tree, wanted, None) == (6, "not_yours")
+    assert readiness.standing(act(tree, raising.clear, wanted, None, who=EVE)) == []
+    assert readiness.standing(act(tree, raising.clear, wanted, None, who=BOB)) == []
     above = tree.put(policy.put(tree, writer(), "principals", ["ann"]).files)
-    cleared = act(above, clearance.clear, wanted, "mended")
+    cleared = act(above, raising.clear, wanted, "mended")
     assert end_of(cleared, wanted)["why"] == "mended"
-    again = clearance.clear(cleared, writer(BOB, NOW + 99), wanted, None)
+    again = raising.clear(cleared, writer(BOB, NOW + 99), wanted, None)
     assert {path: cleared.read(path) for path in again.files} == again.files
     with pytest.raises(NotFound):
-        clearance.clear(tree, writer(), "nowhere", None)
+        raising.clear(tree, writer(), "nowhere", None)
 
 
 def test_only_a_blocker_raises_a_gate_and_the_others_do_nothing() -> None:
@@ -172,12 +174,12 @@ def test_a_claim_during_a_gate_by_hand_is_named_with_its_task() -> None:
     (a,) = work(tree)
     (found,) = judged(tree, by_hand(tree, a, **claimed(tree, a)), None)
     assert (found.rule, found.path) == ("gate", task.place(a)) and only(tree)["id"] in found.text
-    assert broken(act(tree, clearance.clear, only(tree)["id"], None), by_hand(tree, a, **claimed(tree, a))) == set()
+    assert broken(act(tree, raising.clear, only(tree)["id"], None), by_hand(tree, a, **claimed(tree, a))) == set()
 
 
 def forged(tree: Files, path: str, by: Writer | None = None, **fields: object) -> set[str]:
     """The rules that a document breaks which is put with other fields than the one that `tree` would get."""
-    change = clearance.put(tree, writer(at=NOW + 5), "w", None, ["all"], None) if not path else None
+    change = raising.put(tree, writer(at=NOW + 5), "w", None, ["all"], None) if not path else None
     files = dict(change.files) if change else {path: tree.files[path]}
     name = next(one for one in files if one.startswith("gates/"))
     files[name] = text.dump({**text.load(files[name] or b"", name), **fields})
@@ -194,7 +196,7 @@ def test_a_raising_that_the_history_does_not_give_is_found(fields: dict[str, obj
 def test_an_end_by_another_or_of_another_is_found() -> None:
     tree = raised(world("a"), "all")
     wanted = only(tree)["id"]
-    files = clearance.clear(tree, writer(at=NOW + 9), wanted, None).files
+    files = raising.clear(tree, writer(at=NOW + 9), wanted, None).files
     name = gate.place(wanted + gate.END)
 
     def ended(**fields: object) -> set[str]:
@@ -211,4 +213,4 @@ def test_errors_change_nothing_and_next_takes_what_no_gate_holds() -> None:
     tree = raised(added(world("a"), "b", at=NOW + 1, labels=["x"]), "label:x")
     assert task.get(take(tree), work(tree)[0])["state"] == "claimed"
     with pytest.raises(AtlasError, match="no task is ready"):
-        claim.next_(take(tree), writer(at=NOW + 20), queue(take(tree)), None, None)
+        claims.next_(take(tree), writer(at=NOW + 20), queue(take(tree)), None, None)

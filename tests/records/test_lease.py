@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from atlas_cli.errors import Damaged, Held, NotFound, Refused
-from atlas_cli.records import lease, text, times
-from atlas_cli.records.case import Writer
+from atlas_cli.model import text, times
+from atlas_cli.model.change import Writer
+from atlas_cli.records import lease
 
 from .files import ANN, BOB, EVE, NOW, Files, broken, done, store, writer
 

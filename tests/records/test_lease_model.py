@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from atlas_cli.errors import Held, Refused
-from atlas_cli.records import lease, times
-from atlas_cli.records.case import Change, Writer
+from atlas_cli.model import times
+from atlas_cli.model.change import Change, Writer
+from atlas_cli.records import lease
 
 from .files import ANN, BOB, EVE, NOW, changes, judged, store, writer
 

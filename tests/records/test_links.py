@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from atlas_cli.records.links import Broken, broken, fixed, links
+from atlas_cli.checks.links import Broken, broken, fixed, links
 
 
 class Folder(dict[str, bytes]):

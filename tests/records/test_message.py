@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlas_cli.records.message import Message, change_digest, parse
+from atlas_cli.model.message import Message, change_digest, parse
 
 from .files import ANN, FEW, NOW
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from atlas_cli import records
 from atlas_cli.errors import Refused, Usage
-from atlas_cli.records import names
+from atlas_cli.model import names
 
 from .files import FEW
 

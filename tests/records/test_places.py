@@ -9,22 +9,10 @@ import pytest
 
 from atlas_cli import records
 from atlas_cli.errors import Damaged, NotFound, Usage
-from atlas_cli.records import (
-    artifact,
-    decision,
-    gate,
-    inbox,
-    lease,
-    names,
-    readiness,
-    result,
-    session,
-    signal,
-    status,
-    task,
-    text,
-)
-from atlas_cli.records.case import Misplaced
+from atlas_cli.model import names, text
+from atlas_cli.model.change import Misplaced
+from atlas_cli.records import artifact, decision, inbox, lease, session, signal, status
+from atlas_cli.records.board import gate, readiness, result, task
 
 from .board import added, ids, world
 from .files import ANN, NOW, Files, broken, store, writer

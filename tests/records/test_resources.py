@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atlas_cli.errors import Usage
-from atlas_cli.records import names
+from atlas_cli.model import names
 
 from .files import FEW
 

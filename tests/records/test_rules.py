@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import pytest
 
 from atlas_cli.errors import Damaged
-from atlas_cli.records import lease, policy, rules, session, status, text, times
-from atlas_cli.records.case import Writer
-from atlas_cli.records.message import Message, change_digest
+from atlas_cli.model import text, times
+from atlas_cli.model.change import Writer
+from atlas_cli.model.message import Message, change_digest
+from atlas_cli.records import judging, lease, policy, session, status
 
 from .files import ANN, BOB, NOW, STORE, Files, changes, done, judged, store, writer
 
@@ -131,11 +132,11 @@ def test_the_rule_is_broken_and_named_with_its_path(rule: str) -> None:
     for files, who, path in CASES[rule]:
         found = judged(world(), files, who)
         assert (rule, path) in [(one.rule, one.path) for one in found], (files, found)
-        assert all(one.rule in rules.RULES and one.text and "\n" not in one.text for one in found)
+        assert all(one.rule in judging.RULES and one.text and "\n" not in one.text for one in found)
 
 
 def test_every_rule_that_trees_can_break_is_broken_here() -> None:
-    assert set(CASES) | {"trailers", "change_digest"} | TASKS == set(rules.RULES) - FROM_TREES
+    assert set(CASES) | {"trailers", "change_digest"} | TASKS == set(judging.RULES) - FROM_TREES
 
 
 TYPED = b"---\n# by a hand\nstream: main\nnumber:   2\nsession: me\nactor: me\nat: 2026-11-29 14:00:00\n---\nx\n"
@@ -157,17 +158,17 @@ def test_trailers_are_whole_or_absent_and_their_digest_is_of_the_change() -> Non
     found = changes(tree, child)
     whole = Message("s", "0" * 32, ANN, NOW)
     whole = whole._replace(change=change_digest(STORE, whole, found))
-    assert rules.judge(tree, child, found, whole) == []
+    assert judging.judge(tree, child, found, whole) == []
     for part in ("operation", "at", "change"):
         named = [
             one.text
-            for one in rules.judge(tree, child, found, whole._replace(**{part: None}))
+            for one in judging.judge(tree, child, found, whole._replace(**{part: None}))
             if one.rule == "trailers"
         ]
         assert named == [f"Atlas-{part.title()} missing beside the others"]
     for other in ({"operation": "1" * 32}, {"session": BOB}, {"at": NOW + 1}, {"change": "0" * 64}):
-        assert "change_digest" in {one.rule for one in rules.judge(tree, child, found, whole._replace(**other))}
-    twice = rules.judge(tree, child, found, whole._replace(faults=("the trailer Atlas-At stands twice",)))
+        assert "change_digest" in {one.rule for one in judging.judge(tree, child, found, whole._replace(**other))}
+    twice = judging.judge(tree, child, found, whole._replace(faults=("the trailer Atlas-At stands twice",)))
     assert [(one.rule, one.text) for one in twice] == [("trailers", "the trailer Atlas-At stands twice")]
 
 

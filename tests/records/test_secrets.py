@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from atlas_cli.errors import Refused
-from atlas_cli.records import secrets
+from atlas_cli.model import secrets
 
 
 def letters(count: int, of: str = "aB3dE5gH7jK9mN1pQ4rS6tV8wX2yZ0") -> str:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from atlas_cli.errors import NotFound, Protocol, Refused, Usage
-from atlas_cli.records import session, text, times
-from atlas_cli.records.case import Change, Writer
+from atlas_cli.model import text, times
+from atlas_cli.model.change import Change, Writer
+from atlas_cli.records import session
 
 from .files import ANN, BOB, NOW, Files, broken, done, store, writer
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from atlas_cli.errors import Damaged, NotFound, Protocol, Refused, Usage, VersionJump
-from atlas_cli.records import status, text
-from atlas_cli.records.case import Writer
+from atlas_cli.model import text
+from atlas_cli.model.change import Writer
+from atlas_cli.records import status
 from atlas_cli.records.status import Wish
 
 from .files import ANN, BOB, NOW, Files, done, store, writer

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from atlas_cli.errors import AtlasError, Held, NotFound, Refused, VersionJump
-from atlas_cli.records import board, claim, policy, readiness, result, session, task, times, worker
-from atlas_cli.records.case import Change, Writer
+from atlas_cli.model import times
+from atlas_cli.model.change import Change, Writer
+from atlas_cli.records import policy, session
+from atlas_cli.records.board import assigning, claims, posting, readiness, result, task
 
 from .board import added, by_hand, ids, later, queue, world
 from .files import ANN, BOB, NOW, STORE, Files, broken, done, writer
@@ -23,7 +25,7 @@ def state(tree: Files, wanted: str, at: int = NOW) -> str:
 
 def take(tree: Files, who: str = ANN, at: int = NOW + 10, machine: str = "m1") -> Files:
     by = writer(who, at, machine)
-    return done(tree, claim.next_(tree, by, queue(tree), None, None), by)
+    return done(tree, claims.next_(tree, by, queue(tree), None, None), by)
 
 
 def act(tree: Files, verb: Callable[..., Change], wanted: str, *more: Any, who: str = ANN, at: int = NOW + 20) -> Files:
@@ -43,22 +45,22 @@ def test_what_it_needs_gates_it_and_only_done_lets_it_go() -> None:
     tree = world("a", "b", "c")
     a, b, c = ids(tree)
     assert [state(tree, one) for one in (a, b, c)] == ["ready", "gated", "gated"]
-    assert code(claim.claim, tree, [b], None) == (6, "gated")
+    assert code(claims.claim, tree, [b], None) == (6, "gated")
     tree = take(tree)
     assert (state(tree, a, NOW + 11), state(tree, b, NOW + 11)) == ("claimed", "gated")
-    tree = act(tree, claim.done, a, None, None)
+    tree = act(tree, claims.done, a, None, None)
     assert (state(tree, a), state(tree, b), state(tree, c)) == ("done", "ready", "gated")
 
 
 def test_a_need_that_is_lost_blocks_and_is_named() -> None:
     tree = world("a", "b")
     a, b = ids(tree)
-    tree = act(tree, board.cancel, a, "w", 1)
+    tree = act(tree, posting.cancel, a, "w", 1)
     assert readiness.assess(tree, task.get(tree, b), NOW, policy.of(tree)) == ("blocked", [(a, "cancelled")])
-    assert code(claim.claim, tree, [b], None) == (6, "blocked")
-    freed = act(tree, board.edit, b, {}, [], [a], "without it")
+    assert code(claims.claim, tree, [b], None) == (6, "blocked")
+    freed = act(tree, posting.edit, b, {}, [], [a], "without it")
     assert state(freed, b) == "ready" and task.get(freed, b)["dropped"][0]["why"] == "without it"
-    assert state(act(tree, board.retry, a, "again", 1), b) == "gated"
+    assert state(act(tree, posting.retry, a, "again", 1), b) == "gated"
 
 
 def test_the_order_is_priority_then_arrival() -> None:
@@ -77,16 +79,19 @@ def test_the_order_is_priority_then_arrival() -> None:
 def test_a_plan_is_one_change_and_names_its_own() -> None:
     tree, who = world(), writer(operation="1" * 32)
     wishes = [{"name": "x", "title": "x", "needs": ["y"]}, {"name": "y", "title": "y"}]
-    tree = done(tree, board.add(tree, who, wishes, 0), who)
+    tree = done(tree, posting.add(tree, who, wishes, 0), who)
     first, second = ids(tree)
     assert task.get(tree, first)["needs"] == [second]
     circle = [{"name": "x", "title": "x", "needs": ["y"]}, {"name": "y", "title": "y", "needs": ["x"]}]
-    assert code(lambda tree, who, wishes: board.add(tree, who, wishes, 0), tree, circle) == (6, "cycle")
-    assert code(lambda tree, who, one: board.edit(tree, who, one, {}, [first], [], None), tree, second) == (6, "cycle")
+    assert code(lambda tree, who, wishes: posting.add(tree, who, wishes, 0), tree, circle) == (6, "cycle")
+    assert code(lambda tree, who, one: posting.edit(tree, who, one, {}, [first], [], None), tree, second) == (
+        6,
+        "cycle",
+    )
 
 
 def test_a_claim_names_all_that_it_was_granted_under() -> None:
-    tree = take(act(take(world("a", "b")), claim.done, ids(world("a", "b"))[0], None, None), BOB, NOW + 30)
+    tree = take(act(take(world("a", "b")), claims.done, ids(world("a", "b"))[0], None, None), BOB, NOW + 30)
     a, b = ids(tree)
     receipt = task.get(tree, b)["claim"]
     assert receipt["needs"] == {a: 3} and receipt["version"] == 1 and receipt["path"] == "next"
@@ -99,14 +104,14 @@ def test_a_claim_that_ran_out_comes_back_and_its_holder_cannot_overwrite() -> No
     (a,) = ids(tree)
     over = NOW + 10 + HOUR
     assert state(tree, a, over - 1) == "claimed" and state(tree, a, over) == "ready"
-    assert code(claim.claim, tree, [a], None, who=BOB, at=over - 1) == (4, "held")
-    finished = act(tree, claim.done, a, None, None, at=over + 5)  # nobody went on with it
+    assert code(claims.claim, tree, [a], None, who=BOB, at=over - 1) == (4, "held")
+    finished = act(tree, claims.done, a, None, None, at=over + 5)  # nobody went on with it
     assert state(finished, a) == "done"
     again = take(tree, BOB, over)
     row = task.get(again, a)
     assert (row["generation"], row["attempt"], row["token"], row["retries"]) == (2, 2, 2, 1)
     assert row["failures"][0]["why"] == "the claim ran out"
-    for verb, more in ((claim.done, (None, None)), (claim.fail, (None, "w")), (claim.start, (None,))):
+    for verb, more in ((claims.done, (None, None)), (claims.fail, (None, "w")), (claims.start, (None,))):
         assert code(verb, again, a, *more, at=over + 5) == (4, "stale_session")
     with pytest.raises(NotFound):  # another machine waits a little longer
         take(tree, BOB, over + times.SKEW - 1, "m2")
@@ -118,23 +123,23 @@ def test_a_claim_that_ran_out_comes_back_and_its_holder_cannot_overwrite() -> No
      ("2.2.2.other", "stale_claim")],
 )  # fmt: skip
 def test_each_stale_part_of_a_receipt_has_its_name(receipt: str, name: str) -> None:
-    tree = act(take(world("a")), claim.fail, ids(world("a"))[0], None, "w")
+    tree = act(take(world("a")), claims.fail, ids(world("a"))[0], None, "w")
     tree = take(tree, at=NOW + 30)
     (a,) = ids(tree)
-    assert code(claim.done, tree, a, receipt, None, at=NOW + 40) == (4, name)
-    assert state(act(tree, claim.done, a, f"2.2.2.{STORE}", None, at=NOW + 40), a) == "done"
+    assert code(claims.done, tree, a, receipt, None, at=NOW + 40) == (4, name)
+    assert state(act(tree, claims.done, a, f"2.2.2.{STORE}", None, at=NOW + 40), a) == "done"
 
 
 def test_an_exact_success_again_is_nothing_and_another_is_refused() -> None:
     tree = take(world("a"))
     (a,) = ids(tree)
     kept = result.Wish(b"what it came to\n", "txt")
-    tree = act(tree, claim.done, a, None, kept)
-    again = claim.done(tree, writer(at=NOW + 99), a, None, kept)
+    tree = act(tree, claims.done, a, None, kept)
+    again = claims.done(tree, writer(at=NOW + 99), a, None, kept)
     assert {path: tree.read(path) for path in again.files} == again.files
-    assert code(claim.done, tree, a, None, result.Wish(b"other\n", "txt")) == (6, "stale_result")
-    assert code(claim.done, tree, a, None, None) == (6, "stale_result")
-    assert code(claim.done, tree, a, None, kept, who=BOB) == (4, "receipt_mismatch")
+    assert code(claims.done, tree, a, None, result.Wish(b"other\n", "txt")) == (6, "stale_result")
+    assert code(claims.done, tree, a, None, None) == (6, "stale_result")
+    assert code(claims.done, tree, a, None, kept, who=BOB) == (4, "receipt_mismatch")
 
 
 def test_a_poisonous_task_is_a_dead_letter_after_its_retries() -> None:
@@ -142,11 +147,11 @@ def test_a_poisonous_task_is_a_dead_letter_after_its_retries() -> None:
     a, b = ids(tree)
     for nth in range(3):
         assert state(tree, a) == "ready"
-        tree = act(take(tree, at=NOW + 100 * nth), claim.fail, a, None, f"no {nth}", at=NOW + 100 * nth + 50)
+        tree = act(take(tree, at=NOW + 100 * nth), claims.fail, a, None, f"no {nth}", at=NOW + 100 * nth + 50)
     assert (state(tree, a), state(tree, b)) == ("dead", "blocked")
-    again = claim.fail(tree, writer(at=NOW + 999), a, None, "no 2")
+    again = claims.fail(tree, writer(at=NOW + 999), a, None, "no 2")
     assert {path: tree.read(path) for path in again.files} == again.files
-    tree = act(tree, board.retry, a, "mended", 1, at=NOW + 400)
+    tree = act(tree, posting.retry, a, "mended", 1, at=NOW + 400)
     row = task.get(tree, a)
     assert (state(tree, a), row["generation"], row["retries"], len(row["failures"])) == ("ready", 4, 0, 4)
 
@@ -159,7 +164,7 @@ def test_expired_claims_use_up_retries_without_anybody_writing() -> None:
     assert state(tree, a, NOW + 9 * HOUR) == "dead"
     with pytest.raises(NotFound):
         take(tree, at=NOW + 9 * HOUR)
-    assert state(act(tree, board.retry, a, "w", 1, at=NOW + 9 * HOUR), a) == "ready"
+    assert state(act(tree, posting.retry, a, "w", 1, at=NOW + 9 * HOUR), a) == "ready"
 
 
 def test_a_deadline_ends_it_and_its_claim() -> None:
@@ -167,27 +172,27 @@ def test_a_deadline_ends_it_and_its_claim() -> None:
     (a,) = ids(tree)
     assert task.get(tree, a)["claim"]["expires"] == later(600)
     assert state(tree, a, NOW + 600) == "expired"
-    assert code(claim.done, tree, a, None, None, at=NOW + 600) == (6, "expired")
+    assert code(claims.done, tree, a, None, None, at=NOW + 600) == (6, "expired")
 
 
 def test_a_frozen_task_is_listed_and_never_offered() -> None:
     tree = world("a")
     (a,) = ids(tree)
-    tree = act(tree, board.freeze, a, "w", later(60))
-    assert state(tree, a, NOW + 999) == "frozen" and code(claim.claim, tree, [a], None) == (6, "frozen")
-    assert state(act(tree, board.thaw, a), a) == "ready"
+    tree = act(tree, posting.freeze, a, "w", later(60))
+    assert state(tree, a, NOW + 999) == "frozen" and code(claims.claim, tree, [a], None) == (6, "frozen")
+    assert state(act(tree, posting.thaw, a), a) == "ready"
 
 
 def test_a_batch_claims_what_it_can_and_ones_own_again_is_renewed() -> None:
     tree = world("a", "b")
     a, b = ids(tree)
-    tree = act(tree, claim.claim, [a, b], None)
+    tree = act(tree, claims.claim, [a, b], None)
     assert (state(tree, a, NOW + 21), state(tree, b, NOW + 21)) == ("claimed", "gated")
     assert task.get(tree, a)["claim"]["path"] == "batch"
     with pytest.raises(Refused) as stop:
-        claim.claim(tree, writer(BOB, NOW + 30), [b, "nowhere"], None)
+        claims.claim(tree, writer(BOB, NOW + 30), [b, "nowhere"], None)
     assert [one["code"] for one in stop.value.details["failed"]] == ["gated", "not_found"]
-    again = act(tree, claim.claim, [a], None, at=NOW + 600)
+    again = act(tree, claims.claim, [a], None, at=NOW + 600)
     assert task.get(again, a)["token"] == 1 and task.get(again, a)["claim"]["expires"] == later(600 + HOUR)
 
 
@@ -196,20 +201,20 @@ def test_bounds_are_refused_with_limit_and_value() -> None:
     a, b = ids(tree)
     for wish, there in (({"needs": [a, b]}, 2), ({"body": "x" * 11}, 2), ({}, 3)):
         with pytest.raises(Refused, match=r"at most (1|10|3)") as stop:
-            board.add(tree, writer(), [{"title": "t", **wish}], there)
+            posting.add(tree, writer(), [{"title": "t", **wish}], there)
         assert stop.value.code == "limit"
-    assert code(lambda tree, who, _: claim.next_(tree, who, queue(tree), None, None), take(tree), a) == (6, "limit")
-    assert [*claim.claim(tree, writer(), [a, b], None).files] == [task.place(a)]
-    assert code(claim.claim, take(tree), [b], None) == (6, "limit")
-    assert code(claim.claim, tree, [a], 5 * HOUR) == (6, "limit")
+    assert code(lambda tree, who, _: claims.next_(tree, who, queue(tree), None, None), take(tree), a) == (6, "limit")
+    assert [*claims.claim(tree, writer(), [a, b], None).files] == [task.place(a)]
+    assert code(claims.claim, take(tree), [b], None) == (6, "limit")
+    assert code(claims.claim, tree, [a], 5 * HOUR) == (6, "limit")
 
 
 def test_an_open_task_is_cancelled_against_the_version_seen() -> None:
     tree = world("a")
     (a,) = ids(tree)
     with pytest.raises(VersionJump):
-        board.cancel(tree, writer(), a, "w", None)
-    assert state(act(tree, board.cancel, a, "w", 1), a) == "cancelled"
+        posting.cancel(tree, writer(), a, "w", None)
+    assert state(act(tree, posting.cancel, a, "w", 1), a) == "cancelled"
 
 
 # others' work
@@ -222,13 +227,13 @@ def offering(tree: Files, who: str, **fields: object) -> Files:
 
 def given(tree: Files, at: int = NOW + 10, **named: Any) -> tuple[Files, str]:
     by = writer(ANN, at)
-    change = worker.assign(tree, by, queue(tree), named.get("task"), named.get("to"), [ANN, BOB], None)
+    change = assigning.assign(tree, by, queue(tree), named.get("task"), named.get("to"), [ANN, BOB], None)
     tree = done(tree, change, by)
     return tree, str(task.parse(*next(iter(change.files.items())))["claim"]["session"])  # type: ignore[arg-type]
 
 
 def test_slots_are_whole_numbers_after_the_load_less_what_is_held() -> None:
-    assert [worker.effective({"slots": slots, "load": load}, [{}] * held) for slots, load, held in
+    assert [assigning.effective({"slots": slots, "load": load}, [{}] * held) for slots, load, held in
             ((4, 0, 0), (4, 2500, 0), (4, 2501, 0), (3, 5000, 1), (4, 10_000, 0))] == [4, 3, 2, 0, 0]  # fmt: skip
 
 
@@ -247,9 +252,9 @@ def test_what_was_assigned_and_never_started_is_offered_again_as_no_attempt() ->
     assert state(tree, a, NOW + 10 + 899) == "claimed" and state(tree, a, NOW + 10 + 900) == "ready"
     row = task.get(take(tree, ANN, NOW + 1000), a)
     assert (row["attempt"], row["generation"], row["token"], row["retries"]) == (1, 1, 2, 0)
-    begun = act(tree, claim.start, a, None, who=BOB)
+    begun = act(tree, claims.start, a, None, who=BOB)
     assert state(begun, a, NOW + 1000) == "claimed"
-    assert state(act(tree, claim.release, [a]), a) == "ready"  # whoever assigned it may take it back
+    assert state(act(tree, claims.release, [a]), a) == "ready"  # whoever assigned it may take it back
 
 
 def test_a_dropped_session_frees_what_it_held_at_once() -> None:
@@ -258,7 +263,7 @@ def test_a_dropped_session_frees_what_it_held_at_once() -> None:
     tree = take(tree, BOB)
     by = writer(ANN, NOW + 20)
     change = session.drop(tree, by, BOB, "w", ["ann"])
-    tree = done(tree, change._replace(files={**change.files, **worker.freed(tree, by, BOB, "dropped")}), by)
+    tree = done(tree, change._replace(files={**change.files, **assigning.freed(tree, by, BOB, "dropped")}), by)
     row = task.get(tree, a)
     assert (state(tree, a), row["retries"], row["failures"][0]["session"]) == ("ready", 1, BOB)
     with pytest.raises(Refused, match="no session that you started"):
@@ -270,7 +275,7 @@ def test_whoever_adopts_a_session_has_its_claims_with_a_new_token() -> None:
     (a,) = ids(tree)
     by = writer(BOB, NOW + 20)
     change = session.adopt(tree, by, ANN, "w")
-    tree = done(tree, change._replace(files={**change.files, **worker.inherited(tree, by, ANN)}), by)
+    tree = done(tree, change._replace(files={**change.files, **assigning.inherited(tree, by, ANN)}), by)
     row = task.get(tree, a)
     assert (row["claim"]["session"], row["token"], row["attempt"]) == (BOB, 2, 1)
 
@@ -302,7 +307,7 @@ def test_a_claim_by_hand_is_judged_like_any_other() -> None:
     assert forged(tree, a, **claimed(tree, a, expires=later(5 * HOUR))) == {"limit"}
     assert forged(tree, a, writer(ANN, NOW + 30), **claimed(tree, a)) == {"session"}
     assert forged(tree, a, **{**claimed(tree, a), "token": 2, "attempt": 3}) == {"token", "receipt"}
-    frozen = act(tree, board.freeze, a, "w", None)
+    frozen = act(tree, posting.freeze, a, "w", None)
     assert forged(frozen, a, **claimed(frozen, a)) == {"gated"}
 
 
@@ -333,23 +338,23 @@ def test_edges_states_and_counters_cannot_be_bent() -> None:
     assert forged(tree, a, priority=101) == {"schema"}
     assert forged(take(tree), a, state="failed") == {"task_state"}
     assert broken(tree, {task.place(a): None}) == {"append_only"}
-    failed = act(take(tree), claim.fail, a, None, "w")
+    failed = act(take(tree), claims.fail, a, None, "w")
     assert forged(failed, a, failures=[]) == {"receipt"}
-    finished = act(take(tree), claim.done, a, None, None)
+    finished = act(take(tree), claims.done, a, None, None)
     assert forged(finished, a, state="open", claim=None, generation=2, retries=0) == {"task_state"}
 
 
 def test_a_result_is_of_the_claim_that_finished_its_task() -> None:
     tree = take(world("a"))
     (a,) = ids(tree)
-    change = claim.done(tree, writer(at=NOW + 20), a, None, result.Wish(b"x\n", "txt"))
+    change = claims.done(tree, writer(at=NOW + 20), a, None, result.Wish(b"x\n", "txt"))
     path, body = result.place(a), result.body_place({"task": a, "ext": "txt"})
     alone = {path: change.files[path], body: change.files[body]}
     assert broken(tree, alone) == {"receipt"}
     assert broken(tree, {**change.files, body: b"y\n"}) == {"digest"}
     small = tree.put(policy.put(tree, writer(), "result_limit", 1).files)
     assert broken(small, change.files) == {"limit"}
-    assert code(claim.done, small, a, None, result.Wish(b"x\n", "txt")) == (6, "limit")
+    assert code(claims.done, small, a, None, result.Wish(b"x\n", "txt")) == (6, "limit")
     finished = tree.put(change.files)
     assert broken(finished, {body: b"y\n"}) == {"immutable"}
     assert broken(finished, {f"{result.folder(a)}/body.md": b"y\n"}) == {"immutable"}

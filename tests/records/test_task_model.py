@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from atlas_cli.errors import AtlasError
-from atlas_cli.records import board, claim, policy, readiness, result, task, worker
-from atlas_cli.records.case import Change, Writer
+from atlas_cli.model.change import Change, Writer
+from atlas_cli.records import policy
+from atlas_cli.records.board import assigning, claims, posting, readiness, result, task
 
 from .board import by_hand, queue, world
 from .files import ANN, BOB, NOW, STORE, changes, judged, writer
@@ -107,13 +108,13 @@ class Board(RuleBasedStateMachine):
         who, wanted = self.writer(session), list(dict.fromkeys(self.pick(nth) for nth in needs if self.tasks))
         new = task.new_id(who.operation, 0)
         wish = {"title": "t", "needs": wanted, "priority": priority}
-        assert self.do(who, board.add, [wish], len(self.tasks)) is not None
+        assert self.do(who, posting.add, [wish], len(self.tasks)) is not None
         self.tasks[new] = Model(tuple(wanted), priority=priority)
 
     @rule(session=sessions, nth=nths, other=nths)
     def need(self, session: str, nth: int, other: int) -> None:
         one, need = self.pick(nth), self.pick(other)
-        change = self.do(self.writer(session), board.edit, one, {}, [need], [], None)
+        change = self.do(self.writer(session), posting.edit, one, {}, [need], [], None)
         circle = one == need or (bool(self.tasks) and self.reaches(need, one))
         assert (change is not None) == (one in self.tasks and self.tasks[one].state == "open" and not circle)
         if change is not None:
@@ -128,7 +129,7 @@ class Board(RuleBasedStateMachine):
     def drop_a_need(self, session: str, nth: int) -> None:
         one = self.pick(nth)
         gone = list(self.tasks[one].needs[:1]) if self.tasks else []
-        change = self.do(self.writer(session), board.edit, one, {}, [], gone, "w")
+        change = self.do(self.writer(session), posting.edit, one, {}, [], gone, "w")
         assert (change is not None) == (one in self.tasks and self.tasks[one].state == "open")
         if change is not None:
             self.moved(one, needs=self.tasks[one].needs[len(gone) :])
@@ -136,7 +137,7 @@ class Board(RuleBasedStateMachine):
     @rule(session=sessions)
     def next(self, session: str) -> None:
         ready = [one for one in self.tasks if self.ready(one)]
-        change = self.do(self.writer(session), claim.next_, queue(self.tree), None, None)
+        change = self.do(self.writer(session), claims.next_, queue(self.tree), None, None)
         if not ready:
             assert change is None
             return
@@ -147,7 +148,7 @@ class Board(RuleBasedStateMachine):
     @rule(session=sessions, nth=nths)
     def claim(self, session: str, nth: int) -> None:
         one = self.pick(nth)
-        change = self.do(self.writer(session), claim.claim, [one], None)
+        change = self.do(self.writer(session), claims.claim, [one], None)
         found = self.tasks.get(one)
         own = found is not None and found.state == "claimed" and found.holder == session and found.until > self.now
         assert (change is not None) == (own or (found is not None and self.ready(one)))
@@ -161,7 +162,7 @@ class Board(RuleBasedStateMachine):
         one = self.pick(nth)
         held = sum(found.state == "claimed" and found.holder == BOB and found.until > self.now
                    for found in self.tasks.values())  # fmt: skip
-        change = self.do(self.writer(ANN), worker.assign, queue(self.tree), one, None, [ANN, BOB], None)
+        change = self.do(self.writer(ANN), assigning.assign, queue(self.tree), one, None, [ANN, BOB], None)
         assert (change is not None) == (one in self.tasks and self.ready(one) and held < 2)
         if change is not None:
             self.granted(one, BOB, self.now + 900, started=False)
@@ -175,7 +176,7 @@ class Board(RuleBasedStateMachine):
         given = {"start": (one, None), "renew": ([one], None, None), "done": (one, None, None), "fail": (one, None, "w"),
                  "release": ([one],)}[verb]  # fmt: skip
         before = self.tree
-        change = self.do(self.writer(session), getattr(claim, verb), *given)
+        change = self.do(self.writer(session), getattr(claims, verb), *given)
         if (
             verb == "release"
             and found is not None
@@ -216,7 +217,7 @@ class Board(RuleBasedStateMachine):
         one = self.pick(nth)
         found, before = self.tasks.get(one), self.tree
         version = task.get(self.tree, one)["version"] if found is not None and seen else None
-        change = self.do(self.writer(session), board.cancel, one, "w", version)
+        change = self.do(self.writer(session), posting.cancel, one, "w", version)
         if found is not None and found.state == "cancelled":
             assert change is not None and changes(before, self.tree) == []
             return
@@ -234,13 +235,13 @@ class Board(RuleBasedStateMachine):
             if (generation, attempt, token) == self.tasks[one].counts[:3]:
                 continue
             receipt = f"{generation}.{attempt}.{token}.{STORE}"
-            assert self.do(self.writer(session), claim.done, one, receipt, result.Wish(b"late", "txt")) is None
+            assert self.do(self.writer(session), claims.done, one, receipt, result.Wish(b"late", "txt")) is None
 
     @rule(session=sessions, nth=nths)
     def retry(self, session: str, nth: int) -> None:
         one = self.pick(nth)
         found = self.tasks.get(one)
-        change = self.do(self.writer(session), board.retry, one, "w", len(self.tasks))
+        change = self.do(self.writer(session), posting.retry, one, "w", len(self.tasks))
         assert (change is not None) == (found is not None and (found.dead(self.now) or found.state == "cancelled"))
         if change is not None and found is not None:
             generation, attempt, token, _ = found.counts
@@ -251,7 +252,7 @@ class Board(RuleBasedStateMachine):
     def freeze(self, session: str, nth: int, cold: bool) -> None:
         one = self.pick(nth)
         given = (one, "w", None) if cold else (one,)
-        change = self.do(self.writer(session), board.freeze if cold else board.thaw, *given)
+        change = self.do(self.writer(session), posting.freeze if cold else posting.thaw, *given)
         assert (change is not None) == (one in self.tasks and self.tasks[one].state == "open")
         if change is not None:
             self.moved(one, frozen=cold)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atlas_cli.errors import AtlasError, Damaged, Refused
-from atlas_cli.records import text
+from atlas_cli.model import text
 
 from .files import FEW
 

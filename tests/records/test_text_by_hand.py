@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from atlas_cli.errors import Damaged
-from atlas_cli.records import text
+from atlas_cli.model import text
 
 LINE = b'a: "x"\n'
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atlas_cli.errors import Usage
-from atlas_cli.records import times
+from atlas_cli.model import times
 
 from .files import FEW, NOW
 

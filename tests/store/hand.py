@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from atlas_cli.records import lease, policy, times
-from atlas_cli.records.message import Message, change_digest
+from atlas_cli.model import times
+from atlas_cli.model.message import Message, change_digest
+from atlas_cli.records import lease, policy
 
 BRANCH = "refs/heads/atlas"
 

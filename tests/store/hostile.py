@@ -11,8 +11,8 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
+from atlas_cli.model.message import Message, change_digest
 from atlas_cli.records import policy
-from atlas_cli.records.message import Message, change_digest
 from atlas_cli.store.trees import FOLDER, PLAIN, parse_tree
 
 Row = tuple[bytes, bytes, str]  # mode, name, id

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from atlas_cli.records import task, text
+from atlas_cli.model import text
+from atlas_cli.records.board import task
 
 from ..conftest import Atlas
 from .hand import Hand

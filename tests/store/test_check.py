@@ -140,7 +140,7 @@ def test_a_lease_of_another_on_a_changed_path_warns(
 
 
 def test_a_link_that_a_commit_left_dead_is_its_own(work: Work, quick: Atlas, git: Git) -> None:
-    pytest.importorskip("atlas_cli.records.links")
+    pytest.importorskip("atlas_cli.checks.links")
     git("switch", "-q", "-c", "side")
     (work.hand.repo / "docs").mkdir()
     (work.hand.repo / "docs/a.md").write_text("[b](b.md) and [never there](x.md)\n")

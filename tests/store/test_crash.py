@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from atlas_cli.store.fault import POINTS
+from atlas_cli.store.failpoints import POINTS
 
 from ..conftest import Atlas, Git, Result, command
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from atlas_cli.store import audit, place
-from atlas_cli.store.receive import Push, broken
+from atlas_cli.store import repo as place
 from atlas_cli.store.store import Store
+from atlas_cli.verify import audit
+from atlas_cli.verify.receive import Push, broken
 
 from ..conftest import environment
 from .crew import Worker, crew

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from atlas_cli.records import gate, policy, task, text, times
+from atlas_cli.model import text, times
+from atlas_cli.records import policy
+from atlas_cli.records.board import gate, task
 
 from ..conftest import Atlas
 from .hand import Hand, Seen

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from atlas_cli import records
-from atlas_cli.records import artifact, names, session, status, times
+from atlas_cli.model import names, times
+from atlas_cli.records import artifact, session, status
 from atlas_cli.store import files
-from atlas_cli.store.view import FORM
+from atlas_cli.worktree.view import FORM
 
 from ..conftest import Atlas, Git
 from ..records.test_places import about, barrier, entry, job, life, outcome, row
@@ -186,7 +187,7 @@ def test_what_an_older_view_showed_is_taken_away(store: tuple[Hand, Seen], quick
     (root / "inbox/CLAUDE.md").write_bytes(b"a note\n")
     as_of = root / "AS-OF"
     as_of.chmod(0o644), as_of.write_text(as_of.read_text().replace(f"form: {FORM}\n", ""))
-    from atlas_cli.store.local import Local
+    from atlas_cli.store.notebook import Local
 
     local = Local(root.parent / ".git/atlas/local.sqlite")
     local.set_view(str(root), "inbox/CLAUDE.md", hand.git("hash-object", "--stdin", data=b"a note\n")), local.close()

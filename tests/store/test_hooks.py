@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from atlas_cli.records import names
-from atlas_cli.store import picture
+from atlas_cli.hooks import cache
+from atlas_cli.model import names
 
 from ..conftest import ROOT, Result
 from .hooked import Project, install
@@ -136,10 +136,10 @@ PATHS = {
 @pytest.mark.parametrize("case", PATHS)
 def test_a_lease_of_another_lies_on_exactly_its_paths(case: str) -> None:
     resource, path, held = PATHS[case]
-    text = f"{picture.FORMAT}\nhead\tx\t0\t9\nlease\t{resource}\tbob\t9\nend"
-    near = picture.Picture(text).near([path], {"ann"})
+    text = f"{cache.FORMAT}\nhead\tx\t0\t9\nlease\t{resource}\tbob\t9\nend"
+    near = cache.Picture(text).near([path], {"ann"})
     assert any(names.overlap(found, f"path:{one}") for found, one in near) == held
-    assert picture.Picture(text).near([path], {"ann", "bob"}) == []
+    assert cache.Picture(text).near([path], {"ann", "bob"}) == []
 
 
 @pytest.mark.parametrize("case", ["its folder", "brackets are literal", "a pattern"])
@@ -341,8 +341,8 @@ def test_a_move_that_leaves_links_behind_stops_with_the_corrected_line(project: 
 
 def test_no_record_can_put_a_line_into_the_picture() -> None:
     evil = "path:x\t9\nlevel\tread_first\toff\r%0a"
-    text = "\n".join([picture.FORMAT, picture.line("head", "h", 0, 9), picture.line("lease", evil, "b\tc", 9), "end"])
-    found = picture.Picture(text)
+    text = "\n".join([cache.FORMAT, cache.line("head", "h", 0, 9), cache.line("lease", evil, "b\tc", 9), "end"])
+    found = cache.Picture(text)
     assert (found.leases, found.levels) == ([(evil, "b\tc", 9)], {})
 
 
@@ -350,9 +350,9 @@ def test_no_record_can_put_a_line_into_the_picture() -> None:
     ("file", "text", "said"),
     [
         ("main.py", None, "cannot be loaded"),
-        ("store/gate.py", None, "gate"),
-        ("commands/findings.py", "(", "cannot be loaded"),
-        ("store/hooks.py", "draw = None", "TypeError"),
+        ("hooks/quick.py", None, "quick"),
+        ("hooks/findings.py", "(", "cannot be loaded"),
+        ("hooks/judging.py", "draw = None", "TypeError"),
     ],
 )
 def test_an_atlas_that_is_broken_or_half_there_says_so_and_stops_nobody(

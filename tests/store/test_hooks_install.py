@@ -15,8 +15,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from atlas_cli.errors import Failed
-from atlas_cli.store.hookfiles import NAMES, HookFiles
-from atlas_cli.store.place import find
+from atlas_cli.hooks.install import NAMES, HookFiles
+from atlas_cli.store.repo import find
 
 from ..conftest import ROOT, Atlas, Git, command
 from .snap import difference, picture
@@ -285,7 +285,7 @@ def test_a_newer_version_changes_nothing_but_the_version(
     FOREIGN["sh"](folder / ".git/hooks/pre-commit")
     hooks().install()
     before = (folder / ".git/hooks/pre-commit").read_bytes()
-    monkeypatch.setattr("atlas_cli.store.hookfiles.VERSION", "99")
+    monkeypatch.setattr("atlas_cli.hooks.install.VERSION", "99")
     assert {(hook.state, hook.version) for hook in hooks().status()} == {("outdated", "1")}
     hooks().install()
     assert (folder / ".git/hooks/pre-commit").read_bytes() == before.replace(b"atlas 1 ", b"atlas 99 ")

@@ -9,7 +9,7 @@ from subprocess import Popen, TimeoutExpired
 
 import pytest
 
-from atlas_cli.store.fault import POINTS
+from atlas_cli.store.failpoints import POINTS
 
 from ..conftest import Result
 from .test_crash import Shop, ended, shop

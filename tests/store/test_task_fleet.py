@@ -159,7 +159,7 @@ def test_a_claim_that_cannot_be_published_is_given_back(fleet: Fleet) -> None:
 
 
 def test_thousands_of_ids_made_apart_never_meet() -> None:
-    from atlas_cli.records import task
+    from atlas_cli.records.board import task
     from atlas_cli.store.transaction import new_operation
 
     made = [task.new_id(new_operation(), nth) for _ in range(2) for nth in range(5000)]

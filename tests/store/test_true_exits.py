@@ -111,6 +111,26 @@ def test_also_one_that_is_a_failure(two: Fleet, both: list[Worker], tmp_path: Pa
     assert done(a("parked", "--json")).data["total"] == 0 and "late" not in two.operations("a")
 
 
+def test_and_where_that_cannot_be_nobody_is_told_no(two: Fleet, both: list[Worker], tmp_path: Path) -> None:
+    """Neither written anew nor forgotten, since git dies over both: what is parked is no "nothing was written"."""
+    a, b = both
+    done(a("task", "add", "one")), done(a("task", "add", "another")), done(b("sync"))
+    claim = " ".join(command("-C", str(two.top / "b"), "--session", two.sessions["b"], "task", "next", "--claim"))
+    hooked(two, tmp_path, f"{claim} >/dev/null 2>&1; touch {tmp_path}/now")
+    git = tmp_path / "bin/git"
+    git.parent.mkdir()
+    git.write_text(
+        f'#!/bin/sh\ncase "$*" in *unpack-objects*) [ -e {tmp_path}/now ] && {{ touch {tmp_path}/dying; kill -9 $$; }};; '
+        f'*update-ref*) [ -e {tmp_path}/dying ] && kill -9 $$;; esac\nexec {shutil.which("git")} "$@"\n'
+    )
+    git.chmod(0o755)
+    path = {"PATH": f"{git.parent}{os.pathsep}{two.env['PATH']}"}
+    late = a("task", "next", "--claim", "--operation", "late", "--json", env=path)
+    (item,) = done(a("parked", "--json")).data["items"]
+    assert item["operation"] == "late"
+    assert late.code == 10 and "atlas parked drop late" in late.json["error"]["hint"], late
+
+
 def interrupted(folder: Path, env: dict[str, str], code: str, *argv: str) -> tuple[int, str, str]:
     """How `atlas ARGV` ends where that code runs right behind its entry point."""
     lines = f"import sys, os; sys.argv = ['atlas', *{argv!r}]; from atlas_cli.start import run; {code}; run()"
@@ -147,7 +167,7 @@ def test_a_program_that_cannot_be_loaded_is_one_line(two: Fleet) -> None:
     "fault", ["KeyboardInterrupt", "OSError(5, 'EIO')", "sqlite3.OperationalError('disk I/O error')"]
 )
 def test_what_comes_while_it_closes_changes_no_answer(fault: str, two: Fleet) -> None:
-    raising = "import sqlite3, atlas_cli.main; from atlas_cli.store.local import Local; real = Local.close; " \
+    raising = "import sqlite3, atlas_cli.main; from atlas_cli.store.notebook import Local; real = Local.close; " \
         f"Local.close = lambda self: (real(self), (_ for _ in ()).throw({fault}))"  # fmt: skip
     if fault == "KeyboardInterrupt":
         raising = raising.partition("(_ for")[0] + "os.kill(os.getpid(), 2))"

@@ -1,0 +1,1 @@
+"""Where typer is met: options, limits, templates."""

@@ -1,0 +1,73 @@
+"""What a command is given: options that several share, and the text of a record."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from .. import interrupts
+from ..env.env import Env
+from ..errors import AtlasError, Usage
+from ..model import times
+
+
+def parsed(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A parser for an option or argument: an AtlasError becomes part of the usage error."""
+
+    def checked(text: str) -> Any:
+        try:
+            return parse(text)
+        except AtlasError as error:
+            raise typer.BadParameter(f"{error.message} ({error.hint})" if error.hint else error.message) from None
+
+    checked.__name__ = "text"
+    return checked
+
+
+Why = Annotated[str, typer.Option("--why", help="The reason, in a few words.", metavar="TEXT")]
+For = Annotated[
+    int | None,
+    typer.Option("--for", parser=parsed(times.duration), metavar="DURATION", help="How long: 90m, 2h, 1h30m."),
+]
+Since = Annotated[
+    str | None, typer.Option("--since", metavar="T|REF|last", help="18:00, 12h, a date, a record, your last look.")
+]
+
+
+def body(env: Env, text: str | None, file: str | None, dash: str | None = None) -> str | None:
+    """The text of a record from `-m TEXT`, `--file F` or `-` (standard input); None where none of these was given."""
+    given = [part for part in (text, file, dash) if part is not None]
+    if len(given) > 1:
+        raise Usage("a text comes from one place", "give one of -m TEXT, --file F and -")
+    if text is not None:
+        env.spoken = ("text.md", text.encode(errors="replace"))
+        return text
+    if not given:
+        return None
+    data = read_bytes(env, given[0])
+    env.spoken = ("text.md", data) if given[0] == "-" else None
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise Usage(
+            f"{given[0]}: not UTF-8 text at byte {error.start}", "bytes of any kind: atlas artifact put"
+        ) from None
+
+
+def read_bytes(env: Env, name: str) -> bytes:
+    """The bytes of a file, or of standard input for `-`."""
+    import sys
+    from pathlib import Path
+
+    if name == "-":
+        with interrupts.Typing():
+            return sys.stdin.buffer.read()
+    path = Path(env.options.directory, name)
+    env.source = path
+    try:
+        with interrupts.Typing():  # (it may be a pipe)
+            return path.read_bytes()
+    except FileNotFoundError:
+        raise Usage(f"there is no file {name}", "give the path of a file, or - for standard input") from None
+    except (OSError, ValueError) as error:
+        raise Usage(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from None

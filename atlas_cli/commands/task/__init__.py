@@ -1,0 +1,4 @@
+"""`atlas task`: work in work.py, posting in post.py, looking in look.py."""
+
+from . import work as work
+from .look import app as app

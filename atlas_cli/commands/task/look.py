@@ -1,0 +1,251 @@
+"""`atlas task`, the side of those who look: list, show, board, graph, dead, results."""
+
+import sys
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from typing import Annotated
+
+import typer
+
+from ...env.env import Env
+from ...errors import Refused, Usage
+from ...imports import plan
+from ...model import names, times
+from ...model.text import Record
+from ...model.tree import Tree
+from ...outcome import Block, Frame, Outcome, Raw, Table, listing
+from ...records import artifact, lease, policy
+from ...records.board import readiness, result, task
+from ...visible import named
+from .. import Since, env_of, noun, parsed, verb, warned
+
+app = noun()
+COLUMNS = ("ready", "claimed", "gated", "blocked", "frozen", "expired", "dead")
+STATES = f"One of {', '.join((*COLUMNS, *task.CLOSED))}."
+
+
+def _state(text: str) -> str:
+    if text not in (*COLUMNS, *task.CLOSED):
+        raise Usage(f"there is no state {text[:40]!r}", STATES)
+    return text
+
+
+def bare(text: str) -> str:
+    """A task's id, from a REF too."""
+    return names.name(text.removeprefix("task:"), "task id")
+
+
+Id = Annotated[str, typer.Argument(metavar="ID", parser=parsed(bare), help="The task.")]
+Role = Annotated[str | None, typer.Option("--role", metavar="R", parser=parsed(names.name), help="Whom it is for.")]
+
+
+def item(tree: Tree, record: Record, now: int, rules: policy.Policy) -> Record:
+    """A row as lists show it: with its computed state, what it waits for, and without its text."""
+    state, waits = readiness.assess(tree, record, now, rules)
+    shown = {"ref": f"task:{record['id']}", **record, "stored": record["state"], "state": state, "unmet": dict(waits)}
+    shown.pop("body", None)
+    return shown | ({"can_thaw": thawed(tree, record, now)} if "frozen" in record else {})
+
+
+def thawed(tree: Tree, record: Record, now: int) -> bool:
+    """Whether what a frozen task waits for is over: the time, the task done, the record there."""
+    until = record["frozen"].get("until")
+    if until is None:
+        return False
+    kind, _, rest = until.partition(":")
+    if not kind.isalpha():
+        return times.moment(until) <= now
+    return kind != "task" or bool(task.get(tree, rest)["state"] == "done")
+
+
+def unblocks(env: Env, wanted: str, tree: Tree) -> list[str]:
+    """The tasks that wait for this one and for nothing else."""
+    found = []
+    for _, record in env.index.pointing(f"task:{wanted}", "needs"):
+        waits = [need for need, _ in readiness.unmet(tree, record, env.now(), env.policy)]
+        if record["state"] == "open" and set(waits) <= {wanted}:
+            found.append(str(record["id"]))
+    return found
+
+
+def rows(env: Env, ready: bool, commit: str | None) -> Iterable[tuple[Tree, Record, int]]:
+    """(tree, row, moment) of what is open, first come first; as of a commit: at the time that it says."""
+    index, now = env.index, env.now()
+    if commit is None:
+        yield from ((env.tree, record, now) for _, record in index.queue(task.FOLDER, now if ready else None))
+        return
+    found = index.commit(commit)
+    tree, born = env.store.snapshot(found["oid"]), index.born(task.FOLDER)
+    paths = [
+        f"{task.FOLDER}/{hh}/{name}" for hh in tree.names(task.FOLDER) for name in tree.names(f"{task.FOLDER}/{hh}")
+    ]
+    records = [(path, task.parse(path, tree.read(path) or b"")) for path in paths]
+    at = max(found["at"] or 0, *(times.moment(record["at"]) for _, record in records), 0)
+    for _, record in sorted(records, key=lambda pair: (-pair[1]["priority"], born.get(pair[0], 0), pair[0])):
+        yield tree, record, at
+
+
+def table(items: Sequence[Record], explain: bool, empty: str) -> Table:
+    columns = ("TASK", "STATE", "PRIO", "TITLE", *(("WAITS FOR", "UNBLOCKS") if explain else ("NEEDS",)))
+    shown = []
+    for row in items:
+        waits = ", ".join(f"{need} ({state})" for need, state in row["unmet"].items())
+        waits = waits or (f"{row['frozen']['why']}{' (can thaw)' * row['can_thaw']}" if "frozen" in row else "-")
+        last = (waits, ", ".join(row.get("unblocks", ())) or "-") if explain else (waits,)
+        shown.append((row["id"], row["state"], str(row["priority"]), row["title"], *last))
+    return Table(columns, tuple(shown), empty)
+
+
+@verb(app, "list", "atlas task list --ready --explain", 7)
+def list_(
+    ctx: typer.Context,
+    ready: Annotated[bool, typer.Option("--ready", help="Only what can be claimed now.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Of all that is open: what holds it back.")] = False,
+    at: Annotated[str | None, typer.Option("--at", metavar="COMMIT", help="As it was at a commit.")] = None,
+    role: Role = None,
+    label: Annotated[str | None, typer.Option("--label", metavar="L")] = None,
+    state: Annotated[str | None, typer.Option("--state", metavar="S", parser=parsed(_state), help=STATES)] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Also what is done or cancelled.")] = False,
+    since: Since = None,
+    count: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 50,
+) -> Outcome:  # fmt: skip
+    """The open tasks, those that come first first; --ready: what `next` would give away, in its order."""
+    env = env_of(ctx)
+    now = env.now()
+    ready, all_ = ready and not explain, all_ or state in task.CLOSED
+    source: Iterable[tuple[Tree, Record, int]] = rows(env, ready, at)
+    if since is not None or (all_ and at is None):
+        found = env.index.since(task.FOLDER, env.since(since) if since is not None else 0)
+        source = ((env.tree, record, now) for _, _, record in found)
+    wanted = "ready" if ready else state
+    plain = ready and at is since is role is label is None  # then the index knows how many there are,
+    plain = plain and not readiness.standing(env.tree)  # but for what a gate holds
+    items: list[Record] = []
+    total = 0
+    for tree, record, then in source:
+        if plain and len(items) == count:
+            total = env.index.queue_length(task.FOLDER, now)
+            break
+        shown = item(tree, record, then, policy.of(tree))
+        over = at is not None and not all_ and shown["state"] in task.CLOSED
+        other = wanted not in (None, shown["state"]) or role not in (None, record.get("role", role))
+        if over or other or (label is not None and label not in record.get("labels", ())):
+            continue
+        total += 1
+        if len(items) < count:
+            items.append(shown | ({"unblocks": unblocks(env, record["id"], tree)} if explain else {}))
+    env.damaged(task.FOLDER + "/")
+    more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
+    empty = "no task is ready: atlas task list --explain says what holds each" if ready else "no such task"
+    return Outcome(listing(items, total), (table(items, explain, empty), *more))
+
+
+@verb(app, "show", "atlas task show 7f3k2mq9xa", 7)
+def show(ctx: typer.Context, wanted: Id) -> Outcome:
+    """One task, whole: its state, what holds it back, who has it, how it failed before."""
+    env = env_of(ctx)
+    _, record = env.resolve(names.Ref("task", wanted))
+    blocks, data = shown(env, record)
+    return Outcome(data, tuple(blocks))
+
+
+def shown(env: Env, record: Record) -> tuple[list[Block], Record]:
+    now = env.now()
+    data = {**record, **item(env.tree, record, now, env.policy), "body": record["body"]}
+    data["unblocks"] = unblocks(env, record["id"], env.tree)
+    data["corrections"] = env.ask.corrections(record["ref"])
+    lines = [f"{record['ref']} (version {record['version']}): {data['state']}, priority {record['priority']}"]
+    waits = ", ".join(f"{named(need)} ({state})" for need, state in data["unmet"].items())
+    lines += [f"waits for: {waits}"] if waits else []
+    lines += [f"unblocks: {', '.join(data['unblocks'])}"] if data["unblocks"] else []
+    if (claim := record.get("claim")) and record["state"] == "claimed":
+        left = times.span(min(lease.LONGEST, max(0, task.claim_ends(record) - now)))
+        since = times.ago(times.moment(claim["at"]), now)
+        lines += [f"claimed by {named(claim['session'])} {since}, {left} left; receipt {receipt(record)}"]
+    told = [f"{key}: {data[key]}" for key in ("role", "labels", "slots", "deadline", "relies_on", "why") if key in data]
+    told += [f"frozen: {data['frozen']['why']}{' (can thaw)' * data['can_thaw']}"] if "frozen" in data else []
+    told += [f"failed: attempt {one['attempt']} by {one['session']}: {one['why']}" if "why" in one else
+             f"retried by {one['session']}: {one['retried']}" for one in record.get("failures", ())]  # fmt: skip
+    title = f"{record['ref']} by {record['session']}, {times.ago(times.moment(record['created']), now)}"
+    text = "\n".join([record["title"], *told, *(["", record["body"]] if record["body"].strip() else [])])
+    return [*lines, Frame(title, text), *warned(env, record)], data
+
+
+def receipt(record: Record) -> str:
+    """A claim's receipt, as `done` takes it to prove the claim."""
+    claim = record["claim"]
+    return f"{claim['generation']}.{claim['attempt']}.{claim['token']}.{claim['store']}"
+
+
+def _whole(env: Env) -> list[Record]:
+    """All that is not done or cancelled, first come first."""
+    return [item(tree, record, now, env.policy) for tree, record, now in rows(env, False, None)]
+
+
+@verb(app, "board", "atlas task board", 7)
+def board_(ctx: typer.Context) -> Outcome:
+    """The board: a column for each state, its tasks in their order."""
+    env = env_of(ctx)
+    found = _whole(env)
+    columns = {name: [row for row in found if row["state"] == name] for name in COLUMNS}
+    kept = {name: rows_ for name, rows_ in columns.items() if rows_}
+    height = max((len(rows_) for rows_ in kept.values()), default=0)
+    shown_ = [
+        [f"{row['id']} {row['title'][:40]}" for row in rows_] + [""] * (height - len(rows_)) for rows_ in kept.values()
+    ]
+    cells = tuple(zip(*shown_, strict=True))
+    heads = tuple(f"{name.upper()} ({len(rows_)})" for name, rows_ in kept.items())
+    return Outcome({"columns": columns, "total": len(found)}, (Table(heads, cells, "the board is empty"),))
+
+
+@verb(app, "graph", "atlas task graph --format mermaid", 7)
+def graph(
+    ctx: typer.Context,
+    format_: Annotated[str, typer.Option("--format", metavar="tree|dot|mermaid")] = "tree",
+) -> Outcome:  # fmt: skip
+    """What needs what, of the open tasks: a tree, or the text that Graphviz or Mermaid draws."""
+    env = env_of(ctx)
+    if format_ not in ("tree", "dot", "mermaid"):
+        raise Usage(f"there is no format {format_[:40]!r}", "tree, dot or mermaid")
+    found = {row["id"]: row for row in _whole(env)}
+    edges = [(need, row["id"]) for row in found.values() for need in readiness.needs(env.tree, row) if need in found]
+    lines = {"tree": plan.tree, "dot": plan.dot, "mermaid": plan.mermaid}[format_](found, edges)
+    data = {"tasks": list(found.values()), "edges": [list(edge) for edge in edges], "text": "\n".join(lines)}
+    if format_ != "tree":  # for a program: nothing else is on stdout
+        return Outcome(data, (Raw(f"{data['text']}\n".encode()),))
+    return Outcome(data, (Frame("", "\n".join(lines)),) if lines else ("the board is empty",))
+
+
+@verb(app, "dead", "atlas task dead", 7)
+def dead(ctx: typer.Context) -> Outcome:
+    """The dead letters: tasks that failed as often as the policy allows, with how."""
+    env = env_of(ctx)
+    items = env.ask.dead(env.here())
+    cells = tuple((row["id"], row["title"], str(len(row.get("failures", ()))), task.last_failure(row)) for row in items)
+    table_ = Table(("TASK", "TITLE", "FAILED", "LAST"), cells, "there is no dead letter")
+    return Outcome(listing(items), (table_, f"dead letters: {len(items)}"))
+
+
+@verb(app, "results", "atlas task results 7f3k2mq9xa", 6, 7)
+def results(
+    ctx: typer.Context, wanted: Annotated[list[str], typer.Argument(metavar="ID…", parser=parsed(bare))],
+    raw: Annotated[bool, typer.Option("--raw", help="The bytes as they were given.")] = False,
+) -> Outcome:  # fmt: skip
+    """What tasks came to, in the order asked for, each in a frame. None may be missing or named twice."""
+    env = env_of(ctx)
+    if twice := sorted({one for one in wanted if wanted.count(one) > 1}):
+        raise Usage(f"{', '.join(twice)} is asked for twice", "name each task once")
+    found = [env.resolve(names.Ref("result", one))[1] for one in wanted]
+    size, most = sum(record["size"] for record in found), env.policy["results_limit"]
+    if size > most:
+        raise Refused(f"{size:,} bytes of results; one call gives {most:,}", "ask for fewer at once", code="limit")
+    items, blocks = [], list[Block]()
+    for record in found:
+        data = result.body(env.tree, record)
+        text = data.decode() if artifact.is_text(data) else None
+        items.append({**record, "text": text, "base64": None if text is not None else b64encode(data).decode()})
+        title = f"{record['ref']} by {record['session']}, {record['size']:,} bytes, SHA-256 {record['sha256'][:12]}"
+        if raw and text is None and sys.stdout.isatty():
+            raise Usage(f"{record['ref']} is no text, and would steer the terminal", "send it to a file: > FILE")
+        blocks.append(Raw(data) if raw else f"{title}: no text; --raw gives it" if text is None else Frame(title, text))
+    return Outcome(listing(items), tuple(blocks))

@@ -1,0 +1,176 @@
+"""`atlas task`, the side of those who post: add, edit, cancel, freeze, thaw, retry."""
+
+from typing import Annotated, Any
+
+import typer
+
+from ...env.env import Env
+from ...errors import Usage
+from ...imports import plan
+from ...model import names, times
+from ...model.text import Record
+from ...outcome import Outcome, listing
+from ...records.board import posting, task
+from .. import Why, body, env_of, one, parsed, verb
+from .look import Id, Role, app, bare
+
+Needs = Annotated[
+    list[str] | None,
+    typer.Option("--needs", "--depends-on", metavar="ID", parser=parsed(bare), help="What must be done before it."),
+]
+Text = Annotated[str | None, typer.Option("-m", metavar="TEXT", help="What is to be done, in full.")]
+File = Annotated[str | None, typer.Option("--file", metavar="F", help="A file that holds it.")]
+Priority = Annotated[int | None, typer.Option("--priority", min=0, max=100, help="Higher comes first (50).")]
+Labels = Annotated[list[str] | None, typer.Option("--label", metavar="L", parser=parsed(names.name))]
+Slots = Annotated[int | None, typer.Option("--slots", min=1, help="How many slots of a worker it takes.")]
+Deadline = Annotated[str | None, typer.Option("--deadline", metavar="T", help="When it is no use any more.")]
+Until = Annotated[str | None, typer.Option("--until", metavar="REF|T", help="What it waits for.")]
+Relies = Annotated[list[str] | None, typer.Option("--relies-on", metavar="REF", help="A record that it builds on.")]
+
+
+def fields(env: Env, **given: Any) -> Record:
+    """The fields of a task as they are stored; those that were not given are left out."""
+    found = {key: value for key, value in given.items() if value not in (None, [])}
+    if "title" in found:
+        found["title"] = names.say(found["title"], "the title", 200)
+    if "deadline" in found:
+        found["deadline"] = times.rfc3339(moment(env, found["deadline"]))
+    if "relies_on" in found:
+        found["relies_on"] = [env.exact(target) for target in found["relies_on"]]
+    if "body" in found:
+        found["body"] = found["body"].rstrip("\n") + "\n"
+    return found
+
+
+def moment(env: Env, text: str) -> int:
+    """A moment to come: a time, or a duration from now."""
+    try:
+        return times.moment(text)
+    except ValueError:
+        return env.now() + times.duration(text)
+
+
+def frozen(env: Env, why: str | None, until: str | None) -> Record | None:
+    if why is None:
+        if until is not None:
+            raise Usage("--until says until when it is frozen", "say why, too: --frozen WHY")
+        return None
+    found = {"why": names.say(why, "the reason"), "at": times.rfc3339(env.now())}
+    return found | ({"until": _until(env, until)} if until else {})
+
+
+def _until(env: Env, text: str) -> str:
+    return env.exact(text) if text.partition(":")[0].isalpha() else times.rfc3339(moment(env, text))
+
+
+def there(env: Env) -> int:
+    """How many tasks are open, at the head that a write is decided on."""
+    index = env.store.index
+    dead = [row for _, row in index.live(task.FOLDER, task.NEVER) if row["state"] == "failed"]
+    return index.queue_length(task.FOLDER) - len(dead)
+
+
+@verb(app, "add", 'atlas task add "write the parser" --needs 7f3k2mq9xa --priority 70', 3, 5, 6, 7)
+def add(
+    ctx: typer.Context,
+    title: Annotated[str | None, typer.Argument(metavar="[TITLE]", help="What is to be done, in a line.")] = None,
+    text: Text = None, file: File = None, needs: Needs = None, priority: Priority = None, role: Role = None,
+    label: Labels = None, slots: Slots = None, relies_on: Relies = None, deadline: Deadline = None,
+    why: Annotated[str | None, typer.Option("--frozen", metavar="WHY", help="List it, but do not offer it.")] = None,
+    until: Until = None,
+    whole: Annotated[str | None, typer.Option("--plan", metavar="F", help="A plan: tasks in YAML or Markdown.")] = None,
+) -> Outcome:  # fmt: skip
+    """Post a task, or a whole plan in one transaction.
+
+    In a plan tasks name each other: YAML `tasks: [{name: a, title: …, needs: [b]}]`, or Markdown, a heading `## Title`
+    for each, lines `name: a`, `needs: b` below it, then its text."""
+    env = env_of(ctx)
+    if (title is None) == (whole is None):
+        raise Usage("a task has a title, or there is a --plan with the tasks", "give one of them: TITLE, or --plan F")
+    given = body(env, text, file)
+    text_of = body(env, None, whole) if whole is not None else None
+    me = env.session()
+    wishes = [fields(env, **wish) for wish in plan.read(whole or "", text_of)] if text_of is not None else [
+        fields(env, title=title, body=given, needs=needs, priority=priority, role=role, labels=label, slots=slots,
+               relies_on=relies_on, deadline=deadline)
+    ]  # fmt: skip
+    if cold := frozen(env, why, until):
+        wishes = [{**wish, "frozen": cold} for wish in wishes]
+    records = env.records(env.write(lambda tree, who: posting.add(tree, who, wishes, there(env)), me, "task: add "))
+    lines = [f"{record['ref']} added: {record['title']}" for record in records]
+    return Outcome(one(records) if whole is None else listing(records), tuple(lines), published=False)
+
+
+def written(env: Env, done: Any, line: str) -> Outcome:
+    """The answer of a write on one task."""
+    record = next(row for row in env.records(done) if row["ref"].startswith("task:"))
+    record["replayed"] = done.replayed or done.empty
+    return Outcome(record, (line.format(**record),), published=False)
+
+
+@verb(app, "edit", 'atlas task edit 7f3k2mq9xa --drop-need 2mq9xa7f3k --why "not needed any more"', 3, 4, 5, 6, 7)
+def edit(
+    ctx: typer.Context, wanted: Id,
+    title: Annotated[str | None, typer.Option("--title", metavar="T", help="Another title.")] = None,
+    text: Text = None, file: File = None, needs: Needs = None,
+    drop: Annotated[list[str] | None, typer.Option("--drop-need", metavar="ID", parser=parsed(bare))] = None,
+    why: Annotated[str | None, typer.Option("--why", metavar="TEXT", help="Why a need is dropped.")] = None,
+    priority: Priority = None, role: Role = None, label: Labels = None, slots: Slots = None,
+    relies_on: Relies = None, deadline: Deadline = None,
+) -> Outcome:  # fmt: skip
+    """Change an open task. A need is added, or dropped with a reason."""
+    env = env_of(ctx)
+    if drop and not why:
+        raise Usage("a need is dropped with a reason", "say it: --why TEXT")
+    given = body(env, text, file)
+    me = env.session()
+    new = fields(env, title=title, body=given, priority=priority, role=role, labels=label, slots=slots,
+                 relies_on=relies_on, deadline=deadline)  # fmt: skip
+    if not (new or needs or drop):
+        raise Usage("there is nothing to change", "name what: --title, -m, --needs, --drop-need, --priority, …")
+    reason = names.say(why, "--why") if why else None
+    done = env.write(
+        lambda tree, who: posting.edit(tree, who, wanted, new, needs or [], drop or [], reason), me, "task: edit "
+    )
+    return written(env, done, "{ref} is at version {version}")
+
+
+@verb(app, "cancel", 'atlas task cancel 7f3k2mq9xa --base 3 --why "overtaken"', 3, 4, 5, 6, 7)
+def cancel(
+    ctx: typer.Context, wanted: Id, why: Why,
+    base: Annotated[int | None, typer.Option("--base", metavar="N", min=1, help="The version you have seen.")] = None,
+) -> Outcome:  # fmt: skip
+    """Call a task off: an open one against the version that you have seen, or one that you have claimed."""
+    env = env_of(ctx)
+    me, reason = env.session(), names.say(why, "--why")
+    done = env.write(lambda tree, who: posting.cancel(tree, who, wanted, reason, base), me, "task: cancel ")
+    return written(env, done, "{ref} is cancelled; what needs it is blocked")
+
+
+@verb(
+    app, "freeze", 'atlas task freeze 7f3k2mq9xa --why "until the cache is in" --until task:2mq9xa7f3k', 3, 4, 5, 6, 7
+)
+def freeze(ctx: typer.Context, wanted: Id, why: Why, until: Until = None) -> Outcome:
+    """List a task, but do not offer it, until it is thawed."""
+    env = env_of(ctx)
+    me, reason = env.session(), names.say(why, "--why")
+    over = _until(env, until) if until else None
+    done = env.write(lambda tree, who: posting.freeze(tree, who, wanted, reason, over), me, "task: freeze ")
+    return written(env, done, "{ref} is frozen")
+
+
+@verb(app, "thaw", "atlas task thaw 7f3k2mq9xa", 3, 4, 5, 6, 7)
+def thaw(ctx: typer.Context, wanted: Id) -> Outcome:
+    """Offer a frozen task again."""
+    env = env_of(ctx)
+    done = env.write(lambda tree, who: posting.thaw(tree, who, wanted), env.session(), "task: thaw ")
+    return written(env, done, "{ref} is offered again")
+
+
+@verb(app, "retry", 'atlas task retry 7f3k2mq9xa --why "the disk is empty again"', 3, 4, 5, 6, 7)
+def retry(ctx: typer.Context, wanted: Id, why: Why) -> Outcome:
+    """Offer a dead or cancelled task again; its failures are kept."""
+    env = env_of(ctx)
+    me, reason = env.session(), names.say(why, "--why")
+    done = env.write(lambda tree, who: posting.retry(tree, who, wanted, reason, there(env)), me, "task: retry ")
+    return written(env, done, "{ref} is offered again, generation {generation}")

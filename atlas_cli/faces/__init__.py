@@ -1,0 +1,1 @@
+"""Other ways in and out than the terminal."""

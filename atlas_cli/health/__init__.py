@@ -1,0 +1,1 @@
+"""What can be wrong with a store, and what can be had again."""

@@ -1,0 +1,1 @@
+"""git's hooks: the quick answer, the full one, and how they are put in."""

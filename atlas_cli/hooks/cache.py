@@ -1,0 +1,181 @@
+"""The picture: a small file from which the hooks answer, derived from the store's head by whoever moved it.
+
+It says *pass* only: where it is missing, of another head, or out of date, the full program looks itself. Plain lines of
+words between tabs, read without importing anything: a JSON parser alone costs as much as a whole hook may."""
+
+from __future__ import annotations
+
+import os
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # (not from `typing`: that costs as much as a JSON parser)
+    from ..env.env import Env
+
+FORMAT = "atlas-hooks 1"
+FILE = "hooks.txt"
+
+
+class Session:
+    """A live session: what a hook must know of it. `seen` has (number, blob) of each stream's newest entry it saw."""
+
+    def __init__(self, id: str, kind: str, worktree: str, until: str, lineage: str, leans: str) -> None:
+        self.id, self.kind, self.worktree, self.until = id, kind, worktree, int(until)
+        self.lineage = frozenset(lineage.split())
+        self.leans = leans == "retracted"  # relies on what was retracted since
+        self.seen: dict[str, tuple[int, str]] = {}
+
+
+class Picture:
+    """The lines of the file as values. ValueError or IndexError for what is no such file."""
+
+    def __init__(self, text: str) -> None:
+        lines = text.split("\n")
+        if lines[0] != FORMAT or lines[-1] != "end":
+            raise ValueError("another format")
+        self.head, self.until, self.made = "", 0, 0
+        self.levels: dict[str, str] = {}
+        self.integration: list[str] = []
+        self.streams: dict[str, tuple[int, str]] = {}  # the current entry of each
+        self.sessions: dict[str, Session] = {}
+        self.begun: dict[tuple[str, str], str] = {}
+        self.leases: list[tuple[str, str, int]] = []  # resource, holder, until
+        for line in lines[1:-1]:
+            what, *rest = map(_plain, line.split("\t")) if "%" in line else line.split("\t")
+            if what == "lease":
+                self.leases.append((rest[0], rest[1], int(rest[2])))
+            elif what == "head":
+                self.head, self.made, self.until = rest[0], int(rest[1]), int(rest[2])
+            elif what == "level":
+                self.levels[rest[0]] = rest[1]
+            elif what == "integration":
+                self.integration.append(rest[0])
+            elif what == "stream":
+                self.streams[rest[0]] = (int(rest[1]), rest[2])
+            elif what == "session":
+                self.sessions[rest[0]] = Session(*rest)
+            elif what == "seen":
+                self.sessions[rest[0]].seen[rest[1]] = (int(rest[2]), rest[3])
+            elif what == "begun":
+                self.begun[rest[0], rest[1]] = rest[2]
+
+    def who(self, named: str | None, worktree: str, caller: str | None, tool: bool) -> Session | None:
+        """The live session of a caller, by the rule of `Env.session_id`; None where it is not certain."""
+        if named:
+            found = self.sessions.get(named)
+            return None if found is None or (tool and found.kind == "person") else found
+        if caller is not None and (begun := self.begun.get((worktree, caller))):
+            return self.sessions.get(begun)
+        here = [one for one in self.sessions.values() if one.worktree == worktree and one.kind == "work"]
+        if caller is None and here:
+            return here[0] if len(here) == 1 else None
+        persons = [one for one in self.sessions.values() if one.kind == "person" and not tool]
+        return persons[0] if len(persons) == 1 else None
+
+    def current(self, me: Session) -> bool:
+        """Whether a session has seen the current entry of every stream that there is."""
+        return all(not entry[0] or me.seen.get(stream) == entry for stream, entry in self.streams.items())
+
+    def near(self, paths: list[str], mine: set[str] | frozenset[str]) -> list[tuple[str, str]]:
+        """(resource, path) of each lease of others that may lie on one of these paths, `mine` being the sessions that
+        are not others. A pattern counts for the folder that it cannot leave: a closer look may clear it."""
+        held: dict[str, list[str]] = {}
+        for resource, holder, _ in self.leases:
+            if holder not in mine:
+                kind, _, path = resource.partition(":")
+                path = path if kind == "path" else _fixed(path) if kind == "glob" else "."
+                held.setdefault(path, []).append(resource)
+        if not held:
+            return []
+        above: dict[str, list[str]] = {}
+        for path, resources in held.items():
+            for folder in _folders(path):
+                above.setdefault(folder, []).extend(resources)
+        over: dict[str, list[str]] = {"": held.get(".", [])}  # by folder: what lies on it, or on one above it
+        found = []
+        for path in paths:
+            folder = path.rpartition("/")[0]
+            if folder not in over:
+                chain = (*_folders(folder), folder)
+                over[folder] = [*over[""], *(one for part in chain for one in held.get(part, ()))]
+            if over[folder] or path in held or path in above:
+                found += [(one, path) for one in (*over[folder], *held.get(path, ()), *above.get(path, ()))]
+        return found
+
+    def leased(self, path: str, me: Session) -> bool:
+        """Whether a path may be leased to another: no is certain, yes wants a closer look."""
+        return bool(self.near([path], {me.id, *me.lineage}))
+
+
+def _fixed(pattern: str) -> str:
+    """The folder that a pattern cannot leave."""
+    cut = min((at for at in map(pattern.find, "*?[") if at >= 0), default=len(pattern))
+    return pattern[:cut].rpartition("/")[0] or "."
+
+
+def _folders(path: str) -> list[str]:
+    """The folders that a path lies in, without the root."""
+    found, at = [], path.find("/")
+    while at >= 0:
+        found.append(path[:at])
+        at = path.find("/", at + 1)
+    return found
+
+
+def line(*words: object) -> str:
+    """A line of the file; whatever a record says, it stays one."""
+    found = []
+    for word in map(str, words):
+        for char in "%\t\n\r":
+            word = word.replace(char, f"%{ord(char):02x}")
+        found.append(word)
+    return "\t".join(found)
+
+
+def _plain(word: str) -> str:
+    """The text of such a word."""
+    for char in "\r\n\t%":
+        word = word.replace(f"%{ord(char):02x}", char)
+    return word
+
+
+def head(home: str) -> str:
+    """The commit that the store's branch is at; empty where only git could tell."""
+    try:
+        with open(f"{home}/store.git/refs/heads/atlas", encoding="ascii") as found:
+            return found.read().strip()
+    except OSError:
+        pass
+    try:
+        with open(f"{home}/store.git/packed-refs", encoding="utf-8") as found:
+            return next((line.split()[0] for line in found if line.endswith(" refs/heads/atlas\n")), "")
+    except OSError:
+        return ""
+
+
+def drawn(home: str) -> tuple[str, int]:
+    """(head, moment until which it holds) of the picture that is there; empty and 0 without one."""
+    try:
+        with open(f"{home}/{FILE}", encoding="utf-8") as found:
+            words = found.read(400).split("\n")[1].split("\t")
+        return words[1], int(words[3])
+    except (OSError, ValueError, IndexError):
+        return "", 0
+
+
+def stale(env: Env) -> bool:
+    """Whether a hook has asked for the picture, and the head, a receipt or whose session it is has changed since."""
+    head, until = drawn(str(env.store.home))
+    return bool(head) and (env.local.moved or head != env.snapshot.head or until <= time.time())
+
+
+def current(home: str) -> Picture | None:
+    """The picture, if it is certain to say what the store says now."""
+    try:
+        with open(f"{home}/{FILE}", encoding="utf-8", errors="surrogatepass") as found:
+            picture = Picture(found.read())
+    except (OSError, ValueError, IndexError, KeyError):
+        return None
+    at = int(time.time())
+    fits = picture.head == head(home) and picture.made - 60 <= at < picture.until
+    return picture if fits and "ATLAS_CLOCK_OFFSET" not in os.environ else None

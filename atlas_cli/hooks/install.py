@@ -1,0 +1,239 @@
+"""The hooks of the user's repository: where git runs them, what stands there, and Atlas's section in and out again.
+
+A hook in a shell's language keeps its file, and the section goes in behind its first line: `$0` and its folder stay
+what they were. Every other one (a binary, Python, a link, one that is not executable) moves to `before-atlas/`, under
+its own name; the section ends by going on to it."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import Failed
+from ..store import files
+from ..store.git import Git
+from ..store.repo import Place
+from . import managers
+
+NAMES = (
+    "pre-commit", "pre-merge-commit", "prepare-commit-msg", "commit-msg", "pre-push",
+    "post-merge", "post-rewrite", "post-checkout",
+)  # fmt: skip
+VERSION = "1"  # of the section's text
+ASIDE = "before-atlas"
+_ALONE = b"#!/bin/sh\n"
+# alone: nothing else is in the file; kept: it goes on to the hook aside; within: the rest is somebody else's.
+_SECTION = re.compile(rb"# >>> atlas (\S+) (alone|kept|within) >>>[^\n]*\n.*?\n# <<< atlas <<<\n", re.DOTALL)
+_NAMED = re.compile(rb"\[ -x ('(?:[^']|'\\'')*') \]")
+_SHELL = re.compile(rb"#![ \t]*/(?:\S*/)?(?:env[ \t]+)?(?:ba|da|k|mk|z|a)?sh(?:[ \t]+-[a-zA-Z]+)*[ \t]*\n")
+# A script that reads its own text, or runs it in another language, would meet ours there.
+_READS_ITSELF = re.compile(
+    rb"^[^#\n]*\b(?:exec|tail|head|sed|awk|perl|python3?)\b(?:(?!name)[^\n])*[\" ]\$\{?0\}?[\" \n]", re.MULTILINE
+)
+
+_ASK = """\
+  if [ -x %(python)s ] && [ -f %(hook)s ]; then exec %(python)s -I -S %(hook)s %(name)s "$@"; fi
+  if command -v atlas-hook >/dev/null 2>&1; then
+    atlas-hook %(name)s "$@" && exit 0 || atlas_code=$?
+    case $atlas_code in 126 | 127) ;; *) exit $atlas_code ;; esac
+  fi
+  %(say)s "atlas: this hook's Python is gone: install Atlas, run atlas hooks install, or take its lines out of $0" >&2
+  exit %(missing)s
+"""
+_TEE = """\
+if atlas_in=$(mktemp); then
+  cat >"$atlas_in" || exit 1
+  exec 8<"$atlas_in" 9<"$atlas_in"
+  rm -f "$atlas_in"
+  (exec <&8 8<&- 9<&-; atlas_hook "$@") || exit $?
+  exec <&9 8<&- 9<&-
+fi
+"""
+_GO_ON = 'if [ -x "${0%%/*}/%(aside)s/%(name)s" ]; then exec "${0%%/*}/%(aside)s/%(name)s" "$@"; fi\n'
+
+
+class HookFile(NamedTuple):
+    """`state`: installed, outdated, missing (its interpreter), off (not executable), shadowed, foreign, absent, or
+    `by TOOL`; `kept`: the file with the hook that was there before."""
+
+    name: str
+    state: str
+    path: str
+    kept: str = ""
+    text: str = ""
+    version: str = ""
+
+
+class HookFiles:
+    """The hooks that git runs in one worktree."""
+
+    def __init__(self, place: Place, closed: bool = False) -> None:
+        self.place, self.closed = place, closed
+        self.python, self.program = sys.executable, str(Path(__file__).parents[1] / "hook.py")
+        self.top = place.top or place.common
+        git = Git(None, cwd=str(self.top), hermetic=False)
+        git.flags = ()  # what is asked is where the user's own hooks are
+        self.folder = Path(os.fsdecode(git.run("rev-parse", "--path-format=absolute", "--git-path", "hooks")[:-1]))
+
+    @property
+    def ours(self) -> bool:
+        """Whether the folder serves this repository alone: it lies in its git directory or its worktree."""
+        return any(self.folder.resolve().is_relative_to(top.resolve()) for top in (self.place.common, self.top))
+
+    @cached_property
+    def owner(self) -> str:
+        return managers.owner(self.folder, self.top, self.place.common)
+
+    def section(self, name: str, kind: str) -> bytes:
+        """The text that is put in."""
+        words: dict[str, str | int] = {"name": name, "aside": ASIDE, "missing": int(self.closed and name[:4] != "post")}
+        # One line for each thing that a user does, though several hooks may run for it.
+        words["say"] = "echo" if name in ("pre-commit", "pre-merge-commit", "pre-push") or words["missing"] else ":"
+        words |= {"python": _quoted(self.python), "hook": _quoted(self.program)}
+        head = f"# >>> atlas {VERSION} {kind} >>> by `atlas hooks install`; `atlas hooks remove` takes it out\n"
+        call = 'atlas_hook "$@"\n' if kind == "alone" else '(atlas_hook "$@") || exit $?\n'
+        if kind != "alone" and name in ("pre-push", "post-rewrite"):  # git gives these lines to read: to both of them
+            call = _TEE
+        ask = f"atlas_hook() {{\n{_ASK % words}}}\n"
+        tail = _GO_ON % words if kind == "kept" else ""
+        return os.fsencode(f"{head}{ask}{call}{tail}# <<< atlas <<<\n")
+
+    def status(self) -> list[HookFile]:
+        return [self._state(name) for name in NAMES]
+
+    def install(self) -> list[HookFile]:
+        """Puts the section into each hook, or brings it up to date."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise Failed(
+                f"no hook can be put into {self.folder}: {error.strerror}", "core.hooksPath names it"
+            ) from None
+        # One script under several names tells by `$0` which it is: it stays one, and whole.
+        shared = {os.readlink(file) for file in map(self.folder.joinpath, NAMES) if file.is_symlink()}  # noqa: PTH115
+        for name in NAMES:
+            if not self._state(name).state.startswith("by "):
+                self._put(name, name in shared)
+        return self.status()
+
+    def remove(self) -> list[HookFile]:
+        """Takes the section out of each hook, and puts back what was there before; also where git no longer looks."""
+        for folder in {self.folder, self.place.common / "hooks"}:
+            for name in NAMES:
+                self._take(folder, name)
+            if (folder / ASIDE).is_dir() and not any((folder / ASIDE).iterdir()):
+                (folder / ASIDE).rmdir()
+        return self.status()
+
+    def _state(self, name: str) -> HookFile:
+        file, aside = _file(self.folder, name), self.folder / ASIDE / name
+        data = managers.content(file) or b""
+        found = _SECTION.search(data)
+        if found is None:
+            if by := managers.calling(name, data, self.owner, self.top):
+                return HookFile(name, f"by {by}", str(file))
+            there = os.path.lexists(file)
+            if not there and _SECTION.search(managers.content(self.place.common / "hooks" / name) or b""):
+                return HookFile(name, "shadowed", str(file), text=f"core.hooksPath: git looks in {self.folder} only")
+            left = f"{aside} is not run" if os.path.lexists(aside) else ""
+            return HookFile(name, "foreign" if there else "absent", str(file), text=left)
+        kind = _kind(data, found)
+        kept = str(file) if kind == "within" else str(aside) if kind == "kept" and os.path.lexists(aside) else ""
+        state, text = "installed", ""
+        if kind == "kept" and kept and not os.access(aside, os.X_OK):
+            text = "the one that was there is not executable, and not run"
+        if not os.access(file, os.X_OK):
+            state, text = "off", "not executable: git does not run it until chmod +x"
+        elif found[0] != self.section(name, kind):
+            named = _NAMED.search(found[0])
+            python = named[1][1:-1].replace(b"'\\''", b"'") if named else b""
+            state, text = "outdated", f"it names {os.fsdecode(python)}"
+            if not os.access(python, os.X_OK):
+                state, text = "missing", f"there is no {os.fsdecode(python)}"
+        return HookFile(name, state, str(file), kept, text, found[1].decode())
+
+    def _put(self, name: str, shared: bool) -> None:
+        file, aside = _file(self.folder, name), self.folder / ASIDE / name
+        data = managers.content(file)
+        found = _SECTION.search(data or b"")
+        if data is not None and found:
+            _write(file, data[: found.start()] + self.section(name, _kind(data, found)) + data[found.end() :])
+        elif data is not None and (first := _SHELL.match(data)) and _plain(file, data) and not shared:
+            _write(file, first[0] + self.section(name, "within") + data[first.end() :])
+        elif file.is_dir() or (os.path.lexists(file) and os.path.lexists(aside)):
+            return  # what is in the way is named by its state
+        else:
+            if os.path.lexists(file):
+                _made(aside.parent)
+                _move(file, aside, "../")
+            kind = "kept" if os.path.lexists(aside) else "alone"
+            _write(file, _ALONE + self.section(name, kind))
+
+    def _take(self, folder: Path, name: str) -> None:
+        file, aside = _file(folder, name), folder / ASIDE / name
+        data = managers.content(file) or b""
+        found = _SECTION.search(data)
+        if aside.parent.is_symlink():
+            raise Failed(f"{aside.parent} is a link: what was kept there is not known", "take it away")
+        if found and (_kind(data, found) == "within" or _rest(data, found) != _ALONE):
+            _write(file, _rest(data, found))
+        elif os.path.lexists(aside) and (found or not os.path.lexists(file)):
+            _move(aside, file, "")
+        elif found:
+            file.unlink()
+
+
+def _rest(data: bytes, section: re.Match[bytes]) -> bytes:
+    return data[: section.start()] + data[section.end() :]
+
+
+def _kind(data: bytes, section: re.Match[bytes]) -> str:
+    """A section's kind; one that was alone, and to which somebody added lines, must let them run."""
+    kind = section[2].decode()
+    return "within" if kind == "alone" and _rest(data, section) != _ALONE else kind
+
+
+def _file(folder: Path, name: str) -> Path:
+    """A hook's file; the pre-commit framework runs, as NAME.legacy, what stood there before its own."""
+    legacy, now = folder / f"{name}.legacy", managers.content(folder / name) or b""
+    return legacy if b"pre-commit" in now and _SECTION.search(managers.content(legacy) or b"") else folder / name
+
+
+def _plain(file: Path, data: bytes) -> bool:
+    """Whether a shell's script can have the section in it."""
+    return os.access(file, os.X_OK) and b"\0" not in data and not _READS_ITSELF.search(data)
+
+
+def _quoted(path: str) -> str:
+    return "'" + path.replace("'", "'\\''") + "'"
+
+
+def _write(file: Path, data: bytes) -> None:
+    """Whole or not at all, by one rename; a file that is there keeps its mode."""
+    try:
+        files.again(file, data, 0o777)
+    except OSError as error:
+        raise Failed(f"the hook {file} cannot be written: {error.strerror}", code="environment") from None
+
+
+def _made(folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    if folder.is_symlink():
+        raise Failed(f"{folder} is a link: a hook was to be kept there", "take it away", code="environment")
+
+
+def _move(file: Path, to: Path, prefix: str) -> None:
+    """A rename; a relative link goes on leading where it led (`prefix`: from its new folder to the old one), or to
+    another hook, which moves with it."""
+    target = os.readlink(file) if file.is_symlink() else "/"  # noqa: PTH115 - to the byte
+    if target.startswith("/") or target in NAMES:
+        file.replace(to)
+        return
+    part = to.with_name(files.PART + os.urandom(8).hex())
+    part.symlink_to(prefix + target if prefix else target.removeprefix("../"))
+    part.replace(to)
+    file.unlink()

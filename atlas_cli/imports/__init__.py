@@ -1,0 +1,1 @@
+"""Readers of other formats: each gives new records."""

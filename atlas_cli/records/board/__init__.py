@@ -1,0 +1,1 @@
+"""The task board: tasks, gates, results, and the writes on them."""

@@ -1,0 +1,68 @@
+"""The writes on tasks that are made for others: assigning, freeing what a lost session held, inheriting it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from ...errors import Refused
+from ...model.change import Change, Writer
+from ...model.text import Record
+from ...model.tree import Tree
+from .. import policy, session
+from . import claims, posting, task
+
+
+def freed(tree: Tree, writer: Writer, holder: str, why: str) -> dict[str, bytes | None]:
+    """The rows of what a lost session had claimed: a failure each."""
+    files: dict[str, bytes | None] = {}
+    for row in task.held(tree, holder, writer.at):
+        files |= claims.failed(tree, writer, task.get(tree, row["id"]), why)
+    return files
+
+
+def inherited(tree: Tree, writer: Writer, holder: str) -> dict[str, bytes | None]:
+    """The rows that pass to whoever adopts a session: what it has claimed, for the rest of its time."""
+    files: dict[str, bytes | None] = {}
+    for row in task.held(tree, holder, writer.at):
+        old = task.get(tree, row["id"])
+        receipt = {**old["claim"], "session": writer.session, "actor": writer.actor, "machine": writer.machine,
+                   "token": old["token"] + 1, "at": writer.when, "path": "adopt", "version": old["version"],
+                   "started": writer.when}  # fmt: skip
+        files |= posting.file(writer, old, claim=receipt, token=old["token"] + 1)
+    return files
+
+
+def effective(offer: Record, held: Iterable[Record]) -> int:
+    """The slots that a session has left: what it offers, by its load in basis points, less those of what it holds."""
+    mine: int = sum(one.get("slots", 1) for one in held)
+    return int(offer["slots"]) * (10_000 - int(offer["load"])) // 10_000 - mine
+
+
+def assign(
+    tree: Tree, writer: Writer, queue: claims.Queue, wanted: str | None, holder: str | None, fresh: Collection[str],
+    seconds: int | None,
+) -> Change:  # fmt: skip
+    """The first ready task (or the one named) to the session with most slots left (or the one named), ties by smallest
+    id. `fresh`: the sessions that are not stale."""
+    free, held = {}, task.held(tree, None, writer.at)
+    for _, row in tree.live(session.FOLDER, writer.at):
+        if row["id"] in fresh and holder in (None, row["id"]) and row.get("offer", {}).get("status") == "healthy":
+            mine = [one for one in held if one["claim"]["session"] == row["id"]]
+            if len(mine) < policy.of(tree)["session_claims"]:
+                free[row["id"]] = effective(row["offer"], mine), row
+    if wanted is not None and (why := claims.refusal(tree, writer, wanted)):
+        raise why
+    ready = False
+    named = () if wanted is None else [(task.find(tree, wanted), task.get(tree, wanted))]
+    for one in claims.ready(tree, named or queue, writer.at, writer.machine):
+        ready = True
+        fit = [(-slots, name) for name, (slots, row) in free.items() if slots >= one.get("slots", 1)
+               and one.get("role") in (None, row["offer"].get("role", one.get("role")))]  # fmt: skip
+        if fit:
+            to = free[min(fit)[1]][1]
+            return posting.change("assign", [one["id"]], writer, claims.grant(tree, writer, one, seconds, "assign", to))
+    if not ready:
+        raise posting.not_free(tree, named[0][1], writer.at) if named else claims.none_ready()
+    raise Refused(
+        "no healthy session with a free slot fits", "atlas session offer --slots N offers some", code="no_worker"
+    )

@@ -1,0 +1,76 @@
+"""Clearance gates: a blocker holds back what depends on it until somebody clears it. Documents, named by the clearance
+task that each makes: `gates/<id>.yaml` for its raising, `gates/<id>.cleared.yaml` for its end. What a gate is now is
+computed from the two and a moment, and what it holds from the tree: nothing of that is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...errors import Damaged, NotFound
+from ...model import change, names, text, times
+from ...model.change import Shown
+from ...model.kind import Kind, unjudged
+from ...model.text import Record
+from ...model.tree import Tree
+
+FOLDER = "gates"
+SUFFIX = ".yaml"
+END = ".cleared"
+
+
+def place(wanted: str) -> str:
+    """Where a gate's document lies (of its end: for `ID.cleared`)."""
+    return f"{FOLDER}/{names.name(wanted, 'gate id')}.yaml"
+
+
+def parse(path: str, data: bytes) -> Record:
+    texts = ("id", "signal", "blocker", "clearance", "graph_delta_hash", "resolution", "session", "actor", "operation")
+    needed = {**dict.fromkeys(texts, str), "scope": "texts", "edges": "texts", "at": "time"}
+    record = change.check(
+        text.load(data, path), path, needed, {"deadline": "time", "resolver": str, "raised": str, "why": str}
+    )
+    for name in (record["clearance"], *record["edges"]):
+        change.is_name(path, "task id", name, names.valid(name))
+    own = record["id"] + END * path.endswith(END + SUFFIX)
+    change.placed(path, f"gate:{own}", place(own) if names.valid(own) else None)
+    return record
+
+
+def find(tree: Tree, wanted: str, number: int | None = None) -> str:
+    path = place(wanted)
+    if tree.blob(path) is None:
+        raise NotFound(f"there is no gate {wanted} in this store", "atlas gate list --all shows them")
+    return path
+
+
+# what is computed
+
+
+def state(tree: Tree, record: Record, now: int) -> str:
+    """`pending`, `expired` or `cleared` at a moment. One that is expired still holds: until it is cleared, or raised
+    again."""
+    path = place(record["id"] + END)
+    if (end := tree.read(path)) is not None:
+        try:
+            return str(parse(path, end)["resolution"])
+        except Damaged:
+            return "damaged"
+    over = "deadline" in record and times.moment(record["deadline"]) <= now
+    return "expired" if over else "pending"
+
+
+def _ref(path: str, record: Record) -> str:
+    return f"gate:{path.partition('/')[2].removesuffix(SUFFIX)}"
+
+
+def _view(tree: Tree, path: str, record: Record, now: int) -> Shown:
+    """Its raising, until it is over."""
+    first = place(record["id"])
+    return first, first if tree.blob(place(record["id"] + END)) is None else None
+
+
+def _links(record: Record) -> Iterable[tuple[str, str]]:
+    return [("signal", f"signal:{record['signal']}")]
+
+
+KIND = Kind("gate", FOLDER, SUFFIX, parse, _ref, find, _view, unjudged, links=_links)

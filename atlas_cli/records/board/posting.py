@@ -1,0 +1,183 @@
+"""The writes of those who post tasks: add, edit, freeze, thaw, cancel, retry. Each is a pure function of the
+tree and the writer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ...errors import AtlasError, Held, NotFound, Refused, VersionJump
+from ...model import text, times
+from ...model.change import Change, Writer, rewritten
+from ...model.text import Record
+from ...model.tree import Overlay, Tree
+from ...visible import named
+from .. import lease, policy
+from . import gate, readiness, task
+
+
+def file(writer: Writer, record: Record, **fields: object) -> dict[str, bytes | None]:
+    """The row with some fields set by the writer (None: taken out), one version further."""
+    found = rewritten(record, **fields, at=writer.when)
+    body = found.pop("body", "")
+    return {task.place(found["id"]): text.with_front(found, body)}
+
+
+def change(verb: str, ids: Iterable[str], writer: Writer, files: dict[str, bytes | None]) -> Change:
+    return Change(f"task: {verb} {lease.short(list(ids))} ({writer.session})", files)
+
+
+def put(verb: str, writer: Writer, record: Record, **fields: object) -> Change:
+    """The change of one row."""
+    return change(verb, [record["id"]], writer, file(writer, record, **fields))
+
+
+def same(verb: str, writer: Writer, tree: Tree, record: Record) -> Change:
+    """Nothing to write: the row as it stands."""
+    path = task.place(record["id"])
+    return change(verb, [record["id"]], writer, {path: tree.read(path)})
+
+
+def add(tree: Tree, writer: Writer, wishes: Sequence[Record], there: int) -> Change:
+    """New tasks; `there` are open already. A wish's `name` is what other wishes need it by."""
+    rules = policy.of(tree)
+    _room(rules, there, len(wishes))
+    ids = {wish.get("name", nth): task.new_id(writer.operation, nth) for nth, wish in enumerate(wishes)}
+    files: dict[str, bytes | None] = {}
+    for nth, (wish, new) in enumerate(zip(wishes, ids.values(), strict=True)):
+        needs = [ids.get(need, need) for need in wish.get("needs") or ()]
+        others = {key: value for key, value in wish.items() if key not in ("name", "needs") and value not in (None, [])}
+        _sized(rules, needs, wish.get("body", ""))
+        for need in set(needs).difference(ids.values()):
+            task.find(tree, need)
+        files |= file(writer, first(writer, new, wish["title"], nth), **others, needs=needs or None)
+    _no_circle(tree, files, tree)
+    return change("add", ids.values(), writer, files)
+
+
+def first(writer: Writer, new: str, title: str, nth: int = 0) -> Record:
+    """What a new task's row is made of."""
+    return {"id": new, "version": 0, "state": "open", "title": title, "priority": 50, "generation": 1, "attempt": 0,
+            "token": 0, "retries": 0, "session": writer.session, "actor": writer.actor, "created": writer.when,
+            "nth": nth or None}  # fmt: skip
+
+
+def _room(rules: policy.Policy, there: int, more: int) -> None:
+    """Refused where too many would be open. A guard, as the bound on a session's claims is: a rule would have to read
+    every task of the tree for each commit that it judges."""
+    if there + more > rules["open_tasks"]:
+        raise limit(f"{there:,} tasks are open, and {more} more", f"{rules['open_tasks']:,}", "open_tasks")
+
+
+def _sized(rules: policy.Policy, needs: Sequence[str], body: str) -> None:
+    if len(needs) > rules["task_needs"]:
+        raise limit(f"{len(needs)} needs of one task", str(rules["task_needs"]), "task_needs")
+    if len(body.encode(errors="replace")) > rules["task_body"]:
+        size = len(body.encode(errors="replace"))
+        raise limit(f"a task's text of {size:,} bytes", f"{rules['task_body']:,}", "task_body")
+
+
+def limit(what: str, most: str, key: str) -> Refused:
+    return Refused(f"{what}; at most {most}", f"the policy's {key} says so: atlas config get {key}", code="limit")
+
+
+def _no_circle(tree: Tree, files: dict[str, bytes | None], only: Tree | None = None) -> None:
+    child = Overlay(tree, files)
+    for path, data in files.items():
+        record = task.parse(path, data or b"")
+        if task.makes_cycle(child, record["id"], record.get("needs", ()), only):
+            raise Refused(f"task {record['id']} would need itself, in a circle", "atlas task graph shows the edges",
+                          code="cycle")  # fmt: skip
+
+
+def edit(tree: Tree, writer: Writer, wanted: str, fields: Record, more: Sequence[str], gone: Sequence[str],
+         why: str | None) -> Change:  # fmt: skip
+    """An open task with other fields; needs are added, or taken away for a reason."""
+    old = _open(tree, wanted, writer.at)
+    before = old.get("needs", [])
+    if lost := [need for need in gone if need not in before]:
+        raise NotFound(f"task {wanted} does not need {', '.join(lost)}", f"atlas task show {wanted}")
+    for need in more:
+        task.find(tree, need)
+    needs = [*(need for need in before if need not in gone), *(need for need in more if need not in before)]
+    dropped = [*old.get("dropped", ()), *({"need": need, "why": why, "session": writer.session} for need in gone)]
+    _sized(policy.of(tree), needs, fields.get("body") or "")
+    files = file(writer, old, **fields, needs=needs or None, dropped=dropped or None)
+    _no_circle(tree, files)
+    return change("edit", [wanted], writer, files)
+
+
+def _open(tree: Tree, wanted: str, now: int) -> Record:
+    """The row of a task that is open; Held or Refused for another."""
+    old = _work(tree, wanted)
+    if old["state"] != "open":
+        raise not_free(tree, old, now) if old["state"] == "claimed" else state(old)
+    return old
+
+
+def _work(tree: Tree, wanted: str) -> Record:
+    """The row of a task that is no clearance: that one goes with its gate."""
+    if tree.blob(gate.place(wanted)) is not None:
+        raise Refused(f"task {wanted} is the clearance of a gate", f"atlas gate clear {wanted}", code="gate")
+    return task.get(tree, wanted)
+
+
+def state(record: Record) -> Refused:
+    return Refused(f"task {record['id']} is {record['state']}", f"atlas task show {record['id']}", code="not_open")
+
+
+def not_free(tree: Tree, old: Record, now: int) -> AtlasError:
+    claim = old["claim"]
+    rest = min(lease.LONGEST, max(0, task.claim_ends(old) - now))
+    return Held(f"task {old['id']} is claimed by {named(claim['session'])} for {times.span(rest)} more",
+                "take another: atlas task next --claim",
+                details={"task": old["id"], "holder": claim["session"], "expires": claim["expires"],
+                         "seconds_left": rest, "token": claim["token"]})  # fmt: skip
+
+
+def freeze(tree: Tree, writer: Writer, wanted: str, why: str, until: str | None) -> Change:
+    frozen = {"why": why, "session": writer.session, "at": writer.when} | ({"until": until} if until else {})
+    return put("freeze", writer, _open(tree, wanted, writer.at), frozen=frozen)
+
+
+def thaw(tree: Tree, writer: Writer, wanted: str) -> Change:
+    old = _open(tree, wanted, writer.at)
+    return put("thaw", writer, old, frozen=None) if "frozen" in old else same("thaw", writer, tree, old)
+
+
+def cancel(tree: Tree, writer: Writer, wanted: str, why: str, seen: int | None) -> Change:
+    """Called off: an open task against the version seen, a claimed one by its holder."""
+    old = _work(tree, wanted)
+    if old["state"] == "cancelled" and old.get("why") == why:
+        return same("cancel", writer, tree, old)
+    if old["state"] in task.CLOSED:
+        raise state(old)
+    mine = old["state"] == "claimed" and old["claim"]["session"] == writer.session
+    if old["state"] == "claimed" and not mine and task.holds(old, writer.at):
+        raise not_free(tree, old, writer.at)
+    if not mine and seen != old["version"]:
+        known = "no version was named (--base N)" if seen is None else f"you saw version {seen}"
+        raise VersionJump(f"{known}, and task {wanted} is at {old['version']}", f"look at it: atlas task show {wanted}",
+                          details={"head": old["version"], "base": seen})  # fmt: skip
+    return put("cancel", writer, old, state="cancelled", why=why)
+
+
+def retry(tree: Tree, writer: Writer, wanted: str, why: str, there: int) -> Change:
+    """A dead or cancelled task is open again, its failures kept."""
+    rules, old = policy.of(tree), task.get(tree, wanted)
+    if task.own_state(old, writer.at, rules) not in ("dead", "cancelled"):
+        raise Refused(f"task {wanted} is {readiness.assess(tree, old, writer.at, rules)[0]}, and needs no retry",
+                      "dead and cancelled ones do: atlas task dead", code="not_dead")  # fmt: skip
+    _room(rules, there, old["state"] != "claimed")
+    entry = {"retried": why, "session": writer.session, "at": writer.when}
+    return put("retry", writer, old, state="open", claim=None, why=None, generation=old["generation"] + 1, retries=0,
+               failures=[*failures(old), entry])  # fmt: skip
+
+
+def failures(old: Record, why: str = "the claim ran out", at: str | None = None) -> list[Record]:
+    """What is kept of the failures, with the claim that is just over."""
+    past = list(old.get("failures", ()))
+    if not task.counts_as_attempt(old):
+        return past
+    claim = old["claim"]
+    return [*past, {"generation": claim["generation"], "attempt": claim["attempt"], "session": claim["session"],
+                    "why": why, "at": at or claim["expires"]}]  # fmt: skip

@@ -1,0 +1,222 @@
+"""Carrying over: what this clone has recorded, put behind what others have published, where it still holds there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from .. import interrupts, records
+from ..errors import Damaged, Failed
+from ..model import message
+from ..model.change import Violation
+from ..model.kind import Kind
+from ..model.message import change_digest
+from ..model.text import Record
+from ..model.tree import Overlay, object_id
+from ..records import judging, policy
+from ..store import PARKED, failpoints, history
+from ..store.branch import Branch
+from ..store.snapshot import Snapshot, Staged
+from ..store.store import Store, parked_ref, sync_folders
+from ..store.transaction import pack, taker
+from ..verify import audit
+
+
+class Parked(NamedTuple):
+    """A commit that could not be carried over, and why."""
+
+    commit: history.Commit
+    why: str
+
+    @property
+    def operation(self) -> str:
+        """Its name where it is parked."""
+        return self.commit.message.operation or self.commit.oid
+
+
+class Carried(NamedTuple):
+    """The new head; by old commit id what each became; what could not be carried over; what was there already."""
+
+    head: str
+    moved: dict[str, str]
+    parked: tuple[Parked, ...]
+    there: tuple[str, ...]
+
+
+class _Staged(Staged):
+    """The store's objects, and those of the carrying over, which are written at its end, all at once."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store.git, {})
+        self.store = store
+
+    def snapshot(self, head: str) -> Snapshot:
+        return Snapshot(self, head, self.store.place.width)
+
+    def write(self, full: bool) -> None:
+        options = ("core.fsync=all", f"core.fsyncMethod={'fsync' if full else 'writeout-only'}")
+        self.store.git.run(*taker(self.new), data=pack(self.new, self.store.place.width), options=options)
+        folder = self.store.home / "store.git/objects"
+        sync_folders(*{folder / name[:2] for name in self.new if full}, folder / "pack", folder)
+
+
+def carry(store: Store, ours: Sequence[history.Commit], theirs: Sequence[history.Commit], tip: str) -> Carried:
+    """Puts our commits behind `tip`, each byte for byte, where every path that it changed still holds the very blob
+    that it held in the commit's own parent (and a numbered document's predecessor does), and no rule is broken."""
+    published = {commit.message.operation for commit in theirs} - {None}
+    last = {commit.message.session: commit.message.at or 0 for commit in theirs}
+    staged = _Staged(store)
+    onto = staged.snapshot(tip)
+    others = {path: onto.read(path) for commit in theirs for path, _, _ in commit.changes if _may_clash(path)}
+    name = judging.store_id(onto)
+    moved: dict[str, str] = {}
+    parked: list[Parked] = []
+    there: list[str] = []
+    for commit in ours:
+        if commit.message.operation in published:
+            there.append(commit.oid)
+            continue
+        commit, files = _anew(store, _renewed(store, commit, name), onto)
+        why = _contradicted(store, commit, onto) or _barred(files, others, onto)
+        if not why and (commit.message.at or 0) < last.get(commit.message.session, 0):
+            why = f"{commit.message.session} has written in another clone since"
+        why = why or _odd(commit, onto.width) or _broken(onto, commit, files)
+        if why:
+            parked.append(Parked(commit, why))
+            continue
+        tip = moved[commit.oid] = _again(staged, commit, onto, files)
+        onto = staged.snapshot(tip)
+    if moved:
+        staged.write(_full(onto))
+    return Carried(tip, moved, tuple(parked), tuple(there))
+
+
+def _full(onto: Snapshot) -> bool:
+    """Whether what is written is to outlast a power cut."""
+    try:
+        return bool(policy.usable(onto)["durability"] == "full")
+    except Damaged:  # of a newer format
+        return True
+
+
+def _renewed(store: Store, commit: history.Commit, name: str) -> history.Commit:
+    """The commit as it is to stand in the store of that name: in another one it has another `Atlas-Change`."""
+    said, own = commit.message, judging.store_id(store.snapshot(commit.parents[0]))
+    if own == name or said.change != change_digest(own, said, commit.changes):
+        return commit
+    return commit._replace(message=said._replace(change=change_digest(name, said, commit.changes)))
+
+
+def _files(store: Store, commit: history.Commit) -> dict[str, bytes | None]:
+    """What a commit put, by path."""
+    found: dict[str, bytes | None] = {}
+    for path, _, new in commit.changes:
+        data = store.git.object(new) if new else None
+        found[path] = data[2] if data else None
+    return found
+
+
+def _anew(store: Store, commit: history.Commit, onto: Snapshot) -> tuple[history.Commit, dict[str, bytes | None]]:
+    """The commit with what it puts; what is computed from the history before it is computed on the new head, never
+    copied to it."""
+    files = _files(store, commit)
+    makers = {kind.anew for path in files if (kind := records.kind_of(path)) and kind.anew}
+    found = files
+    try:
+        for make in makers:
+            found = make(audit.Walk(onto.git, onto), found)
+    except Failed:  # damaged: the rules will say so
+        return commit, files
+    if found == files or commit.message.by_hand:
+        return commit, files
+    child = Overlay(onto, found, onto.width)
+    changes = tuple((path, old, child.blob(path)) for path, old, _ in commit.changes)
+    digest = message.change_digest(judging.store_id(onto), commit.message, changes)
+    return commit._replace(message=commit.message._replace(change=digest), changes=changes), found
+
+
+def _contradicted(store: Store, commit: history.Commit, onto: Snapshot) -> str:
+    """The first path that is not as the commit found it."""
+    own = store.snapshot(commit.parents[0])
+    for path, old, _ in commit.changes:
+        if onto.blob(path) != old:
+            return f"{path} was written by another"
+        before = records.before(path)
+        if before and onto.blob(before) != own.blob(before):
+            return f"{before} is not what it was written after"
+    return ""
+
+
+def _may_clash(path: str) -> bool:
+    kind = records.kind_of(path)
+    return kind is not None and kind.clashes is not None
+
+
+def _rows(files: Mapping[str, bytes | None]) -> Iterator[tuple[Kind, Record]]:
+    """The readable rows among files that may be in the way of another's."""
+    for path, data in files.items():
+        kind = records.kind_of(path)
+        if kind and kind.clashes and data is not None:
+            with suppress(Failed):  # damaged: it is in nobody's way
+                yield kind, kind.parse(path, data)
+
+
+def _barred(files: Mapping[str, bytes | None], others: Mapping[str, bytes | None], onto: Snapshot) -> str:
+    """A row of another, written meanwhile, with which one that the commit puts cannot be."""
+    for kind, row in _rows(files):
+        for other_kind, other in _rows(others):
+            why = kind.clashes(onto, row, other) if kind.clashes and kind is other_kind else ""
+            if why:
+                return why
+    return ""
+
+
+def _odd(commit: history.Commit, width: int) -> str:
+    """What no write of Atlas's looks like, and no file of another commit could be made from."""
+    return next((f"the rule {one.rule}: {one.text}" for one in audit.shape(commit, width)), "")
+
+
+def _broken(onto: Snapshot, commit: history.Commit, files: dict[str, bytes | None]) -> str:
+    tree = audit.Walk(onto.git, onto)
+    found: list[Violation] = judging.judge(tree, Overlay(tree, files, onto.width), commit.changes, commit.message)
+    return f"the rule {found[0].rule}: {found[0].text}" if found and not commit.message.repairs else ""
+
+
+def _again(staged: _Staged, commit: history.Commit, onto: Snapshot, files: dict[str, bytes | None]) -> str:
+    """The same commit behind another; its id."""
+    raw = staged.object(commit.oid)
+    if raw is None:
+        raise Failed(f"the commit {commit.oid} is missing or broken", "atlas doctor")
+    head, _, said = raw[2].partition(b"\nauthor ")[2].partition(b"\n\n")
+    if commit.message.change:
+        said = re.sub(rb"(?m)^Atlas-Change: \w+$", f"Atlas-Change: {commit.message.change}".encode(), said)
+    root, objects = onto.planted(files)
+    data = f"tree {root}\nparent {onto.head}\nauthor ".encode() + head + b"\n\n" + said
+    oid = object_id("commit", data, onto.width)
+    staged.new |= {**objects, oid: ("commit", data)}
+    return oid
+
+
+def moved(
+    store: Store, branch: Branch, old: str, new: str, parked: Sequence[Parked],
+    also: Sequence[tuple[str, str]] = (),
+) -> bool:  # fmt: skip
+    """One step: the branch is at `new`, what is not carried over is parked, and `also` these refs are set."""
+    rules = store.policy(store.snapshot(old))
+    refs = [*((parked_ref(one.operation), one.commit.oid) for one in parked), *also]
+    store.at(old)  # an index that were behind would take this for a history that was rewound
+    failpoints.at("before_carry", rules)
+    if parked or new not in dict(also).values():  # something of this clone's is written anew
+        interrupts.sent()
+    if not branch.move(old, new, ["core.fsync=all"], refs):
+        return False
+    sync_folders(*(store.home / "store.git" / name for name in ("refs/heads", PARKED)))
+    failpoints.at("after_carry", rules)
+    return True
+
+
+def brings_policy(commit: history.Commit) -> bool:
+    """Whether it brought a store's policy: where another one goes on, that one's is in force."""
+    return policy.FOLDER in {path for path, old, _ in commit.changes if old is None}

@@ -1,0 +1,77 @@
+"""This machine's copies of other stores: each a repository with that one remote, in the user's state folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from hashlib import sha256
+from pathlib import Path
+
+from ..errors import AtlasError, Failed, NotFound, NotPublished
+from ..store.git import Git
+from ..store.repo import Place, state
+from ..store.store import Store
+from .joining import join
+from .remote import CALL
+from .remote_state import Memory
+from .sharing import AWAY
+
+
+def every() -> list[Path]:
+    """Their folders."""
+    return sorted(found.parents[2] for found in (state() / "stores").glob("*/.git/atlas/store.git"))
+
+
+def copy(name: str, url: str, offline: bool, wait: float = CALL) -> Path:
+    """The folder of this machine's copy of a store, made where there is none yet; NotPublished where the store gives no
+    answer within so many seconds, NotFound where there is none. Who will not `wait` long does not ask again for a
+    minute."""
+    folder = state() / "stores" / f"{name}-{sha256(url.encode()).hexdigest()[:12]}"
+    if (folder / ".git/atlas/store.git").is_dir():
+        return folder
+    _repository(folder, name, url)
+    there = place_of(folder)
+    memory = Memory(Store(there))
+    if wait < CALL and (not wait or time.time() - memory.get("away_at") < AWAY):
+        raise NotPublished(str(memory.data.get("failed") or f"{name} was never asked from this machine"))
+    try:
+        if join(there, offline, wait):
+            memory.put(away_at=0)
+            return folder
+        if offline:
+            raise NotPublished(f"{name} was never asked from this machine, and --offline was given")
+        raise NotFound(f"{name} ({url}) holds no Atlas store yet", "atlas init, in a clone of it, makes one",
+                       code="no_store")  # fmt: skip
+    except AtlasError as error:
+        if not offline:
+            there.home.mkdir(parents=True, exist_ok=True)
+            memory.put(away_at=time.time(), failed=error.message)
+        if isinstance(error, NotPublished):
+            error.hint = "ask it once without it" if offline else "try again when it answers"
+        elif error.code == "not_a_store":
+            error.hint = "`stores` has to name another address"
+        raise
+
+
+def _repository(folder: Path, name: str, url: str) -> None:
+    """A repository with that one remote, which is all that it is for: whole, or not there."""
+    if folder.is_dir():
+        return
+    aside = folder.with_name(f"{folder.name}.{os.getpid()}")
+    try:
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir(parents=True)
+        git = Git(None)
+        git.run("init", "--quiet", "--template=", "--", str(aside))
+        git.run("config", "--file", str(aside / ".git/config"), f"remote.{name}.url", url)
+        aside.rename(folder)
+    except OSError as error:
+        shutil.rmtree(aside, ignore_errors=True)
+        if not folder.is_dir():  # else another command was faster
+            raise Failed(f"{folder} cannot be made: {error.strerror}", "a copy of the store goes there") from None
+
+
+def place_of(folder: Path) -> Place:
+    """Where an Env on a copy stands."""
+    return Place(folder / ".git", None, "", 40)

@@ -1,0 +1,37 @@
+"""What this clone remembers of its remote."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ..store import files
+from ..store.store import Store
+
+
+class Memory:
+    """What this clone remembers of its remote: when it was asked last, and when that failed."""
+
+    def __init__(self, store: Store) -> None:
+        self.file = store.home / "sync.json"
+        self.data = self._read(self.file)
+
+    def get(self, key: str) -> float:
+        found = self.data.get(key)
+        return float(found) if isinstance(found, int | float) else 0.0
+
+    def put(self, **fields: Any) -> None:
+        self.data = Memory._read(self.file) | fields  # another command may have noted something since
+        try:
+            files.put(self.file, json.dumps(self.data).encode())
+        except OSError:
+            return  # a memory, no more
+
+    @staticmethod
+    def _read(file: Path) -> dict[str, Any]:
+        try:
+            found = json.loads(file.read_text())
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}

@@ -1,0 +1,325 @@
+"""How one command shares: whether the remote is asked first, and whether what was recorded is published."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from .. import interrupts
+from ..errors import AtlasError, Failed, Held, NotPublished, Unknown
+from ..model import times
+from ..model.change import Decide
+from ..records import policy
+from ..store import REMOTE, transaction
+from ..store.branch import unpark
+from ..store.store import Store
+from ..store.transaction import Intent, Written
+from .remote import Remote, find, remotes
+
+if TYPE_CHECKING:
+    from .exchange import Exchange, Shared
+    from .remote_state import Memory
+
+HASTE = 5.0  # seconds that a push of code waits for the store's
+FETCH = 3.0  # seconds that a read waits for the remote
+SILENT = ("remote", "branch_lost", "rewritten", "two_stores", "not_a_store")  # not said by each read, or said anyway
+AWAY = 60  # seconds that a read does not ask a remote which gave no answer
+
+
+class Sharing:
+    """A command's dealings with the remote. `offline`: none; `required`: a write counts only once it is published."""
+
+    def __init__(self, store: Store, say: Callable[[str], None], offline: bool, required: bool) -> None:
+        self.store, self.say, self.offline, self.required = store, say, offline, required
+        self.look = False  # the remote is asked for what is new, however new the copy is
+        self.eager = False  # and what was recorded is pushed, whatever failed a moment ago
+        self.within: float | None = None  # seconds that publishing may take
+        self.asked = False  # the remote has said, since this command began, what it has
+        self.by = ""  # the session that writes
+        self.wanted = True  # whoever publishes wants the remote asked, by whatever their configuration names
+        self.exclusive = False  # the write counts only once it is published
+        self.published: bool | None = None  # what became of the last write; None where nothing was written
+        self.why = ""  # why it is not published
+
+    @cached_property
+    def known(self) -> Remote | None:
+        """The git remote that the store is shared through."""
+        return find(self.store.place, self.store.home)
+
+    @property
+    def remote(self) -> Remote | None:
+        """The same, if it is to be asked at all."""
+        return None if self.offline else self.known
+
+    def sources(self) -> list[Remote]:
+        """Where what this clone has lost may be had from: the remote, else the copy of its branch that the user's
+        repository holds."""
+        copy = self.known.copy(self.store.place) if self.known else None
+        return [one for one in (self.remote, copy) if one is not None]
+
+    @property
+    def alone(self) -> str:
+        """Why there is no remote to ask."""
+        if self.offline:
+            return "--offline was given"
+        several = ", ".join(remotes(self.store.place, self.store.home))
+        return f"none of its remotes was chosen ({several})" if several else "this store has no remote"
+
+    @cached_property
+    def memory(self) -> Memory:
+        from .remote_state import Memory
+
+        return Memory(self.store)
+
+    def fetched_at(self) -> str | None:
+        """When the remote was last asked with success."""
+        at = int(self.memory.get("fetched_at")) if self.remote else 0
+        return times.rfc3339(at) if at else None
+
+    def address(self) -> str:
+        """The remote's address as all clones know it; empty where only this machine does."""
+        if self.known is None or self.known.local:
+            return ""
+        found = self.known.git.ask("ls-remote", "--get-url", "--", self.known.name)[1]  # (`insteadOf` may say another)
+        return policy.address(found.decode(errors="replace").strip())
+
+    def copied(self) -> list[str]:
+        """That this is a copy, where the store's home is another place than this clone's remote."""
+        home, there = self._rules()["home"], self.known
+        if not home or there is None or there.local or policy.address(there.url) == home:
+            return []
+        if (here := self.address()) == home:
+            return []
+        through = f"{there.name} ({here})" if here else there.name
+        return [f"this is a copy: the store's home is {home}, and this clone shares it through {through}"]
+
+    def freshen(self) -> None:
+        """Asks the remote, for three seconds at most, where the copy is older than the policy's `fresh`; not again for
+        a minute after a failure."""
+        if self.remote is None:
+            return
+        age, silent = time.time() - self.memory.get("asked_at"), time.time() - self.memory.get("away_at")
+        if silent < AWAY or (not self.look and not self.eager and age < policy.seconds(self._rules(), "fresh")):
+            return
+        exchange = self._exchange(self.remote._replace(wanted=self.look or self.eager))
+        error = exchange.pull(FETCH)
+        self.asked = exchange.asked
+        self._heard(exchange.notices)
+        if error is not None and error.code not in SILENT:
+            self.say(f"what the remote has is not known now: {error.message}; {error.hint}".removesuffix("; "))
+
+    def lost(self) -> str:
+        """What has become of the remote's branch, where it is no longer what was published; else empty."""
+        return str(self.memory.data.get("lost", "")) if self.remote else ""
+
+    def write(self, decide: Decide, intent: Intent, exclusive: bool) -> Written:
+        """A write, recorded, and published where it is to be. Found parked, it is decided anew on the new head under
+        the same operation: what others wrote meanwhile stops it, or does not."""
+        wanted, self.exclusive, self.by = exclusive or self.required, exclusive, intent.writer.session
+        if self.required and self.remote is None:
+            raise NotPublished(f"{self.alone}, so nothing can be published; nothing was written",
+                               "leave out --require-published")  # fmt: skip
+        self.published = None
+        operation = intent.writer.operation
+        try:
+            return self._shared(decide, intent, wanted)
+        except KeyboardInterrupt:
+            if not interrupts.hint():
+                raise
+            raise Unknown(f"interrupted while it was being published (operation {operation})",
+                          f"it is recorded in this clone; atlas log {operation} shows it") from None  # fmt: skip
+
+    def _shared(self, decide: Decide, intent: Intent, wanted: bool) -> Written:
+        attempt = self._sure if self.exclusive and self.remote else self._written
+        written = attempt(decide, intent)
+        self.published = False
+        if self.remote is None and (self.known or remotes(self.store.place, self.store.home)):
+            self.why = self.alone
+        if self.remote is None or not (wanted or self.remote.local or self._due()):
+            self._laid()
+            return written
+        operation = intent.writer.operation
+        shared = self._tried(operation)
+        while not written.empty and not self._stands(operation):
+            written = attempt(decide, intent._replace(given=True))._replace(replayed=False)
+            shared = self._tried(operation)
+        if shared.published or not wanted:
+            return written
+        raise self._unshared(shared, operation, self.exclusive)
+
+    def _stands(self, operation: str) -> bool:
+        """Whether what was recorded is in the history still, and not parked."""
+        try:
+            return self.store.at(self.store.head()).operation(operation) is not None
+        except (Failed, OSError) as error:
+            why = error.message if isinstance(error, Failed) else error.strerror
+            raise Unknown(f"it was recorded, and the store cannot be read now: {why} (operation {operation})",
+                          f"atlas log {operation} says whether it is there") from None  # fmt: skip
+
+    def _sure(self, decide: Decide, intent: Intent) -> Written:
+        """The write, or a refusal that stands on what the remote has: what holds the thing may be no more than recorded
+        here, and come to nothing, or be given back there by now. NotPublished where the remote does not say."""
+        from .exchange import LOCK_WAIT
+
+        deadline = time.monotonic() + LOCK_WAIT
+        while True:
+            try:
+                return self._written(decide, intent)
+            except Held as stop:
+                known = self.store.ref(REMOTE)
+                if self.asked and known and self.store.holds(self.store.decided, known):
+                    raise
+                if time.monotonic() > deadline or not self._looked():
+                    raise NotPublished(f"{stop.message}, as far as this clone knows; not published: {self.why}",
+                                       stop.hint, details=stop.details) from None  # fmt: skip
+
+    def _looked(self) -> bool:
+        """Publishes what was recorded, and brings what the remote has now."""
+        return self._tried("", look=True).published
+
+    def _written(self, decide: Decide, intent: Intent) -> Written:
+        """The write, or its refusal. Either settles what was parked of it, which until then is all that is left of it:
+        nothing stays that the command said no to, whatever the reason; but where nobody knows, it does."""
+        operation = intent.writer.operation
+        parked = intent.given and operation in self.store.parked()
+        try:
+            written = transaction.write(self.store, decide, intent)
+        except Unknown:
+            raise
+        except Exception as error:
+            if parked and not self._settled(operation):
+                why = error.message if isinstance(error, AtlasError) else str(error)
+                raise Unknown(f"{why}; and what was recorded of it before stays parked (operation {operation})",
+                              f"atlas parked drop {operation} forgets it, atlas parked take {operation} writes it",
+                              ) from error  # fmt: skip
+            raise
+        if parked:
+            self._settled(operation)
+        return written
+
+    def _settled(self, operation: str) -> bool:
+        """Whether what was parked is forgotten: its ref may be busy, or git die over it."""
+        try:
+            unpark(self.store, operation, within=1.0)
+        except (Failed, OSError):
+            return operation not in self.store.parked()
+        return True
+
+    def hastily(self) -> str:
+        """Publishes what was recorded, where git waits for the answer: for a few seconds. Why not, if not."""
+
+        if self.remote is None or self._rules()["publish"] == "manual" or not self.store.unpublished():
+            return ""
+        self.within, self.eager = HASTE, True
+        return "" if self._tried("").published else self.why
+
+    def _tried(self, mine: str, look: bool = False) -> Shared:
+        """What was recorded stays so, whatever comes between it and the remote."""
+        from .exchange import Shared, environment
+
+        try:
+            return self.publish(look, mine)
+        except (AtlasError, OSError) as failure:
+            error = environment(failure)
+            self.published, self.why = False, error.message
+            return Shared(False, error.message, error=error)
+
+    def publish(self, look: bool = False, mine: str = "", carry: bool = False, restore: bool = False) -> Shared:
+        """All that was recorded, pushed. `look`: the remote is asked even where there is nothing to push; `mine`: an
+        operation that is decided anew if it is parked, so that nothing need be said of it; `carry`, `restore`: as an
+        Exchange has them."""
+        from .exchange import Shared
+
+        if self.remote is None:
+            return Shared(False, self.alone)
+        exchange = self._exchange(self.remote._replace(wanted=self.wanted), mine)
+        exchange.within, exchange.by = self.within, self.by
+        exchange.carry, exchange.restore, exchange.aside = carry or exchange.carry, restore, not self.exclusive
+        shared = exchange.publish(look)
+        self.asked = self.asked or exchange.asked
+        self._laid()
+        self._heard([line for line in shared.notices if not mine or mine not in line])
+        self.published, self.why = shared.published, shared.why
+        return shared
+
+    def gathered(self) -> None:
+        """Takes in, and publishes, what callers who cannot write the store have left in a worktree of the clone."""
+        if self.store.home == self.store.place.outbox or not (boxes := self.store.place.waiting):
+            return
+        if not os.access(self.store.home, os.W_OK):
+            return
+        from . import outbox
+
+        if said := [line for box in boxes for line in outbox.gather(self.store, box)]:
+            self._heard(said)
+            if self.remote and self._due():
+                self.wanted = False  # they only read
+                self._tried("")
+                self.wanted = True
+
+    def _laid(self) -> None:
+        """In an outbox: what it holds lies where the next command that can write the store finds it."""
+        if self.store.home == self.store.place.outbox:
+            from . import outbox
+
+            try:
+                outbox.lay(self.store)
+            except (AtlasError, OSError) as error:
+                self.say(f"what was recorded stays in {self.store.home}, and cannot be laid there for others: {error}")
+
+    def health(self, fix: bool) -> tuple[str, str]:
+        """(state, text) of what is shared, for `doctor`; `fix` pushes back what the remote has lost."""
+        from .exchange import LOCK_WAIT
+        from .remote import CALL
+
+        if self.remote is None:
+            return "ok", self.alone
+        where, lost = f"{self.remote.name}, branch {self.remote.branch}", self.lost()
+        shared = self.publish(look=True, restore=True) if fix else None
+        error = shared.error if shared else self._exchange(self.remote).pull(CALL, LOCK_WAIT)
+        if error is not None:
+            return ("warn" if isinstance(error, Failed) else "bad"), f"{error.message}; {error.hint}".removesuffix("; ")
+        if shared and not shared.published:
+            return "warn", f"{where}: {shared.why}"
+        if shared and lost:
+            return "fixed", f"{lost}: pushed back"
+        waiting = self.store.unpublished()
+        return "ok", f"{where}: {f'{waiting} commits not published yet' if waiting else 'in step'}"
+
+    def _exchange(self, there: Remote, mine: str = "") -> Exchange:
+        from .exchange import Exchange
+
+        return Exchange(self.store, there, mine)
+
+    def _heard(self, notices: object) -> None:
+        self.__dict__.pop("memory", None)
+        for line in notices if isinstance(notices, list | tuple) else ():
+            self.say(line)
+
+    def _due(self) -> bool:
+        """Whether a write that need not be published now is pushed all the same."""
+        from .exchange import REMEMBERED
+
+        when = self._rules()["publish"]
+        if when != "now" and not (when == "end" and self.eager):
+            self.why = f"the policy says publish: {when}"
+            return False
+        if not self.eager and time.time() - self.memory.get("failed_at") < REMEMBERED:
+            self.why = f"{self.memory.data.get('failed')} (a moment ago)"
+            return False
+        return True
+
+    def _rules(self) -> policy.Policy:
+        return self.store.policy(self.store.snapshot())
+
+    def _unshared(self, shared: Shared, operation: str, exclusive: bool) -> AtlasError:
+        """The answer of a write that was to be published and is not."""
+        if shared.unclear:
+            return Unknown(f"the remote's answer was lost ({shared.why}); operation {operation}",
+                           f"atlas sync, then atlas log {operation}, say whether it is there")  # fmt: skip
+        done = "" if exclusive else "; it is recorded in this clone, and a later sync carries it"
+        hint = shared.error.hint if shared.error else "try again later"
+        return NotPublished(f"not published: {shared.why}{done}", hint, details={"operation": operation})

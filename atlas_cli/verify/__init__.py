@@ -1,0 +1,1 @@
+"""The store judged: its history, and what a push brings."""

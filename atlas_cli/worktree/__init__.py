@@ -1,0 +1,1 @@
+"""`.atlas/` in a worktree: the view, and texts that are left over."""
