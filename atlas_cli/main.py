@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -12,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from . import __version__, console, interrupts
-from .commands import COMMANDS, HIDDEN, UsageError, no_command, only, problem
+from .commands import COMMANDS, HIDDEN, Noun, UsageError, no_command, only, problem
 from .console import Talk
 from .env import Env, Options
 from .errors import EXITS, AtlasError, Failed, Unknown, Usage
@@ -34,11 +35,7 @@ class Root(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS and cmd_name not in HIDDEN:
             return None
-        app = import_module(f".commands.{cmd_name}", __package__).app
-        build = typer.main.get_group if len(app.registered_commands) > 1 else typer.main.get_command
-        found: Any = build(only(app, next(iter(ctx.obj.words[1:]), "") if ctx.obj else None))
-        found.name = cmd_name
-        return found
+        return _loaded(cmd_name, next(iter(ctx.obj.words[1:]), "") if ctx.obj else None)
 
     globals = (*_VALUES, *_FLAGS)  # for the completion
 
@@ -70,6 +67,29 @@ class Root(TyperGroup):
         formatter.write("\natlas help TOPIC: protocol, leases, stops, files, json\n")
         with formatter.section("Exit codes"):
             formatter.write_dl([(str(code), meaning) for code, (meaning, _) in EXITS.items()])
+
+
+@cache
+def _loaded(name: str, first: str | None) -> Any:
+    """The parser of a command; of a noun, with no more verbs than a call needs that goes on with the word `first`."""
+    app = import_module(f".commands.{name}", __package__).app
+    build = typer.main.get_group if len(app.registered_commands) > 1 else typer.main.get_command
+    parser: Any = build(only(app, first))
+    parser.name = name
+    return parser
+
+
+def _command(words: list[str]) -> tuple[str, Any]:
+    """The command that these words call: its own name, which holds no other word of theirs, and its parser (None for a
+    noun whose verb is not clear, and where there is no command)."""
+    if not words or words[0] not in (*COMMANDS, *HIDDEN):
+        return "atlas", None
+    parser = _loaded(words[0], next(iter(words[1:]), ""))
+    name = "atlas" if words[0] in HIDDEN else words[0]
+    if not isinstance(parser, Noun):
+        return name, parser
+    verb = parser.verb(words[1:])
+    return (f"{name} {verb}", parser.commands[verb]) if verb else (name, None)
 
 
 def _root() -> Any:
@@ -127,15 +147,18 @@ def run() -> None:
 
 def main(argv: list[str]) -> int:
     """Runs one command; the exit code. Every end of the program passes here."""
-    words = [word for word in argv[:2] if not word.startswith("-")]
-    talk = Talk(" ".join(words) or "atlas", json="--json" in argv)
+    talk = Talk("atlas", json="--json" in argv)
     env: Env | None = None
     interrupts.moves("")  # nothing was written yet
     try:
         interrupts.point()
-        options, rest = split(argv)
+        try:
+            options, rest = split(argv)
+        except Usage:  # its last word waits for a value
+            talk = _talk(*split(argv[:-1]))
+            raise
         rest = _spelt(rest)
-        talk = Talk(_command(rest), options.json, options.quiet)
+        talk = _talk(options, rest)
         seen = sys.stderr.isatty() and not (options.json or options.quiet) and os.environ.get("TERM") != "dumb"
         env = Env(options, console.Progress() if seen else None)
         env.words = rest
@@ -173,6 +196,10 @@ def main(argv: list[str]) -> int:
     finally:
         if env is not None:
             env.close()
+
+
+def _talk(options: Options, words: list[str]) -> Talk:
+    return Talk(_command(words)[0], options.json, options.quiet)
 
 
 def _failed(error: Failed, talk: Talk, env: Env | None) -> int:
@@ -237,7 +264,10 @@ def _spelt(rest: list[str]) -> list[str]:
     """The words of a call: the digest's own options stand behind no command, `help COMMAND` is its `--help`."""
     if rest and rest[0].partition("=")[0] in ("--since", "--words"):
         return ["digest", *rest]
-    return [*rest[1:], "--help"] if rest[:1] == ["help"] and rest[1:] and rest[1] in COMMANDS else rest
+    if rest[:1] != ["help"] or not rest[1:] or rest[1] not in COMMANDS:
+        return rest
+    path = 2 if _command(rest[1:])[0] == " ".join(rest[1:3]) else 1  # (what stands behind it could be an option's)
+    return [*rest[1 : 1 + path], "--help", *rest[1 + path :]]
 
 
 def _told(talk: Talk, env: Env | None) -> Talk:
@@ -253,15 +283,3 @@ def _refused(error: AtlasError, talk: Talk, env: Env | None) -> int:
         env.stopped(error)
     console.hushed(lambda: console.refusal(error, _told(talk, env), env.notices if env is not None else []))
     return error.exit
-
-
-def _command(rest: list[str]) -> str:
-    """The command's name for the envelope: the noun, and the verb if there is one."""
-    words = [word for word in rest if not word.startswith("-")][:2]
-    if not words or rest[0].startswith("-") or words[0] in HIDDEN:
-        return "atlas"
-    if words[0] not in COMMANDS:
-        return words[0]
-    nouns = ("session", "status", "artifact", "lease", "decision", "config", "hooks", "parked", "outbox", "task",
-             "gate", "signal")  # fmt: skip
-    return " ".join(words) if words[0] in nouns else words[0]
