@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections import deque
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -22,8 +23,7 @@ from .outcome import Outcome
 _VALUES = {"-C": "directory", "--session": "session", "--operation": "operation", "--expect": "expect"}
 _FLAGS = {"--json": "json", "--quiet": "quiet", "-q": "quiet", "--offline": "offline",
           "--require-published": "require_published"}  # fmt: skip
-# Where a command has an option of that name itself, it gets it when it stands behind the command.
-_OWN = {"log": ("--session",), "task assign": ("--session",)}
+_DIGEST = ("--since", "--words")  # the digest's own options stand behind no command
 
 
 class Root(TyperGroup):
@@ -106,27 +106,65 @@ def _root() -> Any:
 
 
 def split(argv: list[str]) -> tuple[Options, list[str]]:
-    """The global options, wherever they stand before `--`, and the rest."""
+    """The global options, wherever they stand, and the rest. A word that belongs to the command, as the value of one of
+    its options or behind `--`, is none of them, whatever it looks like."""
     found: dict[str, Any] = {}
     rest: list[str] = []
-    words = iter(argv)
-    for word in words:
-        command = rest[0] if rest else ""
-        name, equals, value = word.partition("=")
-        if word == "--" and rest[:2] == ["lease", "run"]:
+    words = deque(argv)
+    while words:
+        word = words.popleft()
+        name, value = _parts(word)
+        if not rest and name in _DIGEST:
+            rest.append("digest")
+        if word == "--" and not rest and not next(iter(words), "-").startswith("-"):
+            continue  # it ends the options before the command
+        if word == "--" and _command(rest)[0] == "lease run":
             found["tail"] = tuple(words)
-        elif word == "--" or command == "git":
+            break
+        if word == "--" or rest == ["git"]:
             rest += [word, *words]
-        elif word in _FLAGS:
-            found[_FLAGS[word]] = True
-        elif name in _VALUES and name not in _OWN.get(command, _OWN.get(" ".join(rest[:2]), ())):
-            got = value if equals else next(words, None)
-            if got is None:
+            break
+        options = _options(rest) if word.startswith("-") else {}
+        if name in options:
+            rest.append(word)
+            rest += [words.popleft() for _ in range(min(_awaited(word, options), len(words)))]
+        elif name in _FLAGS and value is None:
+            found[_FLAGS[name]] = True
+        elif name in _FLAGS and not word.startswith("--"):  # several short ones in one word
+            found[_FLAGS[name]] = True
+            words.appendleft(f"-{word[2:]}")
+        elif name in _VALUES:
+            if value is None and not words:
                 raise Usage(f"{name} needs a value")
-            found[_VALUES[name]] = got
+            found[_VALUES[name]] = words.popleft() if value is None else value
         else:
             rest.append(word)
     return Options(**found), rest
+
+
+def _parts(word: str) -> tuple[str, str | None]:
+    """The option that a word may be, and what is written onto it: a long one's value stands behind `=`."""
+    if word.startswith("--"):
+        name, equals, value = word.partition("=")
+        return name, value if equals else None
+    return word[:2], word[2:].removeprefix("=") if len(word) > 2 else None
+
+
+def _options(words: list[str]) -> dict[str, int]:
+    """The options of the command that these words call, and how many words each takes as its value."""
+    parser = _command(words)[1]
+    options = [one for one in parser.params if one.param_type_name == "option"] if parser else []
+    return {name: 0 if one.is_flag else one.nargs for one in options for name in one.opts}
+
+
+def _awaited(word: str, options: dict[str, int]) -> int:
+    """How many words more the value of an option has, or that of the last of several short ones in a word."""
+    if word.startswith("--"):
+        return 0 if "=" in word else options[word]
+    for at, letter in enumerate(word[1:], 2):
+        if count := options.get(f"-{letter}", 0):
+            return count if at == len(word) else 0
+    return 0
 
 
 def run() -> None:
@@ -261,9 +299,7 @@ def _called(rest: list[str], env: Env, talk: Talk) -> Any:
 
 
 def _spelt(rest: list[str]) -> list[str]:
-    """The words of a call: the digest's own options stand behind no command, `help COMMAND` is its `--help`."""
-    if rest and rest[0].partition("=")[0] in ("--since", "--words"):
-        return ["digest", *rest]
+    """The words of a call: `help COMMAND` is its `--help`."""
     if rest[:1] != ["help"] or not rest[1:] or rest[1] not in COMMANDS:
         return rest
     path = 2 if _command(rest[1:])[0] == " ".join(rest[1:3]) else 1  # (what stands behind it could be an option's)

@@ -160,6 +160,30 @@ def test_global_options_work_before_and_after_the_command(said: Said, places: tu
         assert (done.code, envelope(done)["error"]["message"]) == (2, f"{lonely} needs a value")
 
 
+@pytest.mark.parametrize(
+    ("line", "key", "value"),
+    [
+        ("status write -m --quiet --json", "body", "--quiet\n"), ("status write -m --json --json", "body", "--json\n"),
+        ("status write --json -m --session=x", "body", "--session=x\n"), ("status write --json -m -- -q", "body", "--\n"),
+        ("status write --json -m--offline", "body", "--offline\n"), ("status write --json -m=--quiet", "body", "=--quiet\n"),
+        ("status write --json -qm --json", "body", "--json\n"), ("-qC . --json status write -m -C", "body", "-C\n"),
+        ("lease take a --why --offline --json", "why", "--offline"), ("lease take a --why=--json --json", "why", "--json"),
+        ("-- lease take a --why --expect --json", "why", "--expect"), ("--json lease take --why -- -- a", "why", "--"),
+        ("task add --json -- --session=3", "title", "--session=3"), ("task add --json -- --json", "title", "--json"),
+    ],
+)  # fmt: skip
+def test_what_belongs_to_the_command_is_no_global_option(
+    line: str, key: str, value: str, begun: str, atlas: Atlas
+) -> None:
+    found = envelope(atlas(*line.split()))["data"]
+    assert found.get("items", [found])[0][key] == value
+
+
+def test_behind_two_dashes_before_the_command_there_is_only_the_command(said: Said) -> None:
+    assert said("--", "lease", "--json", "list").json["command"] == "lease list"
+    assert "there is no command '--json'" in said("--", "--json").err
+
+
 def test_an_unknown_word_is_told_the_right_one(said: Said) -> None:
     for word in ("nope", "", "-x", "--nope", "\x1b[2J", "stauts", "x" * 5000):
         done = said(word, "--json")
