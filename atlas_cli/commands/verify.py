@@ -41,8 +41,8 @@ def verify(
                          blocks=(("violations", lines),))  # fmt: skip
     since = f"since {report.start[:12]}" if report.start else "from the beginning"
     if gates:
-        data["gates"] = sum(row["resolution"] == "pending" for _, row in env.index.newest("gates", 2**31))
-        since += f", gates: {data['gates']}; nothing was claimed that one held"
+        data["gates"] = report.gates
+        since += f", gates: {report.gates}; nothing was claimed that one held"
     lines_ = [f"{report.commits} commits judged {since}{rate}: no violation"]
     repaired = "\n".join(f"repaired: {_line(item)}" for item in data["repaired"])
     return Outcome(data, (*lines_, *([Frame("", repaired)] if repaired else [])))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..errors import Damaged
-from ..records import bound, is_record, kind_of, rules
+from ..records import bound, gate, is_record, kind_of, rules
 from ..records.case import Change, Violation, Writer
 from ..records.text import Record
 from ..records.tree import Tree, object_id
@@ -35,14 +35,15 @@ class Finding(NamedTuple):
 
 
 class Report(NamedTuple):
-    """`commits` were judged, from `start` (None: the beginning) to `head`; `good` is the last one before which, and
-    including which, nothing stands unrepaired."""
+    """`commits` were judged, from `start` (None: the beginning) to `head`, where the store has so many `gates`; `good`
+    is the last one before which, and including which, nothing stands unrepaired."""
 
     head: str
     start: str | None
     commits: int
     good: str | None
     findings: tuple[Finding, ...]
+    gates: int
 
     @property
     def open(self) -> list[Finding]:
@@ -212,7 +213,7 @@ def audit(store: Store, head: str, full: bool) -> Report:
     commits = [] if start == head else list(history.between(store.git, start, head))
     base = store.snapshot(start) if start else None
     findings = judged(store.git, store.place.width, base, commits, None if start is None else index)
-    report = Report(head, start, len(commits), None, findings)
+    report = Report(head, start, len(commits), None, findings, _gates(store.snapshot(head)))
     good = _last_good(report, commits, start)
     if good is not None:
         index.remember("verified", good)
@@ -224,7 +225,14 @@ def elsewhere(place: Place, git: Git) -> Report:
     with source(place, git) as found:
         commits = list(history.between(found.git, None, found.head))
         findings = judged(found.git, place.width, None, commits, None)
-        return Report(found.head, None, len(commits), None, findings)
+        gates = _gates(Snapshot(found.git, found.head, place.width))
+        return Report(found.head, None, len(commits), None, findings, gates)
+
+
+def _gates(tree: Snapshot) -> int:
+    """How many gates were raised."""
+    paths = [f"{gate.FOLDER}/{name}" for name in tree.names(gate.FOLDER)]
+    return sum(is_record(path) and not path.endswith(gate.END + gate.SUFFIX) for path in paths)
 
 
 def judged(
