@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections import deque
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -12,18 +14,17 @@ import typer
 from typer.core import TyperGroup
 
 from . import __version__, console, interrupts
-from .commands import COMMANDS, HIDDEN, UsageError, no_command, only, problem
+from .commands import COMMANDS, HIDDEN, Noun, UsageError, no_command, only, problem
 from .console import Talk
 from .env.env import Env, Options
 from .errors import EXITS, AtlasError, Failed, Unknown, Usage
-from .hooks import cache
+from .hooks import cache as picture
 from .outcome import Outcome
 
 _VALUES = {"-C": "directory", "--session": "session", "--operation": "operation", "--expect": "expect"}
 _FLAGS = {"--json": "json", "--quiet": "quiet", "-q": "quiet", "--offline": "offline",
           "--require-published": "require_published"}  # fmt: skip
-# Where a command has an option of that name itself, it gets it when it stands behind the command.
-_OWN = {"log": ("--session",), "task assign": ("--session",)}
+_DIGEST = ("--since", "--words")  # the digest's own options stand behind no command
 
 
 class Root(TyperGroup):
@@ -35,11 +36,7 @@ class Root(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS and cmd_name not in HIDDEN:
             return None
-        app = import_module(f".commands.{cmd_name}", __package__).app
-        build = typer.main.get_group if len(app.registered_commands) > 1 else typer.main.get_command
-        found: Any = build(only(app, next(iter(ctx.obj.words[1:]), "") if ctx.obj else None))
-        found.name = cmd_name
-        return found
+        return _loaded(cmd_name, next(iter(ctx.obj.words[1:]), "") if ctx.obj else None)
 
     globals = (*_VALUES, *_FLAGS)  # for the completion
 
@@ -73,6 +70,29 @@ class Root(TyperGroup):
             formatter.write_dl([(str(code), meaning) for code, (meaning, _) in EXITS.items()])
 
 
+@cache
+def _loaded(name: str, first: str | None) -> Any:
+    """The parser of a command; of a noun, with no more verbs than a call needs that goes on with the word `first`."""
+    app = import_module(f".commands.{name}", __package__).app
+    build = typer.main.get_group if len(app.registered_commands) > 1 else typer.main.get_command
+    parser: Any = build(only(app, first))
+    parser.name = name
+    return parser
+
+
+def _command(words: list[str]) -> tuple[str, Any]:
+    """The command that these words call: its own name, which holds no other word of theirs, and its parser (None for a
+    noun whose verb is not clear, and where there is no command)."""
+    if not words or words[0] not in (*COMMANDS, *HIDDEN):
+        return "atlas", None
+    parser = _loaded(words[0], next(iter(words[1:]), ""))
+    name = "atlas" if words[0] in HIDDEN else words[0]
+    if not isinstance(parser, Noun):
+        return name, parser
+    verb = parser.verb(words[1:])
+    return (f"{name} {verb}", parser.commands[verb]) if verb else (name, None)
+
+
 def _root() -> Any:
     app = typer.Typer(cls=Root, add_completion=False, rich_markup_mode=None, no_args_is_help=False)
 
@@ -87,27 +107,65 @@ def _root() -> Any:
 
 
 def split(argv: list[str]) -> tuple[Options, list[str]]:
-    """The global options, wherever they stand before `--`, and the rest."""
+    """The global options, wherever they stand, and the rest. A word that belongs to the command, as the value of one of
+    its options or behind `--`, is none of them, whatever it looks like."""
     found: dict[str, Any] = {}
     rest: list[str] = []
-    words = iter(argv)
-    for word in words:
-        command = rest[0] if rest else ""
-        name, equals, value = word.partition("=")
-        if word == "--" and rest[:2] == ["lease", "run"]:
+    words = deque(argv)
+    while words:
+        word = words.popleft()
+        name, value = _parts(word)
+        if not rest and name in _DIGEST:
+            rest.append("digest")
+        if word == "--" and not rest and not next(iter(words), "-").startswith("-"):
+            continue  # it ends the options before the command
+        if word == "--" and _command(rest)[0] == "lease run":
             found["tail"] = tuple(words)
-        elif word == "--" or command == "git":
+            break
+        if word == "--" or rest == ["git"]:
             rest += [word, *words]
-        elif word in _FLAGS:
-            found[_FLAGS[word]] = True
-        elif name in _VALUES and name not in _OWN.get(command, _OWN.get(" ".join(rest[:2]), ())):
-            got = value if equals else next(words, None)
-            if got is None:
+            break
+        options = _options(rest) if word.startswith("-") else {}
+        if name in options:
+            rest.append(word)
+            rest += [words.popleft() for _ in range(min(_awaited(word, options), len(words)))]
+        elif name in _FLAGS and value is None:
+            found[_FLAGS[name]] = True
+        elif name in _FLAGS and not word.startswith("--"):  # several short ones in one word
+            found[_FLAGS[name]] = True
+            words.appendleft(f"-{word[2:]}")
+        elif name in _VALUES:
+            if value is None and not words:
                 raise Usage(f"{name} needs a value")
-            found[_VALUES[name]] = got
+            found[_VALUES[name]] = words.popleft() if value is None else value
         else:
             rest.append(word)
     return Options(**found), rest
+
+
+def _parts(word: str) -> tuple[str, str | None]:
+    """The option that a word may be, and what is written onto it: a long one's value stands behind `=`."""
+    if word.startswith("--"):
+        name, equals, value = word.partition("=")
+        return name, value if equals else None
+    return word[:2], word[2:].removeprefix("=") if len(word) > 2 else None
+
+
+def _options(words: list[str]) -> dict[str, int]:
+    """The options of the command that these words call, and how many words each takes as its value."""
+    parser = _command(words)[1]
+    options = [one for one in parser.params if one.param_type_name == "option"] if parser else []
+    return {name: 0 if one.is_flag else one.nargs for one in options for name in one.opts}
+
+
+def _awaited(word: str, options: dict[str, int]) -> int:
+    """How many words more the value of an option has, or that of the last of several short ones in a word."""
+    if word.startswith("--"):
+        return 0 if "=" in word else options[word]
+    for at, letter in enumerate(word[1:], 2):
+        if count := options.get(f"-{letter}", 0):
+            return count if at == len(word) else 0
+    return 0
 
 
 def run() -> None:
@@ -128,15 +186,18 @@ def run() -> None:
 
 def main(argv: list[str]) -> int:
     """Runs one command; the exit code. Every end of the program passes here."""
-    words = [word for word in argv[:2] if not word.startswith("-")]
-    talk = Talk(" ".join(words) or "atlas", json="--json" in argv)
+    talk = Talk("atlas", json="--json" in argv)
     env: Env | None = None
     interrupts.moves("")  # nothing was written yet
     try:
         interrupts.point()
-        options, rest = split(argv)
+        try:
+            options, rest = split(argv)
+        except Usage:  # its last word waits for a value
+            talk = _talk(*split(argv[:-1]))
+            raise
         rest = _spelt(rest)
-        talk = Talk(_command(rest), options.json, options.quiet)
+        talk = _talk(options, rest)
         seen = sys.stderr.isatty() and not (options.json or options.quiet) and os.environ.get("TERM") != "dumb"
         env = Env(options, console.Progress() if seen else None)
         env.words = rest
@@ -178,10 +239,14 @@ def main(argv: list[str]) -> int:
 
 def _hooks_kept_up(env: Env) -> None:
     """The picture from which git's hooks answer, where one has asked for it."""
-    if cache.stale(env):
+    if picture.stale(env):
         from .hooks import judging
 
         judging.keep_up(env)
+
+
+def _talk(options: Options, words: list[str]) -> Talk:
+    return Talk(_command(words)[0], options.json, options.quiet)
 
 
 def _failed(error: Failed, talk: Talk, env: Env | None) -> int:
@@ -243,10 +308,11 @@ def _called(rest: list[str], env: Env, talk: Talk) -> Any:
 
 
 def _spelt(rest: list[str]) -> list[str]:
-    """The words of a call: the digest's own options stand behind no command, `help COMMAND` is its `--help`."""
-    if rest and rest[0].partition("=")[0] in ("--since", "--words"):
-        return ["digest", *rest]
-    return [*rest[1:], "--help"] if rest[:1] == ["help"] and rest[1:] and rest[1] in COMMANDS else rest
+    """The words of a call: `help COMMAND` is its `--help`."""
+    if rest[:1] != ["help"] or not rest[1:] or rest[1] not in COMMANDS:
+        return rest
+    path = 2 if _command(rest[1:])[0] == " ".join(rest[1:3]) else 1  # (what stands behind it could be an option's)
+    return [*rest[1 : 1 + path], "--help", *rest[1 + path :]]
 
 
 def _told(talk: Talk, env: Env | None) -> Talk:
@@ -262,15 +328,3 @@ def _refused(error: AtlasError, talk: Talk, env: Env | None) -> int:
         env.stopped(error)
     console.hushed(lambda: console.refusal(error, _told(talk, env), env.notices if env is not None else []))
     return error.exit
-
-
-def _command(rest: list[str]) -> str:
-    """The command's name for the envelope: the noun, and the verb if there is one."""
-    words = [word for word in rest if not word.startswith("-")][:2]
-    if not words or rest[0].startswith("-") or words[0] in HIDDEN:
-        return "atlas"
-    if words[0] not in COMMANDS:
-        return words[0]
-    nouns = ("session", "status", "artifact", "lease", "decision", "config", "hooks", "parked", "outbox", "task",
-             "gate", "signal")  # fmt: skip
-    return " ".join(words) if words[0] in nouns else words[0]

@@ -160,6 +160,30 @@ def test_global_options_work_before_and_after_the_command(said: Said, places: tu
         assert (done.code, envelope(done)["error"]["message"]) == (2, f"{lonely} needs a value")
 
 
+@pytest.mark.parametrize(
+    ("line", "key", "value"),
+    [
+        ("status write -m --quiet --json", "body", "--quiet\n"), ("status write -m --json --json", "body", "--json\n"),
+        ("status write --json -m --session=x", "body", "--session=x\n"), ("status write --json -m -- -q", "body", "--\n"),
+        ("status write --json -m--offline", "body", "--offline\n"), ("status write --json -m=--quiet", "body", "=--quiet\n"),
+        ("status write --json -qm --json", "body", "--json\n"), ("-qC . --json status write -m -C", "body", "-C\n"),
+        ("lease take a --why --offline --json", "why", "--offline"), ("lease take a --why=--json --json", "why", "--json"),
+        ("-- lease take a --why --expect --json", "why", "--expect"), ("--json lease take --why -- -- a", "why", "--"),
+        ("task add --json -- --session=3", "title", "--session=3"), ("task add --json -- --json", "title", "--json"),
+    ],
+)  # fmt: skip
+def test_what_belongs_to_the_command_is_no_global_option(
+    line: str, key: str, value: str, begun: str, atlas: Atlas
+) -> None:
+    found = envelope(atlas(*line.split()))["data"]
+    assert found.get("items", [found])[0][key] == value
+
+
+def test_behind_two_dashes_before_the_command_there_is_only_the_command(said: Said) -> None:
+    assert said("--", "lease", "--json", "list").json["command"] == "lease list"
+    assert "there is no command '--json'" in said("--", "--json").err
+
+
 def test_an_unknown_word_is_told_the_right_one(said: Said) -> None:
     for word in ("nope", "", "-x", "--nope", "\x1b[2J", "stauts", "x" * 5000):
         done = said(word, "--json")
@@ -205,3 +229,28 @@ def test_as_processes_stops_and_errors_say_the_same(begun: str, atlas: Atlas) ->
 def test_the_exit_code_of_a_command_under_a_lease_is_no_error_of_ours(begun: str, atlas: Atlas) -> None:
     done = atlas("--json", "lease", "run", "b", *WHY, "--", "sh", "-c", "echo out; exit 3")
     assert (done.code, done.json["data"]["exit"], done.json["status"], done.err) == (3, 3, "ok", "out\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("lease gpu0", "lease show"), ("lease --json", "lease list"), ("session --since 12h", "session list"),
+        ("--session x lease gpu0", "lease show"), ("status --json secret", "status show"), ("hooks", "hooks status"),
+        ("lease tkae", "lease"), ("lease claim", "lease"), ("outbox secret", "outbox"), ("lease --help", "lease"),
+        ("lease -- secret", "lease list"), ("lease take secret", "lease take"),
+        ("lease take --nope secret", "lease take"), ("lease -x secret", "lease list"), ("show secret", "show"),
+        ("log secret word", "log"), ("help lease", "lease"), ("help lease take", "lease take"), ("help secret", "help"),
+        ("help lease secret", "lease"), ("secret word", "atlas"), ("--nope secret", "atlas"), ("-C", "atlas"),
+        ("--since 12h", "atlas"), ("--since secret", "atlas"), ("", "atlas"), ("--version secret", "atlas"),
+        ("status secret --session", "status show"), ("--session", "atlas"), ("hook secret", "atlas"),
+    ],
+)  # fmt: skip
+def test_the_envelope_names_the_command_and_no_word_of_the_callers(line: str, name: str, said: Said) -> None:
+    assert envelope(said("--json", *line.split()))["command"] == name
+
+
+def test_help_of_a_command_runs_none_whatever_follows(begun: str, atlas: Atlas) -> None:
+    head = atlas("status", "--json").json["store"]["head"]
+    for words in (["end", "-m"], ["status", "write", "-m"]):
+        assert atlas("help", *words).code == 2 and "Exit codes:" in atlas("help", *words, "text").out
+    assert atlas("status", "--json").json["store"]["head"] == head

@@ -181,17 +181,24 @@ class Noun(TyperGroup):
         )
         formatter.write(f"  {ctx.command_path} {next(iter(self.commands))} --help\n")
 
+    def verb(self, words: list[str]) -> str:
+        """The verb that the words behind the noun call; empty for the noun's own help, and where none is meant."""
+        first, verbs = words[0] if words else "", self.every or tuple(self.commands)
+        if first in ("--help", "-h", "-"):
+            return ""
+        if not first or first.startswith("-"):
+            return self.bare
+        if first in verbs:
+            return first
+        return "show" if "show" in verbs and first not in WRONG and not names.meant(first, verbs) else ""
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        first = args[0] if args else ""
-        if not first or (first.startswith("-") and first not in ("--help", "-h", "-")):
-            args = [self.bare, *args]
-        elif first not in (self.every or self.commands) and not first.startswith("-"):
-            near = names.meant(first, self.every or self.commands)
-            if near or first in WRONG:
-                hint = WRONG.get(first) or f"did you mean atlas {ctx.info_name} {near}?"
-                raise Usage(f"there is no `atlas {ctx.info_name} {first}`", hint)
-            args = ["show", *args]
-        return super().parse_args(ctx, args)
+        verb, first = self.verb(args), args[0] if args else ""
+        if not verb and not first.startswith("-"):
+            noun, verbs = f"atlas {ctx.info_name}", self.every or self.commands
+            hint = WRONG.get(first) or names.hint(first, verbs, f"{noun} --help lists its verbs", f"{noun} ")
+            raise Usage(f"there is no `{noun} {first[:80]}`", hint)
+        return super().parse_args(ctx, args if verb in ("", first) else [verb, *args])
 
 
 def noun(bare: str = "list") -> typer.Typer:

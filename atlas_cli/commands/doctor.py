@@ -7,6 +7,7 @@ import typer
 from ..env import elsewhere
 from ..env.env import Env
 from ..errors import AtlasError, Damaged
+from ..health.doctor import judged, looked, repair
 from ..model.text import Record
 from ..outcome import Outcome, Table
 from ..visible import named
@@ -26,7 +27,7 @@ def doctor(
     was deleted or went back on the remote (plainly, never by force), and appends repairs that restore exactly what a
     violating commit had changed. Nothing is ever rewritten."""
     env = env_of(ctx)
-    items: list[dict[str, Any]] = env.health(fix)
+    items: list[dict[str, Any]] = looked(env, fix)
     if not any(item["state"] == "bad" for item in items if item["what"] in ("repository", "branch")):
         items += _records(env, fix)
         for one in elsewhere.looked(env, lambda _: [], look=True)[1] if env.shares else ():
@@ -45,7 +46,7 @@ def doctor(
 
 def _records(env: Env, fix: bool) -> list[dict[str, Any]]:
     try:
-        report = env.audit(False)
+        report = judged(env, False)
         damaged = env.index.damaged()
     except AtlasError as error:
         return [{"what": "records", "state": "bad", "text": error.message}]
@@ -56,7 +57,7 @@ def _records(env: Env, fix: bool) -> list[dict[str, Any]]:
     text = [line.replace(path, named(path)) if path else line for path, line in (*broken, *damaged)]
     if not fix:
         return [{"what": "records", "state": "bad", "text": "; ".join(text)}]
-    done, left = env.repair(env.here() or _nobody(env))
+    done, left = repair(env, env.here() or _nobody(env))
     items = [{"what": "records", "state": "fixed", "text": line} for line in done]
     return items + [{"what": "records", "state": "bad", "text": line} for line in left]
 

@@ -1,5 +1,6 @@
 """`atlas status`: where things stand."""
 
+import re
 from typing import Annotated, Any
 
 import typer
@@ -157,9 +158,11 @@ def diff(
     new: Annotated[int | None, typer.Argument(metavar="[M]", min=1)] = None,
     since: Since = None,
 ) -> Outcome:  # fmt: skip
-    """What changed between two entries (default: the last two; --since: from the one that stood there then)."""
+    """What changed between two entries (default: the last two; --since: from the one that stood there then).
+
+    `diff 3 8` is of main, unless a stream is named 3."""
     env = env_of(ctx)
-    if stream.isdecimal() and new is None:  # `diff 3 8` is of main
+    if new is None and re.fullmatch("[1-9][0-9]{0,8}", stream) and not status.newest(env.tree, stream):
         stream, old, new = "main", int(stream), old
     last = status.newest(env.tree, names.name(stream, "stream"))
     to = new or last

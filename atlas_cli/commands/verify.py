@@ -6,7 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import Violations
+from ..health.doctor import judged
 from ..outcome import Frame, Outcome
+from ..records.board import gate
 from . import env_of, single, verb
 
 app = single()
@@ -22,7 +24,7 @@ def verify(
     Every violation is named with commit, path and rule."""
     env = env_of(ctx)
     began = time.monotonic()
-    report = env.audit(full or gates)
+    report = judged(env, full or gates, gate.raised if gates else lambda tree: 0)
     if gates:
         kept = (one for one in report.findings if one.violation.rule == "gate" or one.violation.path[:6] == "gates/")
         report = report._replace(findings=tuple(kept))
@@ -41,8 +43,8 @@ def verify(
                          blocks=(("violations", lines),))  # fmt: skip
     since = f"since {report.start[:12]}" if report.start else "from the beginning"
     if gates:
-        data["gates"] = sum(row["resolution"] == "pending" for _, row in env.index.newest("gates", 2**31))
-        since += f", gates: {data['gates']}; nothing was claimed that one held"
+        data["gates"] = report.counted
+        since += f", gates: {report.counted}; nothing was claimed that one held"
     lines_ = [f"{report.commits} commits judged {since}{rate}: no violation"]
     repaired = "\n".join(f"repaired: {_line(item)}" for item in data["repaired"])
     return Outcome(data, (*lines_, *([Frame("", repaired)] if repaired else [])))

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from ..checks.check import Checked, Received
     from ..checks.ci import Asked
     from ..sharing.carry_over import Carried
-    from ..verify.audit import Report
 
 
 class Options(NamedTuple):
@@ -639,14 +638,6 @@ class Env:
 
     # judging
 
-    def audit(self, full: bool) -> Report:
-        """Judges the history by the rules (since the last good commit, or all of it)."""
-        from ..verify import audit
-
-        if not (self.place.home / "store.git").is_dir():  # as in CI: one that was fetched, or is on the remote
-            return audit.elsewhere(self.place, self.git)
-        return audit.audit(self.store, self.snapshot.head or "", full)
-
     def check(self, given: str | None, asked: Asked) -> Checked:
         """Judges the user's commits by their trailers: a range, else what CI asks for, else what is not upstream."""
         from ..checks import check as checking
@@ -661,47 +652,6 @@ class Env:
         from ..checks import check as checking
 
         return checking.received(self.place, lines)
-
-    def health(self, fix: bool) -> list[dict[str, Any]]:
-        """Looks at the repository beneath the records: rows of what, state (ok, warn, bad, fixed), text."""
-        from ..health import looks
-
-        found = [check._asdict() for check in looks.checks(self.store, self.sharing.sources(), fix)]
-        self.__dict__.pop("snapshot", None)
-        self.__dict__.pop("tree", None)
-        if {row["what"]: row["state"] for row in found}.get("branch", "bad") == "bad":
-            return found
-        found.append(dict(zip(("what", "state", "text"), ("remote", *self.sharing.health(fix)), strict=True)))
-        assert self.index  # it may see that what it knew is no longer part of the history
-        if lost := self.local.rewinds():
-            text = f"rewound: {', '.join(head[:12] for head in lost)} is no longer part of it"
-            found.append({"what": "history", "state": "fixed" if fix else "bad", "text": text})
-            if fix:
-                self.local.forget_rewinds()
-        return found
-
-    def repair(self, me: Record) -> tuple[list[str], list[str]]:
-        """Appends a repair for every violation that can be taken back: (what was done, what could not be)."""
-        from ..verify import audit
-
-        done: list[str] = []
-        left: list[str] = []
-        tried: set[str] = set()
-        while True:  # what was broken twice is put back in two steps, the last one first
-            waiting, left = len(left), []
-            for finding, blobs in audit.repairs(self.store, self.audit(False)):
-                if finding.commit in tried:  # its repair is none: a second one would not be, either
-                    left.append(f"{finding.commit[:12]} ({finding.violation.rule}: {finding.violation.path})")
-                    continue
-                what = f"{finding.commit[:12]} ({finding.violation.rule}: {finding.violation.path or finding.subject})"
-                if blobs is None:
-                    left.append(f"{what}: later writes were built on it")
-                    continue
-                tried.add(finding.commit)
-                self.write(partial(audit.repair, finding, blobs, self.store.git), me, "repair: ")
-                done.append(f"{what}: restored {', '.join(sorted(blobs))}" if blobs else f"{what}: acknowledged")
-            if len(left) in (0, waiting):
-                return done, left
 
     # afterwards
 

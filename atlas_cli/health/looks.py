@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import AtlasError
+from ..hooks.install import ASIDE, HookFiles, unfinished_hook
+from ..sharing.outbox import LAID
 from ..sharing.remote import Remote
 from ..store import BRANCH, REMOTE, files, lock, transports
 from ..store.branch import aside
+from ..store.git import Git
+from ..store.repo import state
 from ..store.store import Store, configuration
 from . import recovery
 
@@ -125,21 +129,46 @@ def _locks(store: Store, fix: bool) -> Check:
 
 
 def _litter(store: Store, fix: bool) -> Check:
-    """What killed commands left half made beside the store and in the view."""
-    here = [one for one in (store.home, store.place.common / "hooks", store.place.top, store.place.view) if one]
-    places = [(store.home, "store.git.*"), *((folder, f"{files.PART}*") for folder in here)]
-    places += [(store.home, name) for name in ("machine.*", "hooks.txt.*")]  # (as earlier versions named them)
-    places += [(store.place.view, ".part-*")] if store.place.view else []
-    found = [
-        path for folder, name in places for path in folder.glob(name) if time.time() - path.lstat().st_mtime > 3600
-    ]
+    """What killed commands left half made."""
+    found = [path for path in dict.fromkeys(_unfinished(store)) if _idle(path) > 3600]
     if not found:
         return Check("litter", "ok", "nothing was left half made")
     for path in found if fix else ():
-        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
     return Check(
         "litter", "fixed" if fix else "warn", f"{', '.join(path.name for path in found)}: left by a killed command"
     )
+
+
+def _unfinished(store: Store) -> Iterator[Path]:
+    """What bears an unfinished file's name wherever Atlas writes: in its own folders, beside git's hooks, and in the
+    worktree."""
+    place, home = store.place, store.home
+    for folder in (home, home / "store.git", state() / "stores"):
+        yield from (path for path in _listed(folder) if files.unfinished(path.name, ours=True))
+    hooks = {HookFiles(place).folder, place.common / "hooks"}
+    for folder in (*hooks, *(folder / ASIDE for folder in hooks), home / "drafts", home / LAID[0]):
+        yield from (path for path in _listed(folder) if files.unfinished(path.name) or unfinished_hook(path))
+    if place.top is not None:
+        git, names = Git(None, str(place.top), hermetic=False), [f"**/{files.PART}*", "**/.*.atlas-*", ".atlas/.part-*"]
+        asked = ("ls-files", "--others", "-z", "--", *(f":(glob){name}" for name in names))
+        paths = git.ask(*asked, extra={"GIT_LITERAL_PATHSPECS": "0"})[1].split(b"\0")
+        found = [place.top / os.fsdecode(path) for path in paths if path]
+        yield from (path for path in found if files.unfinished(path.name))
+
+
+def _idle(path: Path) -> float:
+    """Seconds since a file was written; 0 for one that has just gone."""
+    with suppress(FileNotFoundError):
+        return time.time() - path.lstat().st_mtime
+    return 0.0
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:  # there is none
+        return []
 
 
 def _packed(store: Store, fix: bool) -> Check:

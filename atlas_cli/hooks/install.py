@@ -187,6 +187,13 @@ class HookFiles:
             file.unlink()
 
 
+def unfinished_hook(file: Path) -> bool:
+    """Whether a file is a hook with Atlas's section that an earlier version has not put in place: NAME.PROCESS."""
+    name, _, number = file.name.rpartition(".")
+    ours = name in NAMES and re.fullmatch(r"\d{1,7}", number)
+    return bool(ours and _SECTION.search(managers.content(file) or b""))
+
+
 def _rest(data: bytes, section: re.Match[bytes]) -> bytes:
     return data[: section.start()] + data[section.end() :]
 

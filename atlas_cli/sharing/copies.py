@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -16,6 +18,8 @@ from .joining import join
 from .remote import CALL
 from .remote_state import Memory
 from .sharing import AWAY
+
+_WIDE = re.compile(rb"objectformat\s*=\s*sha256", re.IGNORECASE)
 
 
 def every() -> list[Path]:
@@ -36,7 +40,7 @@ def copy(name: str, url: str, offline: bool, wait: float = CALL) -> Path:
     if wait < CALL and (not wait or time.time() - memory.get("away_at") < AWAY):
         raise NotPublished(str(memory.data.get("failed") or f"{name} was never asked from this machine"))
     try:
-        if join(there, offline, wait):
+        if join(there, offline, wait, partial(_formed, folder)):
             memory.put(away_at=0)
             return folder
         if offline:
@@ -63,7 +67,7 @@ def _repository(folder: Path, name: str, url: str) -> None:
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir(parents=True)
         git = Git(None)
-        git.run("init", "--quiet", "--template=", "--", str(aside))
+        git.run("init", "--quiet", "--template=", "--object-format=sha1", "--", str(aside))
         git.run("config", "--file", str(aside / ".git/config"), f"remote.{name}.url", url)
         aside.rename(folder)
     except OSError as error:
@@ -72,6 +76,18 @@ def _repository(folder: Path, name: str, url: str) -> None:
             raise Failed(f"{folder} cannot be made: {error.strerror}", "a copy of the store goes there") from None
 
 
+def _formed(folder: Path, width: int) -> Place:
+    """The place of a copy for object ids of this length; its own repository, which holds none, takes on their form."""
+    config = folder / ".git/config"
+    if width == 64 and not _WIDE.search(config.read_bytes()):
+        git = Git(None)
+        git.run("config", "--file", str(config), "core.repositoryformatversion", "1")
+        git.run("config", "--file", str(config), "extensions.objectformat", "sha256")
+    return place_of(folder)
+
+
 def place_of(folder: Path) -> Place:
     """Where an Env on a copy stands."""
-    return Place(folder / ".git", None, "", 40)
+    config = folder / ".git/config"
+    wide = config.is_file() and _WIDE.search(config.read_bytes())
+    return Place(folder / ".git", None, "", 64 if wide else 40)

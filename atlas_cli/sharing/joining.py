@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -19,10 +20,13 @@ from .remote import CALL, INCOMING, Away, Remote, beside, find
 from .remote_state import Memory
 
 
-def join(place: Place, offline: bool, timeout: float = CALL) -> bool:
+def join(
+    place: Place, offline: bool, timeout: float = CALL, formed: Callable[[int], Place] | None = None
+) -> bool:  # fmt: skip
     """Makes this clone's store from the one that its remote has; False where there is no remote, or no store in it.
     Where it is not asked or gives no answer, from the copy of its branch that the user's repository holds; without one
-    False, if it was not to be asked, else NotPublished."""
+    False, if it was not to be asked, else NotPublished. `formed` makes the place one for object ids of the length that
+    the remote's have (a clone's are as long by themselves)."""
     there, copy, away = find(place, place.home), None, ""
     if there is None:
         return False
@@ -30,8 +34,10 @@ def join(place: Place, offline: bool, timeout: float = CALL) -> bool:
     if timeout < CALL:  # they only read
         there = there._replace(until=time.monotonic() + timeout)
     try:
-        if not offline and there.branch not in there.heads(timeout):
+        if not offline and (head := there.heads(timeout).get(there.branch)) is None:
             return False
+        if not offline and formed and head:
+            place = formed(len(head))
     except Away as error:
         away = error.message
     if offline or away:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -12,6 +13,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 PART = ".atlas-part-"  # how a file's name begins until it is whole; what the dead leave, `doctor --fix` takes away
+# The same of earlier versions, with the number of the process; in folders that are Atlas's alone, of folders too.
+_UNFINISHED = re.compile(rf"{re.escape(PART)}.+|\.part-\d+|\..+\.atlas-\d+")
+_OURS = re.compile(r".+\.(?:\d{1,7}|[0-9a-f]{16})|store\.git\..+")
 MOST = 64 << 20  # bytes that are read of a file which others may have laid there
 _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _FOLDER = getattr(os, "O_DIRECTORY", 0) | _PLAIN
@@ -155,6 +159,11 @@ def below(top: Path, path: Path, make: bool = False) -> Iterator[Folder]:
     """A folder below one that is trusted (or that one itself), without following a link on the way."""
     with Folder.at(top) as start, start.down(path.relative_to(top).parts, make) as found:
         yield found
+
+
+def unfinished(name: str, ours: bool = False) -> bool:
+    """Whether a file has the name that it bears until it is whole; `ours`: in a folder that is Atlas's alone."""
+    return bool(_UNFINISHED.fullmatch(name) or (ours and _OURS.fullmatch(name)))
 
 
 def put(path: Path, data: bytes, mode: int | None = None, sync: bool = False) -> None:

@@ -36,13 +36,14 @@ class Finding(NamedTuple):
 
 class Report(NamedTuple):
     """`commits` were judged, from `start` (None: the beginning) to `head`; `good` is the last one before which, and
-    including which, nothing stands unrepaired."""
+    including which, nothing stands unrepaired; `counted`: what was asked of the tree that was judged."""
 
     head: str
     start: str | None
     commits: int
     good: str | None
     findings: tuple[Finding, ...]
+    counted: int = 0
 
     @property
     def open(self) -> list[Finding]:
@@ -219,12 +220,13 @@ def audit(store: Store, head: str, full: bool) -> Report:
     return report._replace(good=good)
 
 
-def elsewhere(place: Place, git: Git) -> Report:
+def elsewhere(place: Place, git: Git, count: Callable[[Tree], int]) -> Report:
     """Judges, from the beginning, the store that a clone without one has fetched, or that its remote has."""
     with source(place, git) as found:
         commits = list(history.between(found.git, None, found.head))
         findings = judged(found.git, place.width, None, commits, None)
-        return Report(found.head, None, len(commits), None, findings)
+        counted = count(Snapshot(found.git, found.head, place.width))
+        return Report(found.head, None, len(commits), None, findings, counted)
 
 
 def judged(

@@ -65,7 +65,7 @@ class Drafts:
         error.hint += f"\nyour text is kept in {self.shown(file)}"
         again = shlex.join(_again(words, self.shown(file)))
         if again.isprintable():  # (what no terminal can carry is no command)
-            self.local.draft(str(file), f"atlas {again}{self.behind}")
+            self.local.draft(str(file), f"atlas{self.behind} {again}")  # (behind a `--` they would be the command's)
 
     def keep(self, stop: AtlasError) -> None:
         """Writes the draft of a stop: the merge of a version jump, or the text that was refused; and says how it is

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 from ..conftest import DECISION, Atlas
@@ -75,3 +77,23 @@ def test_the_digest_says_what_is_owed_and_which_drafts_lie_about(begun: str, atl
     you = ok(atlas, "begin")["you"]
     assert (you["owes_status"], len(you["drafts"])) == (True, 1)
     assert ".atlas/drafts/" in atlas("begin").out
+
+
+def test_a_kept_text_is_submitted_by_the_printed_command_whatever_the_words_are(begun: str, atlas: Atlas) -> None:
+    named = ("--session", begun, "--expect", "status:main@9")
+    assert atlas(*named, "task", "add", "-m", "its text", "--", "--json").code == 3
+    (draft,) = ok(atlas, "begin")["you"]["drafts"]
+    assert atlas("--json", *shlex.split(draft["submit"])[1:]).data["title"] == "--json"
+
+
+def test_a_stream_may_be_named_by_a_number(begun: str, atlas: Atlas) -> None:
+    for stream, text in (("main", "one"), ("main", "two"), ("2026", "three"), ("2026", "four")):
+        ok(atlas, "status", "write", stream, "-m", text, "--replace")
+    for words, old, new in (
+        (["2026"], "2026@1", "2026@2"), (["2026", "2"], "2026@2", "2026@2"), (["1"], "main@1", "main@2"),
+        (["2", "1"], "main@2", "main@1"),
+    ):  # fmt: skip
+        found = ok(atlas, "status", "diff", *words)
+        assert (found["from"], found["to"]) == (f"status:{old}", f"status:{new}"), words
+    for odd in ("0", "007", "9" * 5000):
+        assert atlas("status", "diff", odd).code in (2, 7)

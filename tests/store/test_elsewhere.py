@@ -170,3 +170,30 @@ def test_a_store_that_went_back_or_is_gone_is_said(on: On, tmp_path: Path, hub: 
     assert on(str(copy(tmp_path)), "doctor", "--fix").code == 0 and git("rev-parse", "atlas", cwd=hub) == head
     git("update-ref", "-d", "refs/heads/atlas", cwd=hub)
     assert "was deleted" in done(on("one", "lease", "take", "gpu1", "--why", "w"), 8)["message"]
+
+
+@pytest.mark.parametrize("form", ["sha1", "sha256"])
+def test_a_store_of_other_object_ids_is_shared_like_any(
+    form: str, on: On, worker: Worker, tmp_path: Path, git: Git
+) -> None:
+    other = {"sha1": "sha256", "sha256": "sha1"}[form]
+    for name, ids in (("lab", form), ("three", other), ("four", form)):
+        git("init", "-q", f"--object-format={ids}", name, cwd=tmp_path)
+        git("commit", "-qm", "first", "--allow-empty", cwd=tmp_path / name)
+    git("init", "-q", "--bare", f"--object-format={form}", "lab.git", cwd=tmp_path)
+    git("remote", "add", "origin", str(tmp_path / "lab.git"), cwd=tmp_path / "lab")
+    git("push", "-q", "origin", "HEAD", cwd=tmp_path / "lab")
+    assert on("lab", "init", "--no-hooks").code == 0
+    for name in ("three", "four"):
+        assert on(name, "init", "--test", "--no-hooks").code == on(name, "begin", "--goal", "g").code == 0
+        assert on(name, "config", "set", "stores", json.dumps({"lab": str(tmp_path / "lab.git")})).code == 0
+        assert on(name, "config", "set", "shared", '{"rig": "lab"}').code == 0
+    rig = ("lease", "take", "rig", "--why", "w")
+    assert on("three", "lease", "list").code == 0
+    taken = on("three", *rig)
+    assert (done(taken)["store"], taken.json["store"]["published"]) == ("lab", True)
+    assert done(on("four", *rig), 4)["details"]["project"] == str(tmp_path / "three")
+    assert done(on("three", "lease", "renew", "rig", "--for", "3h"))["version"] == 2
+    assert done(on("three", "end", "-m", "done"))["released"] == ["rig (lab)"]
+    assert done(on("four", *rig))["token"] == 2
+    assert on(str(copy(tmp_path)), "verify", "--full").code == on(str(copy(tmp_path)), "doctor").code == 0

@@ -85,3 +85,18 @@ def test_a_gate_that_is_carried_over_is_computed_anew(hub: Fleet) -> None:
     assert mine["id"] == theirs["id"] and hub.run("a", "sync").code == 3
     (parked,) = hub.ok("a", "parked")["items"]
     assert hub.ok("a", "parked", "take", parked["operation"])["there"] == [f"gate:{mine['id']}"]
+
+
+def test_gates_are_judged_in_a_clone_without_a_store_as_in_one_that_has_it(hub: Fleet) -> None:
+    hub.ok("a", "init"), hub.ok("a", "begin", "--goal", "g", "--new")
+    hub.ok("a", "gate", "raise", "--why", "w", "--scope", "label:x")
+    over = hub.ok("a", "gate", "raise", "--why", "v", "--scope", "all")["id"]
+    hub.ok("a", "gate", "clear", over)
+    own = hub.ok("a", "verify", "--gates")
+    hub.git(".", "clone", "-q", "hub.git", "c")
+    for _ in ("fetched", "on the remote"):
+        there = hub.ok("c", "verify", "--gates")
+        assert (own["gates"], there["gates"], there["violations"]) == (2, 2, [])
+        assert there == {**hub.ok("c", "verify"), "gates": 2}
+        hub.git("c", "update-ref", "-d", "refs/remotes/origin/atlas")
+    assert not (hub.top / "c/.git/atlas").exists()

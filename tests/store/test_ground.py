@@ -351,15 +351,36 @@ def test_a_write_keeps_the_mode_that_a_file_has(tmp_path: Path) -> None:
     assert (tmp_path / "hook").stat().st_mode & 0o777 == 0o777 & ~mask
 
 
-def test_what_the_dead_left_half_made_is_taken_away(store: tuple[Hand, Seen], quick: Atlas, tmp_path: Path) -> None:
+PART = f"{files.PART}0123456789abcdef"
+UNFINISHED = [
+    *(f"{folder}{PART}" for folder in ("", "src/", ".atlas/", ".atlas/status/main/", ".git/atlas/", ".git/hooks/",
+      ".git/hooks/before-atlas/", ".git/atlas/store.git/", ".git/atlas/drafts/", ".husky/own/")),
+    *(f".git/atlas/{name}" for name in ("sync.123", "remotes.4194304", "part.7", "machine.12", "hooks.txt.99",
+      "store.git.0123456789abcdef/x", "store.git.77/x", "store.git.push", "store.git/packed-refs.12")),
+    ".atlas/.part-12", ".AGENTS.md.atlas-12", ".git/hooks/pre-push.4711",
+]  # fmt: skip
+KEPT = [
+    "src/x.12", "src/.part-12", ".git/hooks/pre-commit.12", ".git/hooks/pre-push.sample", ".git/hooks/mine.4711",
+    ".git/atlas/config.aside", ".git/atlas/drafts/edited.12", ".git/atlas/refused.1764547200000000000",
+]  # fmt: skip
+
+
+def test_what_the_dead_left_half_made_is_taken_away(
+    store: tuple[Hand, Seen], quick: Atlas, tmp_path: Path, git: Git
+) -> None:
     repo = tmp_path / "repo"
-    assert quick("view").code == 0
-    left = [repo / name / f"{files.PART}0123456789abcdef" for name in ("", ".atlas", ".git/atlas", ".git/hooks")]
-    for file in left:
-        file.parent.mkdir(exist_ok=True)
-        file.write_text("half"), os.utime(file, (0, 0))
+    git("config", "core.hooksPath", ".husky/own")
+    section = "# >>> atlas 1 alone >>> by\n:\n# <<< atlas <<<\n"
+    for name in (*UNFINISHED, *KEPT):
+        (repo / name).parent.mkdir(parents=True, exist_ok=True)
+        (repo / name).write_text(section if name.endswith(".4711") else "half")
+    done = quick("doctor", "--json").data["checks"]
+    assert {"what": "litter", "state": "ok", "text": "nothing was left half made"} in done, "they may be being written"
+    for name in (*UNFINISHED, *KEPT):
+        os.utime(repo / name, (0, 0)), os.utime((repo / name).parent, (0, 0))
     assert quick("begin", "--new").code == quick("doctor", "--fix").code == 0
-    assert [file for file in left if file.exists()] == []
+    assert [name for name in UNFINISHED if (repo / name).exists()] == []
+    assert [name for name in KEPT if not (repo / name).exists()] == []
 
 
 def test_a_session_id_is_no_path() -> None:

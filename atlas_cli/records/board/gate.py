@@ -59,6 +59,12 @@ def state(tree: Tree, record: Record, now: int) -> str:
     return "expired" if over else "pending"
 
 
+def raised(tree: Tree) -> int:
+    """How many gates were raised, whatever became of them."""
+    own = (name for name in tree.names(FOLDER) if name.endswith(SUFFIX))
+    return sum(not name.endswith(END + SUFFIX) for name in own)
+
+
 def _ref(path: str, record: Record) -> str:
     return f"gate:{path.partition('/')[2].removesuffix(SUFFIX)}"
 
