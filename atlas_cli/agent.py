@@ -15,10 +15,8 @@ from typing import Any
 
 from . import interrupts
 from .env import Env, Options
-from .records import lease, names, session, times
-from .records.case import Change, Writer
+from .records import lease, names, times, worker
 from .records.text import Record
-from .records.tree import Tree
 from .store import callers
 from .visible import named, theirs, visible
 
@@ -98,22 +96,15 @@ def session_start(given: Given) -> Given | None:
 
 
 def session_end(given: Given) -> None:
-    """Gives the leases back. A session that owes nothing is over; one that wrote and has not said where things stand
-    stays open, to be continued when the tool resumes it, or shown as unfinished."""
+    """Gives back what the session holds. One that owes nothing is over; one that wrote and has not said where things
+    stand, or whose writes are parked, stays open, to be continued when the tool resumes it, or shown as unfinished."""
     env = _env(given.get("cwd"))
     me = env.here()
     if me is None:
         return
-    held = [row["resource"] for row in env.ask.held(me["id"]) if not row.get("run")]
-    over = env.index.closed(me["id"])
-
-    def decide(tree: Tree, who: Writer) -> Change:
-        change = lease.release(tree, who, held) if held else Change("", {})
-        ended = session.end(tree, who) if over else change
-        return ended._replace(files={**change.files, **ended.files})
-
-    if held or over:
-        env.write(decide, me, "session: end" if over else "lease: release ")
+    env.sharing.eager = True
+    over = env.index.closed(me["id"]) and not any(one["session"] == me["id"] for one in env.parked())
+    env.write(lambda tree, who: worker.leave(tree, who, over=over), me, "")
     from . import elsewhere
 
     elsewhere.leave(env, me, over=over)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from .env import Env
 from .errors import AtlasError, Damaged, Usage
-from .records import lease, routes, session, times
+from .records import routes, session, times, worker
 from .records.case import Change, Decide, Writer
 from .records.text import Record
 from .records.tree import Tree
@@ -156,13 +156,7 @@ def leave(env: Env, me: Record, kept: Sequence[str] = (), over: bool = True) -> 
     there too. What was given back."""
 
     def decide(tree: Tree, who: Writer) -> Change:
-        held = [row["resource"] for _, row in tree.live(lease.FOLDER, who.at)
-                if row["holder"] == who.session and row["resource"] not in kept and not row.get("run")]  # fmt: skip
-        change = lease.release(tree, who, held) if held else Change(f"lease: release ({who.session})", {})
-        if not over or "ended" in session.get(tree, who.session):
-            return change
-        ended = session.end(tree, who)
-        return ended._replace(files={**change.files, **ended.files})
+        return worker.leave(tree, who, kept, over and "ended" not in session.get(tree, who.session))
 
     return everywhere(env, me, me["id"], decide)
 

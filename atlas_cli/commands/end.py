@@ -1,4 +1,4 @@
-"""`atlas end`: write last. Writes the status, gives back the leases, closes the session: one transaction."""
+"""`atlas end`: write last. Writes the status, gives back the leases and claims, closes the session: one transaction."""
 
 import shlex
 from typing import Annotated
@@ -9,7 +9,7 @@ from .. import elsewhere
 from ..env import Env
 from ..errors import AtlasError, Protocol, Usage
 from ..outcome import Outcome
-from ..records import claim, lease, names, session, status, task
+from ..records import names, status, worker
 from ..records.case import Change, Writer
 from ..records.text import Record
 from ..records.tree import Tree
@@ -40,7 +40,7 @@ def end(
     ] = None,
 ) -> Outcome:
     """Write last: your text becomes the section under your goal in the status (--replace: the whole entry), your
-    leases are given back, your session is closed.
+    leases and claims are given back, your session is closed.
 
     Without a text it succeeds if you wrote the status after your last work, or did nothing; else it stops (5)."""
     env = env_of(ctx)
@@ -122,13 +122,5 @@ def _close(
             raise
         files |= entry.files
         bases = entry.bases
-    held = [
-        row["resource"] for _, row in tree.live(lease.FOLDER, who.at)
-        if row["holder"] == who.session and row["resource"] not in kept and not row.get("run")
-    ]  # fmt: skip
-    if held:
-        files |= lease.release(tree, who, held).files
-    if claimed := [row["id"] for row in task.held(tree, who.session, who.at)]:
-        files |= claim.release(tree, who, claimed).files
-    files |= session.end(tree, who).files
+    files |= worker.leave(tree, who, kept).files
     return Change(f"session: end ({who.session})", files, bases)
