@@ -7,7 +7,7 @@ import typer
 from ..env import Env
 from ..errors import Usage
 from ..outcome import Outcome, listing
-from ..records import board, names, task, times
+from ..records import board, correction, names, task, times
 from ..records.text import Record
 from . import Why, body, env_of, one, parsed, plan, verb
 from .board import Id, Role, app, bare
@@ -98,7 +98,7 @@ def add(
     if cold := frozen(env, why, until):
         wishes = [{**wish, "frozen": cold} for wish in wishes]
     records = env.records(env.write(lambda tree, who: board.add(tree, who, wishes, there(env)), me, "task: add "))
-    lines = [f"{record['ref']} added: {record['title']}" for record in records]
+    lines = [f"{record['ref']} added: {correction.said(record, 'title', env.now())}" for record in records]
     return Outcome(one(records) if whole is None else listing(records), tuple(lines), published=False)
 
 

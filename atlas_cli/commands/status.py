@@ -7,7 +7,7 @@ import typer
 from ..env import Env
 from ..errors import NotFound, Refused, Usage
 from ..outcome import Block, Frame, Outcome, Table, listing
-from ..records import artifact, names, status, times
+from ..records import artifact, correction, names, status, times
 from ..records.case import Change, Writer
 from ..records.text import Record
 from ..records.tree import Tree
@@ -80,7 +80,7 @@ def shown(env: Env, record: Record) -> list[Block]:
     last = status.newest(env.tree, record["stream"])
     if record["number"] < last:
         head += f", superseded by {last}"
-    text = status.WITHHELD if record["body"] is None else record["body"]
+    text = correction.WITHHELD if record["body"] is None else record["body"]
     return [Frame(head, text), *warned(env, record)]
 
 
@@ -127,8 +127,8 @@ def log(
     first = 0 if since is None else _then(env, stream, since)
     items = [_brief(env, stream, number) for number in range(last, max(first, last - count), -1)
              if env.tree.blob(status.place(stream, number))]  # fmt: skip
-    rows = tuple((item["ref"], item["session"], times.ago(times.moment(item["at"]), env.now()), item["first"])
-                 for item in items)  # fmt: skip
+    rows = tuple((item["ref"], item["session"], times.ago(times.moment(item["at"]), env.now()),
+                  correction.said(item, "first", env.now())) for item in items)  # fmt: skip
     table = Table(("ENTRY", "BY", "WHEN", "FIRST LINE"), rows, "" if rows else status.empty(env.tree, stream))
     total = last - first
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
@@ -142,11 +142,10 @@ def _then(env: Env, stream: str, since: str) -> int:
 
 
 def _brief(env: Env, stream: str, number: int) -> dict[str, Any]:
-    record = status.get(env.tree, stream, number)
-    held = env.ask.retracted(f"status:{stream}@{number}")
-    first = status.WITHHELD if held else next((line for line in record["body"].split("\n") if line.strip()), "")
-    shown = {key: value for key, value in record.items() if key != "body"}
-    return {"ref": f"status:{stream}@{number}", **shown, "first": first}
+    record = env.ask.shown({"ref": f"status:{stream}@{number}", **status.get(env.tree, stream, number)})
+    body = record.pop("body")
+    first = None if body is None else next((line for line in body.split("\n") if line.strip()), "")
+    return {**record, "first": first}
 
 
 @verb(app, "diff", "atlas status diff main 11 12", 7)
@@ -172,7 +171,7 @@ def diff(
 
 def _body(env: Env, stream: str, number: int) -> str:
     found = env.shown_status(stream, number, None)["body"]
-    return f"{status.WITHHELD}\n" if found is None else str(found)
+    return f"{correction.WITHHELD}\n" if found is None else str(found)
 
 
 def compared(before: str, after: str, old: str, new: str) -> Outcome:

@@ -10,7 +10,7 @@ import typer
 from ..env import Env
 from ..errors import AtlasError, Held, Protocol, Refused, Usage
 from ..outcome import Block, Frame, Outcome, listing
-from ..records import artifact, lease, names, result, task, times, worker
+from ..records import artifact, correction, lease, names, result, task, times, worker
 from ..records import claim as claims
 from ..records.case import Change, Decide, Writer
 from ..records.text import Record
@@ -65,7 +65,8 @@ def _lines(env: Env, items: list[Record]) -> list[Block]:
     left = [times.span(min(lease.LONGEST, max(0, task.lapse(row) - lease.SKEW - env.now()))) for row in items]
     lines: list[Block] = []
     for row, more in zip(items, left, strict=True):
-        lines += [f"you have {row['ref']}, {more} to count on; receipt {receipt(row)}", Frame("", row["title"])]
+        lines += [f"you have {row['ref']}, {more} to count on; receipt {receipt(row)}",
+                  Frame("", correction.said(row, "title", env.now()))]  # fmt: skip
     return lines
 
 
@@ -84,8 +85,8 @@ def next_(
     env = env_of(ctx)
     if not claim:
         record = claims.first(env.tree, _queue(env)(), env.now(), env.store.machine, role)
-        found = {"ref": f"task:{record['id']}", **record, "state": "ready"}
-        return Outcome(found, (f"next is {found['ref']}:", Frame("", found["title"])))
+        found = env.ask.shown({"ref": f"task:{record['id']}", **record, "state": "ready"})
+        return Outcome(found, (f"next is {found['ref']}:", Frame("", correction.said(found, "title", env.now()))))
     env.sharing.look = True
     me = env.session()
     row = one(_claimed(env, me, lambda tree, who: claims.next_(tree, who, _queue(env)(), role, for_)))

@@ -38,6 +38,10 @@ class Kind(Protocol):
     NUMBERED: bool  # whether its REFs carry a number
     ROW: bool  # whether it is a row (one live value), not a document (kept for ever)
 
+    @property
+    def WORDS(self) -> tuple[str, ...]:
+        """The fields that hold what its writers said: withheld once it is retracted."""
+
     def parse(self, path: str, data: bytes) -> Record:
         """The fields; Damaged, with the path, for what is no such record."""
 

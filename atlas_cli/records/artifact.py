@@ -21,6 +21,7 @@ SUFFIX = "/about.yaml"
 NUMBERED = True
 MOST = 64 << 20  # bytes that are read of any, whatever the policy says
 ROW = False
+WORDS = ("body", "title", "caveat")
 BUSY = 12  # versions an hour above which a name is told that machine state does not belong here
 NOISE = 48  # versions a day above which a name counts once among what is new
 _PATH = re.compile(r"artifacts/([^/]+)/([0-9]{4,})/(about\.yaml|body\.[a-z0-9]{1,16})\Z")

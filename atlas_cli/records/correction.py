@@ -16,6 +16,8 @@ FOLDER = "corrections"
 SUFFIX = ".md"
 NUMBERED = False
 ROW = False
+WORDS = ("why", "cause")
+WITHHELD = "(retracted; atlas show REF --withdrawn shows it)"
 
 
 def parse(path: str, data: bytes) -> Record:
@@ -78,4 +80,13 @@ def shown(record: Record, now: int, say: Callable[[str], str] = str) -> str:
     verb = "retracted" if record["retract"] else "corrected"
     whose = "put right by its writer" if record.get("own") else f"by {named(record['session'])}"
     cause = f" (cause: {say(record['cause'])})" if record.get("cause") else ""
-    return f"{verb}, {whose}, {times.ago(times.moment(record['at']), now)}: {say(record['why'])}{cause}"
+    why = "(itself retracted)" if record["why"] is None else say(record["why"])
+    return f"{verb}, {whose}, {times.ago(times.moment(record['at']), now)}: {why}{cause}"
+
+
+def said(record: Record, field: str, now: int, say: Callable[[str], str] = str) -> str:
+    """A writer's words for a line or a cell; where they are withheld: that they were retracted, by whom and why."""
+    if (words := record.get(field)) is not None:
+        return say(words)
+    found = [one for one in record.get("corrections", ()) if one["retract"]]
+    return f"({shown(found[-1], now, say)})" if found else "-"

@@ -17,6 +17,7 @@ FOLDER = "decisions"
 SUFFIX = ".md"
 NUMBERED = False
 ROW = False
+WORDS = ("title", "recommended", "chosen", "why", "recommended_by", "chosen_by")
 _DATED = re.compile(r"[0-9]{4}/[0-9]{2}-[0-9]{2}-[a-z0-9-]+-[0-9a-f]{6}\.md\Z")
 STANCES = ("agreed", "disagreed", "timeout")
 

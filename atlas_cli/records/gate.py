@@ -21,6 +21,7 @@ FOLDER = "gates"
 SUFFIX = ".yaml"
 NUMBERED = False
 ROW = False
+WORDS = ("why",)
 END = ".cleared"
 
 

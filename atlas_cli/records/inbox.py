@@ -17,6 +17,7 @@ FOLDER = "inbox"
 SUFFIX = ""
 NUMBERED = False
 ROW = False
+WORDS = ("title", "body")
 MOST = 100_000  # bytes
 LEAD = "from-forge--"  # before its name in the view
 _PLACE = re.compile(r"inbox/[A-Za-z0-9][A-Za-z0-9 ._-]{0,80}\.(md|txt)\Z")

@@ -16,6 +16,7 @@ FOLDER = "leases"
 SUFFIX = ".yaml"
 NUMBERED = False
 ROW = True
+WORDS = ("why",)
 SHORTEST = 300  # seconds
 LONGEST = 4 * 3600  # seconds, whatever a policy or a row says
 SKEW = 60  # seconds by which a machine's clock may be wrong: a holder stops so much early, another starts so much late

@@ -19,6 +19,7 @@ FOLDER = "atlas.yaml"
 SUFFIX = ""
 NUMBERED = False
 ROW = True
+WORDS = ()
 
 # key: (default, what it is). A row in this table is all that a new key needs.
 KEYS: dict[str, tuple[Any, str]] = {

@@ -19,6 +19,7 @@ FOLDER = "results"
 SUFFIX = "/about.yaml"
 NUMBERED = False
 ROW = False
+WORDS = ("text", "base64")
 RECEIPT = ("generation", "attempt", "token", "store")
 
 

@@ -17,6 +17,7 @@ FOLDER = "sessions"
 SUFFIX = ".yaml"
 NUMBERED = False
 ROW = True
+WORDS = ("goal", "adopted_why", "dropped_why")
 LIFE = 24 * 3600  # seconds after `begin` at the latest
 PERSON = "person"  # the class of a person's standing session, which lasts until it is ended
 _STANDING = 50 * 365 * 86400

@@ -17,6 +17,7 @@ FOLDER = "signals"
 SUFFIX = ".md"
 NUMBERED = False
 ROW = False
+WORDS = ("text",)
 # kind: what it does beyond being posted and listed.
 ACTIONS: dict[str, str | None] = {"alert": None, "blocker": "gate", "finding": None, "status": None, "dependency": None}
 

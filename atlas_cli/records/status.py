@@ -19,6 +19,7 @@ FOLDER = "status"
 SUFFIX = ".md"
 NUMBERED = True
 ROW = False
+WORDS = ("body", "unchanged", "caveat")
 CHARACTERS = 16  # that a word may take where an entry is shown unasked
 _PATH = re.compile(r"status/([^/]+)/([0-9]{3,})/([0-9]{6,})\.md\Z")
 
@@ -305,6 +306,3 @@ def judge(found: Case) -> Iterator[Violation]:
     if found.parent.blob(place(stream, number + 1)):
         yield Violation("version_jump", found.path, f"number {number} was added behind number {number + 1}")
     yield from document.signed(found, record["session"])
-
-
-WITHHELD = "(retracted; atlas show REF --withdrawn shows it)"

@@ -21,6 +21,7 @@ FOLDER = "tasks"
 SUFFIX = ".md"
 NUMBERED = False
 ROW = True
+WORDS = ("title", "body", "why")
 NEVER = times.LAST  # the moment that does not come; `until` of a task that waits
 PRIORITIES = range(101)
 OVER = ("done", "cancelled")  # states in which nothing is left to do
