@@ -56,6 +56,7 @@ def end(
     env.sharing.eager = True
     if given is not None and unchanged is not None:
         raise Usage("a text, or --unchanged, but not both")
+    status_command.with_text(given, section, replace, overflow)
     names.name(stream, "stream")
     overflow = names.name(overflow, "artifact name") if overflow else None
     kept = [env.resource(one) for one in keep or []]

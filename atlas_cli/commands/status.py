@@ -24,6 +24,13 @@ Overflow = Annotated[
 ]
 
 
+def with_text(given: str | None, section: str | None, replace: bool, overflow: str | None) -> None:
+    """Usage for the options that say what becomes of a text, where none was given."""
+    options = {"--section": section, "--replace": replace, "--overflow": overflow}
+    if given is None and (alone := [name for name, value in options.items() if value]):
+        raise Usage(f"{', '.join(alone)}: there is no text to be put so", "give it: -m TEXT, --file F or -")
+
+
 def entry(
     env: Env, tree: Tree, who: Writer, me: Record, stream: str, wish: status.Wish, base: int | None,
     overflow: str | None,
@@ -108,6 +115,7 @@ def write(
     given = body(env, text, file, dash)
     if (given is None) == (unchanged is None):
         raise Usage("give the text, or say that it is unchanged", "-m TEXT, --file F or -; or --unchanged WHY")
+    with_text(given, section, replace, overflow)
     relies = tuple(env.exact(target) for target in relies_on or ())
     wish = status.Wish(given or "", section, replace, names.say(unchanged, "--unchanged") if unchanged else None,
                        relies, names.say(caveat, "--caveat") if caveat else None, new=new)  # fmt: skip
