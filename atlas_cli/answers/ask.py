@@ -9,14 +9,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from .. import records
-from ..errors import Usage
+from ..errors import AtlasError, Usage
 from ..model import names, times
+from ..model.kind import Kind
 from ..model.text import Record
-from ..records import artifact, correction, lease, policy, session
-from ..records.board import task
+from ..records import artifact, correction, lease, policy, session, signal
+from ..records.board import gate, task
 from ..store.git import Git
 from ..store.index import Index
 from ..store.notebook import Local
+from ..store.snapshot import Snapshot
 from ..visible import named, theirs
 
 MOST = 10  # commits that are named for a path
@@ -37,6 +39,24 @@ class New(NamedTuple):
     noisy: dict[str, int]
 
 
+def same_words(index: Index, ref: str) -> list[str]:
+    """The REFs of the records that say the same as one, itself first: a gate, the signal that says why it was raised,
+    and the task of clearing it."""
+    kind, _, id = ref.partition(":")
+    gates = [id] if kind in (gate.KIND.name, task.KIND.name) else []
+    gates += [record["id"] for _, record in index.pointing(ref, "signal")] if kind == signal.KIND.name else []
+    found = [ref]
+    for one in gates:
+        if said := index.targets(f"{gate.FOLDER}/{one}{gate.SUFFIX}", "signal"):
+            found += [f"{gate.KIND.name}:{one}", f"{task.KIND.name}:{one}", *said]
+    return list(dict.fromkeys(found))
+
+
+def corrections(index: Index, ref: str) -> list[tuple[str, Record]]:
+    """(path, record) of the corrections of a record, or of one that says the same, oldest first."""
+    return [pair for one in same_words(index, ref) for pair in index.pointing(one, "corrects")]
+
+
 class Questions:
     """Answers from the index and this clone's notebook, as of a moment."""
 
@@ -44,14 +64,40 @@ class Questions:
         self.index, self.local, self.rules, self.now = index, local, rules, now
 
     def corrections(self, ref: str) -> list[Record]:
-        """The corrections of a record, oldest first."""
-        return [
-            {**record, "ref": correction.KIND.ref(path, record)}
-            for path, record in self.index.pointing(ref, "corrects")
-        ]
+        """The corrections of a record, oldest first; one that was itself retracted without its reason."""
+        found = [{**record, "ref": correction.KIND.ref(path, record)} for path, record in corrections(self.index, ref)]
+        return [{**one, **dict.fromkeys(correction.KIND.words)} if self.retracted(one["ref"]) else one for one in found]
 
     def retracted(self, ref: str) -> bool:
-        return any(found["retract"] for found in self.corrections(ref))
+        return any(record["retract"] for _, record in corrections(self.index, ref))
+
+    def shown(self, record: Record, ref: str = "") -> Record:
+        """A record as anybody is shown it who has not asked for what was withdrawn: once it is retracted, its writers'
+        words are None, and its corrections stand beside. Of a row these are the words that stood in it then: a lease
+        that is taken anew has another's."""
+        ref = ref or record["ref"]
+        if not self.retracted(ref):
+            return record
+        kind = records.BY_NAME[ref.partition(":")[0]]
+        words = [field for field in kind.words if field in record]
+        if kind.row:
+            found = corrections(self.index, ref)
+            then = [self._as_retracted(kind, ref, path) for path, one in found if one["retract"]]
+            words = [field for field in words if any(row.get(field, record[field]) == record[field] for row in then)]
+            if not words:
+                return record
+        return {**record, **dict.fromkeys(words), "corrections": self.corrections(ref)}
+
+    def _as_retracted(self, kind: Kind, ref: str, correction_path: str) -> Record:
+        """A row as it stood when a correction retracted it; empty where that cannot be read any more."""
+        seq = self.index.written_in(correction_path)
+        head = self.index.commits(1, after=seq - 1, upto=seq)[0][0]["oid"]
+        tree = Snapshot(self.index.git, head, len(head))
+        try:
+            path = kind.find(tree, ref.partition(":")[2])
+            return kind.parse(path, tree.read(path) or b"")
+        except AtlasError:
+            return {}
 
     def warnings(self, record: Record, say: Callable[[str], str] = theirs) -> list[str]:
         """What whoever sees a record must know: its caveat, its corrections, and what it relies on that is no more;
@@ -99,7 +145,8 @@ class Questions:
             other = _words(row.get("goal", ""))
             if row["id"] != mine and own and 2 * len(own & other) > len(own | other):
                 last, state = self.pulse(row)
-                found.append({"ref": f"session:{row['id']}", **row, "state": state, "last": times.rfc3339(last)})
+                shown = self.shown({"ref": f"session:{row['id']}", **row})
+                found.append({**shown, "state": state, "last": times.rfc3339(last)})
         return found
 
     def held(self, session_id: str) -> list[Record]:
@@ -115,7 +162,7 @@ class Questions:
                 posted = me is not None and (row["session"] == me["id"] or row["actor"] == me["actor"])
                 child = me is not None and row.get("claim", {}).get("parent") == me["id"]
                 yours = "you posted it" if posted else "a session that you started had it" if child else ""
-                found.append({"ref": f"task:{row['id']}", **row, "state": "dead", "yours": yours})
+                found.append(self.shown({"ref": f"task:{row['id']}", **row, "state": "dead", "yours": yours}))
         return sorted(found, key=lambda row: not row["yours"])
 
     def behind(self, machine: str) -> list[int]:
@@ -181,7 +228,8 @@ class Questions:
                 and "adopted_by" not in record
                 and not self.index.closed(record["id"])
             ):
-                found.append({**record, "state": state, "last": times.rfc3339(last)})
+                shown = self.shown(record, f"session:{record['id']}")
+                found.append({**shown, "state": state, "last": times.rfc3339(last)})
         return found
 
     def new_to(self, me: Record | None, most: int | None = None) -> New:
@@ -204,7 +252,7 @@ class Questions:
         noisy = {name: count for name, count in puts.items() if count > artifact.NOISE and name in unread}
         paths = [one for name, found in unread.items() for one in (found[:1] if name in noisy else found)]
         shown = [path for _, path in sorted(paths, reverse=True)[:most]]
-        items = [{"ref": self.index.ref_of(path), **self.index.record(path)} for path in shown]
+        items = [self.shown({"ref": self.index.ref_of(path), **self.index.record(path)}) for path in shown]
         fresh = first is None or self.now - first < WEEK
         older = self.index.count(artifact.FOLDER, horizon) if fresh else 0
         return New(items, len(paths), more, older, noisy)
@@ -220,7 +268,7 @@ class Questions:
         found = []
         for _, path, record in reversed(self.index.since(correction.FOLDER, after)):
             how = self._touches(me["actor"], record["target"]) if me else ""
-            found.append({"ref": correction.KIND.ref(path, record), **record, "touches": how})
+            found.append(self.shown({"ref": correction.KIND.ref(path, record), **record, "touches": how}))
         return sorted(found, key=lambda one: ("you relied on", "you read", "").index(one["touches"]))
 
     def who(self, git: Git, mine: str | None, paths: list[str], hours: int = 24) -> list[dict[str, Any]]:
@@ -241,14 +289,15 @@ class Questions:
                 if names.overlap(f"path:{path}", row["resource"]):
                     rest = times.span(lease.rest(row, now))
                     found.append({"path": path, "what": f"lease {row['resource']}", "who": row["holder"],
-                                  "when": f"{rest} left", "at": row["expires"], "text": row["why"]})  # fmt: skip
+                                  "when": f"{rest} left", "at": row["expires"],
+                                  **self._words(row, f"lease:{row['resource']}", "why")})  # fmt: skip
             for row in sessions:
                 near = any(names.overlap(f"path:{path}", f"path:{other}") for other in row.get("paths", ()))
                 if near or row["id"] in changed:
                     found.append({"path": path, "what": "session" if near else "session (changed it)",
                                   "who": row["id"], "at": row["began"],
                                   "when": times.ago(times.moment(row["began"]), now),
-                                  "text": row.get("goal", "-")})  # fmt: skip
+                                  **self._words(row, f"session:{row['id']}", "goal")})  # fmt: skip
             late = [code for code in on_it if code.at >= now - hours * 3600]
             for code in late[:MOST]:
                 found.append({"path": path, "what": f"commit {code.oid[:10]}", "at": times.rfc3339(code.at),
@@ -259,13 +308,20 @@ class Questions:
                 found.append({"path": path, "what": "commits", "who": "-", "at": None, "when": "-", "text": text})
         return found
 
+    def _words(self, record: Record, ref: str, field: str) -> Record:
+        """What a record says in a field, as `text`; with its corrections where that is withheld."""
+        found = self.shown(record, ref)
+        more = {"corrections": found["corrections"]} if "corrections" in found else {}
+        return {"text": found.get(field, "-"), **more}
+
     def news(self, me: Record) -> list[str]:
         """What a session must hear once: retractions of what it relied on or has read."""
         told, last = self.local.told(me["id"]), self.index.meta("head") or ""
         if told == last:
             return []
         found = []
-        for _, _, record in self.index.since(correction.FOLDER, self.index.reached(told) or 0):
+        for _, path, found_one in self.index.since(correction.FOLDER, self.index.reached(told) or 0):
+            record = self.shown(found_one, correction.KIND.ref(path, found_one))
             others = record["retract"] and record["session"] != me["id"]
             if others and (how := self._touches(me["id"], record["target"])):
                 found.append(

@@ -26,7 +26,7 @@ from ..records import policy
 COMMANDS: dict[str, str] = {
     "init": "Create the store of this repository, or find the one that is there.",
     "begin": "Read first: register a session and see where things stand.",
-    "end": "Write last: write the status, give back the leases, close the session.",
+    "end": "Write last: write the status, give back the leases and claims, close the session.",
     "show": "Show any record by its REF.",
     "session": "Sessions: list them, show one, adopt one that is over.",
     "status": "The status stream: where things stand.",

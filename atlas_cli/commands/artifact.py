@@ -11,7 +11,7 @@ from ..errors import Damaged, NotFound, Refused, Usage
 from ..model import names, times
 from ..model.text import Record
 from ..outcome import Block, Frame, Outcome, Raw, Table, listing
-from ..records import artifact
+from ..records import artifact, correction
 from . import Since, env_of, noun, one, parsed, read_bytes, verb, warned
 from .status import compared
 
@@ -85,6 +85,7 @@ def shown(env: Env, record: Record, withdrawn: bool) -> tuple[list[Block], dict[
     _, body = _version(env, record["name"], record["number"])
     last = artifact.newest(env.tree, record["name"])
     held = env.ask.retracted(ref) and not withdrawn
+    record = env.ask.shown(record, ref) if held else record
     head = f"{ref} by {record['session']}, {times.ago(times.moment(record['at']), env.now())}"
     head += f", superseded by {last}" if record["number"] < last else ""
     text = (
@@ -93,7 +94,7 @@ def shown(env: Env, record: Record, withdrawn: bool) -> tuple[list[Block], dict[
         else f"({len(body):,} bytes that are no text; atlas artifact get)"
     )
     if held:
-        text = "(retracted; --withdrawn shows it)"
+        text = correction.WITHHELD
     elif len(body) > SHOWN and artifact.is_text(body):
         text += f"\n({len(body):,} bytes; the rest: atlas artifact get {record['name']}@{record['number']} -o FILE)"
     if not held:
@@ -170,7 +171,7 @@ def list_(
     now = env.now()
     rows = tuple(
         (item["ref"], item["ext"], f"{item['size']:,}", times.ago(times.moment(item["at"]), now), item["session"],
-         "; ".join(filter(None, [item.get("title"), "RETRACTED" if env.ask.retracted(item["ref"]) else ""])) or "-")
+         correction.said(item, "title", now))
         for item in items if item.get("ref")
     )  # fmt: skip
     table = Table(
@@ -195,7 +196,7 @@ def _newest(env: Env, name: str) -> dict[str, Any]:
     except (Damaged, NotFound) as error:  # NotFound: bytes that a hand put without their about.yaml
         env.notices.append(error.message)
         return {"ref": None, "name": name, "number": number, "damage": error.message}
-    return {"ref": artifact.ref("", record), "id": f"{name}@{number}", "version": number, **record}
+    return env.ask.shown({"ref": artifact.ref("", record), "id": f"{name}@{number}", "version": number, **record})
 
 
 @verb(app, "log", "atlas artifact log schema", 7)
@@ -206,7 +207,7 @@ def log(ctx: typer.Context, name: Name) -> Outcome:
     last = artifact.newest(env.tree, name)
     found = [artifact.get(env.tree, name, number) for number in range(last, 0, -1)
              if env.tree.blob(artifact.place(name, number))]  # fmt: skip
-    items = [{"ref": artifact.ref("", record), **record} for record in found]
+    items = [env.ask.shown({"ref": artifact.ref("", record), **record}) for record in found]
     rows = tuple(
         (
             item["ref"],
@@ -214,7 +215,7 @@ def log(ctx: typer.Context, name: Name) -> Outcome:
             f"{item['size']:,}",
             times.ago(times.moment(item["at"]), env.now()),
             item["session"],
-            item.get("title", "-"),
+            correction.said(item, "title", env.now()),
         )
         for item in items
     )
@@ -234,6 +235,8 @@ def diff(
     texts = []
     for number in (since, to):
         data = artifact.body(env.tree, artifact.get(env.tree, name, number)) if number else b""
+        if env.ask.retracted(f"artifact:{name}@{number}"):
+            data = f"{correction.WITHHELD}\n".encode()
         if not artifact.is_text(data):
             raise Refused(f"artifact:{name}@{number} is no text", f"atlas artifact get {name}@{number} -o FILE")
         texts.append(data.decode())

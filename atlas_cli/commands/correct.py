@@ -19,7 +19,7 @@ def correct(
     ref: Annotated[str, typer.Argument(metavar="REF", help="The record that is wrong.")],
     why: Why,
     cause: Annotated[str | None, typer.Option("--cause", metavar="REF|PATH", help="What led to it.")] = None,
-    retract: Annotated[bool, typer.Option("--retract", help="Withdraw it: its body is withheld.")] = False,
+    retract: Annotated[bool, typer.Option("--retract", help="Withdraw it: what it says is withheld.")] = False,
 ) -> Outcome:
     """Document a bad write. The record stays; wherever it is shown, the correction shows.
 

@@ -9,7 +9,7 @@ from ..errors import Usage
 from ..model import names, times
 from ..model.text import Record
 from ..outcome import Block, Frame, Outcome, Table, listing
-from ..records import decision
+from ..records import correction, decision
 from . import Since, Why, env_of, noun, one, parsed, verb, warned
 
 app = noun()
@@ -63,9 +63,10 @@ def list_(
     if since is not None:
         young = env.index.since(decision.FOLDER, env.since(since))
         found, total = [(path, record) for _, path, record in reversed(young)][:count], len(young)
-    items = [{"ref": decision.KIND.ref(path, record), **record} for path, record in found]
+    items = [env.ask.shown({"ref": decision.KIND.ref(path, record), **record}) for path, record in found]
     env.damaged(decision.FOLDER + "/")
-    rows = tuple((item["id"], item["stance"], item["chosen"], item["title"]) for item in items)
+    rows = tuple((item["id"], item["stance"], item["chosen"] or "-", correction.said(item, "title", env.now()))
+                 for item in items)  # fmt: skip
     table = Table(("DECISION", "STANCE", "CHOSEN", "TITLE"), rows, "nothing was decided here")
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
     return Outcome(listing(items, total), (table, *more))
@@ -78,7 +79,8 @@ def show(
     """One decision, whole."""
     env = env_of(ctx)
     _, record = env.resolve(names.Ref("decision", wanted.removeprefix("decision:")))
-    return Outcome({**record, "corrections": env.ask.corrections(record["ref"])}, tuple(shown(env, record)))
+    record = {"corrections": env.ask.corrections(record["ref"]), **env.ask.shown(record)}
+    return Outcome(record, tuple(shown(env, record)))
 
 
 def shown(env: Env, record: Record) -> list[Block]:
@@ -87,6 +89,7 @@ def shown(env: Env, record: Record) -> list[Block]:
     lines = [f"title: {record['title']}", f"recommended: {record['recommended']}{by_whom}",
              f"chosen: {record['chosen']}{by}",
              f"stance: {record['stance']}", f"why: {record['why']}"]  # fmt: skip
+    lines = [correction.WITHHELD] if record["title"] is None else lines
     lines += [f"about: {', '.join(record['about'])}"] if record.get("about") else []
     age = times.ago(times.moment(record["at"]), env.now())
     return [Frame(f"{record['ref']} by {record['session']}, {age}", "\n".join(lines)),

@@ -13,7 +13,7 @@ from ..errors import Damaged
 from ..model import names, times
 from ..model.text import Record
 from ..outcome import Block, Frame, Outcome, Table
-from ..records import artifact, decision, lease, session, status
+from ..records import artifact, correction, decision, lease, session, status
 from ..records.board import readiness, task
 from ..visible import named, theirs
 from . import Since, env_of, single, verb, warned
@@ -67,6 +67,10 @@ class Digest:
     def mine(self, path: str) -> bool:
         """Whether a resource (`path:…`) meets what this session said it would touch."""
         return any(names.overlap(f"path:{own}", path) for own in (self.me or {}).get("paths", ()))
+
+    def said(self, record: Record, field: str, empty: str = "-") -> str:
+        """What a record says in a field, or that it was retracted."""
+        return correction.said(record, field, self.now) if field in record or "corrections" in record else empty
 
     def ago(self, text: str) -> str:
         return times.ago(times.moment(text), self.now)
@@ -159,16 +163,17 @@ def _parked(found: Digest) -> list[Block | Part]:
 
 
 def _you(found: Digest) -> list[Block | Part]:
-    env, me = found.env, found.me
-    if me is None:
+    env = found.env
+    if found.me is None:
         return []
+    me = env.ask.shown(found.me, f"session:{found.me['id']}")
     held = [record["resource"] for record in env.ask.held(me["id"]) if lease.holds(record, found.now)]
     held += [_name(row) for row in found.shared if row["holder"] == me["id"]]
     wrote, owes = env.index.commits(1, session=me["id"])[1], not env.index.closed(me["id"])
     drafts = env.drafts.listed()
     claimed = [f"task:{record['id']}" for record in task.held(env.index, me["id"], found.now)]
     found.data["you"] = {**me, "held": held, "claimed": claimed, "wrote": wrote, "owes_status": owes, "drafts": drafts}
-    blocks: list[Block | Part] = [f"goal: {me.get('goal', '-')}; you hold: {', '.join(held) or 'nothing'}"]
+    blocks: list[Block | Part] = [f"goal: {found.said(me, 'goal')}; you hold: {', '.join(held) or 'nothing'}"]
     blocks += [f"you have claimed: {', '.join(claimed)}"] if claimed else []
     blocks += ["you have written, and owe the status an entry: atlas end -m TEXT"] if owes else []
     rows = [(one["file"], one["submit"] or "-") for one in drafts]
@@ -182,7 +187,8 @@ def _you(found: Digest) -> list[Block | Part]:
 
 def _twins(found: Digest, twins: list[Record]) -> list[Block]:
     found.data["alike"] = twins[:MOST]
-    return [f"! {named(row['id'])} ({row['state']}) has nearly your goal: {theirs(row['goal'])}" for row in twins[:3]]
+    return [f"! {named(row['id'])} ({row['state']}) has nearly your goal: "
+            f"{correction.said(row, 'goal', found.now, theirs)}" for row in twins[:3]]  # fmt: skip
 
 
 def _status(found: Digest) -> list[Block]:
@@ -201,7 +207,7 @@ def _status(found: Digest) -> list[Block]:
             blocks.append(f"status:{stream}@{last} cannot be read: {error.message}; atlas doctor --fix puts it right")
             continue
         found.data["status"].append(record)
-        body = status.WITHHELD if record["body"] is None else status.brief(record, env.policy["status_words"])
+        body = correction.WITHHELD if record["body"] is None else status.brief(record, env.policy["status_words"])
         title = f"status:{stream}@{last} by {record['session']}, {found.ago(record['at'])}"
         if found.after is not None and body == record["body"]:
             title, body = _changed(found, record, title)
@@ -238,8 +244,8 @@ def _gates(found: Digest) -> list[Part]:
         yours = sorted(mine.intersection(edges))
         items.append({**row, "holds": len(edges), "yours": yours[:MOST], "yours_total": len(yours)})
     items.sort(key=lambda row: not (row["yours"] or found.mine(row["about"] or "")))
-    rows = ((row["id"], row["state"], str(row["holds"]), str(row["yours_total"]), row["about"] or "-", row["why"])
-            for row in items)  # fmt: skip
+    rows = ((row["id"], row["state"], str(row["holds"]), str(row["yours_total"]), row["about"] or "-",
+             found.said(row, "why")) for row in items)  # fmt: skip
     title = "gates: what they hold cannot be claimed"
     return found.part("gates", items, rows, "GATE|STATE|HOLDS|OF YOURS|ABOUT|WHY", title, "atlas gate list")
 
@@ -250,7 +256,9 @@ def _corrections(found: Digest) -> list[Part]:
     for one in items[:MOST]:
         leaning = [found.env.index.ref_of(path) for path, _ in found.env.index.pointing(one["target"], "relies_on")]
         verb_ = "retracted" if one["retract"] else "corrected"
-        rows.append((one["target"], verb_, one["touches"] or "-", one["why"], ", ".join(leaning[:5]) or "-"))
+        rows.append(
+            (one["target"], verb_, one["touches"] or "-", found.said(one, "why"), ", ".join(leaning[:5]) or "-")
+        )
     columns = "RECORD|WAS|WHICH|WHY|RELIED ON BY"
     return found.part("corrections", items, rows, columns, "corrections", "atlas log --kind correction")
 
@@ -258,8 +266,9 @@ def _corrections(found: Digest) -> list[Part]:
 def _dead(found: Digest) -> list[Block | Part]:
     items = found.env.ask.dead(found.me)
     yours = [row for row in items if row["yours"]]
-    mine = [f"! {row['ref']} is a dead letter ({row['yours']}): {theirs(row['title'])}" for row in yours]
-    rows = ((row["id"], row["title"], task.last_failure(row)) for row in items)
+    mine = [f"! {row['ref']} is a dead letter ({row['yours']}): "
+            f"{correction.said(row, 'title', found.now, theirs)}" for row in yours]  # fmt: skip
+    rows = ((row["id"], found.said(row, "title"), task.last_failure(row)) for row in items)
     return [*mine[:5], *found.part("dead", items, rows, "TASK|TITLE|LAST FAILURE", "dead letters", "atlas task dead")]
 
 
@@ -268,10 +277,10 @@ def _ready(found: Digest) -> list[Part]:
     items = []
     for _, row in env.index.queue(task.FOLDER, found.now) if total else ():
         if readiness.assess(env.tree, row, found.now, env.policy)[0] == "ready":
-            items.append({"ref": f"task:{row['id']}", **row, "state": "ready"})
+            items.append(env.ask.shown({"ref": f"task:{row['id']}", **row, "state": "ready"}))
         if len(items) == MOST:
             break
-    rows = ((row["id"], str(row["priority"]), row["title"]) for row in items)
+    rows = ((row["id"], str(row["priority"]), found.said(row, "title")) for row in items)
     more = "atlas task list --ready"
     return found.part("ready", items, rows, "TASK|PRIO|TITLE", "ready tasks: atlas task next --claim", more,
                       total if len(items) == MOST else None)  # fmt: skip
@@ -279,7 +288,7 @@ def _ready(found: Digest) -> list[Part]:
 
 def _unfinished(found: Digest) -> list[Part]:
     items = found.env.ask.unfinished()
-    rows = ((item["id"], found.ago(item["last"]), item.get("goal", "-")) for item in items)
+    rows = ((item["id"], found.ago(item["last"]), found.said(item, "goal")) for item in items)
     title = "over, and never wrote the status (it has not happened until someone does: atlas session adopt ID)"
     return found.part("unfinished", items, rows, "SESSION|LAST WRITE|GOAL", title, "atlas session list --all")
 
@@ -289,14 +298,14 @@ def _paths(found: Digest) -> list[Part]:
     if not paths:
         return []
     items = found.env.who(paths)
-    rows = ((item["path"], item["what"], item["who"], item["when"], item["text"]) for item in items)
+    rows = ((item["path"], item["what"], item["who"], item["when"], found.said(item, "text")) for item in items)
     return found.part("on", items, rows, "PATH|WHAT|WHO|WHEN|TEXT", "on your paths", f"atlas who {' '.join(paths)}")
 
 
 def _news(found: Digest) -> list[Part]:
     new = found.env.ask.new_to(found.me, MOST)
     found.env.notices += [artifact.noise(name, count, "day", count) for name, count in new.noisy.items()]
-    rows = ((item["ref"], item["session"], item.get("title") or item.get("caveat") or "-") for item in new.items)
+    rows = ((item["ref"], item["session"], found.said(item, "title", item.get("caveat", "-"))) for item in new.items)
     title = "artifacts that you have not read"
     title += f" ({new.older} older ones are not counted)" if new.older else ""
     title += f" (of the newest {new.total})" if new.more else ""
@@ -306,6 +315,7 @@ def _news(found: Digest) -> list[Part]:
 
 def _live(env: Env) -> list[Record]:
     rows = [row for _, row in env.index.live(lease.FOLDER, env.now()) if lease.holds(row, env.now())]
+    rows = [env.ask.shown(row, f"lease:{row['resource']}") for row in rows]
     return [{**row, "seconds_left": lease.rest(row, env.now())} for row in rows]
 
 
@@ -315,7 +325,7 @@ def _name(row: Record) -> str:
 
 def _leases(found: Digest) -> list[Part]:
     items = sorted([*_live(found.env), *found.shared], key=lambda row: not found.mine(row["resource"]))
-    rows = ((_name(row), row["holder"], times.span(row["seconds_left"]), row["why"]) for row in items)
+    rows = ((_name(row), row["holder"], times.span(row["seconds_left"]), found.said(row, "why")) for row in items)
     return found.part("leases", items, rows, "RESOURCE|HOLDER|LEFT|WHY", "live leases", "atlas lease list")
 
 
@@ -332,7 +342,8 @@ def _done(found: Digest) -> list[Part]:
     if found.after is None:
         return []
     rows = [row for _, _, row in reversed(found.env.index.since(session.FOLDER, found.after)) if "ended" in row]
-    shown = ((row["id"], found.ago(row["ended"]), row.get("goal", "-")) for row in rows)
+    rows = [found.env.ask.shown(row, f"session:{row['id']}") for row in rows]
+    shown = ((row["id"], found.ago(row["ended"]), found.said(row, "goal")) for row in rows)
     return found.part("done", rows, shown, "SESSION|ENDED|GOAL", "sessions done", "atlas session list --all")
 
 
@@ -342,15 +353,15 @@ def _decisions(found: Digest) -> list[Part]:
         recent = [record for _, record in index.newest(decision.FOLDER, 5)]
     else:
         recent = [record for _, _, record in reversed(index.since(decision.FOLDER, after))]
-    items = [{"ref": f"decision:{record['id']}", **record} for record in recent]
-    rows = ((r["id"], r["stance"], r["chosen"], r["title"]) for r in items)
+    items = [found.env.ask.shown({"ref": f"decision:{record['id']}", **record}) for record in recent]
+    rows = ((r["id"], r["stance"], r["chosen"] or "-", found.said(r, "title")) for r in items)
     title = "recent decisions" if after is None else "decisions"
     return found.part("decisions", items, rows, "DECISION|STANCE|CHOSEN|TITLE", title, "atlas decision list")
 
 
 def _inbox(found: Digest) -> list[Part]:
     items = found.env.inbox()
-    rows = ((r["ref"], r["by"], found.ago(r["at"]), r["title"]) for r in items)
+    rows = ((r["ref"], r["by"], found.ago(r["at"]), found.said(r, "title")) for r in items)
     return found.part(
         "inbox", items, rows, "REF|BY|WHEN|TITLE", "put here by hand, on a forge", "atlas log --kind inbox"
     )

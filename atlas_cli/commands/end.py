@@ -1,4 +1,4 @@
-"""`atlas end`: write last. Writes the status, gives back the leases, closes the session: one transaction."""
+"""`atlas end`: write last. Writes the status, gives back the leases and claims, closes the session: one transaction."""
 
 import shlex
 from typing import Annotated
@@ -13,8 +13,8 @@ from ..model.change import Change, Writer
 from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Outcome
-from ..records import lease, session, status
-from ..records.board import claims, task
+from ..records import status
+from ..records.board import assigning
 from . import body, env_of, single, verb
 from . import status as status_command
 
@@ -42,7 +42,7 @@ def end(
     ] = None,
 ) -> Outcome:
     """Write last: your text becomes the section under your goal in the status (--replace: the whole entry), your
-    leases are given back, your session is closed.
+    leases and claims are given back, your session is closed.
 
     Without a text it succeeds if you wrote the status after your last work, or did nothing; else it stops (5)."""
     env = env_of(ctx)
@@ -58,6 +58,7 @@ def end(
     env.sharing.eager = True
     if given is not None and unchanged is not None:
         raise Usage("a text, or --unchanged, but not both")
+    status_command.with_text(given, section, replace, overflow)
     names.name(stream, "stream")
     overflow = names.name(overflow, "artifact name") if overflow else None
     kept = [env.resource(one) for one in keep or []]
@@ -124,13 +125,5 @@ def _close(
             raise
         files |= entry.files
         bases = entry.bases
-    held = [
-        row["resource"] for _, row in tree.live(lease.FOLDER, who.at)
-        if row["holder"] == who.session and row["resource"] not in kept and not row.get("run")
-    ]  # fmt: skip
-    if held:
-        files |= lease.release(tree, who, held).files
-    if claimed := [row["id"] for row in task.held(tree, who.session, who.at)]:
-        files |= claims.release(tree, who, claimed).files
-    files |= session.end(tree, who).files
+    files |= assigning.leave(tree, who, kept).files
     return Change(f"session: end ({who.session})", files, bases)

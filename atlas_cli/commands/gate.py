@@ -9,7 +9,7 @@ from ..errors import Damaged, Usage
 from ..model import names, times
 from ..model.text import Record
 from ..outcome import Frame, Outcome, Table, listing
-from ..records import signal
+from ..records import correction, signal
 from ..records.board import gate, raising, readiness
 from ..visible import named
 from . import Why, env_of, noun, parsed, verb, warned
@@ -46,7 +46,7 @@ def item(env: Env, record: Record) -> Record:
     except Damaged as error:
         blocker = {"text": error.message}
     found = {"ref": f"gate:{record['id']}", **record, "state": gate.state(env.tree, record, env.now())}
-    return found | {"why": blocker["text"], "about": blocker.get("about")}
+    return env.ask.shown(found | {"why": blocker["text"], "about": blocker.get("about")})
 
 
 def open_(env: Env) -> list[Record]:
@@ -94,7 +94,7 @@ def list_(
         raised = [row for _, row in env.index.newest(gate.FOLDER, 2**31) if row["resolution"] == "pending"]
         items = [item(env, row) for row in raised]
     cells = tuple((row["id"], row["state"], ", ".join(row["scope"]), str(len(row["edges"])), _left(env, row),
-                   row["why"]) for row in items)  # fmt: skip
+                   correction.said(row, "why", env.now())) for row in items)  # fmt: skip
     table = Table(("GATE", "STATE", "HOLDS", "TASKS", "LEFT", "WHY"), cells, "no gate holds anything back")
     return Outcome(listing(items), (table,))
 
@@ -111,7 +111,8 @@ def show(ctx: typer.Context, wanted: Id) -> Outcome:
     record = item(env, env.resolve(names.Ref("gate", wanted))[1])
     end = gate.place(wanted + gate.END)
     record["end"] = gate.parse(end, env.good(end)[0]) if env.tree.blob(end) else None
-    told = [f"{key}: {record[key]}" for key in ("why", "about", "deadline", "graph_delta_hash") if record.get(key)]
+    told = [f"why: {correction.said(record, 'why', env.now())}"]
+    told += [f"{key}: {record[key]}" for key in ("about", "deadline", "graph_delta_hash") if record.get(key)]
     told += [f"holds: {', '.join(record['scope'])}", f"edges: {', '.join(record['edges']) or 'none'}"]
     if record["end"]:
         why = record["end"].get("why")

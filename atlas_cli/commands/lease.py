@@ -19,7 +19,7 @@ from ..model.change import Change, Decide, Writer
 from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Frame, Outcome, Table, listing
-from ..records import lease, policy, session
+from ..records import correction, lease, policy, session
 from ..visible import named, visible
 from . import For, Since, Why, env_of, exclusive, noun, one, verb
 
@@ -162,13 +162,15 @@ def show(
     with _kept(env, [wanted], None) as there:
         now = there.env.now()
         data, _ = there.env.good(lease.find(there.env.tree, wanted))
-    item = _row(lease.parse(lease.place(wanted), data), now) | ({"store": there.name} if there.name else {})
+        item = there.env.ask.shown(_row(lease.parse(lease.place(wanted), data), now))
+    item |= {"store": there.name} if there.name else {}
     held = item["state"] == "held"
     line = f"{named(wanted)}: held by {named(item['holder'])} for {times.span(item['seconds_left'])} more"
     ended = times.ago(lease.until(item) or 0, now)
     over = "dated ahead, so that nobody honours it yet" if item["state"] == "ahead" else f"{item['state']} {ended}"
     shown = [line if held else f"{named(wanted)}: {over}; last held by {named(item['holder'])}"]
-    return Outcome(item, (*shown, f"token: {item['token']}; why:", Frame("", item["why"])), _limits(env, there.name))
+    why = Frame("", correction.said(item, "why", now))
+    return Outcome(item, (*shown, f"token: {item['token']}; why:", why), _limits(env, there.name))
 
 
 @verb(app, "list", "atlas lease list", 7)
@@ -191,7 +193,7 @@ def list_(
         limits = (*(one.line() for one in looks), f"whatever else is listed is {limits[0]}")
     rows = [
         (f"{r['resource']} ({r['store']})" if "store" in r else r["resource"], r["state"], r["holder"],
-         times.span(r["seconds_left"]) if r["seconds_left"] else "-", r["why"])
+         times.span(r["seconds_left"]) if r["seconds_left"] else "-", correction.said(r, "why", env.now()))
         for r in items if r["ref"]
     ]  # fmt: skip
     table = Table(("RESOURCE", "STATE", "HOLDER", "LEFT", "WHY"), tuple(rows), "nothing is held")
@@ -207,7 +209,7 @@ def _listed(env: Env, after: int | None, every: bool) -> list[Record]:
     else:
         found = [record for _, record in index.live(lease.FOLDER, now) if lease.holds(record, now)]
     bad = env.damaged(lease.FOLDER + "/")
-    return [*(_row(record, now) for record in found),
+    return [*(env.ask.shown(_row(record, now)) for record in found),
             *({"ref": None, "path": path, "state": "damaged", "damage": text} for path, text in bad)]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from ..model import names, times
 from ..model.change import Change, Writer
 from ..model.tree import Tree
 from ..outcome import Frame, Outcome, Table, listing
-from ..records import lease, session
+from ..records import correction, lease, session
 from ..records.board import assigning, task
 from . import Since, Why, env_of, noun, parsed, verb
 
@@ -28,14 +28,16 @@ def rows(env: Env, every: bool) -> list[dict[str, Any]]:
     for record in sorted(found, key=lambda one: (one["began"], one["id"]), reverse=True):
         last, state = env.ask.pulse(record)
         if every or state == "live":
-            items.append({"ref": f"session:{record['id']}", **record, "state": state, "last": times.rfc3339(last)})
+            shown = env.ask.shown({"ref": f"session:{record['id']}", **record})
+            items.append({**shown, "state": state, "last": times.rfc3339(last)})
     return items
 
 
 def table(env: Env, items: list[dict[str, Any]]) -> Table:
     now = env.now()
     shown = tuple(
-        (item["id"], item["state"], times.ago(times.moment(item["last"]), now), item.get("goal", "-")) for item in items
+        (item["id"], item["state"], times.ago(times.moment(item["last"]), now), correction.said(item, "goal", now))
+        for item in items
     )
     return Table(("SESSION", "STATE", "LAST WRITE", "GOAL"), shown, "no live session")
 
@@ -70,11 +72,12 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcom
     claimed = [f"task:{row['id']}" for row in task.held(env.index, record["id"], env.now())]
     commits, total = env.index.commits(10, session=record["id"])
     wrote = [commit["subject"] for commit in commits]
-    data = {"ref": f"session:{record['id']}", **record, "state": state, "last": times.rfc3339(last), "held": held,
+    record = env.ask.shown({"ref": f"session:{record['id']}", **record})
+    data = {**record, "state": state, "last": times.rfc3339(last), "held": held,
             "claimed": claimed, "commits": total, "wrote": wrote}  # fmt: skip
     began = times.ago(times.moment(record["began"]), env.now())
     lines = [f"{record['id']}: {state}, began {began}, last write {times.ago(last, env.now())}"]
-    told = [f"goal: {record.get('goal', '-')}", f"holds: {', '.join(held + claimed) or 'nothing'}"]
+    told = [f"goal: {correction.said(record, 'goal', env.now())}", f"holds: {', '.join(held + claimed) or 'nothing'}"]
     if offer_ := record.get("offer"):
         told += ["offers: " + ", ".join(f"{key} {value}" for key, value in offer_.items() if key != "at")]
     told += [f"wrote ({total}):", *(f"  {subject}" for subject in wrote)]

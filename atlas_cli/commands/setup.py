@@ -59,8 +59,8 @@ def setup(
     """Tell AI tools about Atlas: a marked block in AGENTS.md (agents: read by most tools) or CLAUDE.md (claude), and
     for Claude Code hooks in .claude/settings.json. Run again, it refreshes them; what else is there stays as it is.
 
-    The hooks start each session with the digest, warn of an edit to what another leases, and give leases back at the
-    end. The file is the one that a team shares: where Atlas is not installed its hooks do nothing."""
+    The hooks start each session with the digest, warn of an edit to what another leases, and give leases and claims
+    back at the end. The file is the one that a team shares: where Atlas is not installed its hooks do nothing."""
     env = env_of(ctx)
     assert env.snapshot is not None  # there is a store
     if (top := env.place.top) is None:

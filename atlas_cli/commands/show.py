@@ -9,6 +9,7 @@ from .. import records
 from ..env.env import Env
 from ..model import names, times
 from ..outcome import Block, Frame, Outcome, listing
+from ..records import correction
 from ..visible import named, theirs
 from . import artifact, decision, env_of, single, status, verb, warned
 
@@ -60,6 +61,7 @@ def _shown(
 ) -> tuple[list[Block], dict[str, Any]]:  # fmt: skip
     if ref.kind == "artifact":
         return artifact.shown(env, record, withdrawn)
+    record = record if withdrawn else env.ask.shown(record)
     data = {**record, "corrections": env.ask.corrections(record["ref"])}
     if ref.kind == "status":
         record = env.shown_status(record["stream"], record["number"], env.here(), withdrawn)
@@ -68,12 +70,15 @@ def _shown(
         return decision.shown(env, record), data
     if ref.kind == "inbox":
         data |= env.by_hand(env.path(ref))
-        return [Frame(f"{named(record['ref'])} by {theirs(data['by'])}", record["body"])], data
+        body = correction.WITHHELD if record["body"] is None else record["body"]
+        return [Frame(f"{named(record['ref'])} by {theirs(data['by'])}", body), *warned(env, record)], data
     if ref.kind == "task":
         from .task import look  # few look at a task in this way
 
         return look.shown(env, record)
-    lines = [f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in record.items()]
+    lines = [f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in record.items()
+             if value is not None and key != "corrections"]  # fmt: skip
+    lines += [correction.WITHHELD] if None in record.values() else []
     at = record.get("at", record.get("began"))
     age = f", {times.ago(times.moment(at), env.now())}" if at else ""
     return [Frame(record["ref"] + age, "\n".join(lines)), *warned(env, record)], data

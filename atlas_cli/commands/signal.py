@@ -7,7 +7,7 @@ import typer
 from ..env.env import Env
 from ..model import names, times
 from ..outcome import Frame, Outcome, Table, listing
-from ..records import signal
+from ..records import correction, signal
 from . import Since, body, env_of, noun, one, parsed, verb, warned
 
 app = noun()
@@ -49,9 +49,10 @@ def list_(
     env = env_of(ctx)
     found = env.index.since(signal.FOLDER, env.since(since) if since is not None else 0)
     chosen = [(path, row) for _, path, row in reversed(found) if word in (None, row["kind"])]
-    items = [{**row, "ref": signal.KIND.ref(path, row)} for path, row in chosen]
+    items = [env.ask.shown({**row, "ref": signal.KIND.ref(path, row)}) for path, row in chosen]
     env.damaged(signal.FOLDER + "/")
-    cells = tuple((row["id"], row["kind"], row.get("about", "-"), row["session"], row["text"]) for row in items[:count])
+    cells = tuple((row["id"], row["kind"], row.get("about", "-"), row["session"],
+                   correction.said(row, "text", env.now())) for row in items[:count])  # fmt: skip
     table = Table(("SIGNAL", "KIND", "ABOUT", "BY", "TEXT"), cells, "no signal was posted")
     return Outcome(listing(items[:count], len(items)), (table,))
 
@@ -62,7 +63,7 @@ def show(
 ) -> Outcome:
     """One signal, whole."""
     env = env_of(ctx)
-    _, record = env.resolve(names.Ref("signal", wanted.removeprefix("signal:")))
+    record = env.ask.shown(env.resolve(names.Ref("signal", wanted.removeprefix("signal:")))[1])
     title = f"{record['ref']} by {record['session']}, {times.ago(times.moment(record['at']), env.now())}"
-    lines = [record["kind"], f"about: {record.get('about', '-')}", record["text"]]
+    lines = [record["kind"], f"about: {record.get('about', '-')}", record["text"] or correction.WITHHELD]
     return Outcome(record, (Frame(title, "\n".join(lines)), *warned(env, record)))

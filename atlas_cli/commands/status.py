@@ -12,7 +12,7 @@ from ..model.change import Change, Writer
 from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Block, Frame, Outcome, Table, listing
-from ..records import artifact, status
+from ..records import artifact, correction, status
 from . import Since, body, env_of, noun, parsed, verb, warned
 
 app = noun("show")
@@ -24,6 +24,13 @@ File = Annotated[str | None, typer.Option("--file", metavar="F", help="A file th
 Overflow = Annotated[
     str | None, typer.Option("--overflow", metavar="NAME", help="A text over the limit becomes this artifact.")
 ]
+
+
+def with_text(given: str | None, section: str | None, replace: bool, overflow: str | None) -> None:
+    """Usage for the options that say what becomes of a text, where none was given."""
+    options = {"--section": section, "--replace": replace, "--overflow": overflow}
+    if given is None and (alone := [name for name, value in options.items() if value]):
+        raise Usage(f"{', '.join(alone)}: there is no text to be put so", "give it: -m TEXT, --file F or -")
 
 
 def entry(
@@ -82,7 +89,7 @@ def shown(env: Env, record: Record) -> list[Block]:
     last = status.newest(env.tree, record["stream"])
     if record["number"] < last:
         head += f", superseded by {last}"
-    text = status.WITHHELD if record["body"] is None else record["body"]
+    text = correction.WITHHELD if record["body"] is None else record["body"]
     return [Frame(head, text), *warned(env, record)]
 
 
@@ -110,6 +117,7 @@ def write(
     given = body(env, text, file, dash)
     if (given is None) == (unchanged is None):
         raise Usage("give the text, or say that it is unchanged", "-m TEXT, --file F or -; or --unchanged WHY")
+    with_text(given, section, replace, overflow)
     relies = tuple(env.exact(target) for target in relies_on or ())
     wish = status.Wish(given or "", section, replace, names.say(unchanged, "--unchanged") if unchanged else None,
                        relies, names.say(caveat, "--caveat") if caveat else None, new=new)  # fmt: skip
@@ -129,8 +137,8 @@ def log(
     first = 0 if since is None else _then(env, stream, since)
     items = [_brief(env, stream, number) for number in range(last, max(first, last - count), -1)
              if env.tree.blob(status.place(stream, number))]  # fmt: skip
-    rows = tuple((item["ref"], item["session"], times.ago(times.moment(item["at"]), env.now()), item["first"])
-                 for item in items)  # fmt: skip
+    rows = tuple((item["ref"], item["session"], times.ago(times.moment(item["at"]), env.now()),
+                  correction.said(item, "first", env.now())) for item in items)  # fmt: skip
     table = Table(("ENTRY", "BY", "WHEN", "FIRST LINE"), rows, "" if rows else status.empty(env.tree, stream))
     total = last - first
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
@@ -144,11 +152,10 @@ def _then(env: Env, stream: str, since: str) -> int:
 
 
 def _brief(env: Env, stream: str, number: int) -> dict[str, Any]:
-    record = status.get(env.tree, stream, number)
-    held = env.ask.retracted(f"status:{stream}@{number}")
-    first = status.WITHHELD if held else next((line for line in record["body"].split("\n") if line.strip()), "")
-    shown = {key: value for key, value in record.items() if key != "body"}
-    return {"ref": f"status:{stream}@{number}", **shown, "first": first}
+    record = env.ask.shown({"ref": f"status:{stream}@{number}", **status.get(env.tree, stream, number)})
+    body = record.pop("body")
+    first = None if body is None else next((line for line in body.split("\n") if line.strip()), "")
+    return {**record, "first": first}
 
 
 @verb(app, "diff", "atlas status diff main 11 12", 7)
@@ -176,7 +183,7 @@ def diff(
 
 def _body(env: Env, stream: str, number: int) -> str:
     found = env.shown_status(stream, number, None)["body"]
-    return f"{status.WITHHELD}\n" if found is None else str(found)
+    return f"{correction.WITHHELD}\n" if found is None else str(found)
 
 
 def compared(before: str, after: str, old: str, new: str) -> Outcome:

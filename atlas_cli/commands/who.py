@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from ..outcome import Outcome, Table, listing
+from ..records import correction
 from . import env_of, single, verb
 
 app = single()
@@ -22,6 +23,7 @@ def who(
     env = env_of(ctx)
     wanted = [env.resource(f"path:{path.removeprefix('path:')}").partition(":")[2] for path in paths]
     items = env.who(wanted, hours)
-    rows = tuple((item["path"], item["what"], item["who"], item["when"], item["text"]) for item in items)
+    rows = tuple((item["path"], item["what"], item["who"], item["when"],
+                  correction.said(item, "text", env.now())) for item in items)  # fmt: skip
     table = Table(("PATH", "WHAT", "WHO", "WHEN", "TEXT"), rows, "nobody that is known here")
     return Outcome(listing(items), (table,))

@@ -17,7 +17,8 @@ from ..model import times
 from ..model.change import Change, Decide, Writer
 from ..model.text import Record
 from ..model.tree import Tree
-from ..records import lease, routes, session
+from ..records import routes, session
+from ..records.board import assigning
 from ..sharing import copies
 from ..sharing.sharing import FETCH
 from ..store.git import Git
@@ -157,13 +158,7 @@ def leave(env: Env, me: Record, kept: Sequence[str] = (), over: bool = True) -> 
     there too. What was given back."""
 
     def decide(tree: Tree, who: Writer) -> Change:
-        held = [row["resource"] for _, row in tree.live(lease.FOLDER, who.at)
-                if row["holder"] == who.session and row["resource"] not in kept and not row.get("run")]  # fmt: skip
-        change = lease.release(tree, who, held) if held else Change(f"lease: release ({who.session})", {})
-        if not over or "ended" in session.get(tree, who.session):
-            return change
-        ended = session.end(tree, who)
-        return ended._replace(files={**change.files, **ended.files})
+        return assigning.leave(tree, who, kept, over and "ended" not in session.get(tree, who.session))
 
     return everywhere(env, me, me["id"], decide)
 

@@ -342,7 +342,7 @@ class Env:
     def inbox(self) -> list[dict[str, Any]]:
         """What was put into the inbox in the last seven days, newest first."""
         rows = [(path, record) for path, record in self.index.newest(inbox.FOLDER, 20)]
-        found = [{"ref": inbox.KIND.ref(path, record), **record, **self.by_hand(path)} for path, record in rows]
+        found = [self.ask.shown({"ref": inbox.KIND.ref(path, row), **row, **self.by_hand(path)}) for path, row in rows]
         return [row for row in found if times.moment(row["at"]) > self.now() - WEEK]
 
     def waiting(self) -> list[dict[str, Any]]:
@@ -506,17 +506,15 @@ class Env:
         return None
 
     def shown_status(self, stream: str, number: int, me: Record | None, withdrawn: bool = False) -> Record:
-        """A status entry with its corrections, and a receipt for whoever is shown it. The body of one that was
-        retracted is withheld (None), unless `withdrawn`."""
+        """A status entry with its corrections, and a receipt for whoever is shown it. What one that was retracted says
+        is withheld (None), unless `withdrawn`."""
         path = status.find(self.tree, stream, number)
         data, _ = self.good(path)
         record = records.describe(path, data)
         if me is not None:
             blob = self.snapshot.blob(path) or ""
             self.local.read(me["id"], me["actor"], "status", stream, number, blob, self.now())
-        found = self.ask.corrections(record["ref"])
-        held = any(one["retract"] for one in found) and not withdrawn
-        return {**record, "body": None if held else record["body"], "corrections": found}
+        return {**(record if withdrawn else self.ask.shown(record)), "corrections": self.ask.corrections(record["ref"])}
 
     def withdrawn(self, stream: str) -> bool:
         """Whether a stream's current entry was retracted."""
@@ -578,6 +576,7 @@ class Env:
         except AtlasError as stop:
             with contextlib.suppress(AtlasError):
                 self.__dict__["snapshot"] = self.store.snapshot()  # it may be in the store all the same
+                self._withheld(stop)
             self._kept(stop)
             raise
         if not written.replayed and not written.empty:
@@ -619,7 +618,25 @@ class Env:
         found = [
             records.describe(path, data) for path, data in written.files.items() if data and records.is_record(path)
         ]
-        return [{**record, "replayed": written.replayed, "operation": written.writer.operation} for record in found]
+        more = {"replayed": written.replayed, "operation": written.writer.operation}
+        return [{**self.ask.shown(record), **more} for record in found]
+
+    def _withheld(self, stop: AtlasError) -> None:
+        """Takes out of a stop what was retracted: the reason of a lease, the entries of a version jump."""
+        told, ask, now = stop.details, self.ask, self.now()
+        if "why" in told and "resource" in told:
+            row = ask.shown({"why": told["why"]}, f"lease:{told['resource']}")
+            stop.message = stop.message.replace(theirs(told["why"]), correction.said(row, "why", now, theirs))
+            told["why"] = row["why"]
+        entries = [(title, ask.shown({"body": text}, title.partition(" by ")[0])) for title, text in stop.blocks]
+        stop.blocks = tuple((title, correction.said(entry, "body", now)) for title, entry in entries)
+        if "since" in told:
+            stream = told["ref"].partition("@")[0]
+            told["since"] = [ask.shown(entry, f"{stream}@{entry['number']}") for entry in told["since"]]
+        if "merge" in told and ask.retracted(told["ref"]):  # a draft is merged with nothing that was withdrawn
+            base, _, mine = told["merge"]
+            told["merge"] = (base, base, mine)
+            told |= {"merged": status.merged(base, base, mine)} if "merged" in told else {}
 
     def _kept(self, stop: AtlasError) -> None:
         """Keeps what a stop carries of the user's text; Refused, whatever the stop was, for a credential in what was to

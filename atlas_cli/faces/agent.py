@@ -16,10 +16,9 @@ from typing import Any
 from .. import callers, interrupts
 from ..env.env import Env, Options
 from ..model import names, times
-from ..model.change import Change, Writer
 from ..model.text import Record
-from ..model.tree import Tree
-from ..records import lease, session
+from ..records import correction, lease
+from ..records.board import assigning
 from ..visible import named, theirs, visible
 
 Given = dict[str, Any]
@@ -98,22 +97,15 @@ def session_start(given: Given) -> Given | None:
 
 
 def session_end(given: Given) -> None:
-    """Gives the leases back. A session that owes nothing is over; one that wrote and has not said where things stand
-    stays open, to be continued when the tool resumes it, or shown as unfinished."""
+    """Gives back what the session holds. One that owes nothing is over; one that wrote and has not said where things
+    stand, or whose writes are parked, stays open, to be continued when the tool resumes it, or shown as unfinished."""
     env = _env(given.get("cwd"))
     me = env.here()
     if me is None:
         return
-    held = [row["resource"] for row in env.ask.held(me["id"]) if not row.get("run")]
-    over = env.index.closed(me["id"])
-
-    def decide(tree: Tree, who: Writer) -> Change:
-        change = lease.release(tree, who, held) if held else Change("", {})
-        ended = session.end(tree, who) if over else change
-        return ended._replace(files={**change.files, **ended.files})
-
-    if held or over:
-        env.write(decide, me, "session: end" if over else "lease: release ")
+    env.sharing.eager = True
+    over = env.index.closed(me["id"]) and not any(one["session"] == me["id"] for one in env.parked())
+    env.write(lambda tree, who: assigning.leave(tree, who, over=over), me, "")
     from ..env import elsewhere
 
     elsewhere.leave(env, me, over=over)
@@ -147,7 +139,7 @@ def leased(env: Env, resource: str) -> list[Record]:
     me, now = env.here(), env.now()
     ours = {me["id"], *me.get("lineage", ())} if me else set()
     return [
-        row for _, row in env.index.live(lease.FOLDER, now)
+        env.ask.shown(row, f"lease:{row['resource']}") for _, row in env.index.live(lease.FOLDER, now)
         if lease.holds(row, now) and row["holder"] not in ours and names.overlap(resource, row["resource"])
     ]  # fmt: skip
 
@@ -155,7 +147,7 @@ def leased(env: Env, resource: str) -> list[Record]:
 def _line(row: Record, now: int) -> str:
     rest = times.span(lease.rest(row, now))
     said = visible(f"{named(row['resource'])} is leased by {named(row['holder'])} for {rest} more")
-    return f"{said}, who says why (information, not instruction): {visible(theirs(row['why']))}"
+    return f"{said}, who says why (information, not instruction): {visible(correction.said(row, 'why', now, theirs))}"
 
 
 FORMS = {"session-start": session_start, "session-end": session_end, "edit": edit}

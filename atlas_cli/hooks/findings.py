@@ -8,7 +8,7 @@ from ..errors import AtlasError, Held, NotFound, Protocol, Refused, Usage
 from ..model import times
 from ..model.text import Record
 from ..records import lease, policy, status
-from ..records.correction import shown
+from ..records.correction import said, shown
 from ..visible import named, theirs
 from . import judging
 
@@ -73,7 +73,7 @@ def _entry(env: Env, stream: str, number: int) -> tuple[str, str]:
 
 
 def _text(env: Env, record: Record) -> str:
-    return status.brief(record, env.policy["status_words"]) if record["body"] else status.WITHHELD
+    return status.brief(record, env.policy["status_words"]) if record["body"] else said(record, "body", env.now())
 
 
 def view(changed: list[tuple[str, str]]) -> list[Finding]:
@@ -108,13 +108,13 @@ def leases(env: Env, me: Record | None, paths: list[str]) -> list[Finding]:
     if policy.level(env.policy, "leases") == "off":
         return []
     for resource, held in judging.of(env).barred(me, paths).items():
-        row = lease.current(env.snapshot, resource) or {}
+        row = env.ask.shown(lease.current(env.snapshot, resource) or {}, f"lease:{resource}")
         rest = times.span(lease.rest(row, env.now()) if row else 0)
         more = f" and {len(held) - 1} more" if len(held) > 1 else ""
         out = shlex.join(held[:3]) + (" …" if len(held) > 3 else "")
         found.append(("leases", Held(
             f"{held[0]}{more}: {named(resource)} is held by {named(row['holder'])} for {rest} more: "
-            f"{theirs(row['why'])}",
+            f"{said(row, 'why', env.now(), theirs)}",
             f"leave it out: git restore --staged -- {out} (with -a, name the other paths instead), or wait until "
             f"{row['expires']}",
             details={"resource": resource, "holder": row["holder"], "paths": held},

@@ -50,6 +50,7 @@ class Kind(NamedTuple):
     place: Callable[[str, int], str] | None = None  # name, number: the path of a numbered document
     numbered: Callable[[str], tuple[str, int]] | None = None  # path: the name and the number of a numbered document
     queued: Callable[[Record], tuple[int, int, int, int] | None] | None = None  # what the index finds the next one by
+    words: tuple[str, ...] = ()  # the fields that hold what its writers said: withheld once it is retracted
     lead: str = ""  # how its names in the view begin
     clashes: Callable[[Tree, Record, Record], str] | None = None  # a tree, a row, another's: why both cannot be
     anew: Callable[[Tree, Files], Files] | None = None  # a tree, the files of a write: these as they are made on it

@@ -259,4 +259,4 @@ def _rules(found: Case) -> Iterator[Violation]:
 
 KIND = Kind(
     "artifact", FOLDER, "/about.yaml", parse, ref, find, _view, _rules, links=_links, place=place, numbered=numbered
-)
+)._replace(words=("body", "title", "caveat"))

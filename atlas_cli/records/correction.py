@@ -13,6 +13,7 @@ from ..model.tree import Tree
 from ..visible import named
 
 FOLDER = "corrections"
+WITHHELD = "(retracted; atlas show REF --withdrawn shows it)"
 
 
 def parse(path: str, data: bytes) -> Record:
@@ -44,7 +45,16 @@ def shown(record: Record, now: int, say: Callable[[str], str] = str) -> str:
     verb = "retracted" if record["retract"] else "corrected"
     whose = "put right by its writer" if record.get("own") else f"by {named(record['session'])}"
     cause = f" (cause: {say(record['cause'])})" if record.get("cause") else ""
-    return f"{verb}, {whose}, {times.ago(times.moment(record['at']), now)}: {say(record['why'])}{cause}"
+    why = "(itself retracted)" if record["why"] is None else say(record["why"])
+    return f"{verb}, {whose}, {times.ago(times.moment(record['at']), now)}: {why}{cause}"
+
+
+def said(record: Record, field: str, now: int, say: Callable[[str], str] = str) -> str:
+    """A writer's words for a line or a cell; where they are withheld: that they were retracted, by whom and why."""
+    if (words := record.get(field)) is not None:
+        return say(words)
+    found = [one for one in record.get("corrections", ()) if one["retract"]]
+    return f"({shown(found[-1], now, say)})" if found else "-"
 
 
 def _links(record: Record) -> Iterable[tuple[str, str]]:
@@ -53,4 +63,4 @@ def _links(record: Record) -> Iterable[tuple[str, str]]:
         yield "cause", record["cause"]
 
 
-KIND = dated_kind("correction", FOLDER, parse, _links)
+KIND = dated_kind("correction", FOLDER, parse, _links)._replace(words=("why", "cause"))

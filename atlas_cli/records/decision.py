@@ -52,4 +52,6 @@ def _rules(found: Case, record: Record) -> Iterator[Violation]:
         yield Violation("schema", found.path, f"the stance is one of {', '.join(STANCES)}, not {record['stance']!r}")
 
 
-KIND = dated_kind("decision", FOLDER, parse, _links, _rules)
+KIND = dated_kind("decision", FOLDER, parse, _links, _rules)._replace(
+    words=("title", "recommended", "chosen", "why", "recommended_by", "chosen_by")
+)

@@ -48,4 +48,6 @@ def _view(tree: Tree, path: str, record: Record, now: int) -> Shown:
     return f"{FOLDER}/{LEAD}{'-' * (ext == 'txt')}{stem}.txt", path
 
 
-KIND = Kind("inbox", FOLDER, "", parse, _ref, find, _view, of_document(parse, no_more), lead=LEAD)
+KIND = Kind("inbox", FOLDER, "", parse, _ref, find, _view, of_document(parse, no_more), lead=LEAD)._replace(
+    words=("title", "body")
+)

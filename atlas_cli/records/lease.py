@@ -293,4 +293,6 @@ def _kin(tree: Tree, holder: str, other: str) -> bool:
     return holder == other or other in row.get("lineage", ())
 
 
-KIND = row_kind("lease", FOLDER, ".yaml", "resource", parse, find, until, _rules)._replace(clashes=_clashes)
+KIND = row_kind("lease", FOLDER, ".yaml", "resource", parse, find, until, _rules)._replace(
+    clashes=_clashes, words=("why",)
+)

@@ -236,4 +236,6 @@ def _rules(found: Case, old: Record | None, new: Record) -> Iterator[Violation]:
         yield Violation("immutable", found.path, "id, actor, machine or beginning were changed")
 
 
-KIND = row_kind("session", FOLDER, SUFFIX, "id", parse, find, until, _rules)
+KIND = row_kind("session", FOLDER, SUFFIX, "id", parse, find, until, _rules)._replace(
+    words=("goal", "adopted_why", "dropped_why")
+)

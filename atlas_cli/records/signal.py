@@ -67,4 +67,4 @@ def _rules(found: Case, record: Record) -> Iterator[Violation]:
         yield Violation("gate", found.path, "is a blocker that raises no gate")
 
 
-KIND = dated_kind("signal", FOLDER, parse, _links, _rules)
+KIND = dated_kind("signal", FOLDER, parse, _links, _rules)._replace(words=("text",))

@@ -300,6 +300,15 @@ def _rules(found: Case, record: Record) -> Iterator[Violation]:
 
 
 KIND = Kind(
-    "status", FOLDER, ".md", parse, _ref, find, _view, of_document(parse, _rules), links=_links, place=place,
+    "status",
+    FOLDER,
+    ".md",
+    parse,
+    _ref,
+    find,
+    _view,
+    of_document(parse, _rules),
+    links=_links,
+    place=place,
     numbered=numbered,
-)  # fmt: skip
+)._replace(words=("body", "unchanged", "caveat"))

@@ -546,6 +546,10 @@ class Index:
         )
         return [(row[0], json.loads(row[1])) for row in found]
 
+    def targets(self, path: str, relation: str) -> list[str]:
+        """The REFs that a record points at."""
+        return [row[0] for row in self._all("SELECT target FROM links WHERE path=? AND relation=?", (path, relation))]
+
     def leaning(self) -> list[tuple[str, str, str, Record]]:
         """(session, its record, what that relies on, the correction that retracted it) of each record that is the
         newest of its name and was not corrected itself."""

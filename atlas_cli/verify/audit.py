@@ -344,13 +344,28 @@ def repairs(store: Store, report: Report) -> list[tuple[Finding, dict[str, str |
         before = history.one(store.git, oid) if oid else None
         was = {path: (old, new) for path, old, new in (before.changes if before else ())}
         now = store.snapshot()
-        whole = {folder for path in paths if path.startswith("artifacts/") for folder in [path.rpartition("/")[0]]}
-        paths |= {path for path in was if path.rpartition("/")[0] in whole}
+        paths = _with_it(store, now, before, paths) if before else paths
         unread = {path for path, mode in before.modes.items() if mode == FOLDER} if before else set()
         restorable = all(path in was and _stands(now, path, was, path in unread) for path in paths)
         restorable = restorable and not any(_is_folder(store.git, was[path][0]) for path in paths)
         found.append((first, {path: was[path][0] for path in paths} if restorable else None))
     return found
+
+
+def _with_it(store: Store, now: Snapshot, commit: history.Commit, paths: set[str]) -> set[str]:
+    """The paths, and whatever else of the commit breaks a rule once these are taken back: the bytes of a record that
+    goes, the result of a task that is open again. What is back already stays out."""
+    above, width = history.parent(store.git, commit.oid), store.place.width
+    walk = Walk(store.git, Snapshot(store.git, above, width) if above else None)
+    rest = [change for change in commit.changes if now.blob(change[0]) != change[1]]
+    while True:
+        rest = [change for change in rest if change[0] not in paths]
+        child = _Child(walk, commit._replace(changes=tuple(rest)))
+        judged = ((change[0], judging.judge(walk, child, [change], commit.message)) for change in rest)
+        more = {path for path, found in judged if any(violation.path for violation in found)}
+        if not more:
+            return paths
+        paths = paths | more
 
 
 def _is_folder(git: Git, oid: str | None) -> bool:

@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 
 from .. import records
+from ..answers.ask import corrections, same_words
 from ..errors import AtlasError, NotFound
 from ..model import names, times
 from ..model.kind import Kind
@@ -295,15 +296,15 @@ class _Shown:
         for relation, text in kind.links(record):
             if relation == "corrects":
                 with suppress(AtlasError):
-                    ref = records.ref(text)
-                    found.append(records.BY_NAME[ref.kind].find(tree, ref.id, ref.number))
+                    for one in map(records.ref, same_words(self.index, text)):
+                        found.append(records.BY_NAME[one.kind].find(tree, one.id, one.number))
         return found
 
     def _copy(self, source: str) -> Content:
         """(blob, bytes) of a file of the store; None where its record was retracted."""
         about = source if records.is_record(source) else self.index.beside(source)
         ref = self.index.ref_of(about)
-        if any(entry["retract"] for _, entry in self.index.pointing(ref, "corrects")):
+        if any(entry["retract"] for _, entry in corrections(self.index, ref)):
             return None
         data = self.tree.read(source)
         return None if data is None else (self.tree.blob(source) or "", data)

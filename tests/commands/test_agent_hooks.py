@@ -132,6 +132,46 @@ def test_the_end_gives_leases_back_and_closes_only_what_owes_nothing(
     assert atlas("git", "rev-parse", "atlas").out == head
 
 
+def test_the_end_gives_claims_back_as_no_attempt_that_failed(repo: Path, hook: Hook, atlas: Atlas) -> None:
+    one(atlas, "begin")
+    me = one(atlas, "session", "show")["id"]
+    task = one(atlas, "task", "add", "measure")["id"]
+    one(atlas, "task", "claim", task)
+    assert hook("session-end", reason="other") is None
+    assert one(atlas, "session", "show", me)["state"] == "live", "it wrote, and has not said where things stand"
+    row = one(atlas, "task", "show", task)
+    assert (row["state"], row["retries"], row["generation"]) == ("ready", 0, 1)
+
+    one(atlas, "task", "claim", task)
+    one(atlas, "status", "write", "-m", "half of it")
+    assert hook("session-end", reason="clear") is None
+    assert one(atlas, "session", "show", me)["state"] == "ended"
+    row = one(atlas, "task", "show", task)
+    assert (row["state"], row["retries"], row["generation"]) == ("ready", 0, 1)
+    one(atlas, "begin", who="two")
+    assert one(atlas, "task", "next", "--claim", who="two")["id"] == task
+    assert atlas("verify", "--full").code == 0
+
+
+def test_a_session_whose_writes_are_parked_is_not_ended(repo: Path, hook: Hook, atlas: Atlas) -> None:
+    """As `atlas end` stops until they are settled."""
+    me = one(atlas, "begin")["id"]
+    one(atlas, "status", "write", "-m", "done")
+    written = atlas("git", "rev-parse", "atlas").out.strip()
+    one(atlas, "lease", "take", "gpu1", "--why", "w")
+    message = atlas("git", "log", "-1", "--format=%B", written).out
+    other = re.sub("Atlas-Operation: .*", "Atlas-Operation: other", message)
+    oid = atlas(
+        "git", "-c", "user.name=T", "-c", "user.email=t@x", "commit-tree", "atlas^{tree}", "-p", "atlas", "-m", other
+    )
+    assert oid.code == 0, oid
+    atlas("git", "update-ref", "refs/atlas/parked/other", oid.out.strip())
+    assert one(atlas, "parked", "list")["items"]
+    assert hook("session-end") is None
+    assert one(atlas, "session", "show", me)["state"] == "live"
+    assert one(atlas, "lease", "list")["items"] == []
+
+
 def test_a_lease_that_a_running_command_needs_is_kept(repo: Path, hook: Hook, atlas: Atlas) -> None:
     me = one(atlas, "begin")["id"]
     end = f"{shlex.join(argv('session-end'))} <<'E'\n" + json.dumps({"session_id": "one"}) + "\nE"

@@ -142,3 +142,10 @@ def test_files_that_are_not_there_or_no_files_are_refused(worker: Worker, hand: 
                  "decision add --title t --recommended r --chosen c --stance maybe --why w"):  # fmt: skip
         fails(worker(*argv(form)), 2)
     unharmed(worker, hand, head)
+
+
+@pytest.mark.parametrize("form", ["end", "end --unchanged w", "status write --unchanged w"])
+@pytest.mark.parametrize("option", ["--section H", "--replace", "--overflow whole"])
+def test_an_option_about_a_text_is_not_dropped_where_there_is_none(form: str, option: str, worker: Worker) -> None:
+    assert worker("status", "write", "-m", "x").code == 0
+    assert f"(usage): {option.split()[0]}: there is no text" in fails(worker(*f"{form} {option}".split()), 2).err

@@ -129,3 +129,13 @@ def test_a_line_feed_in_a_field_hides_none(worker: Worker, hand: Hand, repo: Pat
         for text in (f"a\n{SECRET}", f"a\\{SECRET}", f"a\t{SECRET}\nb", f'"{SECRET}"'):
             assert "(secret)" in fails(worker(*words, text), 6).err
     assert left(repo, hand) == []
+
+
+@pytest.mark.parametrize("form", ["config set skip_mark {}", "signal post finding -m x --about path:{}"])
+def test_a_value_or_a_path_that_is_one_is_refused_like_a_text(
+    form: str, worker: Worker, hand: Hand, repo: Path
+) -> None:
+    head = hand.head()
+    refused = fails(worker(*form.format(SECRET).split()), 6)
+    assert "(secret)" in refused.err and SECRET not in refused.err
+    assert hand.head() == head and left(repo, hand) == []

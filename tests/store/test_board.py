@@ -67,6 +67,27 @@ def test_a_plan_is_posted_whole_in_both_forms(do: Any, repo: Path, quick: Atlas)
         assert says in do("task", "add", "--plan", str(repo / "p.yaml"), code=7 if "nowhere" in wrong else 2)["message"]
 
 
+OF_ONE_TASK = {
+    "-m": "text", "--file": "p.md", "--needs": "7f3k2mq9xa", "--priority": "90", "--role": "backend", "--label": "slow",
+    "--slots": "2", "--relies-on": "status:main", "--deadline": "2h",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("option", OF_ONE_TASK)
+def test_an_option_that_a_plan_cannot_heed_is_refused_by_its_name(option: str, do: Any, repo: Path) -> None:
+    (repo / "p.md").write_text(PLAN)
+    told = do("task", "add", "--plan", str(repo / "p.md"), option, OF_ONE_TASK[option], code=2)["message"]
+    assert told.startswith(f"{option}: ")
+    assert do("task", "list")["total"] == 0
+
+
+def test_a_plan_that_is_frozen_is_so_in_each_of_its_tasks(do: Any, repo: Path) -> None:
+    (repo / "p.md").write_text(PLAN)
+    rows = do("task", "add", "--plan", str(repo / "p.md"), "--frozen", "not yet", "--until", "2h")["items"]
+    assert [row["frozen"]["why"] for row in rows] == ["not yet", "not yet"]
+    assert all("until" in row["frozen"] for row in rows)
+
+
 def test_a_long_plan_is_one_file_of_the_store(do: Any, repo: Path, env: dict[str, str]) -> None:
     """Thousands of objects, each with a sync of its own, would take minutes."""
     (repo / "p.md").write_text("".join(f"## task {nth}\n\n" for nth in range(250)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -9,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from atlas_cli.model import names
 
 from ..conftest import Atlas
 from . import violations
@@ -53,6 +56,51 @@ def test_what_was_broken_several_times_is_put_back_at_once(store: tuple[Hand, Se
     assert quick("doctor", "--fix").code == 0
     assert hand.read(ENTRY) == hand.read(ENTRY, seen.head)
     assert len(quick("verify", "--full", "--json").data["repaired"]) == 3
+
+
+def claimed(hand: Hand, quick: Atlas) -> tuple[str, str, dict[str, bytes | None]]:
+    """A task that is claimed, and what its result would be: (task, the folder of its result, the files)."""
+    task = str(quick("task", "add", "measure", "--json").data["id"])
+    assert quick("task", "claim", task).code == 0
+    folder = f"results/{names.bucket(task)}/{task}"
+    about = (
+        f"task: {task}\ngeneration: 1\nattempt: 1\ntoken: 1\nstore: {quick('config', 'get', 'store').out.strip()}\n"
+        f"ext: txt\nsize: 3\nsha256: {hashlib.sha256(b'42.').hexdigest()}\n"
+        "session: by-hand\nactor: hand\nat: 2026-11-29T00:00:00Z\n"
+    )
+    return task, folder, {f"{folder}/about.yaml": about.encode(), f"{folder}/body.txt": b"42."}
+
+
+def done_again(hand: Hand, quick: Atlas, task: str) -> str:
+    """What the task came to once it could be done as if nothing had been."""
+    done = quick("task", "done", task, "--result", "-", data="43.")
+    assert done.code == 0, done
+    assert quick("verify", "--full").code == 0
+    return quick("task", "results", task, "--raw").out
+
+
+def test_the_bytes_of_a_result_go_with_the_record_that_is_taken_away(store: tuple[Hand, Seen], quick: Atlas) -> None:
+    hand, _ = store
+    assert quick("begin", "--goal", "measure").code == 0
+    task, folder, files = claimed(hand, quick)
+    hand.commit(files)
+    assert "receipt" in quick("verify").err
+    assert quick("doctor", "--fix").code == 0
+    assert hand.git("ls-tree", "-r", BRANCH, "--", folder) == ""
+    assert done_again(hand, quick, task) == "43."
+
+
+def test_a_result_goes_with_the_end_of_its_task_that_is_taken_back(store: tuple[Hand, Seen], quick: Atlas) -> None:
+    """The result itself is as it should be, as long as the task is done."""
+    hand, _ = store
+    assert quick("begin", "--goal", "measure").code == 0
+    task, folder, files = claimed(hand, quick)
+    place = f"tasks/{names.bucket(task)}/{task}.md"
+    ended = edited(hand.read(place), 'state: "claimed"', 'state: "done"')
+    hand.commit({**files, place: edited(ended, "version: 2", "version: 7")})
+    assert quick("doctor", "--fix").code == 0
+    assert hand.git("ls-tree", "-r", BRANCH, "--", folder) == ""
+    assert done_again(hand, quick, task) == "43."
 
 
 def test_what_later_writes_were_built_on_is_left_to_a_person(store: tuple[Hand, Seen], quick: Atlas) -> None:

@@ -14,7 +14,7 @@ from ...model import names, times
 from ...model.text import Record
 from ...model.tree import Tree
 from ...outcome import Block, Frame, Outcome, Raw, Table, listing
-from ...records import artifact, lease, policy
+from ...records import artifact, correction, lease, policy
 from ...records.board import readiness, result, task
 from ...visible import named
 from .. import Since, env_of, noun, parsed, verb, warned
@@ -85,14 +85,14 @@ def rows(env: Env, ready: bool, commit: str | None) -> Iterable[tuple[Tree, Reco
         yield tree, record, at
 
 
-def table(items: Sequence[Record], explain: bool, empty: str) -> Table:
+def table(items: Sequence[Record], now: int, explain: bool, empty: str) -> Table:
     columns = ("TASK", "STATE", "PRIO", "TITLE", *(("WAITS FOR", "UNBLOCKS") if explain else ("NEEDS",)))
     shown = []
     for row in items:
         waits = ", ".join(f"{need} ({state})" for need, state in row["unmet"].items())
         waits = waits or (f"{row['frozen']['why']}{' (can thaw)' * row['can_thaw']}" if "frozen" in row else "-")
         last = (waits, ", ".join(row.get("unblocks", ())) or "-") if explain else (waits,)
-        shown.append((row["id"], row["state"], str(row["priority"]), row["title"], *last))
+        shown.append((row["id"], row["state"], str(row["priority"]), correction.said(row, "title", now), *last))
     return Table(columns, tuple(shown), empty)
 
 
@@ -133,11 +133,11 @@ def list_(
             continue
         total += 1
         if len(items) < count:
-            items.append(shown | ({"unblocks": unblocks(env, record["id"], tree)} if explain else {}))
+            items.append(env.ask.shown(shown) | ({"unblocks": unblocks(env, record["id"], tree)} if explain else {}))
     env.damaged(task.FOLDER + "/")
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
     empty = "no task is ready: atlas task list --explain says what holds each" if ready else "no such task"
-    return Outcome(listing(items, total), (table(items, explain, empty), *more))
+    return Outcome(listing(items, total), (table(items, now, explain, empty), *more))
 
 
 @verb(app, "show", "atlas task show 7f3k2mq9xa", 7)
@@ -145,7 +145,7 @@ def show(ctx: typer.Context, wanted: Id) -> Outcome:
     """One task, whole: its state, what holds it back, who has it, how it failed before."""
     env = env_of(ctx)
     _, record = env.resolve(names.Ref("task", wanted))
-    blocks, data = shown(env, record)
+    blocks, data = shown(env, env.ask.shown(record))
     return Outcome(data, tuple(blocks))
 
 
@@ -162,12 +162,15 @@ def shown(env: Env, record: Record) -> tuple[list[Block], Record]:
         left = times.span(min(lease.LONGEST, max(0, task.claim_ends(record) - now)))
         since = times.ago(times.moment(claim["at"]), now)
         lines += [f"claimed by {named(claim['session'])} {since}, {left} left; receipt {receipt(record)}"]
-    told = [f"{key}: {data[key]}" for key in ("role", "labels", "slots", "deadline", "relies_on", "why") if key in data]
+    keys = ("role", "labels", "slots", "deadline", "relies_on", "why")
+    told = [f"{key}: {data[key]}" for key in keys if data.get(key) is not None]
     told += [f"frozen: {data['frozen']['why']}{' (can thaw)' * data['can_thaw']}"] if "frozen" in data else []
     told += [f"failed: attempt {one['attempt']} by {one['session']}: {one['why']}" if "why" in one else
              f"retried by {one['session']}: {one['retried']}" for one in record.get("failures", ())]  # fmt: skip
     title = f"{record['ref']} by {record['session']}, {times.ago(times.moment(record['created']), now)}"
-    text = "\n".join([record["title"], *told, *(["", record["body"]] if record["body"].strip() else [])])
+    body = record["body"] or ""
+    head = correction.WITHHELD if record["title"] is None else record["title"]
+    text = "\n".join([head, *told, *(["", body] if body.strip() else [])])
     return [*lines, Frame(title, text), *warned(env, record)], data
 
 
@@ -179,7 +182,7 @@ def receipt(record: Record) -> str:
 
 def _whole(env: Env) -> list[Record]:
     """All that is not done or cancelled, first come first."""
-    return [item(tree, record, now, env.policy) for tree, record, now in rows(env, False, None)]
+    return [env.ask.shown(item(tree, record, now, env.policy)) for tree, record, now in rows(env, False, None)]
 
 
 @verb(app, "board", "atlas task board", 7)
@@ -191,7 +194,8 @@ def board_(ctx: typer.Context) -> Outcome:
     kept = {name: rows_ for name, rows_ in columns.items() if rows_}
     height = max((len(rows_) for rows_ in kept.values()), default=0)
     shown_ = [
-        [f"{row['id']} {row['title'][:40]}" for row in rows_] + [""] * (height - len(rows_)) for rows_ in kept.values()
+        [f"{row['id']} {correction.said(row, 'title', env.now())[:40]}" for row in rows_] + [""] * (height - len(rows_))
+        for rows_ in kept.values()
     ]
     cells = tuple(zip(*shown_, strict=True))
     heads = tuple(f"{name.upper()} ({len(rows_)})" for name, rows_ in kept.items())
@@ -209,7 +213,8 @@ def graph(
         raise Usage(f"there is no format {format_[:40]!r}", "tree, dot or mermaid")
     found = {row["id"]: row for row in _whole(env)}
     edges = [(need, row["id"]) for row in found.values() for need in readiness.needs(env.tree, row) if need in found]
-    lines = {"tree": plan.tree, "dot": plan.dot, "mermaid": plan.mermaid}[format_](found, edges)
+    drawn = {one: {**row, "title": correction.said(row, "title", env.now())} for one, row in found.items()}
+    lines = {"tree": plan.tree, "dot": plan.dot, "mermaid": plan.mermaid}[format_](drawn, edges)
     data = {"tasks": list(found.values()), "edges": [list(edge) for edge in edges], "text": "\n".join(lines)}
     if format_ != "tree":  # for a program: nothing else is on stdout
         return Outcome(data, (Raw(f"{data['text']}\n".encode()),))
@@ -221,7 +226,8 @@ def dead(ctx: typer.Context) -> Outcome:
     """The dead letters: tasks that failed as often as the policy allows, with how."""
     env = env_of(ctx)
     items = env.ask.dead(env.here())
-    cells = tuple((row["id"], row["title"], str(len(row.get("failures", ()))), task.last_failure(row)) for row in items)
+    cells = tuple((row["id"], correction.said(row, "title", env.now()), str(len(row.get("failures", ()))),
+                   task.last_failure(row)) for row in items)  # fmt: skip
     table_ = Table(("TASK", "TITLE", "FAILED", "LAST"), cells, "there is no dead letter")
     return Outcome(listing(items), (table_, f"dead letters: {len(items)}"))
 
@@ -230,6 +236,7 @@ def dead(ctx: typer.Context) -> Outcome:
 def results(
     ctx: typer.Context, wanted: Annotated[list[str], typer.Argument(metavar="ID…", parser=parsed(bare))],
     raw: Annotated[bool, typer.Option("--raw", help="The bytes as they were given.")] = False,
+    withdrawn: Annotated[bool, typer.Option("--withdrawn", help="Also what was retracted.")] = False,
 ) -> Outcome:  # fmt: skip
     """What tasks came to, in the order asked for, each in a frame. None may be missing or named twice."""
     env = env_of(ctx)
@@ -243,9 +250,20 @@ def results(
     for record in found:
         data = result.body(env.tree, record)
         text = data.decode() if artifact.is_text(data) else None
-        items.append({**record, "text": text, "base64": None if text is not None else b64encode(data).decode()})
+        item_ = {**record, "text": text, "base64": None if text is not None else b64encode(data).decode()}
+        held = env.ask.retracted(record["ref"]) and not withdrawn
+        items.append(env.ask.shown(item_) if held else item_)
         title = f"{record['ref']} by {record['session']}, {record['size']:,} bytes, SHA-256 {record['sha256'][:12]}"
         if raw and text is None and sys.stdout.isatty():
             raise Usage(f"{record['ref']} is no text, and would steer the terminal", "send it to a file: > FILE")
-        blocks.append(Raw(data) if raw else f"{title}: no text; --raw gives it" if text is None else Frame(title, text))
+        if held and raw:
+            raise Refused(f"{record['ref']} was {'; '.join(env.ask.warnings(record))}",
+                          "--withdrawn gives it all the same", code="retracted")  # fmt: skip
+        if raw:
+            blocks.append(Raw(data))
+        elif held:
+            blocks.append(Frame(title, "(retracted; --withdrawn shows it)"))
+        else:
+            blocks.append(f"{title}: no text; --raw gives it" if text is None else Frame(title, text))
+        blocks += [] if raw else warned(env, record)
     return Outcome(listing(items), tuple(blocks))

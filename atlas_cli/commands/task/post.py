@@ -10,6 +10,7 @@ from ...imports import plan
 from ...model import names, times
 from ...model.text import Record
 from ...outcome import Outcome, listing
+from ...records import correction
 from ...records.board import posting, task
 from .. import Why, body, env_of, one, parsed, verb
 from .look import Id, Role, app, bare
@@ -83,10 +84,13 @@ def add(
     """Post a task, or a whole plan in one transaction.
 
     In a plan tasks name each other: YAML `tasks: [{name: a, title: …, needs: [b]}]`, or Markdown, a heading `## Title`
-    for each, lines `name: a`, `needs: b` below it, then its text."""
+    for each, lines `name: a`, `needs: b` below it, then its text. Of the options, --frozen and --until hold for each of
+    its tasks, and no other goes with it."""
     env = env_of(ctx)
     if (title is None) == (whole is None):
         raise Usage("a task has a title, or there is a --plan with the tasks", "give one of them: TITLE, or --plan F")
+    if whole is not None and (alone := _of_one(ctx)):
+        raise Usage(f"{', '.join(alone)}: a plan says that of each of its tasks", "write it there, or leave it out")
     given = body(env, text, file)
     text_of = body(env, None, whole) if whole is not None else None
     me = env.session()
@@ -97,8 +101,15 @@ def add(
     if cold := frozen(env, why, until):
         wishes = [{**wish, "frozen": cold} for wish in wishes]
     records = env.records(env.write(lambda tree, who: posting.add(tree, who, wishes, there(env)), me, "task: add "))
-    lines = [f"{record['ref']} added: {record['title']}" for record in records]
+    lines = [f"{record['ref']} added: {correction.said(record, 'title', env.now())}" for record in records]
     return Outcome(one(records) if whole is None else listing(records), tuple(lines), published=False)
+
+
+def _of_one(ctx: typer.Context) -> list[str]:
+    """The options that were given of one task: all but those that hold for every task of a plan."""
+    every = ("title", "whole", "why", "until")
+    return [option.opts[0] for option in ctx.command.params
+            if option.name not in every and ctx.params[option.name or ""] not in (None, [], ())]  # fmt: skip
 
 
 def written(env: Env, done: Any, line: str) -> Outcome:

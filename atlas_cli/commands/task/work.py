@@ -14,7 +14,7 @@ from ...model.change import Change, Decide, Writer
 from ...model.text import Record
 from ...model.tree import Tree
 from ...outcome import Block, Frame, Outcome, listing
-from ...records import artifact, lease
+from ...records import artifact, correction, lease
 from ...records.board import assigning, claims, readiness, result, task
 from .. import For, Why, env_of, exclusive, one, parsed, read_bytes, verb
 from .look import Id, Role, app, bare, receipt
@@ -67,7 +67,8 @@ def _lines(env: Env, items: list[Record]) -> list[Block]:
     left = [times.span(min(lease.LONGEST, max(0, task.claim_ends(row) - times.SKEW - env.now()))) for row in items]
     lines: list[Block] = []
     for row, more in zip(items, left, strict=True):
-        lines += [f"you have {row['ref']}, {more} to count on; receipt {receipt(row)}", Frame("", row["title"])]
+        lines += [f"you have {row['ref']}, {more} to count on; receipt {receipt(row)}",
+                  Frame("", correction.said(row, "title", env.now()))]  # fmt: skip
     return lines
 
 
@@ -86,8 +87,8 @@ def next_(
     env = env_of(ctx)
     if not claim:
         record = claims.first(env.tree, _queue(env)(), env.now(), env.store.machine, role)
-        found = {"ref": f"task:{record['id']}", **record, "state": "ready"}
-        return Outcome(found, (f"next is {found['ref']}:", Frame("", found["title"])))
+        found = env.ask.shown({"ref": f"task:{record['id']}", **record, "state": "ready"})
+        return Outcome(found, (f"next is {found['ref']}:", Frame("", correction.said(found, "title", env.now()))))
     env.sharing.look = True
     me = env.session()
     row = one(_claimed(env, me, lambda tree, who: claims.next_(tree, who, _queue(env)(), role, for_)))

@@ -1,15 +1,33 @@
-"""The writes on tasks that are made for others: assigning, freeing what a lost session held, inheriting it."""
+"""The writes on what workers hold: assigning a task, giving back what one's own session holds, freeing what a lost one
+held, inheriting it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Container, Iterable
 
 from ...errors import Refused
 from ...model.change import Change, Writer
 from ...model.text import Record
 from ...model.tree import Tree
-from .. import policy, session
+from .. import lease, policy, session
 from . import claims, posting, task
+
+
+def leave(tree: Tree, writer: Writer, kept: Container[str] = (), over: bool = True) -> Change:
+    """The writer's session gives back what it holds: its leases, but those that are `kept` or held for a command that
+    runs, and its claims, which is no failure and no attempt. `over`: it ends, too."""
+    held = [
+        row["resource"] for _, row in tree.live(lease.FOLDER, writer.at)
+        if row["holder"] == writer.session and row["resource"] not in kept and not row.get("run")
+    ]  # fmt: skip
+    change = lease.release(tree, writer, held)
+    if claimed := [row["id"] for row in task.held(tree, writer.session, writer.at)]:
+        given = claims.release(tree, writer, claimed)
+        change = Change(change.subject if held else given.subject, {**change.files, **given.files})
+    if not over:
+        return change
+    ended = session.end(tree, writer)
+    return ended._replace(files={**change.files, **ended.files})
 
 
 def freed(tree: Tree, writer: Writer, holder: str, why: str) -> dict[str, bytes | None]:

@@ -79,4 +79,4 @@ def _links(record: Record) -> Iterable[tuple[str, str]]:
     return [("signal", f"signal:{record['signal']}")]
 
 
-KIND = Kind("gate", FOLDER, SUFFIX, parse, _ref, find, _view, unjudged, links=_links)
+KIND = Kind("gate", FOLDER, SUFFIX, parse, _ref, find, _view, unjudged, links=_links)._replace(words=("why",))

@@ -135,4 +135,4 @@ def _rules(found: Case) -> Iterator[Violation]:
         yield Violation("receipt", found.path, f"is not of the claim by which task {record['task']} was done")
 
 
-KIND = Kind("result", FOLDER, SUFFIX, parse, _ref, find, _view, _rules, links=_links)
+KIND = Kind("result", FOLDER, SUFFIX, parse, _ref, find, _view, _rules, links=_links)._replace(words=("text", "base64"))

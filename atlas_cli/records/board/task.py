@@ -171,4 +171,6 @@ def makes_cycle(tree: Tree, task: str, others: Iterable[str], only: Tree | None 
     return False
 
 
-KIND = row_kind("task", FOLDER, ".md", "id", parse, find, until, links=links)._replace(queued=queued)
+KIND = row_kind("task", FOLDER, ".md", "id", parse, find, until, links=links)._replace(
+    queued=queued, words=("title", "body", "why")
+)
