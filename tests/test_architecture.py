@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "atlas_cli"
 # Each part may import those that stand before it, and itself. (A tuple: parts that do not know each other.)
 ORDER: tuple[str | tuple[str, ...], ...] = (
     ("__version__", "errors", "interrupts", "outcome", "visible", "callers"), "console", "model", "records", "store",
-    ("verify", "worktree"), ("checks", "sharing"), "answers", "env", ("cli", "imports"), ("hooks", "setup"), "health",
+    "verify", ("checks", "sharing"), "answers", "worktree", "env", ("cli", "imports"), ("hooks", "setup"), "health",
     "commands", "main", "faces", ("start", "hook"), "__main__",
 )  # fmt: skip
 # What stands late and is lean: it loads little by itself, and the whole program where that is not enough.

@@ -13,13 +13,14 @@ from ..errors import AtlasError, Usage
 from ..model import names, times
 from ..model.kind import Kind
 from ..model.text import Record
-from ..records import artifact, correction, lease, policy, session, signal
-from ..records.board import gate, task
+from ..records import artifact, correction, lease, policy, session
+from ..records.board import task
 from ..store.git import Git
 from ..store.index import Index
 from ..store.notebook import Local
 from ..store.snapshot import Snapshot
 from ..visible import named, theirs
+from .corrections import corrections
 
 MOST = 10  # commits that are named for a path
 WEEK = 7 * 86400
@@ -37,24 +38,6 @@ class New(NamedTuple):
     more: bool
     older: int
     noisy: dict[str, int]
-
-
-def same_words(index: Index, ref: str) -> list[str]:
-    """The REFs of the records that say the same as one, itself first: a gate, the signal that says why it was raised,
-    and the task of clearing it."""
-    kind, _, id = ref.partition(":")
-    gates = [id] if kind in (gate.KIND.name, task.KIND.name) else []
-    gates += [record["id"] for _, record in index.pointing(ref, "signal")] if kind == signal.KIND.name else []
-    found = [ref]
-    for one in gates:
-        if said := index.targets(f"{gate.FOLDER}/{one}{gate.SUFFIX}", "signal"):
-            found += [f"{gate.KIND.name}:{one}", f"{task.KIND.name}:{one}", *said]
-    return list(dict.fromkeys(found))
-
-
-def corrections(index: Index, ref: str) -> list[tuple[str, Record]]:
-    """(path, record) of the corrections of a record, or of one that says the same, oldest first."""
-    return [pair for one in same_words(index, ref) for pair in index.pointing(one, "corrects")]
 
 
 class Questions:
