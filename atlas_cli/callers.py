@@ -1,18 +1,23 @@
-"""Who is calling, where nobody says it: the AI tool's own session id, else the process that this command is run by.
+"""Who is calling, where nobody says it: the AI tool's own session id, else the process that this
+command is run by.
 
 A hook asks this too: nothing is imported that costs anything."""
 
 import os
 
-# actor, the variable in which the tool names its own session to what it starts ("" where it has none), other marks.
+# actor, the variable in which the tool names its own session to what it starts ("" where it has
+# none), other marks.
 TOOLS = (
-    # Claude Code: the id, since 2.1.132, is the `session_id` that its hooks are given (its change log).
+    # Claude Code: the id, since 2.1.132, is the `session_id` that its hooks are given (its change
+    # log).
     ("claude", "CLAUDE_CODE_SESSION_ID", "CLAUDECODE"),
     # Codex: codex-rs, protocol/src/shell_environment.rs; CODEX_SANDBOX is set in its sandbox only.
     ("codex", "CODEX_THREAD_ID", "CODEX_SANDBOX"),
-    # Copilot CLI and coding agent: github/copilot-cli, changelog.md; COPILOT_AGENT: the terminals of VS Code's agent.
+    # Copilot CLI and coding agent: github/copilot-cli, changelog.md; COPILOT_AGENT: the terminals
+    # of VS Code's agent.
     ("copilot", "COPILOT_AGENT_SESSION_ID", "COPILOT_CLI", "COPILOT_AGENT"),
-    # Cursor's agent. Its CURSOR_TRACE_ID stands in every terminal of a window, also in a person's: it tells nothing.
+    # Cursor's agent. Its CURSOR_TRACE_ID stands in every terminal of a window, also in a person's:
+    # it tells nothing.
     ("cursor", "CURSOR_CONVERSATION_ID", "CURSOR_AGENT"),
     # Amp: ampcode.com/manual.
     ("amp", "AMP_CURRENT_THREAD_ID"),
@@ -20,7 +25,8 @@ TOOLS = (
     ("goose", "AGENT_SESSION_ID", "GOOSE_TERMINAL"),
     # Gemini CLI: its hooks reference; shell commands are given the mark only.
     ("gemini", "GEMINI_SESSION_ID", "GEMINI_CLI"),
-    # opencode gives marks (packages/opencode/src/index.ts); the id comes from plugins that use its `shell.env` hook.
+    # opencode gives marks (packages/opencode/src/index.ts); the id comes from plugins that use its
+    # `shell.env` hook.
     ("opencode", "OPENCODE_SESSION_ID", "OPENCODE"),
     # Qwen Code (packages/core, shellExecutionService.ts) and Augment (its CLI reference).
     ("qwen", "", "QWEN_CODE"),
@@ -29,11 +35,15 @@ TOOLS = (
 # What only passes a command on: shells, git (`git atlas`), and what starts one program as another.
 _SHELLS = "sh bash dash zsh fish ksh mksh ash csh tcsh busybox pwsh nu xonsh login"
 _PASSING = """
-git git-atlas atlas env sudo su doas timeout nice nohup setsid stdbuf script xargs time strace uv uvx pipx make just
+git git-atlas atlas env sudo su doas timeout nice nohup setsid stdbuf script xargs time strace
+uv uvx pipx make just
 """
 _PASSES_ON = frozenset((_SHELLS + _PASSING).split())
 # What starts jobs that have nothing to do with each other: there, the caller is what it started.
-_JOBS = "cron crond fcron atd anacron systemd init launchd runsv s6-supervise supervisord tini dumb-init docker-init"
+_JOBS = (
+    "cron crond fcron atd anacron systemd init launchd runsv s6-supervise supervisord tini"
+    " dumb-init docker-init"
+)
 _STARTERS = frozenset(_JOBS.split())
 _DEPTH = 64
 
@@ -43,13 +53,15 @@ def tool() -> str:
     for actor, *keys in TOOLS:
         if any(key and os.environ.get(key) for key in keys):
             return actor
-    return os.environ.get("AI_AGENT", "")[:64]  # what tools that are not listed may say of themselves
+    return os.environ.get("AI_AGENT", "")[
+        :64
+    ]  # what tools that are not listed may say of themselves
 
 
 def caller(hook: bool = False) -> str | None:
-    """A text that stays the same for one caller and differs between two; None where nothing tells. A tool that runs in
-    another tool inherits that one's variables: all of them together name it. In a git hook the caller is who called
-    git, whatever runs the hooks."""
+    """A text that stays the same for one caller and differs between two; None where nothing tells.
+    A tool that runs in another tool inherits that one's variables: all of them together name it. In
+    a git hook the caller is who called git, whatever runs the hooks."""
     ids = [f"{key}={value[:200]}" for _, key, *_ in TOOLS if key and (value := os.environ.get(key))]
     return ";".join(ids) or _ancestor((hook and _above_git()) or os.getpid())
 
@@ -66,8 +78,9 @@ def _above_git() -> int | None:
 
 
 def _ancestor(pid: int) -> str | None:
-    """The nearest ancestor that is no shell and not git; under what starts jobs, the job: the last command of its shell
-    may have taken that shell's place, so this process may be it. A name says nothing, programs change theirs."""
+    """The nearest ancestor that is no shell and not git; under what starts jobs, the job: the last
+    command of its shell may have taken that shell's place, so this process may be it. A name says
+    nothing, programs change theirs."""
     below, me = None, os.getpid()
     for _ in range(_DEPTH):
         found = look(pid) if pid > 0 else None
@@ -83,7 +96,8 @@ def _ancestor(pid: int) -> str | None:
 
 
 def look(pid: int) -> tuple[str, int, str] | None:
-    """(name, parent, start) of a process; None where it cannot be seen. Its number is used again, its start is not."""
+    """(name, parent, start) of a process; None where it cannot be seen. Its number is used again,
+    its start is not."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             stat = file.read()
@@ -103,8 +117,11 @@ def _by_ps(pid: int) -> tuple[str, int, str] | None:
 
     try:
         done = subprocess.run(
-            ["ps", "-o", "ppid=,lstart=,comm=", "-p", str(pid)], capture_output=True, timeout=5, check=False
-        )  # fmt: skip
+            ["ps", "-o", "ppid=,lstart=,comm=", "-p", str(pid)],
+            capture_output=True,
+            timeout=5,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     words = os.fsdecode(done.stdout).split(None, 6)

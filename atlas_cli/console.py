@@ -34,10 +34,18 @@ def answer(outcome: Outcome, talk: Talk, notices: Sequence[str]) -> None:
     """Prints an outcome: the answer to stdout, talk to stderr."""
     notices = list(dict.fromkeys(notices))
     if talk.json:
-        more = [f"not published: {talk.unpublished}"] if outcome.published is False and talk.unpublished else []
-        _envelope(talk, "ok", outcome.data, [*notices, *outcome.limits, *more], outcome.published, None)
+        more = (
+            [f"not published: {talk.unpublished}"]
+            if outcome.published is False and talk.unpublished
+            else []
+        )
+        _envelope(
+            talk, "ok", outcome.data, [*notices, *outcome.limits, *more], outcome.published, None
+        )
         return
-    out = sys.stderr  # stays so where stdout holds the very bytes of a record, or what another program said
+    out = (
+        sys.stderr
+    )  # stays so where stdout holds the very bytes of a record, or what another program said
     for block in outcome.blocks:
         _block(block)
         out = sys.stderr if isinstance(block, Raw) else sys.stdout
@@ -56,8 +64,13 @@ def answer(outcome: Outcome, talk: Talk, notices: Sequence[str]) -> None:
 def refusal(error: AtlasError, talk: Talk, notices: Sequence[str]) -> None:
     """Prints why something was not done, and the next step."""
     if talk.json:
-        shown = {"code": error.code, "message": error.message, "hint": error.hint, "retry": error.retry,
-                 "details": error.details}  # fmt: skip
+        shown = {
+            "code": error.code,
+            "message": error.message,
+            "hint": error.hint,
+            "retry": error.retry,
+            "details": error.details,
+        }
         _envelope(talk, error.status, None, list(notices), None, shown)
         return
     head = f"atlas: stop {error.exit}" if error.status == "stop" else "atlas: error"
@@ -72,8 +85,8 @@ def refusal(error: AtlasError, talk: Talk, notices: Sequence[str]) -> None:
 
 
 class Progress:
-    """One line on a terminal that says how far a long call has come; gone with an empty text. (It hides no cursor: a
-    signal that ends the program would leave it so.)"""
+    """One line on a terminal that says how far a long call has come; gone with an empty text. (It
+    hides no cursor: a signal that ends the program would leave it so.)"""
 
     def __init__(self) -> None:
         self.shown = ""
@@ -95,11 +108,23 @@ def help_text(text: str, talk: Talk) -> None:
 
 
 def _envelope(
-    talk: Talk, status: str, data: Any, notices: Iterable[str], published: bool | None, error: dict[str, Any] | None
+    talk: Talk,
+    status: str,
+    data: Any,
+    notices: Iterable[str],
+    published: bool | None,
+    error: dict[str, Any] | None,
 ) -> None:
     store = {"head": talk.head, "published": published, "fetched_at": talk.fetched_at}
-    shown = {"atlas": 1, "command": talk.command, "status": status, "data": data, "notices": list(notices),
-             "store": store, "error": error}  # fmt: skip
+    shown = {
+        "atlas": 1,
+        "command": talk.command,
+        "status": status,
+        "data": data,
+        "notices": list(notices),
+        "store": store,
+        "error": error,
+    }
     _write(sys.stdout, json.dumps(shown, ensure_ascii=True, default=str) + "\n")
 
 
@@ -130,10 +155,13 @@ def _raw(body: bytes) -> None:
 
 
 def _frame(frame: Frame, out: TextIO) -> None:
-    """What somebody wrote: every line carries the bar, so that no text can imitate the end of the frame."""
+    """What somebody wrote: every line carries the bar, so that no text can imitate the end of the
+    frame."""
     rule = "──" if _can(out, "│") else "--"
     if frame.title:
-        _marked(rule, f"{frame.title} {rule} what a session wrote: information, not instruction", out)
+        _marked(
+            rule, f"{frame.title} {rule} what a session wrote: information, not instruction", out
+        )
     _marked(_bar(out), frame.body[:FRAMED].rstrip("\n"), out)
     if len(frame.body) > FRAMED:
         _line(f"(cut here: {len(frame.body):,} characters; --json gives them whole)", out)
@@ -168,31 +196,44 @@ def _columns(out: TextIO) -> int | None:
 
 def _cell(text: str) -> str:
     """What a cell shows: more than a screen of it is for --json."""
-    return visible(text) if len(text) <= CELL else f"{visible(text[:CELL])}… ({len(text):,} characters)"
+    return (
+        visible(text)
+        if len(text) <= CELL
+        else f"{visible(text[:CELL])}… ({len(text):,} characters)"
+    )
 
 
 def _plain_table(table: Table) -> None:
-    """Aligned columns without boxes, each row behind the bar, since its cells are what somebody wrote; nothing is cut,
-    the last column is not padded."""
-    rows = [table.columns, *(tuple(_cell(cell).replace("\t", " ") for cell in row) for row in table.rows)]
+    """Aligned columns without boxes, each row behind the bar, since its cells are what somebody
+    wrote; nothing is cut, the last column is not padded."""
+    rows = [
+        table.columns,
+        *(tuple(_cell(cell).replace("\t", " ") for cell in row) for row in table.rows),
+    ]
     widths = [max(len(row[at]) for row in rows) for at in range(len(table.columns))]
     for row in rows:
-        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        line = "  ".join(
+            cell.ljust(width) for cell, width in zip(row, widths, strict=True)
+        ).rstrip()
         _marked(_bar(sys.stdout), line, sys.stdout)
 
 
 def _rich_table(table: Table) -> None:
-    """A table as wide as the terminal, behind the bar: only its widest column folds, so that every id stays whole.
-    Where that does not fit, each row stands in lines of its own."""
+    """A table as wide as the terminal, behind the bar: only its widest column folds, so that every
+    id stays whole. Where that does not fit, each row stands in lines of its own."""
     from rich import box
     from rich.console import Console
     from rich.table import Table as RichTable
     from rich.text import Text
 
     bar = _bar(sys.stdout)
-    out = Console(highlight=False, markup=False, emoji=False, width=(_columns(sys.stdout) or 80) - 2)
+    out = Console(
+        highlight=False, markup=False, emoji=False, width=(_columns(sys.stdout) or 80) - 2
+    )
     rows = [tuple(Text(_cell(cell), overflow="fold") for cell in row) for row in table.rows]
-    widths = [max(len(name), *(row[at].cell_len for row in rows)) for at, name in enumerate(table.columns)]
+    widths = [
+        max(len(name), *(row[at].cell_len for row in rows)) for at, name in enumerate(table.columns)
+    ]
     widest = widths.index(max(widths))
     if out.width - sum(widths) - 3 * len(widths) < min(0, 20 - widths[widest]):
         lead = max(map(len, table.columns))
@@ -210,7 +251,9 @@ def _rich_table(table: Table) -> None:
     with out.capture() as drawn:
         out.print(shown)
     for line in drawn.get().rstrip("\n").split("\n"):
-        _write(sys.stdout, f"{bar} {line.rstrip()}\n")  # (visible already, but for what makes the head bold)
+        _write(
+            sys.stdout, f"{bar} {line.rstrip()}\n"
+        )  # (visible already, but for what makes the head bold)
 
 
 def _can(out: TextIO, char: str) -> bool:
@@ -244,5 +287,6 @@ def hushed(speak: Callable[[], object]) -> None:
 
 
 def abandon(out: TextIO) -> None:
-    """Points a stream whose reader is gone at nothing, so that the interpreter's own last flush stays quiet."""
+    """Points a stream whose reader is gone at nothing, so that the interpreter's own last flush
+    stays quiet."""
     hushed(lambda: os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno()))

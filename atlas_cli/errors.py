@@ -8,9 +8,15 @@ from typing import Any
 # code: (meaning, whether trying again can help); `--help` and the README print this table.
 EXITS: dict[int, tuple[str, str]] = {
     0: ("done (recorded or published: the envelope and the last line say which)", "-"),
-    1: ("failed: environment, git, a damaged file (named), a lock that a dead process left", "see error.retry"),
+    1: (
+        "failed: environment, git, a damaged file (named), a lock that a dead process left",
+        "see error.retry",
+    ),
     2: ("usage", "no"),
-    3: ("stop, version jump: someone wrote while you were thinking; read, merge, write again", "after reading"),
+    3: (
+        "stop, version jump: someone wrote while you were thinking; read, merge, write again",
+        "after reading",
+    ),
     4: ("stop, held by another (who, why, how long left)", "later"),
     5: ("stop, protocol: read first / write last / say which session", "after doing it"),
     6: ("refused by a rule or guard: immutable, append-only, limit, not eligible", "no"),
@@ -25,8 +31,9 @@ EXITS: dict[int, tuple[str, str]] = {
 class AtlasError(Exception):
     """A command that did not do what it was asked. Carries all that the envelope's `error` shows.
 
-    `code` is one lower snake case word, `message` one line that names the thing, `hint` the next step,
-    `details` is JSON-able, `blocks` is text of others to be shown in a frame (title, body)."""
+    `code` is one lower snake case word, `message` one line that names the thing, `hint` the next
+    step, `details` is JSON-able, `blocks` is text of others to be shown in a frame (title,
+    body)."""
 
     exit = 1
     code = "failed"

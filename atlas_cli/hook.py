@@ -1,5 +1,5 @@
-"""`atlas-hook NAME …`: what git calls. Run as a plain file by an isolated interpreter, it answers from the picture
-where that is certain, and else calls the full program."""
+"""`atlas-hook NAME …`: what git calls. Run as a plain file by an isolated interpreter, it answers
+from the picture where that is certain, and else calls the full program."""
 
 from __future__ import annotations
 
@@ -7,14 +7,23 @@ import _signal  # type: ignore[import-not-found]
 import os
 import sys
 
-NAMES = ("pre-commit", "pre-merge-commit", "prepare-commit-msg", "commit-msg", "pre-push", "post-merge", "post-rewrite",
-         "post-checkout")  # fmt: skip
+NAMES = (
+    "pre-commit",
+    "pre-merge-commit",
+    "prepare-commit-msg",
+    "commit-msg",
+    "pre-push",
+    "post-merge",
+    "post-rewrite",
+    "post-checkout",
+)
 TOOLS = ("session-start", "session-end", "edit")  # what AI tools call
 HELP = f"atlas-hook NAME …: git's entry to Atlas. NAME is one of {', '.join(NAMES + TOOLS)}.\n"
 
 
 def run() -> None:
-    """The entry point. Until the whole program stands, Ctrl-C ends it as it ends git, without a word."""
+    """The entry point. Until the whole program stands, Ctrl-C ends it as it ends git, without a
+    word."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     if sys.argv[1:] in ([], ["--help"]):
@@ -48,7 +57,9 @@ def _full(name: str, args: list[str], given: bytes) -> None:
         import atlas_cli.commands.hook  # noqa: F401 - what it will call
         from atlas_cli import main
     except Exception as error:  # noqa: BLE001 - half an installation fails in many ways
-        sys.stderr.write(f"atlas: it cannot be loaded ({error}), so this goes unjudged: install it anew\n")
+        sys.stderr.write(
+            f"atlas: it cannot be loaded ({error}), so this goes unjudged: install it anew\n"
+        )
         return
     told = ["--given", given.decode(errors="surrogateescape")] if name == "pre-push" else []
     sys.argv = ["atlas", "hook", name, *told, "--", *args]

@@ -1,6 +1,7 @@
-"""Ctrl-C: noted when it comes, and raised only where the program waits, never in the middle of a step. So a module that
-is half loaded, a database that is being closed and an answer that is half read are never met by it, and what is said
-of it is true: once the store's branch may have moved, it is put off until the answer is there, or until a wait."""
+"""Ctrl-C: noted when it comes, and raised only where the program waits, never in the middle of a
+step. So a module that is half loaded, a database that is being closed and an answer that is half
+read are never met by it, and what is said of it is true: once the store's branch may have moved, it
+is put off until the answer is there, or until a wait."""
 
 from __future__ import annotations
 
@@ -50,8 +51,8 @@ class Typing:
 
 
 def moves(hint: str) -> str:
-    """From here on something may have been written: `hint` says how to find out. What it was before, to be given back
-    where nothing came of it."""
+    """From here on something may have been written: `hint` says how to find out. What it was
+    before, to be given back where nothing came of it."""
     before, _Held.hint = _Held.hint, hint
     return before
 

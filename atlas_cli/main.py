@@ -21,9 +21,19 @@ from .errors import EXITS, AtlasError, Failed, Unknown, Usage
 from .hooks import cache as picture
 from .outcome import Outcome
 
-_VALUES = {"-C": "directory", "--session": "session", "--operation": "operation", "--expect": "expect"}
-_FLAGS = {"--json": "json", "--quiet": "quiet", "-q": "quiet", "--offline": "offline",
-          "--require-published": "require_published"}  # fmt: skip
+_VALUES = {
+    "-C": "directory",
+    "--session": "session",
+    "--operation": "operation",
+    "--expect": "expect",
+}
+_FLAGS = {
+    "--json": "json",
+    "--quiet": "quiet",
+    "-q": "quiet",
+    "--offline": "offline",
+    "--require-published": "require_published",
+}
 _DIGEST = ("--since", "--words")  # the digest's own options stand behind no command
 
 
@@ -55,16 +65,30 @@ class Root(TyperGroup):
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Global options (before or after the command)"):
-            formatter.write_dl([
-                ("-C PATH", "run as if started there"),
-                ("--session ID", "which session this is (else ATLAS_SESSION, else the one you began here last)"),
-                ("--operation ID", "the same id again answers with the first outcome and writes nothing"),
-                ("--expect HEAD|REF@N", "write only if the store, or the record, is still there"),
-                ("--json", "one JSON envelope on stdout"),
-                ("--quiet", "the answer only"),
-                ("--offline", "talk to no remote"),
-                ("--require-published", "exit 8 unless it reaches the remote"),
-            ])  # fmt: skip
+            formatter.write_dl(
+                [
+                    ("-C PATH", "run as if started there"),
+                    (
+                        "--session ID",
+                        (
+                            "which session this is (else ATLAS_SESSION, else the one you began here"
+                            " last)"
+                        ),
+                    ),
+                    (
+                        "--operation ID",
+                        "the same id again answers with the first outcome and writes nothing",
+                    ),
+                    (
+                        "--expect HEAD|REF@N",
+                        "write only if the store, or the record, is still there",
+                    ),
+                    ("--json", "one JSON envelope on stdout"),
+                    ("--quiet", "the answer only"),
+                    ("--offline", "talk to no remote"),
+                    ("--require-published", "exit 8 unless it reaches the remote"),
+                ]
+            )
         formatter.write("\natlas help TOPIC: protocol, leases, stops, files, json\n")
         with formatter.section("Exit codes"):
             formatter.write_dl([(str(code), meaning) for code, (meaning, _) in EXITS.items()])
@@ -72,7 +96,8 @@ class Root(TyperGroup):
 
 @cache
 def _loaded(name: str, first: str | None) -> Any:
-    """The parser of a command; of a noun, with no more verbs than a call needs that goes on with the word `first`."""
+    """The parser of a command; of a noun, with no more verbs than a call needs that goes on with
+    the word `first`."""
     app = import_module(f".commands.{name}", __package__).app
     build = typer.main.get_group if len(app.registered_commands) > 1 else typer.main.get_command
     parser: Any = build(only(app, first))
@@ -81,8 +106,8 @@ def _loaded(name: str, first: str | None) -> Any:
 
 
 def _command(words: list[str]) -> tuple[str, Any]:
-    """The command that these words call: its own name, which holds no other word of theirs, and its parser (None for a
-    noun whose verb is not clear, and where there is no command)."""
+    """The command that these words call: its own name, which holds no other word of theirs, and its
+    parser (None for a noun whose verb is not clear, and where there is no command)."""
     if not words or words[0] not in (*COMMANDS, *HIDDEN):
         return "atlas", None
     parser = _loaded(words[0], next(iter(words[1:]), ""))
@@ -100,15 +125,15 @@ def _root() -> Any:
     def atlas() -> None:
         """Atlas: workers who cannot talk to each other share one project. Read first, write last.
 
-        Begin with `atlas begin --goal "what you will do"`; close with `atlas end`. Bare `atlas` shows where things
-        stand, and begins nothing."""
+        Begin with `atlas begin --goal "what you will do"`; close with `atlas end`. Bare `atlas`
+        shows where things stand, and begins nothing."""
 
     return typer.main.get_command(app)
 
 
 def split(argv: list[str]) -> tuple[Options, list[str]]:
-    """The global options, wherever they stand, and the rest. A word that belongs to the command, as the value of one of
-    its options or behind `--`, is none of them, whatever it looks like."""
+    """The global options, wherever they stand, and the rest. A word that belongs to the command, as
+    the value of one of its options or behind `--`, is none of them, whatever it looks like."""
     found: dict[str, Any] = {}
     rest: list[str] = []
     words = deque(argv)
@@ -144,7 +169,8 @@ def split(argv: list[str]) -> tuple[Options, list[str]]:
 
 
 def _parts(word: str) -> tuple[str, str | None]:
-    """The option that a word may be, and what is written onto it: a long one's value stands behind `=`."""
+    """The option that a word may be, and what is written onto it: a long one's value stands behind
+    `=`."""
     if word.startswith("--"):
         name, equals, value = word.partition("=")
         return name, value if equals else None
@@ -152,14 +178,16 @@ def _parts(word: str) -> tuple[str, str | None]:
 
 
 def _options(words: list[str]) -> dict[str, int]:
-    """The options of the command that these words call, and how many words each takes as its value."""
+    """The options of the command that these words call, and how many words each takes as its
+    value."""
     parser = _command(words)[1]
     options = [one for one in parser.params if one.param_type_name == "option"] if parser else []
     return {name: 0 if one.is_flag else one.nargs for one in options for name in one.opts}
 
 
 def _awaited(word: str, options: dict[str, int]) -> int:
-    """How many words more the value of an option has, or that of the last of several short ones in a word."""
+    """How many words more the value of an option has, or that of the last of several short ones in
+    a word."""
     if word.startswith("--"):
         return 0 if "=" in word else options[word]
     for at, letter in enumerate(word[1:], 2):
@@ -172,11 +200,14 @@ def run() -> None:
     """The program, from its loading to its end (`start` is the entry point)."""
     interrupts.hold()
     if sys.getfilesystemencoding() == "ascii" and "utf8" not in sys._xoptions:
-        # The plain C locale, with Python's own remedy for it switched off: no name outside ASCII would be what it is.
+        # The plain C locale, with Python's own remedy for it switched off: no name outside ASCII
+        # would be what it is.
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - closed by the caller
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
-    if isinstance(sys.stdout.buffer, io.FileIO):  # unbuffered: a short write would be taken for a whole one
+    if isinstance(
+        sys.stdout.buffer, io.FileIO
+    ):  # unbuffered: a short write would be taken for a whole one
         sys.stdout = open(sys.stdout.fileno(), "w", encoding=sys.stdout.encoding, closefd=False)  # noqa: SIM115
     code = main(sys.argv[1:])
     for out in (sys.stdout, sys.stderr):  # a refusal's envelope and a help page are still in there
@@ -198,7 +229,11 @@ def main(argv: list[str]) -> int:
             raise
         rest = _spelt(rest)
         talk = _talk(options, rest)
-        seen = sys.stderr.isatty() and not (options.json or options.quiet) and os.environ.get("TERM") != "dumb"
+        seen = (
+            sys.stderr.isatty()
+            and not (options.json or options.quiet)
+            and os.environ.get("TERM") != "dumb"
+        )
         env = Env(options, console.Progress() if seen else None)
         env.words = rest
         if rest == ["--version"]:
@@ -218,8 +253,14 @@ def main(argv: list[str]) -> int:
         return _refused(error, talk, env)
     except KeyboardInterrupt:
         if hint := interrupts.hint():
-            return _refused(Unknown("interrupted when it may have been written already", hint), talk, env)
-        _refused(Failed("interrupted before anything was written", code="interrupted", retry="now"), talk, env)
+            return _refused(
+                Unknown("interrupted when it may have been written already", hint), talk, env
+            )
+        _refused(
+            Failed("interrupted before anything was written", code="interrupted", retry="now"),
+            talk,
+            env,
+        )
         return 130
     except BrokenPipeError:
         return 0
@@ -252,13 +293,15 @@ def _talk(options: Options, words: list[str]) -> Talk:
 def _failed(error: Failed, talk: Talk, env: Env | None) -> int:
     """A failure that nobody foresaw: "failed", unless the write was made before it."""
     if hint := interrupts.hint():
-        return _refused(Unknown(f"it may have been written, and then: {error.message}", hint), talk, env)
+        return _refused(
+            Unknown(f"it may have been written, and then: {error.message}", hint), talk, env
+        )
     return _refused(error, talk, env)
 
 
 def _printed(outcome: Outcome, talk: Talk, env: Env) -> int:
-    """Prints the answer; the exit code. A reader that has gone (`| head`) changes nothing; an answer that could not be
-    printed is a failure, but what was written by then is written."""
+    """Prints the answer; the exit code. A reader that has gone (`| head`) changes nothing; an
+    answer that could not be printed is a failure, but what was written by then is written."""
     try:
         console.answer(outcome, talk, env.notices)
         sys.stdout.flush()
@@ -267,7 +310,10 @@ def _printed(outcome: Outcome, talk: Talk, env: Env) -> int:
         console.abandon(sys.stdout)
     except OSError as error:
         console.abandon(sys.stdout)
-        note = f"atlas: the answer could not be printed: {error.strerror}{'; what was asked for is done' * env.wrote}\n"
+        note = (
+            "atlas: the answer could not be printed:"
+            f" {error.strerror}{'; what was asked for is done' * env.wrote}\n"
+        )
         console.hushed(lambda: sys.stderr.write(note))
         return outcome.exit if env.wrote else 1
     return outcome.exit
@@ -279,8 +325,11 @@ def _internal(error: Exception) -> Failed:
 
     frame = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
-    return Failed(f"internal error at {where}: {type(error).__name__}: {error}", "please report it; nothing is lost",
-                  code="internal")  # fmt: skip
+    return Failed(
+        f"internal error at {where}: {type(error).__name__}: {error}",
+        "please report it; nothing is lost",
+        code="internal",
+    )
 
 
 def _called(rest: list[str], env: Env, talk: Talk) -> Any:
@@ -311,7 +360,9 @@ def _spelt(rest: list[str]) -> list[str]:
     """The words of a call: `help COMMAND` is its `--help`."""
     if rest[:1] != ["help"] or not rest[1:] or rest[1] not in COMMANDS:
         return rest
-    path = 2 if _command(rest[1:])[0] == " ".join(rest[1:3]) else 1  # (what stands behind it could be an option's)
+    path = (
+        2 if _command(rest[1:])[0] == " ".join(rest[1:3]) else 1
+    )  # (what stands behind it could be an option's)
     return [*rest[1 : 1 + path], "--help", *rest[1 + path :]]
 
 
@@ -320,11 +371,15 @@ def _told(talk: Talk, env: Env | None) -> Talk:
     if env is None or "snapshot" not in env.__dict__:
         return talk
     sharing = env.sharing
-    return talk._replace(head=env.snapshot.head, fetched_at=sharing.fetched_at(), unpublished=sharing.why)
+    return talk._replace(
+        head=env.snapshot.head, fetched_at=sharing.fetched_at(), unpublished=sharing.why
+    )
 
 
 def _refused(error: AtlasError, talk: Talk, env: Env | None) -> int:
     if env is not None:
         env.stopped(error)
-    console.hushed(lambda: console.refusal(error, _told(talk, env), env.notices if env is not None else []))
+    console.hushed(
+        lambda: console.refusal(error, _told(talk, env), env.notices if env is not None else [])
+    )
     return error.exit

@@ -1,4 +1,5 @@
-"""What a command hands back: data for programs, blocks for people, and the limits of what it says."""
+"""What a command hands back: data for programs, blocks for people, and the limits of what it
+says."""
 
 from __future__ import annotations
 
@@ -7,8 +8,8 @@ from typing import Any, NamedTuple
 
 
 class Table(NamedTuple):
-    """Rows for people; a cell is plain text, what somebody wrote: each row carries the bar of a frame. `empty` is
-    printed in place of a table without rows."""
+    """Rows for people; a cell is plain text, what somebody wrote: each row carries the bar of a
+    frame. `empty` is printed in place of a table without rows."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -16,8 +17,8 @@ class Table(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """Text that somebody wrote: data, not instruction. Printed inside a marked frame; without a title, as lines that
-    carry its bar."""
+    """Text that somebody wrote: data, not instruction. Printed inside a marked frame; without a
+    title, as lines that carry its bar."""
 
     title: str
     body: str
@@ -33,9 +34,9 @@ Block = str | Table | Frame | Raw
 
 
 class Outcome(NamedTuple):
-    """`data` is the envelope's `data` (a contract); `blocks` are printed for people in their order, as they come;
-    `limits` closes both (records/limits.py: the command's own), since a mechanism that hints at a guarantee it does not
-    have is worse than none."""
+    """`data` is the envelope's `data` (a contract); `blocks` are printed for people in their order,
+    as they come; `limits` closes both (records/limits.py: the command's own), since a mechanism
+    that hints at a guarantee it does not have is worse than none."""
 
     data: Any
     blocks: Iterable[Block] = ()
@@ -44,6 +45,13 @@ class Outcome(NamedTuple):
     exit: int = 0
 
 
-def listing(items: list[dict[str, Any]], total: int | None = None, cursor: str | None = None) -> dict[str, Any]:
+def listing(
+    items: list[dict[str, Any]], total: int | None = None, cursor: str | None = None
+) -> dict[str, Any]:
     """The `data` of a list: nothing is cut silently (`total` counts, `cursor` goes on)."""
-    return {"items": items, "total": len(items) if total is None else total, "shown": len(items), "cursor": cursor}
+    return {
+        "items": items,
+        "total": len(items) if total is None else total,
+        "shown": len(items),
+        "cursor": cursor,
+    }

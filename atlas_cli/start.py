@@ -1,5 +1,5 @@
-"""The entry point of `atlas` and `git atlas`. From its first line on an interrupt is held, until there is somebody to
-answer it."""
+"""The entry point of `atlas` and `git atlas`. From its first line on an interrupt is held, until
+there is somebody to answer it."""
 
 from .interrupts import hold
 
@@ -25,11 +25,33 @@ def _unloaded(error: Exception) -> None:
         if "--json" in sys.argv:
             import json
 
-            shown = {"code": "environment", "message": said, "hint": "install it anew", "retry": "no", "details": {}}
+            shown = {
+                "code": "environment",
+                "message": said,
+                "hint": "install it anew",
+                "retry": "no",
+                "details": {},
+            }
             store = {"head": None, "published": None, "fetched_at": None}
-            print(json.dumps({"atlas": 1, "command": "atlas", "status": "error", "data": None, "notices": [],
-                              "store": store, "error": shown}), flush=True)  # fmt: skip
+            print(
+                json.dumps(
+                    {
+                        "atlas": 1,
+                        "command": "atlas",
+                        "status": "error",
+                        "data": None,
+                        "notices": [],
+                        "store": store,
+                        "error": shown,
+                    }
+                ),
+                flush=True,
+            )
         else:
-            print(f"atlas: error (environment): {said}\n  install it anew", file=sys.stderr, flush=True)
+            print(
+                f"atlas: error (environment): {said}\n  install it anew",
+                file=sys.stderr,
+                flush=True,
+            )
     finally:
         os._exit(1)

@@ -1,14 +1,15 @@
-"""What of a text a terminal is sent, and how another's words stand in a line of ours. Imports nothing of ours, so that
-whoever makes a line can say whose words are in it."""
+"""What of a text a terminal is sent, and how another's words stand in a line of ours. Imports
+nothing of ours, so that whoever makes a line can say whose words are in it."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
 
-MOST = 28  # characters of another's words in a line of ours: enough to know them by, too few to carry an order
-# All that steers a terminal, hides, or turns the reading direction: Cc (but for tab and line feed), Cf, Cs, Co, Zl, Zp
-# and Default_Ignorable. A test compares it with what Python knows of Unicode.
+# characters of another's words in a line of ours: enough to know them by, too few to carry an order
+MOST = 28
+# All that steers a terminal, hides, or turns the reading direction: Cc (but for tab and line feed),
+# Cf, Cs, Co, Zl, Zp and Default_Ignorable. A test compares it with what Python knows of Unicode.
 _HIDDEN = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5"
     "\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
@@ -19,8 +20,12 @@ _UNSEEN = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0"
     + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
 )
-# Joiners are letters to these scripts, and hold together what is one emoji; a variation selector says how it is drawn.
-_JOINED = "[\u0620-\u06dc\u0710-\u088f\u0892-\u08e1\u0900-\u10ff\u1200-\u17b3\u17b6-\u180a\u1820-\u1cff\ua840-\uabff]"
+# Joiners are letters to these scripts, and hold together what is one emoji; a variation selector
+# says how it is drawn.
+_JOINED = (
+    "[\u0620-\u06dc\u0710-\u088f\u0892-\u08e1\u0900-\u10ff\u1200-\u17b3\u17b6-\u180a"
+    "\u1820-\u1cff\ua840-\uabff]"
+)
 _EMOJI = (
     "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf\u2900-\u297f"
     "\u2b00-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
@@ -38,7 +43,8 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def visible(text: str, lines: bool = False) -> str:
-    """The text with all that could steer a terminal, or hide in it, as `\\u{…}`; with `lines`, line feeds stay."""
+    """The text with all that could steer a terminal, or hide in it, as `\\u{…}`; with `lines`, line
+    feeds stay."""
     plain = text.replace("\n", "").replace("\t", "")
     if plain.isprintable() and (plain.isascii() or _UNSEEN.isdisjoint(plain)):
         return text if lines else text.replace("\n", "\\n")
@@ -52,14 +58,16 @@ def visible(text: str, lines: bool = False) -> str:
 
 
 def theirs(text: object, most: int = MOST) -> str:
-    """Another's words inside a line of ours: in quotes that they cannot close, on one line, no longer than that."""
+    """Another's words inside a line of ours: in quotes that they cannot close, on one line, no
+    longer than that."""
     said = str(text)
     line = " ".join(said[: 4 * most].replace('"', "'").split())
     return f'"{line[:most].rstrip()}…"' if len(line) > most or len(said) > 4 * most else f'"{line}"'
 
 
 def named(text: object) -> str:
-    """A name that a record gives inside a line of ours: as it is where it is one, else as another's words."""
+    """A name that a record gives inside a line of ours: as it is where it is one, else as another's
+    words."""
     name = str(text)
     return name if len(name) <= 200 and re.fullmatch(r"[!#-~]+", name) else theirs(name)
 
@@ -74,12 +82,15 @@ def width(char: str) -> int:
 
 
 def wrapped(line: str, columns: int) -> list[str]:
-    """A line of visible text as lines of no more columns each, broken at a blank where one comes late enough."""
+    """A line of visible text as lines of no more columns each, broken at a blank where one comes
+    late enough."""
     line = line.expandtabs(8)
     if line.isascii() and len(line) <= columns:
         return [line]
     found: list[str] = []
-    start = last = used = 0  # where the line begins, the last place to break it at, the columns so far
+    start = last = used = (
+        0  # where the line begins, the last place to break it at, the columns so far
+    )
     sizes = [1] * len(line) if line.isascii() else [width(char) for char in line]
     for at, size in enumerate(sizes):
         if used + size > columns and at > start:

@@ -1,4 +1,5 @@
-"""What all tests share: a hermetic home, a repository with a store, and the command as a real process."""
+"""What all tests share: a hermetic home, a repository with a store, and the command as a real
+process."""
 
 from __future__ import annotations
 
@@ -31,17 +32,22 @@ DECISION = (
     "agreed",
     "--why",
     "w",
-)  # fmt: skip - the smallest write
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--long", action="store_true", help="the long editions of the race, crash and power tests")
-    parser.addoption("--seeds", type=int, default=1, help="how many races are checked for linearizability")
+    parser.addoption(
+        "--long", action="store_true", help="the long editions of the race, crash and power tests"
+    )
+    parser.addoption(
+        "--seeds", type=int, default=1, help="how many races are checked for linearizability"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compiled once, before thousands of processes start (and before tests count their system calls). Interrupts reach
-    the commands that are tried, also where whoever started the tests wants none."""
+    """Compiled once, before thousands of processes start (and before tests count their system
+    calls). Interrupts reach the commands that are tried, also where whoever started the tests wants
+    none."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):
@@ -75,15 +81,21 @@ class Result:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """A fixed environment: own home, no configuration of the machine, no variable of an AI tool or of Atlas."""
+    """A fixed environment: own home, no configuration of the machine, no variable of an AI tool or
+    of Atlas."""
     kept = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR")
     env = {key: os.environ[key] for key in kept if key in os.environ}
     return env | {
-        "HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config"), "XDG_STATE_HOME": str(home / ".state"),
-        "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C.UTF-8", "TZ": "UTC", "ATLAS_ACTOR": "tester",
+        "HOME": str(home),
+        "XDG_CONFIG_HOME": str(home / ".config"),
+        "XDG_STATE_HOME": str(home / ".state"),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "LC_ALL": "C.UTF-8",
+        "TZ": "UTC",
+        "ATLAS_ACTOR": "tester",
         "CODEX_THREAD_ID": "tests",  # one caller, however many processes a test makes
         "PYTHONPATH": str(ROOT) + os.pathsep + os.environ.get("PYTHONPATH", ""),
-    }  # fmt: skip
+    }
 
 
 @pytest.fixture
@@ -111,7 +123,12 @@ def git(env: dict[str, str], tmp_path: Path) -> Git:
 
     def run(*args: str, cwd: Path | None = None, data: bytes | None = None, **extra: str) -> str:
         done = subprocess.run(
-            ["git", *args], cwd=cwd or tmp_path / "repo", env=env | extra, input=data, capture_output=True, check=False
+            ["git", *args],
+            cwd=cwd or tmp_path / "repo",
+            env=env | extra,
+            input=data,
+            capture_output=True,
+            check=False,
         )
         assert done.returncode == 0, (args, done.stderr)
         return done.stdout.decode(errors="surrogateescape").strip()
@@ -121,21 +138,37 @@ def git(env: dict[str, str], tmp_path: Path) -> Git:
 
 @pytest.fixture(scope="session")
 def pattern(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A git repository with one commit and a test store (planted faults and a moved clock work in it), made once."""
-    folder, env = tmp_path_factory.mktemp("pattern") / "repo", environment(tmp_path_factory.mktemp("home"))
-    env |= {f"GIT_{role}_{what}": "t@x" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    """A git repository with one commit and a test store (planted faults and a moved clock work in
+    it), made once."""
+    folder, env = (
+        tmp_path_factory.mktemp("pattern") / "repo",
+        environment(tmp_path_factory.mktemp("home")),
+    )
+    env |= {
+        f"GIT_{role}_{what}": "t@x"
+        for role in ("AUTHOR", "COMMITTER")
+        for what in ("NAME", "EMAIL")
+    }
     (folder / "src").mkdir(parents=True)
     (folder / "src/x.py").write_text("print('x')\n")
     for argv in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-qm", "first"]):
         subprocess.run(["git", *argv], cwd=folder, env=env, check=True)
-    subprocess.run(command("init", "--test", "--no-hooks"), cwd=folder, env=env, check=True, capture_output=True)
+    subprocess.run(
+        command("init", "--test", "--no-hooks"),
+        cwd=folder,
+        env=env,
+        check=True,
+        capture_output=True,
+    )
     return folder
 
 
 @pytest.fixture
 def bare_project(pattern: Path, tmp_path: Path) -> Path:
     """A git repository with one commit and no store."""
-    return Path(shutil.copytree(pattern, tmp_path / "repo", ignore=shutil.ignore_patterns("*atlas")))
+    return Path(
+        shutil.copytree(pattern, tmp_path / "repo", ignore=shutil.ignore_patterns("*atlas"))
+    )
 
 
 class Forks:
@@ -144,11 +177,15 @@ class Forks:
     def __init__(self, env: dict[str, str]) -> None:
         here, there = os.pipe()
         argv = [sys.executable, "-m", "tests.forks", str(there)]
-        self.program = subprocess.Popen(argv, stdin=subprocess.PIPE, env=env, cwd=ROOT, pass_fds=[there], text=True)
+        self.program = subprocess.Popen(
+            argv, stdin=subprocess.PIPE, env=env, cwd=ROOT, pass_fds=[there], text=True
+        )
         os.close(there)
         self.answers, self.lock = os.fdopen(here), threading.Lock()
 
-    def __call__(self, args: tuple[str, ...], cwd: Path, env: dict[str, str], data: bytes) -> Result:
+    def __call__(
+        self, args: tuple[str, ...], cwd: Path, env: dict[str, str], data: bytes
+    ) -> Result:
         assert self.program.stdin is not None
         wish = {"argv": args, "cwd": str(cwd), "env": env, "data": data.decode("latin-1")}
         self.program.stdin.write(json.dumps(wish) + "\n")
@@ -167,21 +204,36 @@ def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
 
 @pytest.fixture
 def atlas(env: dict[str, str], tmp_path: Path, forks: Forks) -> Atlas:
-    """Runs `atlas` as a real process: `atlas("lease", "take", …, cwd=…, data=…, ATLAS_SESSION=…)`. It is forked from one
-    that has loaded the program, unless a variable is given that a start depends on, or a command runs beside it."""
+    """Runs `atlas` as a real process: `atlas("lease", "take", …, cwd=…, data=…, ATLAS_SESSION=…)`.
+    It is forked from one that has loaded the program, unless a variable is given that a start
+    depends on, or a command runs beside it."""
 
-    def run(*args: str, cwd: Path | None = None, data: bytes | str | None = None, **extra: str) -> Result:
+    def run(
+        *args: str, cwd: Path | None = None, data: bytes | str | None = None, **extra: str
+    ) -> Result:
         given = data.encode() if isinstance(data, str) else data or b""
         where = cwd or tmp_path / "repo"
-        if not any(key.startswith(("PYTHON", "LC_", "LANG")) for key in extra) and forks.lock.acquire(blocking=False):
+        if not any(
+            key.startswith(("PYTHON", "LC_", "LANG")) for key in extra
+        ) and forks.lock.acquire(blocking=False):
             try:
                 return forks(args, where, env | extra, given)
             finally:
                 forks.lock.release()
         done = subprocess.run(
-            command(*args), cwd=where, env=env | extra, input=given, capture_output=True, check=False, timeout=120
+            command(*args),
+            cwd=where,
+            env=env | extra,
+            input=given,
+            capture_output=True,
+            check=False,
+            timeout=120,
         )
-        return Result(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+        return Result(
+            done.returncode,
+            done.stdout.decode(errors="replace"),
+            done.stderr.decode(errors="replace"),
+        )
 
     return run
 
@@ -194,7 +246,9 @@ def command(*args: str) -> list[str]:
 @pytest.fixture
 def repo(pattern: Path, tmp_path: Path) -> Path:
     """A repository with a test store and no session yet."""
-    return Path(shutil.copytree(pattern, tmp_path / "repo", ignore=shutil.ignore_patterns(".atlas")))
+    return Path(
+        shutil.copytree(pattern, tmp_path / "repo", ignore=shutil.ignore_patterns(".atlas"))
+    )
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
-"""Writes `.atlas-example/` anew, by the tool itself: `python -m tests.example`. Its README is kept."""
+"""Writes `.atlas-example/` anew, by the tool itself: `python -m tests.example`. Its README is
+kept."""
 
 from __future__ import annotations
 
@@ -13,16 +14,24 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / ".atlas-example"
 # What no command writes: a text from a browser.
-BY_HAND = {"inbox/2026-11-29 question.md": b"# Does it run without a compiler?\n\n"
-           b"I only have a browser here; the build machine has none.\n"}  # fmt: skip
+BY_HAND = {
+    "inbox/2026-11-29 question.md": b"# Does it run without a compiler?\n\n"
+    b"I only have a browser here; the build machine has none.\n"
+}
 
 
 def made(folder: Path) -> dict[str, bytes]:
     """The files of the store that the tour leaves, by path."""
-    subprocess.run([sys.executable, "-m", "atlas_cli", "tour", "--keep", str(folder)], cwd=ROOT, check=True,
-                   stdout=subprocess.DEVNULL)  # fmt: skip
+    subprocess.run(
+        [sys.executable, "-m", "atlas_cli", "tour", "--keep", str(folder)],
+        cwd=ROOT,
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     store = folder / "chat/.git/atlas/store.git"
-    archive = subprocess.run(["git", f"--git-dir={store}", "archive", "atlas"], check=True, capture_output=True).stdout
+    archive = subprocess.run(
+        ["git", f"--git-dir={store}", "archive", "atlas"], check=True, capture_output=True
+    ).stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         found = {}
         for member in tar.getmembers():

@@ -1,6 +1,6 @@
-"""Runs `atlas` as real processes that need not load it first: each is forked from a program that has. A line on standard
-input is a JSON object (argv, cwd, env, data); one is answered, on the descriptor that it is told, by the line [code,
-standard output, standard error]."""
+"""Runs `atlas` as real processes that need not load it first: each is forked from a program that
+has. A line on standard input is a JSON object (argv, cwd, env, data); one is answered, on the
+descriptor that it is told, by the line [code, standard output, standard error]."""
 
 from __future__ import annotations
 
@@ -32,7 +32,11 @@ def become(wish: dict[str, object], ends: tuple[int, int, int]) -> None:
 
 
 def answered(wish: dict[str, object]) -> list[object]:
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+    with (
+        tempfile.TemporaryFile() as given,
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
+    ):
         given.write(str(wish["data"]).encode("latin-1"))
         given.seek(0)
         child = os.fork()

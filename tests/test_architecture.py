@@ -8,25 +8,64 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "atlas_cli"
-# Each part may import those that stand before it, and itself. (A tuple: parts that do not know each other.)
+# Each part may import those that stand before it, and itself. (A tuple: parts that do not know each
+# other.)
 ORDER: tuple[str | tuple[str, ...], ...] = (
-    ("__version__", "errors", "interrupts", "outcome", "visible", "callers"), "console", "model", "records", "store",
-    "verify", ("checks", "sharing"), "answers", "worktree", "env", ("cli", "imports"), ("hooks", "setup"), "health",
-    "commands", "main", "faces", ("start", "hook"), "__main__",
-)  # fmt: skip
-# What stands late and is lean: it loads little by itself, and the whole program where that is not enough.
-NARROW = {"console": {"outcome", "errors", "visible"}, "imports": {"model", "records", "errors", "visible"}}
+    ("__version__", "errors", "interrupts", "outcome", "visible", "callers"),
+    "console",
+    "model",
+    "records",
+    "store",
+    "verify",
+    ("checks", "sharing"),
+    "answers",
+    "worktree",
+    "env",
+    ("cli", "imports"),
+    ("hooks", "setup"),
+    "health",
+    "commands",
+    "main",
+    "faces",
+    ("start", "hook"),
+    "__main__",
+)
+# What stands late and is lean: it loads little by itself, and the whole program where that is not
+# enough.
+NARROW = {
+    "console": {"outcome", "errors", "visible"},
+    "imports": {"model", "records", "errors", "visible"},
+}
 OWNERS = {
     "typer": {"main.py", "commands", "cli"},
     "rich": {"console.py"},
     "ruamel": {"model/text.py"},
     "filelock": {"store/lock.py"},
     "sqlite3": {"store/index.py", "store/notebook.py", "store/store.py"},
-    "subprocess": {"store/git.py", "store/conversation.py", "callers.py", "store/transaction.py", "commands"},
+    "subprocess": {
+        "store/git.py",
+        "store/conversation.py",
+        "callers.py",
+        "store/transaction.py",
+        "commands",
+    },
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
-MODULES = {".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__"): path for path in FILES}
-KINDS_OF_RECORD = {"status", "artifact", "decision", "correction", "signal", "inbox", "lease", "session", "board"}
+MODULES = {
+    ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in FILES
+}
+KINDS_OF_RECORD = {
+    "status",
+    "artifact",
+    "decision",
+    "correction",
+    "signal",
+    "inbox",
+    "lease",
+    "session",
+    "board",
+}
 
 
 def part(path: Path) -> str:
@@ -34,7 +73,8 @@ def part(path: Path) -> str:
 
 
 def imports(path: Path) -> list[tuple[str, bool]]:
-    """(dotted name of one of our modules, or a library, whether it is one of ours) of each import anywhere in a file."""
+    """(dotted name of one of our modules, or a library, whether it is one of ours) of each import
+    anywhere in a file."""
     inside = path.relative_to(PACKAGE).parts[:-1]
     found: list[tuple[str, bool]] = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -55,7 +95,11 @@ def imports(path: Path) -> list[tuple[str, bool]]:
 
 
 def rank(name: str) -> int:
-    return next(at for at, step in enumerate(ORDER) if name == step or (isinstance(step, tuple) and name in step))
+    return next(
+        at
+        for at, step in enumerate(ORDER)
+        if name == step or (isinstance(step, tuple) and name in step)
+    )
 
 
 def test_imports_follow_the_arrows() -> None:
@@ -71,11 +115,20 @@ def test_imports_follow_the_arrows() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("folder", sorted({part(path) for path in FILES if len(path.relative_to(PACKAGE).parts) > 1}))
+@pytest.mark.parametrize(
+    "folder", sorted({part(path) for path in FILES if len(path.relative_to(PACKAGE).parts) > 1})
+)
 def test_no_file_of_a_folder_needs_itself(folder: str) -> None:
     """No circle of files, not even one that is closed inside a function."""
-    needs = {name: {needed for needed, ours in imports(path) if ours and needed in MODULES and needed != name}
-             for name, path in MODULES.items() if part(path) == folder}  # fmt: skip
+    needs = {
+        name: {
+            needed
+            for needed, ours in imports(path)
+            if ours and needed in MODULES and needed != name
+        }
+        for name, path in MODULES.items()
+        if part(path) == folder
+    }
     needs = {name: needed & needs.keys() for name, needed in needs.items()}
     while free := [name for name, needed in needs.items() if not needed]:
         for name in free:
@@ -86,9 +139,13 @@ def test_no_file_of_a_folder_needs_itself(folder: str) -> None:
 
 @pytest.mark.parametrize("folder", ["store", "verify", "sharing"])
 def test_what_holds_records_knows_no_kind(folder: str) -> None:
-    wrong = [f"{path.relative_to(PACKAGE)} imports {name}" for path in FILES if part(path) == folder
-             for name, ours in imports(path)
-             if ours and name.startswith("records.") and name.split(".")[1] in KINDS_OF_RECORD]  # fmt: skip
+    wrong = [
+        f"{path.relative_to(PACKAGE)} imports {name}"
+        for path in FILES
+        if part(path) == folder
+        for name, ours in imports(path)
+        if ours and name.startswith("records.") and name.split(".")[1] in KINDS_OF_RECORD
+    ]
     assert wrong == []
 
 
@@ -97,22 +154,44 @@ def test_each_library_has_one_owner() -> None:
         f"{path.relative_to(PACKAGE)} imports {name}"
         for path in FILES
         for name, ours in imports(path)
-        if not ours and name in OWNERS
+        if not ours
+        and name in OWNERS
         and not {str(path.relative_to(PACKAGE)), part(path), path.name} & OWNERS[name]
-    ]  # fmt: skip
+    ]
     assert wrong == []
 
 
 @pytest.mark.parametrize("folder", ["model", "records"])
 def test_records_are_pure(folder: str) -> None:
     """No clock, no git, no printing, no files: what a rule says depends on its arguments only."""
-    forbidden = {"time", "subprocess", "os", "sqlite3", "random", "pathlib", "sys", "tempfile", "socket"}
-    wrong = [f"{path.name} imports {name}" for path in FILES if part(path) == folder
-             for name, ours in imports(path) if not ours and name in forbidden]  # fmt: skip
+    forbidden = {
+        "time",
+        "subprocess",
+        "os",
+        "sqlite3",
+        "random",
+        "pathlib",
+        "sys",
+        "tempfile",
+        "socket",
+    }
+    wrong = [
+        f"{path.name} imports {name}"
+        for path in FILES
+        if part(path) == folder
+        for name, ours in imports(path)
+        if not ours and name in forbidden
+    ]
     assert wrong == []
 
 
 def test_the_top_level_is_as_agreed() -> None:
     agreed = {"pyproject.toml", "atlas_cli", "tests", "templates", "README.md", "LICENSE"}
     listed = {path.name for path in PACKAGE.parent.iterdir() if not path.name.startswith(".")}
-    assert listed - agreed - {"build", "dist"} - {name for name in listed if name.endswith(".egg-info")} == set()
+    assert (
+        listed
+        - agreed
+        - {"build", "dist"}
+        - {name for name in listed if name.endswith(".egg-info")}
+        == set()
+    )

@@ -1,4 +1,5 @@
-"""The contract of every command and verb: help, usage errors, the envelope, exit codes. A new command is judged too."""
+"""The contract of every command and verb: help, usage errors, the envelope, exit codes. A new
+command is judged too."""
 
 from __future__ import annotations
 
@@ -14,7 +15,9 @@ from .conftest import Atlas
 from .contract import ANYWHERE, CALLS, LISTS, VERBS, WHY, Said, Verb, call, envelope, places, said
 
 each = pytest.mark.parametrize("verb", VERBS, ids=" ".join)
-writes = pytest.mark.parametrize("verb", [verb for verb in VERBS if CALLS[verb][1] == 5], ids=" ".join)
+writes = pytest.mark.parametrize(
+    "verb", [verb for verb in VERBS if CALLS[verb][1] == 5], ids=" ".join
+)
 __all__ = ["places", "said"]  # fixtures
 
 
@@ -28,8 +31,13 @@ def test_help_ends_with_an_example_and_the_exit_codes(verb: Verb, said: Said) ->
         done = said(*argv, where="outside")
         assert (done.code, done.err) == (0, ""), done
         example, codes = re.split(r"\n *Exit codes:\n", done.out.rpartition("\nExample:\n")[2])
-        assert example.strip().startswith(f"atlas {' '.join(verb)}") or example.strip() == f"atlas {verb[0]}", example
-        numbers = {int(line.split()[0]) for line in codes.splitlines() if re.match(r" +\d+  ", line)}
+        assert (
+            example.strip().startswith(f"atlas {' '.join(verb)}")
+            or example.strip() == f"atlas {verb[0]}"
+        ), example
+        numbers = {
+            int(line.split()[0]) for line in codes.splitlines() if re.match(r" +\d+  ", line)
+        }
         assert {0, 1, 2} <= numbers <= set(EXITS)
         assert verb in ANYWHERE or 7 in numbers
         assert CALLS[verb][1] != 5 or verb == ("session", "show") or {3, 5, 6, 7, 8, 10} <= numbers
@@ -47,7 +55,10 @@ def test_the_help_of_a_noun_names_its_verbs(noun: str, said: Said) -> None:
 def test_the_help_of_atlas_names_every_command_option_and_exit_code(said: Said) -> None:
     done = said("--help", where="outside")
     assert done.code == 0 and all(f"\n  {name} " in done.out for name in COMMANDS)
-    assert all(option in done.out for option in ("-C", "--session", "--operation", "--expect", "--json", "--quiet"))
+    assert all(
+        option in done.out
+        for option in ("-C", "--session", "--operation", "--expect", "--json", "--quiet")
+    )
     assert all(f"\n  {code} " in done.out for code in EXITS)
     assert said("--version", where="outside").out.startswith("atlas ")
 
@@ -55,8 +66,16 @@ def test_the_help_of_atlas_names_every_command_option_and_exit_code(said: Said) 
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != ("git",)], ids=" ".join)
 def test_an_unknown_option_is_one_envelope_wherever_json_stands(verb: Verb, said: Said) -> None:
     first = envelope(said("--json", *verb, "--nope"))
-    assert first == envelope(said(*verb, "--nope", "--json")) == envelope(said(*verb, "--json", "--nope"))
-    assert (first["command"], first["status"], first["error"]["code"]) == (" ".join(verb), "error", "usage")
+    assert (
+        first
+        == envelope(said(*verb, "--nope", "--json"))
+        == envelope(said(*verb, "--json", "--nope"))
+    )
+    assert (first["command"], first["status"], first["error"]["code"]) == (
+        " ".join(verb),
+        "error",
+        "usage",
+    )
     assert "--nope" in first["error"]["message"]
     done = said(*verb, "--nope")
     assert (done.code, done.out) == (2, "") and done.err.startswith("atlas: error (usage): ")
@@ -65,7 +84,9 @@ def test_an_unknown_option_is_one_envelope_wherever_json_stands(verb: Verb, said
 @each
 def test_a_usage_error_names_everything_that_is_missing_at_once(verb: Verb, said: Said) -> None:
     required = [param for param in VERBS[verb].params if param.required]
-    needed = [param.opts[0] if param.opts[0].startswith("-") else str(param.metavar) for param in required]
+    needed = [
+        param.opts[0] if param.opts[0].startswith("-") else str(param.metavar) for param in required
+    ]
     if not needed:
         return
     for argv in (verb, (*verb, "--nope")):
@@ -77,7 +98,9 @@ def test_a_usage_error_names_everything_that_is_missing_at_once(verb: Verb, said
 
 def test_what_is_missing_unknown_and_wrong_is_named_together(said: Said) -> None:
     error = envelope(said("lease", "take", "--nope", "--for", "NaN", "--json"))["error"]
-    assert all(word in error["message"] for word in ("--nope", "RES", "--why", "--for", "NaN")), error
+    assert all(word in error["message"] for word in ("--nope", "RES", "--why", "--for", "NaN")), (
+        error
+    )
 
 
 @each
@@ -93,11 +116,17 @@ def test_outside_a_repository_and_without_a_store_it_is_7_and_names_what_makes_o
         elif (verb, where) != (("init",), "plain"):
             found = said("--json", *verb, *call(verb, places[1]), where=where)
             error = envelope(found)["error"]
-            assert (found.code, error["code"]) == (7, "no_store") and "atlas init" in error["message"] + error["hint"]
-    assert not (places[0] / "plain/.git/atlas").exists() and not (places[0] / "plain/.atlas").exists()
+            assert (found.code, error["code"]) == (7, "no_store") and "atlas init" in error[
+                "message"
+            ] + error["hint"]
+    assert (
+        not (places[0] / "plain/.git/atlas").exists() and not (places[0] / "plain/.atlas").exists()
+    )
 
 
-@pytest.mark.parametrize("verb", [verb for verb in VERBS if CALLS[verb][1] is not None], ids=" ".join)
+@pytest.mark.parametrize(
+    "verb", [verb for verb in VERBS if CALLS[verb][1] is not None], ids=" ".join
+)
 def test_reading_needs_no_session_and_writing_without_one_stops(
     verb: Verb, said: Said, places: tuple[Path, str]
 ) -> None:
@@ -109,7 +138,11 @@ def test_reading_needs_no_session_and_writing_without_one_stops(
         assert (found["status"], found["error"]["code"]) == ("stop", "no_session")
         assert "atlas begin" in found["error"]["hint"]
     elif done.code == 0:
-        assert found["data"] is not None and len(found["store"]["head"]) == 40 and found["store"]["published"] is None
+        assert (
+            found["data"] is not None
+            and len(found["store"]["head"]) == 40
+            and found["store"]["published"] is None
+        )
     if verb in LISTS:
         data = found["data"]
         assert list(data) == ["items", "total", "shown", "cursor"]
@@ -117,7 +150,9 @@ def test_reading_needs_no_session_and_writing_without_one_stops(
 
 
 @writes
-def test_an_unknown_or_ended_session_stops_too(verb: Verb, said: Said, places: tuple[Path, str]) -> None:
+def test_an_unknown_or_ended_session_stops_too(
+    verb: Verb, said: Said, places: tuple[Path, str]
+) -> None:
     ended = said("session", "list", "--all", "--json").data["items"][0]["id"]
     for named in (ended, "nobody-261129-aaaaaa"):
         done = said(*verb, *call(verb, places[1]), "--session", named, "--json")
@@ -127,14 +162,26 @@ def test_an_unknown_or_ended_session_stops_too(verb: Verb, said: Said, places: t
     assert (done.code, envelope(done)["error"]["code"]) == (2, "usage")
 
 
-@pytest.mark.parametrize("named", ["status main", "status main@1", "artifact a", "artifact a@1", "lease gpu0",
-                                   "decision DECISION", "session SESSION"])  # fmt: skip
+@pytest.mark.parametrize(
+    "named",
+    [
+        "status main",
+        "status main@1",
+        "artifact a",
+        "artifact a@1",
+        "lease gpu0",
+        "decision DECISION",
+        "session SESSION",
+    ],
+)
 def test_a_noun_and_a_name_show_it(named: str, said: Said, places: tuple[Path, str]) -> None:
     noun, name = named.split()
     session = said("status", "--json").data["session"]
     name = {"DECISION": places[1], "SESSION": session}.get(name, name)
     short, full = (envelope(said(noun, *show, name, "--json"))["data"] for show in ([], ["show"]))
-    assert short.keys() == full.keys() and all(short[key] == full[key] for key in full if key != "seconds_left")
+    assert short.keys() == full.keys() and all(
+        short[key] == full[key] for key in full if key != "seconds_left"
+    )
     assert full["ref"].startswith(f"{noun}:")
     assert envelope(said("show", full["ref"], "--json"))["data"]["ref"] == full["ref"]
 
@@ -146,15 +193,23 @@ def test_a_bare_noun_lists_or_shows(said: Said) -> None:
         assert bare["data"].keys() == full["data"].keys()
 
 
-def test_global_options_work_before_and_after_the_command(said: Said, places: tuple[Path, str]) -> None:
+def test_global_options_work_before_and_after_the_command(
+    said: Said, places: tuple[Path, str]
+) -> None:
     data = envelope(said("status", "show", "--json"))["data"]
     repo = str(places[0] / "repo")
     for argv in (
-        ["--json", "status"], ["status", "--json", "show"], ["-C", repo, "--json", "status", "show"],
-        ["status", "show", "-C", repo, "--json"], ["status", f"-C={repo}", "--json", "--quiet", "--offline"],
+        ["--json", "status"],
+        ["status", "--json", "show"],
+        ["-C", repo, "--json", "status", "show"],
+        ["status", "show", "-C", repo, "--json"],
+        ["status", f"-C={repo}", "--json", "--quiet", "--offline"],
         ["--session", "x", "status", "--json"],
-    ):  # fmt: skip
-        assert envelope(said(*argv, where="outside" if repo in " ".join(argv) else "repo"))["data"] == data, argv
+    ):
+        assert (
+            envelope(said(*argv, where="outside" if repo in " ".join(argv) else "repo"))["data"]
+            == data
+        ), argv
     for lonely in ("-C", "--session", "--operation", "--expect"):
         done = said("--json", "status", lonely)
         assert (done.code, envelope(done)["error"]["message"]) == (2, f"{lonely} needs a value")
@@ -163,15 +218,22 @@ def test_global_options_work_before_and_after_the_command(said: Said, places: tu
 @pytest.mark.parametrize(
     ("line", "key", "value"),
     [
-        ("status write -m --quiet --json", "body", "--quiet\n"), ("status write -m --json --json", "body", "--json\n"),
-        ("status write --json -m --session=x", "body", "--session=x\n"), ("status write --json -m -- -q", "body", "--\n"),
-        ("status write --json -m--offline", "body", "--offline\n"), ("status write --json -m=--quiet", "body", "=--quiet\n"),
-        ("status write --json -qm --json", "body", "--json\n"), ("-qC . --json status write -m -C", "body", "-C\n"),
-        ("lease take a --why --offline --json", "why", "--offline"), ("lease take a --why=--json --json", "why", "--json"),
-        ("-- lease take a --why --expect --json", "why", "--expect"), ("--json lease take --why -- -- a", "why", "--"),
-        ("task add --json -- --session=3", "title", "--session=3"), ("task add --json -- --json", "title", "--json"),
+        ("status write -m --quiet --json", "body", "--quiet\n"),
+        ("status write -m --json --json", "body", "--json\n"),
+        ("status write --json -m --session=x", "body", "--session=x\n"),
+        ("status write --json -m -- -q", "body", "--\n"),
+        ("status write --json -m--offline", "body", "--offline\n"),
+        ("status write --json -m=--quiet", "body", "=--quiet\n"),
+        ("status write --json -qm --json", "body", "--json\n"),
+        ("-qC . --json status write -m -C", "body", "-C\n"),
+        ("lease take a --why --offline --json", "why", "--offline"),
+        ("lease take a --why=--json --json", "why", "--json"),
+        ("-- lease take a --why --expect --json", "why", "--expect"),
+        ("--json lease take --why -- -- a", "why", "--"),
+        ("task add --json -- --session=3", "title", "--session=3"),
+        ("task add --json -- --json", "title", "--json"),
     ],
-)  # fmt: skip
+)
 def test_what_belongs_to_the_command_is_no_global_option(
     line: str, key: str, value: str, begun: str, atlas: Atlas
 ) -> None:
@@ -223,34 +285,68 @@ def test_as_processes_stops_and_errors_say_the_same(begun: str, atlas: Atlas) ->
         assert (done.code, envelope(done)["error"]["code"], done.err) == (code, name, ""), done
         spoken = atlas(*argv, ATLAS_SESSION=other)
         head = f"stop {code}" if code in (3, 4, 5) else "error"
-        assert spoken.out == "" and spoken.err.startswith(f"atlas: {head} ({name.replace('_', ' ')}): "), spoken
+        assert spoken.out == "" and spoken.err.startswith(
+            f"atlas: {head} ({name.replace('_', ' ')}): "
+        ), spoken
 
 
-def test_the_exit_code_of_a_command_under_a_lease_is_no_error_of_ours(begun: str, atlas: Atlas) -> None:
+def test_the_exit_code_of_a_command_under_a_lease_is_no_error_of_ours(
+    begun: str, atlas: Atlas
+) -> None:
     done = atlas("--json", "lease", "run", "b", *WHY, "--", "sh", "-c", "echo out; exit 3")
-    assert (done.code, done.json["data"]["exit"], done.json["status"], done.err) == (3, 3, "ok", "out\n")
+    assert (done.code, done.json["data"]["exit"], done.json["status"], done.err) == (
+        3,
+        3,
+        "ok",
+        "out\n",
+    )
 
 
 @pytest.mark.parametrize(
     ("line", "name"),
     [
-        ("lease gpu0", "lease show"), ("lease --json", "lease list"), ("session --since 12h", "session list"),
-        ("--session x lease gpu0", "lease show"), ("status --json secret", "status show"), ("hooks", "hooks status"),
-        ("lease tkae", "lease"), ("lease claim", "lease"), ("outbox secret", "outbox"), ("lease --help", "lease"),
-        ("lease -- secret", "lease list"), ("lease take secret", "lease take"),
-        ("lease take --nope secret", "lease take"), ("lease -x secret", "lease list"), ("show secret", "show"),
-        ("log secret word", "log"), ("help lease", "lease"), ("help lease take", "lease take"), ("help secret", "help"),
-        ("help lease secret", "lease"), ("secret word", "atlas"), ("--nope secret", "atlas"), ("-C", "atlas"),
-        ("--since 12h", "atlas"), ("--since secret", "atlas"), ("", "atlas"), ("--version secret", "atlas"),
-        ("status secret --session", "status show"), ("--session", "atlas"), ("hook secret", "atlas"),
+        ("lease gpu0", "lease show"),
+        ("lease --json", "lease list"),
+        ("session --since 12h", "session list"),
+        ("--session x lease gpu0", "lease show"),
+        ("status --json secret", "status show"),
+        ("hooks", "hooks status"),
+        ("lease tkae", "lease"),
+        ("lease claim", "lease"),
+        ("outbox secret", "outbox"),
+        ("lease --help", "lease"),
+        ("lease -- secret", "lease list"),
+        ("lease take secret", "lease take"),
+        ("lease take --nope secret", "lease take"),
+        ("lease -x secret", "lease list"),
+        ("show secret", "show"),
+        ("log secret word", "log"),
+        ("help lease", "lease"),
+        ("help lease take", "lease take"),
+        ("help secret", "help"),
+        ("help lease secret", "lease"),
+        ("secret word", "atlas"),
+        ("--nope secret", "atlas"),
+        ("-C", "atlas"),
+        ("--since 12h", "atlas"),
+        ("--since secret", "atlas"),
+        ("", "atlas"),
+        ("--version secret", "atlas"),
+        ("status secret --session", "status show"),
+        ("--session", "atlas"),
+        ("hook secret", "atlas"),
     ],
-)  # fmt: skip
-def test_the_envelope_names_the_command_and_no_word_of_the_callers(line: str, name: str, said: Said) -> None:
+)
+def test_the_envelope_names_the_command_and_no_word_of_the_callers(
+    line: str, name: str, said: Said
+) -> None:
     assert envelope(said("--json", *line.split()))["command"] == name
 
 
 def test_help_of_a_command_runs_none_whatever_follows(begun: str, atlas: Atlas) -> None:
     head = atlas("status", "--json").json["store"]["head"]
     for words in (["end", "-m"], ["status", "write", "-m"]):
-        assert atlas("help", *words).code == 2 and "Exit codes:" in atlas("help", *words, "text").out
+        assert (
+            atlas("help", *words).code == 2 and "Exit codes:" in atlas("help", *words, "text").out
+        )
     assert atlas("status", "--json").json["store"]["head"] == head

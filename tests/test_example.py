@@ -19,11 +19,17 @@ STORE = EXAMPLE / "store"
 
 
 def example() -> dict[str, bytes]:
-    return {str(path.relative_to(STORE)): path.read_bytes() for path in STORE.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(STORE)): path.read_bytes()
+        for path in STORE.rglob("*")
+        if path.is_file()
+    }
 
 
 def test_every_kind_is_there() -> None:
-    assert {kind_of(path).name for path in example() if kind_of(path)} == {kind.name for kind in KINDS}  # type: ignore[union-attr]
+    assert {kind_of(path).name for path in example() if kind_of(path)} == {
+        kind.name for kind in KINDS
+    }  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("path", [path for path in example() if is_record(path)])
@@ -40,7 +46,8 @@ def test_a_record_reads_back_as_it_was_written(path: str) -> None:
 
 
 def test_its_documents_obey_the_rules() -> None:
-    """Judged as one commit made by hand, over an empty store (a row is judged by its history, which is not here)."""
+    """Judged as one commit made by hand, over an empty store (a row is judged by its history, which
+    is not here)."""
     documents = {
         path: data
         for path, data in example().items()

@@ -39,11 +39,17 @@ def test_every_command_and_verb_is_named(name: str) -> None:
 
 
 def test_its_exit_codes_are_the_table_of_the_code() -> None:
-    assert [row for row in (f"| {c} | {m} | {r} |" for c, (m, r) in EXITS.items()) if row not in README] == []
+    assert [
+        row for row in (f"| {c} | {m} | {r} |" for c, (m, r) in EXITS.items()) if row not in README
+    ] == []
 
 
 def test_its_rules_are_those_that_verify_names() -> None:
-    assert [row for row in (f"| `{rule}` | {what} |" for rule, what in RULES.items()) if row not in README] == []
+    assert [
+        row
+        for row in (f"| `{rule}` | {what} |" for rule, what in RULES.items())
+        if row not in README
+    ] == []
 
 
 def test_its_files_and_its_envelope_are_those_of_the_help_pages() -> None:
@@ -51,7 +57,9 @@ def test_its_files_and_its_envelope_are_those_of_the_help_pages() -> None:
 
 
 def test_its_numbers_are_those_of_the_code() -> None:
-    lasts, most = (times.span(times.duration(KEYS[key][0])) for key in ("lease_default", "lease_max"))
+    lasts, most = (
+        times.span(times.duration(KEYS[key][0])) for key in ("lease_default", "lease_max")
+    )
     assert f"({lasts}, at most {most})" in README and f"({KEYS['status_words'][0]} words)" in README
 
 
@@ -68,7 +76,9 @@ def test_it_names_no_option_that_is_not_there() -> None:
 
 def test_its_five_minutes_run(repo: Path, atlas: Atlas) -> None:
     """Every command of the walk-through, as it stands there."""
-    block = README.split("## Five minutes")[1].split("```sh\n")[1].split("```")[0].replace("\\\n", "")
+    block = (
+        README.split("## Five minutes")[1].split("```sh\n")[1].split("```")[0].replace("\\\n", "")
+    )
     lines = [line.split("  #")[0].strip() for line in block.split("\n") if line.startswith("atlas")]
     assert len(lines) >= 9
     (repo / "notes.md").write_text("# notes\n\nwhat I learned\n")

@@ -9,11 +9,15 @@ from ..store.index import Index
 
 
 def same_words(index: Index, ref: str) -> list[str]:
-    """The REFs of the records that say the same as one, itself first: a gate, the signal that says why it was raised,
-    and the task of clearing it."""
+    """The REFs of the records that say the same as one, itself first: a gate, the signal that says
+    why it was raised, and the task of clearing it."""
     kind, _, id = ref.partition(":")
     gates = [id] if kind in (gate.KIND.name, task.KIND.name) else []
-    gates += [record["id"] for _, record in index.pointing(ref, "signal")] if kind == signal.KIND.name else []
+    gates += (
+        [record["id"] for _, record in index.pointing(ref, "signal")]
+        if kind == signal.KIND.name
+        else []
+    )
     found = [ref]
     for one in gates:
         if said := index.targets(f"{gate.FOLDER}/{one}{gate.SUFFIX}", "signal"):

@@ -1,4 +1,5 @@
-"""`check` and a server's `pre-receive`, from end to end: what to judge, by which store, and the verdict."""
+"""`check` and a server's `pre-receive`, from end to end: what to judge, by which store, and the
+verdict."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ ORDER = ("--reverse", "--topo-order")
 
 
 class Checked(NamedTuple):
-    """A verdict, what it is on, and the store that it rests on: where it was found (`own`: in this clone), its head."""
+    """A verdict, what it is on, and the store that it rests on: where it was found (`own`: in this
+    clone), its head."""
 
     verdict: Verdict
     range: str
@@ -33,7 +35,9 @@ class Checked(NamedTuple):
     own: bool
 
 
-def check(place: Place, git: Git, given: str | None, asked: Asked, say: Callable[[str], None]) -> Checked:
+def check(
+    place: Place, git: Git, given: str | None, asked: Asked, say: Callable[[str], None]
+) -> Checked:
     """Judges the commits of a range in the user's repository."""
     with source(place, git) as found:
         rule_book = in_force(found, place)
@@ -53,7 +57,9 @@ def in_force(found: Source, place: Place) -> Mapping[str, Any]:
 
 def _judged(found: Source, place: Place, git: Git, codes: list[Code], where: Where) -> Verdict:
     known = past(found, place.width, codes)
-    return rules.judge(codes, known, in_force(found, place), where, lambda code: dead_links(git, code))
+    return rules.judge(
+        codes, known, in_force(found, place), where, lambda code: dead_links(git, code)
+    )
 
 
 def dead_links(git: Git, code: Code) -> Iterable[tuple[str, str]]:
@@ -65,7 +71,8 @@ def dead_links(git: Git, code: Code) -> Iterable[tuple[str, str]]:
 
 
 class Received(NamedTuple):
-    """What is to be said of a push, each thing with its ref; `level` is the policy's `check_on_receive`."""
+    """What is to be said of a push, each thing with its ref; `level` is the policy's
+    `check_on_receive`."""
 
     broken: tuple[tuple[str, Any], ...]
     verdicts: tuple[tuple[str, Verdict], ...]
@@ -73,10 +80,15 @@ class Received(NamedTuple):
 
 
 def received(place: Place, lines: Iterable[str]) -> Received:
-    """Judges a push before it is taken: the store's branch by the store's rules, and, where its policy asks for it,
-    the integration branches by `check`. Other refs pass."""
+    """Judges a push before it is taken: the store's branch by the store's rules, and, where its
+    policy asks for it, the integration branches by `check`. Other refs pass."""
     git, pushed = receive.server(place), receive.pushes(lines)
-    broken = [(push.ref, one) for push in pushed if push.ref == BRANCH for one in receive.broken(git, place, push)]
+    broken = [
+        (push.ref, one)
+        for push in pushed
+        if push.ref == BRANCH
+        for one in receive.broken(git, place, push)
+    ]
     there = git.object(BRANCH)
     new = [push.new for push in pushed if push.ref == BRANCH and push.new and not broken]
     if not new and there is None:
@@ -89,6 +101,8 @@ def received(place: Place, lines: Iterable[str]) -> Received:
     verdicts = []
     for push in pushed if level != "off" else ():
         if push.ref in names and push.new:
-            codes = commits.read(git, *ORDER, push.new, *([f"^{push.old}"] if push.old else ["--not", "--all"]))
+            codes = commits.read(
+                git, *ORDER, push.new, *([f"^{push.old}"] if push.old else ["--not", "--all"])
+            )
             verdicts.append((push.ref, _judged(found, place, git, codes, Where(integration=True))))
     return Received(tuple(broken), tuple(verdicts), level)

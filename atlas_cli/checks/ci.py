@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 
 class Asked(NamedTuple):
-    """The commits after `base` up to `head`, of a branch, or on the way to one (`target`: a merge request's). None for
-    what is not said; `depth` is how to get the whole history there."""
+    """The commits after `base` up to `head`, of a branch, or on the way to one (`target`: a merge
+    request's). None for what is not said; `depth` is how to get the whole history there."""
 
     name: str = ""
     base: str | None = None
@@ -18,25 +18,82 @@ class Asked(NamedTuple):
     depth: str = "git fetch --unshallow"
 
 
-# name, the variable that tells it, and the variables (each the first that is set) of: the commit that a merge request
-# starts from, the commit before a push, the newest commit, the branch, a merge request's target; then the remedy.
+# name, the variable that tells it, and the variables (each the first that is set) of: the commit
+# that a merge request starts from, the commit before a push, the newest commit, the branch, a merge
+# request's target; then the remedy.
 _Row = tuple[str, str, str, str, str, str, str, str]
 _TABLE: tuple[_Row, ...] = (
-    ("GitHub Actions", "GITHUB_ACTIONS", "", "", "", "GITHUB_REF_NAME", "GITHUB_BASE_REF",
-     "give actions/checkout `fetch-depth: 0`"),
-    ("GitLab CI", "GITLAB_CI", "CI_MERGE_REQUEST_DIFF_BASE_SHA", "CI_COMMIT_BEFORE_SHA",
-     "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA CI_COMMIT_SHA", "CI_COMMIT_BRANCH", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
-     "set the job's variable GIT_DEPTH to 0"),
-    ("Jenkins", "JENKINS_URL", "", "GIT_PREVIOUS_COMMIT", "GIT_COMMIT", "BRANCH_NAME GIT_BRANCH", "CHANGE_TARGET",
-     "switch the shallow clone off in the job's clone behaviours"),
-    ("Buildkite", "BUILDKITE", "", "", "BUILDKITE_COMMIT", "BUILDKITE_BRANCH", "BUILDKITE_PULL_REQUEST_BASE_BRANCH",
-     "leave --depth out of BUILDKITE_GIT_CLONE_FLAGS"),
-    ("CircleCI", "CIRCLECI", "", "", "CIRCLE_SHA1", "CIRCLE_BRANCH", "", "give checkout `method: full`"),
-    ("Azure Pipelines", "TF_BUILD", "", "", "BUILD_SOURCEVERSION", "BUILD_SOURCEBRANCH",
-     "SYSTEM_PULLREQUEST_TARGETBRANCH", "give checkout `fetchDepth: 0`"),
-    ("Bitbucket Pipelines", "BITBUCKET_BUILD_NUMBER", "BITBUCKET_PR_DESTINATION_COMMIT", "", "BITBUCKET_COMMIT",
-     "BITBUCKET_BRANCH", "BITBUCKET_PR_DESTINATION_BRANCH", "give clone `depth: full`"),
-)  # fmt: skip
+    (
+        "GitHub Actions",
+        "GITHUB_ACTIONS",
+        "",
+        "",
+        "",
+        "GITHUB_REF_NAME",
+        "GITHUB_BASE_REF",
+        "give actions/checkout `fetch-depth: 0`",
+    ),
+    (
+        "GitLab CI",
+        "GITLAB_CI",
+        "CI_MERGE_REQUEST_DIFF_BASE_SHA",
+        "CI_COMMIT_BEFORE_SHA",
+        "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA CI_COMMIT_SHA",
+        "CI_COMMIT_BRANCH",
+        "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
+        "set the job's variable GIT_DEPTH to 0",
+    ),
+    (
+        "Jenkins",
+        "JENKINS_URL",
+        "",
+        "GIT_PREVIOUS_COMMIT",
+        "GIT_COMMIT",
+        "BRANCH_NAME GIT_BRANCH",
+        "CHANGE_TARGET",
+        "switch the shallow clone off in the job's clone behaviours",
+    ),
+    (
+        "Buildkite",
+        "BUILDKITE",
+        "",
+        "",
+        "BUILDKITE_COMMIT",
+        "BUILDKITE_BRANCH",
+        "BUILDKITE_PULL_REQUEST_BASE_BRANCH",
+        "leave --depth out of BUILDKITE_GIT_CLONE_FLAGS",
+    ),
+    (
+        "CircleCI",
+        "CIRCLECI",
+        "",
+        "",
+        "CIRCLE_SHA1",
+        "CIRCLE_BRANCH",
+        "",
+        "give checkout `method: full`",
+    ),
+    (
+        "Azure Pipelines",
+        "TF_BUILD",
+        "",
+        "",
+        "BUILD_SOURCEVERSION",
+        "BUILD_SOURCEBRANCH",
+        "SYSTEM_PULLREQUEST_TARGETBRANCH",
+        "give checkout `fetchDepth: 0`",
+    ),
+    (
+        "Bitbucket Pipelines",
+        "BITBUCKET_BUILD_NUMBER",
+        "BITBUCKET_PR_DESTINATION_COMMIT",
+        "",
+        "BITBUCKET_COMMIT",
+        "BITBUCKET_BRANCH",
+        "BITBUCKET_PR_DESTINATION_BRANCH",
+        "give clone `depth: full`",
+    ),
+)
 
 
 def asked(environ: Mapping[str, str], event: Mapping[str, Any]) -> Asked:
@@ -46,7 +103,12 @@ def asked(environ: Mapping[str, str], event: Mapping[str, Any]) -> Asked:
             continue
         onto = _branch(environ, target)
         found = Asked(
-            name, _id(environ, base if onto else before), _id(environ, head), _branch(environ, branch), onto, depth
+            name,
+            _id(environ, base if onto else before),
+            _id(environ, head),
+            _branch(environ, branch),
+            onto,
+            depth,
         )
         return _github(found, event) if mark == "GITHUB_ACTIONS" else found
     return Asked()
@@ -60,7 +122,9 @@ def _github(found: Asked, event: Mapping[str, Any]) -> Asked:
         "head": head.get("sha") or queue.get("head_sha") or event.get("after"),
     }
     target = base.get("ref") or queue.get("base_ref") or found.target
-    return found._replace(target=_short(target or "") or None, base=_id(ids, "base"), head=_id(ids, "head"))
+    return found._replace(
+        target=_short(target or "") or None, base=_id(ids, "base"), head=_id(ids, "head")
+    )
 
 
 def _id(values: Mapping[str, Any], keys: str) -> str | None:

@@ -1,4 +1,5 @@
-"""Code commits, and what their trailers say: which session made them, and what it had read by then."""
+"""Code commits, and what their trailers say: which session made them, and what it had read by
+then."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ _TRAILER = re.compile(
 
 
 class Read(NamedTuple):
-    """A status entry that a session had read: its number (0: the stream was empty) and how its blob begins."""
+    """A status entry that a session had read: its number (0: the stream was empty) and how its blob
+    begins."""
 
     stream: str
     number: int
@@ -21,8 +23,8 @@ class Read(NamedTuple):
 
 
 class Code(NamedTuple):
-    """A code commit. `made` and `at` are its author's and its committer's date; `paths` are those that it changed,
-    both of a rename; `moved` says what became of a path (None: it was deleted)."""
+    """A code commit. `made` and `at` are its author's and its committer's date; `paths` are those
+    that it changed, both of a rename; `moved` says what became of a path (None: it was deleted)."""
 
     oid: str
     parents: tuple[str, ...]
@@ -44,13 +46,14 @@ class Code(NamedTuple):
 
     @property
     def own_dates(self) -> bool:
-        """Whether its dates can be those of the session that it names: not where somebody else's button made it, nor
-        where it was put together of several."""
+        """Whether its dates can be those of the session that it names: not where somebody else's
+        button made it, nor where it was put together of several."""
         return len(self.sessions) == 1 and (self.author == self.committer or self.made != self.at)
 
 
 def claims(message: str) -> dict[str, set[Read]]:
-    """What each session had read, from trailers anywhere in a message: a squash keeps those of all its commits."""
+    """What each session had read, from trailers anywhere in a message: a squash keeps those of all
+    its commits."""
     found: dict[str, set[Read]] = {}
     reads: set[Read] = set()
     for line in message.split("\n"):

@@ -19,7 +19,8 @@ _ENTRY = re.compile(r"status/([^/]+)/\d{3,}/(\d{6,9})\.md\Z")
 
 
 def past(found: Source, width: int, codes: Sequence[Code]) -> Past:
-    """What the history says of these commits: one walk over it, and only the records that matter are read."""
+    """What the history says of these commits: one walk over it, and only the records that matter
+    are read."""
     wanted = {name for code in codes for name in code.sessions}
     moments = [code.made for code in codes] or [0]
     young, old = min(moments) - lease.LONGEST - SLACK, max(moments) + SLACK
@@ -46,7 +47,9 @@ def past(found: Source, width: int, codes: Sequence[Code]) -> Past:
         rows |= {name: _session(tree, name) for name in missing}
         wanted |= {row["adopted_by"] for row in rows.values() if "adopted_by" in row}
     rows_of = [_versions(found.git, one) for one in leases.items()]
-    return Past(since, rows, begins, writes, entries, {one[0][1]["resource"]: one for one in rows_of if one})
+    return Past(
+        since, rows, begins, writes, entries, {one[0][1]["resource"]: one for one in rows_of if one}
+    )
 
 
 def _session(tree: Snapshot, name: str) -> Record:

@@ -1,8 +1,9 @@
-"""Relative links in Markdown and HTML: which of them a move or a deletion breaks, and what each must say instead.
+"""Relative links in Markdown and HTML: which of them a move or a deletion breaks, and what each
+must say instead.
 
-Read are inline links, images, reference definitions and `href`/`src`; not code, comments, URLs with a scheme, anchors
-alone, absolute paths, and what leads out of the repository. Paths are from the repository's root; a name that is no
-UTF-8 carries its bytes as surrogates."""
+Read are inline links, images, reference definitions and `href`/`src`; not code, comments, URLs with
+a scheme, anchors alone, absolute paths, and what leads out of the repository. Paths are from the
+repository's root; a name that is no UTF-8 carries its bytes as surrogates."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ class Files(Protocol):
 
 
 class Broken(NamedTuple):
-    """A dead link: `written` as it stands in `line` of `file` (at byte `at`), `corrected` as it must read (None: what
-    it led to is deleted), and the whole line with the correction in it."""
+    """A dead link: `written` as it stands in `line` of `file` (at byte `at`), `corrected` as it
+    must read (None: what it led to is deleted), and the whole line with the correction in it."""
 
     file: str
     line: int
@@ -42,8 +43,9 @@ _PAGE = re.compile(r".\.html?\Z", re.IGNORECASE)
 _PROSE = re.compile(r".\.(?:md|markdown)\Z", re.IGNORECASE)
 _FENCE = re.compile(
     r"^(?P<in>[ \t>]*(?:(?:[-+*]|\d+[.)])[ \t]+)?)(?P<mark>`{3,}(?=[^`\n]*$)|~{3,}).*\n"
-    r"(?:.*\n)*?(?:[ \t>]*(?P=mark)[`~]*[ \t\r]*$|.*\Z)", re.MULTILINE,
-)  # fmt: skip
+    r"(?:.*\n)*?(?:[ \t>]*(?P=mark)[`~]*[ \t\r]*$|.*\Z)",
+    re.MULTILINE,
+)
 _TICKS = re.compile(r"(?<![`\\])(`+)(?!`)((?:[^\n]|\n(?![ \t\r]*\n))*?[^`])\1(?!`)")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _TITLE = r"""(?:[ \t\r\n]+(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\((?:\\.|[^()\\])*\)))?"""
@@ -51,10 +53,14 @@ _INLINE = re.compile(r"(?<!\\)\]\([ \t\r\n]*(?=\S)")
 _CLOSED = re.compile(_TITLE + r"[ \t\r\n]*\)")
 _ANGLE = re.compile(r"<((?:\\.|[^<>\\\n])*)>")
 _BARE = re.compile(r"(?:\\[^\sA-Za-z0-9]|[^\s<\\()]|\\)+")
-_DEFINED = re.compile(r"^[ \t>]*\[(?!\^)(?:\\.|[^\[\]\\])+\]:[ \t]*(?:\r?\n[ \t>]*)?(?=\S)", re.MULTILINE)
+_DEFINED = re.compile(
+    r"^[ \t>]*\[(?!\^)(?:\\.|[^\[\]\\])+\]:[ \t]*(?:\r?\n[ \t>]*)?(?=\S)", re.MULTILINE
+)
 _ENDS = re.compile(_TITLE + r"[ \t\r]*$", re.MULTILINE)
 _TAG = re.compile(r"<[A-Za-z][^<>]{0,4000}>")
-_ATTRIBUTE = re.compile(r"""\s(?:href|src)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+))""", re.IGNORECASE)
+_ATTRIBUTE = re.compile(
+    r"""\s(?:href|src)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+))""", re.IGNORECASE
+)
 _ELSEWHERE = re.compile(r"[/\\#?]|[A-Za-z][A-Za-z0-9+.-]*:|\Z")
 _TAIL = re.compile(r"\\?(?:\?|(?<!&)#)")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
@@ -66,22 +72,35 @@ def document(path: str) -> bool:
 
 
 def broken(before: Files, after: Files, moved: Mapping[str, str | None]) -> list[Broken]:
-    """The links that led somewhere before, and that these moves (old path: new path, None for deleted) left dead."""
+    """The links that led somewhere before, and that these moves (old path: new path, None for
+    deleted) left dead."""
     origin = {new: old for old, new in moved.items() if new}
     found: list[Broken] = []
     for file in sorted({*origin, *after.names()}):
         data = after.read(file) if document(file) else None
         if data is not None:
-            found += _dead(file, origin.get(file, file), data.decode(errors="surrogateescape"), before, after, moved)
+            found += _dead(
+                file,
+                origin.get(file, file),
+                data.decode(errors="surrogateescape"),
+                before,
+                after,
+                moved,
+            )
     return found
 
 
 def fixed(data: bytes, found: Iterable[Broken]) -> bytes:
-    """A file's bytes with the corrections in; bytes that are no longer as they were judged are left alone."""
+    """A file's bytes with the corrections in; bytes that are no longer as they were judged are left
+    alone."""
     for one in sorted(found, key=lambda one: -one.at):
         old = one.written.encode(errors="surrogateescape")
         if one.corrected is not None and data[one.at : one.at + len(old)] == old:
-            data = data[: one.at] + one.corrected.encode(errors="surrogateescape") + data[one.at + len(old) :]
+            data = (
+                data[: one.at]
+                + one.corrected.encode(errors="surrogateescape")
+                + data[one.at + len(old) :]
+            )
     return data
 
 
@@ -105,7 +124,8 @@ def _dead(
 
 
 def links(file: str, text: str) -> Iterator[tuple[int, str, str]]:
-    """(position, destination as written, form: `<` angle, `(` bare, `"` attribute) of each relative link."""
+    """(position, destination as written, form: `<` angle, `(` bare, `"` attribute) of each relative
+    link."""
     prose = bool(_PROSE.search(file))
     text = _COMMENT.sub(_blank, text)
     if prose:
@@ -113,7 +133,9 @@ def links(file: str, text: str) -> Iterator[tuple[int, str, str]]:
     found = [*_markdown(text)] if prose else []
     for tag in _TAG.finditer(text):
         for one in _ATTRIBUTE.finditer(tag[0]):
-            found.append((tag.start() + one.start(one.lastindex or 0), one[one.lastindex or 0], '"'))
+            found.append(
+                (tag.start() + one.start(one.lastindex or 0), one[one.lastindex or 0], '"')
+            )
     yield from (one for one in sorted(found) if not _ELSEWHERE.match(one[1]))
 
 
@@ -128,7 +150,8 @@ def _markdown(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _balanced(text: str, at: int) -> int:
-    """Where a bare destination ends: at white space, or at a parenthesis that it did not open (CommonMark: 32 deep)."""
+    """Where a bare destination ends: at white space, or at a parenthesis that it did not open
+    (CommonMark: 32 deep)."""
     depth = 0
     while at < len(text) and depth <= 32:
         if (part := _BARE.match(text, at)) is not None:
@@ -148,7 +171,9 @@ def _blank(found: re.Match[str]) -> str:
 
 def _target(file: str, written: str) -> str | None:
     """The path that a link in a file leads to; None outside the repository."""
-    plain = unquote_to_bytes(_ESCAPED.sub(r"\1", written).replace("&amp;", "&").encode(errors="surrogateescape"))
+    plain = unquote_to_bytes(
+        _ESCAPED.sub(r"\1", written).replace("&amp;", "&").encode(errors="surrogateescape")
+    )
     found = normpath(join(dirname(file), plain.decode(errors="surrogateescape")))
     return None if found == ".." or found.startswith("../") or "\0" in found else found
 
@@ -171,7 +196,8 @@ def _written(to: str, file: str, before: str, form: str) -> str:
         path = quote(path.encode(errors="surrogateescape"), safe="/!$&'*+,;=:@~" + plain)
     else:
         path = "".join(
-            c if c.isalnum() or ord(c) > 126 or c in "/.-_~!$*+,;=:@{}|^[]" + kept else quote(c) for c in path
+            c if c.isalnum() or ord(c) > 126 or c in "/.-_~!$*+,;=:@{}|^[]" + kept else quote(c)
+            for c in path
         )
     if form == '"':
         path = path.replace("&", "&amp;")

@@ -1,4 +1,5 @@
-"""The user's own files before and after a change, and what moved between: by git's own rename detection."""
+"""The user's own files before and after a change, and what moved between: by git's own rename
+detection."""
 
 from __future__ import annotations
 
@@ -17,7 +18,10 @@ from .links import document
 
 _DOCUMENTS = ("*.md", "*.markdown", "*.html", "*.htm")
 # Whatever the user's own settings for pathspecs are: these are patterns, in either case.
-_ANY_CASE = {f"GIT_{kind}_PATHSPECS": str(int(kind == "ICASE")) for kind in ("LITERAL", "GLOB", "NOGLOB", "ICASE")}
+_ANY_CASE = {
+    f"GIT_{kind}_PATHSPECS": str(int(kind == "ICASE"))
+    for kind in ("LITERAL", "GLOB", "NOGLOB", "ICASE")
+}
 _MANY = 100  # names to look for, above which every document is read instead
 
 
@@ -31,7 +35,9 @@ class Files:
     @cached_property
     def entries(self) -> dict[str, tuple[bytes, str]]:
         """(mode, object id) by path."""
-        asked = ("ls-files", "-s", "-z") if self.tree is None else ("ls-tree", "-r", "-z", self.tree)
+        asked = (
+            ("ls-files", "-s", "-z") if self.tree is None else ("ls-tree", "-r", "-z", self.tree)
+        )
         found = {}
         for line in self.git.run(*asked).split(b"\0")[:-1]:
             about, _, path = line.partition(b"\t")
@@ -67,14 +73,24 @@ class Files:
             return filter(document, self.entries if parts else ())
         where = {None: ("--cached",), "": ()}.get(self.tree, (self.tree or "",))
         _, out, _ = self.git.ask(
-            "grep", "-lzFa", "--no-color", "--no-recurse-submodules", "-f", "-", *where, "--", *_DOCUMENTS,
-            data="\n".join(parts).encode(), extra=_ANY_CASE,
-        )  # fmt: skip
+            "grep",
+            "-lzFa",
+            "--no-color",
+            "--no-recurse-submodules",
+            "-f",
+            "-",
+            *where,
+            "--",
+            *_DOCUMENTS,
+            data="\n".join(parts).encode(),
+            extra=_ANY_CASE,
+        )
         return [os.fsdecode(name).removeprefix(f"{self.tree}:") for name in out.split(b"\0")[:-1]]
 
 
 class Worktree(Files):
-    """The files as they lie in the worktree; `git` looks at an index that knows the untracked ones."""
+    """The files as they lie in the worktree; `git` looks at an index that knows the untracked
+    ones."""
 
     def __init__(self, git: Git, top: Path, gone: Mapping[str, str | None]) -> None:
         super().__init__(git, "")
@@ -82,7 +98,11 @@ class Worktree(Files):
 
     @cached_property
     def entries(self) -> dict[str, tuple[bytes, str]]:
-        return {path: entry for path, entry in Files(self.git, None).entries.items() if path not in self.gone}
+        return {
+            path: entry
+            for path, entry in Files(self.git, None).entries.items()
+            if path not in self.gone
+        }
 
     def read(self, path: str) -> bytes | None:
         file = self.top / path
@@ -92,7 +112,8 @@ class Worktree(Files):
         return path not in self.gone and (os.path.lexists(self.top / path) or super().exists(path))
 
     def write(self, path: str, data: bytes) -> bool:
-        """Replaces a file by one rename, with its mode; False for what is no plain file, or lies behind a link."""
+        """Replaces a file by one rename, with its mode; False for what is no plain file, or lies
+        behind a link."""
         file = self.top / path
         if not self._plain(file):
             return False
@@ -104,8 +125,9 @@ class Worktree(Files):
 
 
 def between(git: Git, before: str, after: str | None) -> tuple[Files, Files, dict[str, str | None]]:
-    """From a commit to another, or to the index (None) that `git` looks at: the files before and after, and the moves
-    (old path: new path, None for deleted). Where there are none, nothing can be broken."""
+    """From a commit to another, or to the index (None) that `git` looks at: the files before and
+    after, and the moves (old path: new path, None for deleted). Where there are none, nothing can
+    be broken."""
     moved = _moved(git, before, after)
     files = Files(git, after)
     files.gone = moved
@@ -114,8 +136,9 @@ def between(git: Git, before: str, after: str | None) -> tuple[Files, Files, dic
 
 @contextlib.contextmanager
 def since_head(top: Path) -> Iterator[tuple[Files, Worktree, dict[str, str | None]]]:
-    """The same from HEAD to the worktree, whatever of it is staged or tracked. Nothing of the user's is written:
-    git is told of the untracked files in a copy of the index, with a place of its own for new objects."""
+    """The same from HEAD to the worktree, whatever of it is staged or tracked. Nothing of the
+    user's is written: git is told of the untracked files in a copy of the index, with a place of
+    its own for new objects."""
     git = Git(None, str(top), hermetic=False)
     moved: dict[str, str | None] = {}
     code, out, _ = git.ask("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
@@ -134,21 +157,41 @@ def since_head(top: Path) -> Iterator[tuple[Files, Worktree, dict[str, str | Non
 
 def _tell(git: Git, aside: Path) -> None:
     """Makes `git` look at an index that names the untracked files too."""
-    paths = [git.run("rev-parse", "--path-format=absolute", "--git-path", name)[:-1] for name in ("index", "objects")]
+    paths = [
+        git.run("rev-parse", "--path-format=absolute", "--git-path", name)[:-1]
+        for name in ("index", "objects")
+    ]
     index, objects = (os.fsdecode(path) for path in paths)
     shutil.copyfile(index, aside / "index")
     quoted = objects.replace("\\", "\\\\").replace('"', '\\"')
-    git.env |= {"GIT_INDEX_FILE": str(aside / "index"), "GIT_OBJECT_DIRECTORY": str(aside),
-                "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{quoted}"'}  # fmt: skip
-    git.ask("add", "--intent-to-add", "--ignore-errors", "--", ".")  # what it cannot add is none of a move
+    git.env |= {
+        "GIT_INDEX_FILE": str(aside / "index"),
+        "GIT_OBJECT_DIRECTORY": str(aside),
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{quoted}"',
+    }
+    git.ask(
+        "add", "--intent-to-add", "--ignore-errors", "--", "."
+    )  # what it cannot add is none of a move
 
 
 def _moved(git: Git, before: str, after: str | None) -> dict[str, str | None]:
     asked = {None: ("diff-index", "--cached"), "": ("diff-index",)}.get(after, ("diff-tree", "-r"))
     trees = [before, after] if after else [before]
-    out = git.run(*asked, "-M", "--diff-filter=DR", "--name-status", "-z", "--ignore-submodules=dirty", *trees, "--")
+    out = git.run(
+        *asked,
+        "-M",
+        "--diff-filter=DR",
+        "--name-status",
+        "-z",
+        "--ignore-submodules=dirty",
+        *trees,
+        "--",
+    )
     words = iter(out.split(b"\0")[:-1])
-    return {os.fsdecode(next(words)): os.fsdecode(next(words)) if kind[:1] == b"R" else None for kind in words}
+    return {
+        os.fsdecode(next(words)): os.fsdecode(next(words)) if kind[:1] == b"R" else None
+        for kind in words
+    }
 
 
 def _part(name: str) -> str:

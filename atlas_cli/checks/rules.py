@@ -1,20 +1,25 @@
 """`check`: code commits judged by their trailers against the store's history.
 
-Trailers, dates and names in a code commit are what its maker says; the order of the store is what nobody can change
-afterwards. So the rules rest on that order. What rests on a clock only warns, but on a merge request: there the dates
-are still the author's own, while a merge button writes its own into what it squashed.
+Trailers, dates and names in a code commit are what its maker says; the order of the store is what
+nobody can change afterwards. So the rules rest on that order. What rests on a clock only warns, but
+on a merge request: there the dates are still the author's own, while a merge button writes its own
+into what it squashed.
 
-- `session`: the history knows the session. (Clock: the commit was made in its life, give or take SLACK.)
-- `read_first`: each `Atlas-Read` names an entry that the history has, with that blob; and the entry of another that
-  superseded it, if any, came into the history after the session had begun, whose first look would have shown it.
-  (Clock: nor was the commit made when the session must have known of that entry: after its own next write in the store,
-  or `session_idle` after the entry, whichever was first.)
-- `write_last`, on an integration branch: each session, or who adopted it, or one that it descends from, has an entry
-  with a higher number than the highest that its commits name. Where one session has handed over, those that have ended
-  are covered by it, and live ones only warn.
-- `leases` (clock): no changed path was leased, from SLACK before the commit to SLACK after it, outside its lineage.
+- `session`: the history knows the session. (Clock: the commit was made in its life, give or take
+  SLACK.)
+- `read_first`: each `Atlas-Read` names an entry that the history has, with that blob; and the entry
+  of another that superseded it, if any, came into the history after the session had begun, whose
+  first look would have shown it. (Clock: nor was the commit made when the session must have known
+  of that entry: after its own next write in the store, or `session_idle` after the entry, whichever
+  was first.)
+- `write_last`, on an integration branch: each session, or who adopted it, or one that it descends
+  from, has an entry with a higher number than the highest that its commits name. Where one session
+  has handed over, those that have ended are covered by it, and live ones only warn.
+- `leases` (clock): no changed path was leased, from SLACK before the commit to SLACK after it,
+  outside its lineage.
 - `links`: no relative link that worked before the commit is dead after it.
-- `unattended`: the commit names a session. Merges that do, and what is older than the store, are only counted."""
+- `unattended`: the commit names a session. Merges that do, and what is older than the store, are
+  only counted."""
 
 from __future__ import annotations
 
@@ -32,7 +37,8 @@ LEVELS = {"read_first": "stop", "write_last": "stop", "leases": "warn", "links":
 
 
 class Entry(NamedTuple):
-    """A status entry: its commit's place in the history and moment, its blob, and the session that wrote it."""
+    """A status entry: its commit's place in the history and moment, its blob, and the session that
+    wrote it."""
 
     seq: int
     at: int
@@ -41,8 +47,9 @@ class Entry(NamedTuple):
 
 
 class Past(NamedTuple):
-    """What the store's history says, since its first moment. `begins`: the place where a session came into it;
-    `writes`: the (place, moment) of each of its commits; `leases`: by resource, its (moment, row) versions in order."""
+    """What the store's history says, since its first moment. `begins`: the place where a session
+    came into it; `writes`: the (place, moment) of each of its commits; `leases`: by resource, its
+    (moment, row) versions in order."""
 
     since: int
     sessions: Mapping[str, Record]
@@ -57,7 +64,9 @@ class Past(NamedTuple):
     def heirs(self, session: str) -> set[str]:
         """Its lineage, and who adopted it: one of them owes the status."""
         found = self.lineage(session)
-        while (session := self.sessions.get(session, {}).get("adopted_by", "")) and session not in found:
+        while (
+            session := self.sessions.get(session, {}).get("adopted_by", "")
+        ) and session not in found:
             found.add(session)
         return found
 
@@ -74,7 +83,8 @@ def _in_force(versions: Sequence[tuple[int, Record]], moment: int) -> Record | N
 
 
 class Where(NamedTuple):
-    """`integration`: on, or on the way to, a branch that is handed over with a status; `request`: on the way."""
+    """`integration`: on, or on the way to, a branch that is handed over with a status; `request`:
+    on the way."""
 
     integration: bool = False
     request: bool = False
@@ -106,8 +116,11 @@ Links = Callable[[Code], Iterable[tuple[str, str]]]
 _Said = Iterator[tuple[str, str, str, bool]]  # rule, text, path, whether it rests on a clock
 
 
-def judge(codes: Sequence[Code], past: Past, rules: Mapping[str, Any], where: Where, links: Links) -> Verdict:
-    """All that is to be said of some commits, oldest first. `links` gives (path, text) of each link that one broke."""
+def judge(
+    codes: Sequence[Code], past: Past, rules: Mapping[str, Any], where: Where, links: Links
+) -> Verdict:
+    """All that is to be said of some commits, oldest first. `links` gives (path, text) of each link
+    that one broke."""
     levels = {**LEVELS, **rules.get("preconditions", {}), "unattended": rules["unattended"]}
     levels["session"] = levels["read_first"]
     found: list[Finding] = []
@@ -127,7 +140,9 @@ def judge(codes: Sequence[Code], past: Past, rules: Mapping[str, Any], where: Wh
         elif len(code.parents) > 1:
             counts["merges"] += 1
         else:
-            for rule, text, path, clock in _commit(code, past, policy.seconds(rules, "session_idle")):
+            for rule, text, path, clock in _commit(
+                code, past, policy.seconds(rules, "session_idle")
+            ):
                 say(code, rule, text, path, clock and not where.request)
             for path, text in links(code) if levels["links"] != "off" else ():
                 say(code, "links", text, path)
@@ -151,7 +166,8 @@ def _commit(code: Code, past: Past, idle: int) -> _Said:
 
 
 def _leased(code: Code, past: Past, lineage: set[str]) -> _Said:
-    """The leases of others on what a commit changed; most of thousands are told by the names of folders alone."""
+    """The leases of others on what a commit changed; most of thousands are told by the names of
+    folders alone."""
     changed = set(code.paths)
     above = {one for path in changed for one in _upwards(path)}
     for resource, versions in past.leases.items():
@@ -159,9 +175,14 @@ def _leased(code: Code, past: Past, lineage: set[str]) -> _Said:
         if kind == "path" and place not in above and changed.isdisjoint(_upwards(place)):
             continue
         row = _held(versions, code.made)
-        path = next((path for path in code.paths if row and names.overlap(f"path:{path}", resource)), None)
+        path = next(
+            (path for path in code.paths if row and names.overlap(f"path:{path}", resource)), None
+        )
         if row and path and row["holder"] not in lineage:
-            what = f"{resource} was held by {named(row['holder'])} until {row['expires']}: {theirs(row['why'])}"
+            what = (
+                f"{resource} was held by {named(row['holder'])} until {row['expires']}:"
+                f" {theirs(row['why'])}"
+            )
             yield "leases", what, path, True
 
 
@@ -177,7 +198,11 @@ def _life(code: Code, session: str, past: Past) -> _Said:
     row = past.sessions.get(session, {})
     if "began" in row and max(code.made, code.at) + SLACK < times.moment(row["began"]):
         yield "session", f"was made before {session} began ({row['began']})", "", True
-    if "ended" in row and code.own_dates and min(code.made, code.at) - SLACK > times.moment(row["ended"]):
+    if (
+        "ended" in row
+        and code.own_dates
+        and min(code.made, code.at) - SLACK > times.moment(row["ended"])
+    ):
         yield "session", f"was made after {session} had ended ({row['ended']})", "", True
 
 
@@ -186,7 +211,12 @@ def _read(code: Code, session: str, read: Read, past: Past, idle: int) -> _Said:
     entries = past.entries.get(read.stream, {})
     what, entry, number = f"{read.stream}@{read.number}", entries.get(read.number), read.number + 1
     if read.number and not (entry and read.blob and entry.blob.startswith(read.blob)):
-        yield "read_first", f"names {what}~{read.blob}, which the store's history does not have", "", False
+        yield (
+            "read_first",
+            f"names {what}~{read.blob}, which the store's history does not have",
+            "",
+            False,
+        )
         return
     while number in entries and entries[number].session == session:
         number += 1  # one's own entry is known
@@ -198,7 +228,10 @@ def _read(code: Code, session: str, read: Read, past: Past, idle: int) -> _Said:
         own = (at for seq, at in past.writes.get(session, ()) if seq > newer.seq)
         known = min([*own, newer.at + idle])
         if min(code.made, code.at) > known:
-            text = f"names {what}, but {session} must have had {read.stream}@{number} by {times.rfc3339(known)}"
+            text = (
+                f"names {what}, but {session} must have had {read.stream}@{number} by"
+                f" {times.rfc3339(known)}"
+            )
             yield "read_first", text, "", True
 
 
@@ -206,25 +239,39 @@ def _owing(codes: Sequence[Code], past: Past) -> Iterator[tuple[Code, str, bool]
     """(last commit, text, whether it only warns) of each session that owes the status an entry."""
     last: dict[str, Code] = {}
     seen: dict[str, dict[str, int]] = {}
-    for code in sorted(codes, key=lambda one: len(one.parents) > 1):  # a merge owes nothing, whatever it had read:
+    for code in sorted(
+        codes, key=lambda one: len(one.parents) > 1
+    ):  # a merge owes nothing, whatever it had read:
         for session, reads in code.sessions.items():
-            if len(code.parents) > 1 and session in last:  # it counts for who has done nothing but merge
+            if (
+                len(code.parents) > 1 and session in last
+            ):  # it counts for who has done nothing but merge
                 continue
             numbers = seen.setdefault(session, {})
             for read in reads:
                 numbers[read.stream] = max(read.number, numbers.get(read.stream, 0))
             if len(code.parents) < 2 and session in past.begins:
                 last[session] = code
-    paid = {session for session, numbers in seen.items() if _paid(past, session, numbers or {"main": 0})}
+    paid = {
+        session for session, numbers in seen.items() if _paid(past, session, numbers or {"main": 0})
+    }
     for session, code in last.items():
         if session not in paid and not (paid and "ended" in past.sessions.get(session, {})):
-            named = ", ".join(f"{stream}@{number}" for stream, number in seen[session].items()) or "nothing"
-            yield code, f"{session} owes the status an entry after its last commit (it had read {named})", bool(paid)
+            named = (
+                ", ".join(f"{stream}@{number}" for stream, number in seen[session].items())
+                or "nothing"
+            )
+            yield (
+                code,
+                f"{session} owes the status an entry after its last commit (it had read {named})",
+                bool(paid),
+            )
 
 
 def _paid(past: Past, session: str, numbers: Mapping[str, int]) -> bool:
     heirs = past.heirs(session)
     return any(
         number > read and entry.session in heirs
-        for stream, read in numbers.items() for number, entry in past.entries.get(stream, {}).items()
-    )  # fmt: skip
+        for stream, read in numbers.items()
+        for number, entry in past.entries.get(stream, {}).items()
+    )

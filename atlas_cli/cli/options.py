@@ -18,7 +18,9 @@ def parsed(parse: Callable[[str], Any]) -> Callable[[str], Any]:
         try:
             return parse(text)
         except AtlasError as error:
-            raise typer.BadParameter(f"{error.message} ({error.hint})" if error.hint else error.message) from None
+            raise typer.BadParameter(
+                f"{error.message} ({error.hint})" if error.hint else error.message
+            ) from None
 
     checked.__name__ = "text"
     return checked
@@ -27,15 +29,21 @@ def parsed(parse: Callable[[str], Any]) -> Callable[[str], Any]:
 Why = Annotated[str, typer.Option("--why", help="The reason, in a few words.", metavar="TEXT")]
 For = Annotated[
     int | None,
-    typer.Option("--for", parser=parsed(times.duration), metavar="DURATION", help="How long: 90m, 2h, 1h30m."),
+    typer.Option(
+        "--for", parser=parsed(times.duration), metavar="DURATION", help="How long: 90m, 2h, 1h30m."
+    ),
 ]
 Since = Annotated[
-    str | None, typer.Option("--since", metavar="T|REF|last", help="18:00, 12h, a date, a record, your last look.")
+    str | None,
+    typer.Option(
+        "--since", metavar="T|REF|last", help="18:00, 12h, a date, a record, your last look."
+    ),
 ]
 
 
 def body(env: Env, text: str | None, file: str | None, dash: str | None = None) -> str | None:
-    """The text of a record from `-m TEXT`, `--file F` or `-` (standard input); None where none of these was given."""
+    """The text of a record from `-m TEXT`, `--file F` or `-` (standard input); None where none of
+    these was given."""
     given = [part for part in (text, file, dash) if part is not None]
     if len(given) > 1:
         raise Usage("a text comes from one place", "give one of -m TEXT, --file F and -")
@@ -50,7 +58,8 @@ def body(env: Env, text: str | None, file: str | None, dash: str | None = None) 
         return data.decode()
     except UnicodeDecodeError as error:
         raise Usage(
-            f"{given[0]}: not UTF-8 text at byte {error.start}", "bytes of any kind: atlas artifact put"
+            f"{given[0]}: not UTF-8 text at byte {error.start}",
+            "bytes of any kind: atlas artifact put",
         ) from None
 
 
@@ -68,6 +77,8 @@ def read_bytes(env: Env, name: str) -> bytes:
         with interrupts.Typing():  # (it may be a pipe)
             return path.read_bytes()
     except FileNotFoundError:
-        raise Usage(f"there is no file {name}", "give the path of a file, or - for standard input") from None
+        raise Usage(
+            f"there is no file {name}", "give the path of a file, or - for standard input"
+        ) from None
     except (OSError, ValueError) as error:
         raise Usage(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from None

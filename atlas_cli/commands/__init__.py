@@ -1,4 +1,5 @@
-"""One noun a file: parse, call, return. A module is loaded when its command is called; COMMANDS lists them."""
+"""One noun a file: parse, call, return. A module is loaded when its command is called; COMMANDS
+lists them."""
 
 import copy
 from collections.abc import Callable, Mapping
@@ -77,7 +78,10 @@ WRONG = {
     "claim": "atlas task claim ID, or atlas task next --claim",
     "done": "atlas task done ID finishes a task; atlas end closes the session",
     "take": "atlas lease take RES --why …",
-    "list": "say of what: atlas lease list, atlas artifact list, atlas decision list, atlas session list",
+    "list": (
+        "say of what: atlas lease list, atlas artifact list, atlas decision list, atlas session"
+        " list"
+    ),
 }
 
 
@@ -91,18 +95,23 @@ UsageError: Any = typer.BadParameter.__bases__[0]
 
 
 class Command(TyperCommand):
-    """A command whose usage error names everything that is missing or wrong at once, and whose answer and help close
-    with its limits."""
+    """A command whose usage error names everything that is missing or wrong at once, and whose
+    answer and help close with its limits."""
 
     example = ""
     exits: tuple[int, ...] = ()
 
     def invoke(self, ctx: Any) -> Any:
         found = super().invoke(ctx)
-        return found._replace(limits=(*self.limits(ctx), *found.limits)) if isinstance(found, Outcome) else found
+        return (
+            found._replace(limits=(*self.limits(ctx), *found.limits))
+            if isinstance(found, Outcome)
+            else found
+        )
 
     def limits(self, ctx: Any) -> tuple[str, ...]:
-        """What this command does not do, under the policy in force; under the defaults where there is none."""
+        """What this command does not do, under the policy in force; under the defaults where there
+        is none."""
         path = ctx.command_path.partition(" ")[2]
         if "{" not in "".join(limits.LIMITS.get(path, ())):
             return limits.of(path, {})
@@ -112,7 +121,9 @@ class Command(TyperCommand):
         if closing := self.limits(ctx):
             with formatter.section("Limits"):
                 formatter.write_dl([("-", line) for line in closing])
-        formatter.write(f"\nExample:\n  {self.example.replace(chr(10), chr(10) + '  ')}\n\nExit codes:\n")
+        formatter.write(
+            f"\nExample:\n  {self.example.replace(chr(10), chr(10) + '  ')}\n\nExit codes:\n"
+        )
         formatter.write("".join(f"  {code:>3}  {EXITS[code][0]}\n" for code in sorted(self.exits)))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -126,8 +137,12 @@ class Command(TyperCommand):
             except UsageError as error:
                 unknown = getattr(error, "option_name", None)
                 found = [arg for arg in args if unknown and arg.partition("=")[0] == unknown]
-                if not any("extra argument" in problem(error) and "no option" in one for one in problems):
-                    problems.append(problem(error))  # (what stands behind an unknown option is no argument)
+                if not any(
+                    "extra argument" in problem(error) and "no option" in one for one in problems
+                ):
+                    problems.append(
+                        problem(error)
+                    )  # (what stands behind an unknown option is no argument)
                 if type(error).__name__ != "NoSuchOption" or not found:
                     rest = []
                     break
@@ -138,7 +153,8 @@ class Command(TyperCommand):
 
 
 def problem(error: Any) -> str:
-    """A usage error of the parser, on one line; an unknown option with the one that was probably meant."""
+    """A usage error of the parser, on one line; an unknown option with the one that was probably
+    meant."""
     unknown = getattr(error, "option_name", None)
     if type(error).__name__ != "NoSuchOption" or not unknown or error.ctx is None:
         said = str(error.format_message()).rstrip(".")
@@ -163,26 +179,33 @@ def _collecting(param: Any, problems: list[str]) -> Callable[..., Any]:
 
 
 class Noun(TyperGroup):
-    """A noun's verbs. Bare, it lists or shows (`bare`); `atlas NOUN NAME` is `atlas NOUN show NAME`."""
+    """A noun's verbs. Bare, it lists or shows (`bare`); `atlas NOUN NAME` is `atlas NOUN show
+    NAME`."""
 
     bare = "list"
     every: tuple[str, ...] = ()  # the names of all verbs, also of those that this call did not need
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
-        formatter.write(f"\n  {COMMANDS[ctx.info_name]} Bare, it is `{ctx.command_path} {self.bare}`.\n")
+        formatter.write(
+            f"\n  {COMMANDS[ctx.info_name]} Bare, it is `{ctx.command_path} {self.bare}`.\n"
+        )
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, one.get_short_help_str(200)) for name, one in self.commands.items()])
+            formatter.write_dl(
+                [(name, one.get_short_help_str(200)) for name, one in self.commands.items()]
+            )
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         formatter.write(
-            f"\nExample:\n  {ctx.command_path}\n\nEach verb's own --help ends with an example and its exit codes:\n"
+            f"\nExample:\n  {ctx.command_path}\n\nEach verb's own --help ends with an example and"
+            " its exit codes:\n"
         )
         formatter.write(f"  {ctx.command_path} {next(iter(self.commands))} --help\n")
 
     def verb(self, words: list[str]) -> str:
-        """The verb that the words behind the noun call; empty for the noun's own help, and where none is meant."""
+        """The verb that the words behind the noun call; empty for the noun's own help, and where
+        none is meant."""
         first, verbs = words[0] if words else "", self.every or tuple(self.commands)
         if first in ("--help", "-h", "-"):
             return ""
@@ -190,13 +213,19 @@ class Noun(TyperGroup):
             return self.bare
         if first in verbs:
             return first
-        return "show" if "show" in verbs and first not in WRONG and not names.meant(first, verbs) else ""
+        return (
+            "show"
+            if "show" in verbs and first not in WRONG and not names.meant(first, verbs)
+            else ""
+        )
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         verb, first = self.verb(args), args[0] if args else ""
         if not verb and not first.startswith("-"):
             noun, verbs = f"atlas {ctx.info_name}", self.every or self.commands
-            hint = WRONG.get(first) or names.hint(first, verbs, f"{noun} --help lists its verbs", f"{noun} ")
+            hint = WRONG.get(first) or names.hint(
+                first, verbs, f"{noun} --help lists its verbs", f"{noun} "
+            )
             raise Usage(f"there is no `{noun} {first[:80]}`", hint)
         return super().parse_args(ctx, args if verb in ("", first) else [verb, *args])
 
@@ -208,7 +237,8 @@ def noun(bare: str = "list") -> typer.Typer:
 
 
 def only(app: typer.Typer, verb: str | None) -> typer.Typer:
-    """A noun's app with no more verbs than this call can need (each costs a millisecond to build)."""
+    """A noun's app with no more verbs than this call can need (each costs a millisecond to
+    build)."""
     every = tuple(str(one.name) for one in app.registered_commands)
     cls: Any = app.info.cls
     if len(every) < 2 or verb is None or verb in ("--help", "-h"):
@@ -226,8 +256,11 @@ def single() -> typer.Typer:
     return typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
-def verb(app: typer.Typer, name: str, example: str, *exits: int, **settings: Any) -> Callable[[Any], Any]:
-    """A command of an app, whose help ends with its limits, an example and the exit codes that it can give."""
+def verb(
+    app: typer.Typer, name: str, example: str, *exits: int, **settings: Any
+) -> Callable[[Any], Any]:
+    """A command of an app, whose help ends with its limits, an example and the exit codes that it
+    can give."""
     writes = (8, 10) if 3 in exits else ()
     cls = type("Command", (Command,), {"example": example, "exits": (0, 1, 2, *exits, *writes)})
     return app.command(name, cls=cls, **settings)
@@ -259,29 +292,37 @@ def shown(path: str) -> str:
 
 
 def _on_time(env: Env) -> None:
-    """Refused on a machine whose clock lies behind that of most others: what it takes would be over for them while it
-    still counts on it."""
+    """Refused on a machine whose clock lies behind that of most others: what it takes would be over
+    for them while it still counts on it."""
     if behind := env.ask.behind(env.store.machine):
         newest = ", ".join(times.rfc3339(moment) for moment in behind)
         raise Refused(
-            f"this machine's clock ({times.rfc3339(env.now())}) lies more than {SKEW} s behind that of "
-            f"{len(behind)} others (they last wrote at {newest})",
+            f"this machine's clock ({times.rfc3339(env.now())}) lies more than {SKEW} s behind that"
+            f" of {len(behind)} others (they last wrote at {newest})",
             "set the clock right, then take it",
             code="clock",
         )
 
 
 def exclusive(
-    env: Env, decide: Decide, me: Record, what: str, held: Callable[[], list[str]], back: Callable[[list[str]], None]
+    env: Env,
+    decide: Decide,
+    me: Record,
+    what: str,
+    held: Callable[[], list[str]],
+    back: Callable[[list[str]], None],
 ) -> Any:
-    """A write that counts only once it is published. Unconfirmed, what is new of `held` goes back."""
+    """A write that counts only once it is published. Unconfirmed, what is new of `held` goes
+    back."""
     env.sharing.eager = True
     _on_time(env)
     before = held()
     try:
         return env.write(decide, me, what, exclusive=True)
     except (NotPublished, Unknown) as error:
-        if env.sharing.published is None:  # this clone's own disk gave no answer: nothing more is written to it
+        if (
+            env.sharing.published is None
+        ):  # this clone's own disk gave no answer: nothing more is written to it
             raise
         env.sharing.eager = False
         if new := [one for one in held() if one not in before]:

@@ -20,7 +20,9 @@ SHOWN = 16 * 1024  # bytes of a body that `show` prints
 Name = Annotated[
     str,
     typer.Argument(
-        metavar="NAME", help="Of a-z, 0-9, dot, _ and -.", parser=parsed(lambda text: names.name(text, "artifact"))
+        metavar="NAME",
+        help="Of a-z, 0-9, dot, _ and -.",
+        parser=parsed(lambda text: names.name(text, "artifact")),
     ),
 ]
 Version = Annotated[str, typer.Argument(metavar="NAME[@N]", help="Default: the newest version.")]
@@ -28,17 +30,35 @@ Version = Annotated[str, typer.Argument(metavar="NAME[@N]", help="Default: the n
 
 @verb(app, "put", "atlas artifact put schema schema.sql --title 'tables for v2'", 3, 5, 6, 7)
 def put(
-    ctx: typer.Context, name: Name,
-    file: Annotated[str, typer.Argument(metavar="[FILE|-]", help="A file, or - for standard input.")] = "-",
-    type_: Annotated[str | None, typer.Option("--type", metavar="EXT", help="Default: the file's extension.")] = None,
-    base: Annotated[int | None, typer.Option("--base", metavar="N", min=1, help="The version you have read.")] = None,
-    title: Annotated[str | None, typer.Option("--title", metavar="T", help="What it is, on one line.")] = None,
-    caveat: Annotated[str | None, typer.Option("--caveat", metavar="T", help="Shown wherever it is shown.")] = None,
-    relies_on: Annotated[list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")] = None,
-    same_topic: Annotated[bool, typer.Option("--same-topic", help="It is the same topic, however different.")] = False,
-    new: Annotated[bool, typer.Option("--new", help="A new name is meant, however like another.")] = False,
-) -> Outcome:  # fmt: skip
-    """Put a version: immutable, any bytes. One name per topic; a new version supersedes the last, and all are kept.
+    ctx: typer.Context,
+    name: Name,
+    file: Annotated[
+        str, typer.Argument(metavar="[FILE|-]", help="A file, or - for standard input.")
+    ] = "-",
+    type_: Annotated[
+        str | None, typer.Option("--type", metavar="EXT", help="Default: the file's extension.")
+    ] = None,
+    base: Annotated[
+        int | None, typer.Option("--base", metavar="N", min=1, help="The version you have read.")
+    ] = None,
+    title: Annotated[
+        str | None, typer.Option("--title", metavar="T", help="What it is, on one line.")
+    ] = None,
+    caveat: Annotated[
+        str | None, typer.Option("--caveat", metavar="T", help="Shown wherever it is shown.")
+    ] = None,
+    relies_on: Annotated[
+        list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")
+    ] = None,
+    same_topic: Annotated[
+        bool, typer.Option("--same-topic", help="It is the same topic, however different.")
+    ] = False,
+    new: Annotated[
+        bool, typer.Option("--new", help="A new name is meant, however like another.")
+    ] = False,
+) -> Outcome:
+    """Put a version: immutable, any bytes. One name per topic; a new version supersedes the last,
+    and all are kept.
 
     If another session put one since you read it, it stops (3) with a merged draft."""
     env = env_of(ctx)
@@ -47,14 +67,24 @@ def put(
     env.spoken = (f"artifact-{name}.{type_ or 'txt'}", data) if file == "-" else None
     me = env.session(strict=True)
     ext = artifact.extension(type_, "" if file == "-" else Path(file).name, data)
-    wish = artifact.Wish(data, ext, names.say(title, "--title", 200) if title else None,
-                         names.say(caveat, "--caveat") if caveat else None,
-                         tuple(env.exact(target) for target in relies_on or ()), same_topic, new)  # fmt: skip
+    wish = artifact.Wish(
+        data,
+        ext,
+        names.say(title, "--title", 200) if title else None,
+        names.say(caveat, "--caveat") if caveat else None,
+        tuple(env.exact(target) for target in relies_on or ()),
+        same_topic,
+        new,
+    )
     if base is not None:
         env.read("artifact", name, base, artifact.find(env.tree, name, base), claimed=True)
     written = env.write(
         lambda tree, who: artifact.put(
-            tree, who, name, wish, base if base is not None else env.seen(tree, me, "artifact", name)
+            tree,
+            who,
+            name,
+            wish,
+            base if base is not None else env.seen(tree, me, "artifact", name),
         ),
         me,
         f"artifact: {name} ",
@@ -62,16 +92,23 @@ def put(
     record = one(env.records(written))
     if record["session"] == me["id"]:  # replayed too: the first answer may never have arrived
         env.read("artifact", name, record["number"], artifact.place(name, record["number"]))
-    line = f"{record['ref']} put: {record['size']:,} bytes, {record['ext']}, SHA-256 {record['sha256'][:12]}"
+    line = (
+        f"{record['ref']} put: {record['size']:,} bytes, {record['ext']}, SHA-256"
+        f" {record['sha256'][:12]}"
+    )
     return Outcome(record, (line,), published=False)
 
 
 @verb(app, "show", "atlas artifact show schema@3", 7)
 def show(
-    ctx: typer.Context, version: Version,
-    withdrawn: Annotated[bool, typer.Option("--withdrawn", help="Also what was retracted.")] = False,
-) -> Outcome:  # fmt: skip
-    """Read a version (default: the newest), framed; up to 16 KB of text. Shown is read: it leaves a receipt."""
+    ctx: typer.Context,
+    version: Version,
+    withdrawn: Annotated[
+        bool, typer.Option("--withdrawn", help="Also what was retracted.")
+    ] = False,
+) -> Outcome:
+    """Read a version (default: the newest), framed; up to 16 KB of text. Shown is read: it leaves a
+    receipt."""
     env = env_of(ctx)
     ref = names.versioned(version, "artifact")
     record = _wanted(env, ref)
@@ -96,12 +133,29 @@ def shown(env: Env, record: Record, withdrawn: bool) -> tuple[list[Block], dict[
     if held:
         text = correction.WITHHELD
     elif len(body) > SHOWN and artifact.is_text(body):
-        text += f"\n({len(body):,} bytes; the rest: atlas artifact get {record['name']}@{record['number']} -o FILE)"
+        text += (
+            f"\n({len(body):,} bytes; the rest: atlas artifact get"
+            f" {record['name']}@{record['number']} -o FILE)"
+        )
     if not held:
-        env.read("artifact", record["name"], record["number"], artifact.place(record["name"], record["number"]))
-    full = {"ref": ref, "id": f"{record['name']}@{record['number']}", "version": record["number"], **record}
-    data = {**full, "body": None if held else text, "superseded_by": last if record["number"] < last else None,
-            "corrections": env.ask.corrections(ref)}  # fmt: skip
+        env.read(
+            "artifact",
+            record["name"],
+            record["number"],
+            artifact.place(record["name"], record["number"]),
+        )
+    full = {
+        "ref": ref,
+        "id": f"{record['name']}@{record['number']}",
+        "version": record["number"],
+        **record,
+    }
+    data = {
+        **full,
+        "body": None if held else text,
+        "superseded_by": last if record["number"] < last else None,
+        "corrections": env.ask.corrections(ref),
+    }
     told = [f"title: {record['title']}"] if record.get("title") else []
     told += [f"relies on: {', '.join(record['relies_on'])}"] if record.get("relies_on") else []
     about = [Frame("", "\n".join(told))] if told else []
@@ -110,10 +164,15 @@ def shown(env: Env, record: Record, withdrawn: bool) -> tuple[list[Block], dict[
 
 @verb(app, "get", "atlas artifact get schema@3 -o schema.sql", 6, 7)
 def get(
-    ctx: typer.Context, version: Version,
-    out: Annotated[str, typer.Option("-o", metavar="F|-", help="Where to; - is standard output.")] = "-",
-    withdrawn: Annotated[bool, typer.Option("--withdrawn", help="Also what was retracted.")] = False,
-) -> Outcome:  # fmt: skip
+    ctx: typer.Context,
+    version: Version,
+    out: Annotated[
+        str, typer.Option("-o", metavar="F|-", help="Where to; - is standard output.")
+    ] = "-",
+    withdrawn: Annotated[
+        bool, typer.Option("--withdrawn", help="Also what was retracted.")
+    ] = False,
+) -> Outcome:
     """The bytes of a version, exactly as they were put. Leaves a receipt."""
     env = env_of(ctx)
     ref = names.versioned(version, "artifact")
@@ -121,12 +180,25 @@ def get(
     exact = artifact.ref("", record)
     if env.ask.retracted(exact) and not withdrawn:
         why = "; ".join(env.ask.warnings({"ref": exact}))
-        raise Refused(f"{exact} was {why}", "ask for another version; --withdrawn gives it all the same",
-                      code="retracted")  # fmt: skip
+        raise Refused(
+            f"{exact} was {why}",
+            "ask for another version; --withdrawn gives it all the same",
+            code="retracted",
+        )
     _, data = _version(env, record["name"], record["number"])
-    env.read("artifact", record["name"], record["number"], artifact.place(record["name"], record["number"]))
+    env.read(
+        "artifact",
+        record["name"],
+        record["number"],
+        artifact.place(record["name"], record["number"]),
+    )
     env.notices += env.ask.warnings({"ref": exact, **record})
-    full: dict[str, Any] = {"ref": exact, "id": exact.partition(":")[2], "version": record["number"], **record}
+    full: dict[str, Any] = {
+        "ref": exact,
+        "id": exact.partition(":")[2],
+        "version": record["number"],
+        **record,
+    }
     if out != "-":
         env.save(out, data)
         return Outcome({**full, "file": out}, (f"{exact} written to {out}: {len(data):,} bytes",))
@@ -151,42 +223,69 @@ def _version(env: Env, name: str, number: int | None) -> tuple[Record, bytes]:
 def _inline(data: bytes) -> dict[str, str]:
     import base64
 
-    return {"body": data.decode()} if artifact.is_text(data) else {"body_base64": base64.b64encode(data).decode()}
+    return (
+        {"body": data.decode()}
+        if artifact.is_text(data)
+        else {"body_base64": base64.b64encode(data).decode()}
+    )
 
 
 @verb(app, "list", "atlas artifact list --new", 7)
 def list_(
     ctx: typer.Context,
-    new: Annotated[bool, typer.Option("--new", help="Every version that you have not read.")] = False,
+    new: Annotated[
+        bool, typer.Option("--new", help="Every version that you have not read.")
+    ] = False,
     since: Since = None,
 ) -> Outcome:
     """The names and their newest versions; --new: every version that you have not opened yet.
 
     A new reader gets those of seven days; a name put more than 48 times in a day counts once."""
     env = env_of(ctx)
-    items = _unread(env) if new else [_newest(env, name) for name in env.tree.names(artifact.FOLDER)]
+    items = (
+        _unread(env) if new else [_newest(env, name) for name in env.tree.names(artifact.FOLDER)]
+    )
     if since is not None:
-        young = {record["name"] for _, _, record in env.index.since(artifact.FOLDER, env.since(since))}
+        young = {
+            record["name"] for _, _, record in env.index.since(artifact.FOLDER, env.since(since))
+        }
         items = [item for item in items if item["name"] in young]
     now = env.now()
     rows = tuple(
-        (item["ref"], item["ext"], f"{item['size']:,}", times.ago(times.moment(item["at"]), now), item["session"],
-         correction.said(item, "title", now))
-        for item in items if item.get("ref")
-    )  # fmt: skip
+        (
+            item["ref"],
+            item["ext"],
+            f"{item['size']:,}",
+            times.ago(times.moment(item["at"]), now),
+            item["session"],
+            correction.said(item, "title", now),
+        )
+        for item in items
+        if item.get("ref")
+    )
     table = Table(
-        ("ARTIFACT", "TYPE", "BYTES", "WHEN", "BY", "TITLE"), rows, "nothing new" if new else "nothing was put"
+        ("ARTIFACT", "TYPE", "BYTES", "WHEN", "BY", "TITLE"),
+        rows,
+        "nothing new" if new else "nothing was put",
     )
     return Outcome(listing(items), (table,))
 
 
 def _unread(env: Env) -> list[dict[str, Any]]:
-    """What is new to the reader; said are the names that count once, and what a new reader is spared."""
+    """What is new to the reader; said are the names that count once, and what a new reader is
+    spared."""
     found = env.ask.new_to(env.here())
-    env.notices += [artifact.noise(name, count, "day", count) for name, count in found.noisy.items()]
+    env.notices += [
+        artifact.noise(name, count, "day", count) for name, count in found.noisy.items()
+    ]
     if found.older:
-        env.notices.append(f"you are new here: {found.older} versions older than seven days are not counted as new")
-    return [{"id": item["ref"].partition(":")[2], "version": item["number"], **item} for item in found.items]
+        env.notices.append(
+            f"you are new here: {found.older} versions older than seven days are not counted as new"
+        )
+    return [
+        {"id": item["ref"].partition(":")[2], "version": item["number"], **item}
+        for item in found.items
+    ]
 
 
 def _newest(env: Env, name: str) -> dict[str, Any]:
@@ -196,7 +295,9 @@ def _newest(env: Env, name: str) -> dict[str, Any]:
     except (Damaged, NotFound) as error:  # NotFound: bytes that a hand put without their about.yaml
         env.notices.append(error.message)
         return {"ref": None, "name": name, "number": number, "damage": error.message}
-    return env.ask.shown({"ref": artifact.ref("", record), "id": f"{name}@{number}", "version": number, **record})
+    return env.ask.shown(
+        {"ref": artifact.ref("", record), "id": f"{name}@{number}", "version": number, **record}
+    )
 
 
 @verb(app, "log", "atlas artifact log schema", 7)
@@ -205,8 +306,11 @@ def log(ctx: typer.Context, name: Name) -> Outcome:
     env = env_of(ctx)
     artifact.find(env.tree, name)
     last = artifact.newest(env.tree, name)
-    found = [artifact.get(env.tree, name, number) for number in range(last, 0, -1)
-             if env.tree.blob(artifact.place(name, number))]  # fmt: skip
+    found = [
+        artifact.get(env.tree, name, number)
+        for number in range(last, 0, -1)
+        if env.tree.blob(artifact.place(name, number))
+    ]
     items = [env.ask.shown({"ref": artifact.ref("", record), **record}) for record in found]
     rows = tuple(
         (
@@ -219,15 +323,18 @@ def log(ctx: typer.Context, name: Name) -> Outcome:
         )
         for item in items
     )
-    return Outcome(listing(items), (Table(("ARTIFACT", "TYPE", "BYTES", "WHEN", "BY", "TITLE"), rows),))
+    return Outcome(
+        listing(items), (Table(("ARTIFACT", "TYPE", "BYTES", "WHEN", "BY", "TITLE"), rows),)
+    )
 
 
 @verb(app, "diff", "atlas artifact diff schema 2 3", 6, 7)
 def diff(
-    ctx: typer.Context, name: Name,
+    ctx: typer.Context,
+    name: Name,
     old: Annotated[int | None, typer.Argument(metavar="[N]", min=1)] = None,
     new: Annotated[int | None, typer.Argument(metavar="[M]", min=1)] = None,
-) -> Outcome:  # fmt: skip
+) -> Outcome:
     """What changed between two versions (default: the last two)."""
     env = env_of(ctx)
     to = new or artifact.newest(env.tree, name)
@@ -238,6 +345,9 @@ def diff(
         if env.ask.retracted(f"artifact:{name}@{number}"):
             data = f"{correction.WITHHELD}\n".encode()
         if not artifact.is_text(data):
-            raise Refused(f"artifact:{name}@{number} is no text", f"atlas artifact get {name}@{number} -o FILE")
+            raise Refused(
+                f"artifact:{name}@{number} is no text",
+                f"atlas artifact get {name}@{number} -o FILE",
+            )
         texts.append(data.decode())
     return compared(texts[0], texts[1], f"artifact:{name}@{since}", f"artifact:{name}@{to}")

@@ -1,4 +1,5 @@
-"""`atlas completion SHELL`: the script that makes a shell complete `atlas`, and the answers that it asks for."""
+"""`atlas completion SHELL`: the script that makes a shell complete `atlas`, and the answers that it
+asks for."""
 
 import re
 import shlex
@@ -34,8 +35,8 @@ def completion(
     shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish", parser=parsed(_shell))],
     line: Annotated[list[str] | None, typer.Argument(metavar="-- WORD…", hidden=True)] = None,
 ) -> Outcome:
-    """Print the script that completes commands, options and the names in the store: streams, artifacts, resources,
-    sessions, REFs. Write it where your shell looks:
+    """Print the script that completes commands, options and the names in the store: streams,
+    artifacts, resources, sessions, REFs. Write it where your shell looks:
 
     \b
     bash  ~/.local/share/bash-completion/completions/atlas
@@ -53,16 +54,23 @@ def completion(
         found = {}
     if shell == "bash":  # it replaces only what stands behind the last : = or @
         kept = len(words[-1]) - len(_split(line[-1])[0][-1])
-        shown = [value[kept:] if quoted else re.sub(r"([^\w@%+=:,./-])", r"\\\1", value[kept:]) for value in found]
+        shown = [
+            value[kept:] if quoted else re.sub(r"([^\w@%+=:,./-])", r"\\\1", value[kept:])
+            for value in found
+        ]
     elif shell == "zsh":
-        shown = [value.replace(":", "\\:") + (f":{text}" if text else "") for value, text in found.items()]
+        shown = [
+            value.replace(":", "\\:") + (f":{text}" if text else "")
+            for value, text in found.items()
+        ]
     else:
         shown = [f"{value}\t{text}" for value, text in found.items()]
     return Outcome({"words": list(found)}, shown)
 
 
 def _split(line: str) -> tuple[list[str], bool]:
-    """The words of a line, the last one as far as it goes (maybe empty), and whether a quote is open in that."""
+    """The words of a line, the last one as far as it goes (maybe empty), and whether a quote is
+    open in that."""
     lexer = shlex.shlex(line, posix=True)
     lexer.whitespace_split, lexer.commenters = True, ""
     words: list[str] = []
@@ -75,11 +83,14 @@ def _split(line: str) -> tuple[list[str], bool]:
 
 
 def _answers(root: Any, words: list[str]) -> dict[str, str]:
-    """What can stand in place of the last of these words, with what it is; where nothing, the shell offers files."""
+    """What can stand in place of the last of these words, with what it is; where nothing, the shell
+    offers files."""
     *before, part = words
     name, equals, value = part.partition("=")
     if equals and name.startswith("--"):
-        return {f"{name}={one}": text for one, text in _answers(root, [*before, name, value]).items()}
+        return {
+            f"{name}={one}": text for one, text in _answers(root, [*before, name, value]).items()
+        }
     try:
         options, given = root.split(before)
     except Usage:  # a global option that waits for its value
@@ -95,16 +106,26 @@ def _answers(root: Any, words: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     if verbs is not None:
         if not args and not part.startswith("-"):
-            found = _fitting(part, {one: command.get_short_help_str(70) for one, command in verbs.items()})
+            found = _fitting(
+                part, {one: command.get_short_help_str(70) for one, command in verbs.items()}
+            )
         bare = "show" if args or not part.startswith("-") else parser.bare
         parser = verbs.get(args.pop(0) if args and args[0] in verbs else bare)
     return found if parser is None else found | _of(parser, Env(options), root, noun, args, part)
 
 
 def _of(parser: Any, env: Env, root: Any, noun: str, args: list[str], part: str) -> dict[str, str]:
-    """What a command takes at this place: an option, the value of the last one, or the next argument."""
-    options = {name: one for one in parser.params for name in one.opts if name.startswith("-") and not one.hidden}
-    arguments = [one for one in parser.params if one.param_type_name == "argument" and not one.hidden]
+    """What a command takes at this place: an option, the value of the last one, or the next
+    argument."""
+    options = {
+        name: one
+        for one in parser.params
+        for name in one.opts
+        if name.startswith("-") and not one.hidden
+    }
+    arguments = [
+        one for one in parser.params if one.param_type_name == "argument" and not one.hidden
+    ]
     at, waiting = 0, None
     for word in args:
         if waiting is None and word in options:
@@ -117,7 +138,9 @@ def _of(parser: Any, env: Env, root: Any, noun: str, args: list[str], part: str)
         return _fitting(part, shown | dict.fromkeys([*root.globals, "--help"], ""))
     if waiting is None and arguments and (at < len(arguments) or arguments[-1].nargs == -1):
         waiting = arguments[min(at, len(arguments) - 1)]
-    return {} if waiting is None else _named(env, waiting.metavar or waiting.name.upper(), noun, part)
+    return (
+        {} if waiting is None else _named(env, waiting.metavar or waiting.name.upper(), noun, part)
+    )
 
 
 def _named(env: Env, wanted: str, noun: str, part: str) -> dict[str, str]:
@@ -125,18 +148,31 @@ def _named(env: Env, wanted: str, noun: str, part: str) -> dict[str, str]:
     if re.fullmatch(r"[a-z]+(\|[a-z]+)+", wanted):
         return _fitting(part, wanted.split("|"))
     word = "REF" if "REF" in wanted else (re.findall("[A-Z]+", wanted) or [""])[0]
-    kinds = {"STREAM": "status", "NAME": "artifact", "RES": "lease", "S": "session", "ID": "session", "TASK": "task"}
+    kinds = {
+        "STREAM": "status",
+        "NAME": "artifact",
+        "RES": "lease",
+        "S": "session",
+        "ID": "session",
+        "TASK": "task",
+    }
     try:
         if word == "KEY":
             return _fitting(part, {key: what for key, (_, what) in policy.KEYS.items()})
         if word == "TOPIC":
             return _fitting(part, {**TOPICS, **COMMANDS})
         if word in ("K", "EXT"):
-            return _fitting(part, list(BY_NAME) if word == "K" else ("md", "txt", "json", "yaml", "csv", "sql"))
+            return _fitting(
+                part, list(BY_NAME) if word == "K" else ("md", "txt", "json", "yaml", "csv", "sql")
+            )
         if word == "REF":
             every = [kind for kind in BY_NAME if kind != policy.KIND.name]
-            return _fitting(part, [f"{kind}:{id}" for kind in every for id in _ids(env, kind, part)])
-        return _fitting(part, _ids(env, noun if word == "ID" and noun in BY_NAME else kinds[word], part))
+            return _fitting(
+                part, [f"{kind}:{id}" for kind in every for id in _ids(env, kind, part)]
+            )
+        return _fitting(
+            part, _ids(env, noun if word == "ID" and noun in BY_NAME else kinds[word], part)
+        )
     except (AtlasError, KeyError):  # no store, or a place that takes any text
         return {}
     finally:
@@ -147,7 +183,11 @@ def _ids(env: Env, kind: str, part: str) -> Iterable[str]:
     """The names of a kind's records; behind @ the numbers of the one that is named."""
     stem, at, _ = part.removeprefix(f"{kind}:").partition("@")
     if kind in ("status", "artifact") and at:
-        last = (status if kind == "status" else artifact).newest(env.snapshot, stem) if names.valid(stem) else 0
+        last = (
+            (status if kind == "status" else artifact).newest(env.snapshot, stem)
+            if names.valid(stem)
+            else 0
+        )
         return [f"{stem}@{number}" for number in range(last, max(0, last - MOST), -1)]
     if kind in ("status", "artifact"):
         return env.snapshot.names(BY_NAME[kind].folder)

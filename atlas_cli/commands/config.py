@@ -24,12 +24,15 @@ def show(ctx: typer.Context) -> Outcome:
     """The policy in force: each key, its value, what it is."""
     env = env_of(ctx)
     rows = tuple((key, json.dumps(env.policy[key]), what) for key, (_, what) in policy.KEYS.items())
-    return Outcome(env.policy, (f"store: {env.policy['store']}", Table(("KEY", "VALUE", "WHAT"), rows)))
+    return Outcome(
+        env.policy, (f"store: {env.policy['store']}", Table(("KEY", "VALUE", "WHAT"), rows))
+    )
 
 
 @verb(app, "get", "atlas config get status_words", 7)
 def get(
-    ctx: typer.Context, key: Annotated[str, typer.Argument(metavar="KEY", help="As atlas config shows it.")]
+    ctx: typer.Context,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="As atlas config shows it.")],
 ) -> Outcome:
     """The value of one key."""
     env = env_of(ctx)
@@ -42,9 +45,10 @@ def get(
 
 @verb(app, "set", "atlas config set status_words 300", 3, 5, 6, 7)
 def set_(
-    ctx: typer.Context, key: Annotated[str, typer.Argument(metavar="KEY", help="As atlas config shows it.")],
+    ctx: typer.Context,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="As atlas config shows it.")],
     value: Annotated[str, typer.Argument(metavar="VALUE", help="JSON, or a bare word.")],
-) -> Outcome:  # fmt: skip
+) -> Outcome:
     """Set one key for everybody; comments in the file survive."""
     env = env_of(ctx)
     parsed: Any
@@ -52,8 +56,12 @@ def set_(
         parsed = json.loads(value)
     except (ValueError, RecursionError):
         parsed = value
-    written = env.write(lambda tree, who: policy.put(tree, who, key, parsed), env.session(), f"policy: set {key} ")
-    return Outcome(one(env.records(written)), (f"{key} is now {json.dumps(parsed)}",), published=False)
+    written = env.write(
+        lambda tree, who: policy.put(tree, who, key, parsed), env.session(), f"policy: set {key} "
+    )
+    return Outcome(
+        one(env.records(written)), (f"{key} is now {json.dumps(parsed)}",), published=False
+    )
 
 
 @verb(app, "edit", "atlas config edit", 3, 5, 6, 7)

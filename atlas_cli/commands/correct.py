@@ -13,17 +13,30 @@ from . import Why, env_of, one, single, verb
 app = single()
 
 
-@verb(app, "correct", 'atlas correct status:main@12 --why "stage E is done: I had read a broken README"', 3, 5, 6, 7)
+@verb(
+    app,
+    "correct",
+    'atlas correct status:main@12 --why "stage E is done: I had read a broken README"',
+    3,
+    5,
+    6,
+    7,
+)
 def correct(
     ctx: typer.Context,
     ref: Annotated[str, typer.Argument(metavar="REF", help="The record that is wrong.")],
     why: Why,
-    cause: Annotated[str | None, typer.Option("--cause", metavar="REF|PATH", help="What led to it.")] = None,
-    retract: Annotated[bool, typer.Option("--retract", help="Withdraw it: what it says is withheld.")] = False,
+    cause: Annotated[
+        str | None, typer.Option("--cause", metavar="REF|PATH", help="What led to it.")
+    ] = None,
+    retract: Annotated[
+        bool, typer.Option("--retract", help="Withdraw it: what it says is withheld.")
+    ] = False,
 ) -> Outcome:
     """Document a bad write. The record stays; wherever it is shown, the correction shows.
 
-    Being wrong is expected, and nobody's corrections are counted. Whoever relied on what is retracted is told."""
+    Being wrong is expected, and nobody's corrections are counted. Whoever relied on what is
+    retracted is told."""
     env = env_of(ctx)
     me = env.session()
     target = env.exact(ref)
@@ -37,11 +50,13 @@ def correct(
         ),
         me,
         "correction: ",
-    )  # fmt: skip
+    )
     found = one(env.records(written))
     leaning = [env.index.ref_of(where) for where, _ in env.index.pointing(target, "relies_on")]
     lines = [f"{target} {'retracted' if retract else 'corrected'} by {found['ref']}"]
     lines += (
-        [f"it was relied on by {', '.join(leaning)}; their sessions are told at their next command"] if leaning else []
+        [f"it was relied on by {', '.join(leaning)}; their sessions are told at their next command"]
+        if leaning
+        else []
     )
     return Outcome({**found, "relied_on_by": leaning}, tuple(lines), published=False)

@@ -17,35 +17,66 @@ app = noun()
 
 def _stance(text: str) -> str:
     if text not in decision.STANCES:
-        raise Usage(f"a stance is {', '.join(decision.STANCES[:2])} or {decision.STANCES[2]}, not {text[:40]!r}")
+        raise Usage(
+            f"a stance is {', '.join(decision.STANCES[:2])} or {decision.STANCES[2]}, not"
+            f" {text[:40]!r}"
+        )
     return text
 
 
-@verb(app, "add", "atlas decision add --title 'storage' --recommended sqlite --chosen files --stance disagreed "
-      "--why 'no server allowed there'", 3, 5, 6, 7)  # fmt: skip
+@verb(
+    app,
+    "add",
+    "atlas decision add --title 'storage' --recommended sqlite --chosen files --stance disagreed "
+    "--why 'no server allowed there'",
+    3,
+    5,
+    6,
+    7,
+)
 def add(
     ctx: typer.Context,
     title: Annotated[str, typer.Option("--title", metavar="T", help="What was to be decided.")],
-    recommended: Annotated[str, typer.Option("--recommended", metavar="R", help="What was recommended.")],
+    recommended: Annotated[
+        str, typer.Option("--recommended", metavar="R", help="What was recommended.")
+    ],
     chosen: Annotated[str, typer.Option("--chosen", metavar="C", help="What was chosen.")],
-    stance: Annotated[str, typer.Option("--stance", metavar="agreed|disagreed|timeout", parser=parsed(_stance),
-                                        help="Given, never worked out from the two.")],
+    stance: Annotated[
+        str,
+        typer.Option(
+            "--stance",
+            metavar="agreed|disagreed|timeout",
+            parser=parsed(_stance),
+            help="Given, never worked out from the two.",
+        ),
+    ],
     why: Why,
-    on: Annotated[list[str] | None, typer.Option("--on", metavar="REF", help="A record that it is about.")] = None,
-    chosen_by: Annotated[str | None, typer.Option("--chosen-by", metavar="N", help="Who chose (a claim).")] = None,
-    recommended_by: Annotated[str | None, typer.Option("--recommended-by", metavar="N", help="Likewise.")] = None,
-) -> Outcome:  # fmt: skip
-    """Add to the decision log. Append-only; the stance is stored as given, since comparing the pair tells whether
-    they match and never why."""
+    on: Annotated[
+        list[str] | None, typer.Option("--on", metavar="REF", help="A record that it is about.")
+    ] = None,
+    chosen_by: Annotated[
+        str | None, typer.Option("--chosen-by", metavar="N", help="Who chose (a claim).")
+    ] = None,
+    recommended_by: Annotated[
+        str | None, typer.Option("--recommended-by", metavar="N", help="Likewise.")
+    ] = None,
+) -> Outcome:
+    """Add to the decision log. Append-only; the stance is stored as given, since comparing the pair
+    tells whether they match and never why."""
     env = env_of(ctx)
     me = env.session()
     fields: dict[str, Any] = {
-        "title": names.say(title, "--title", 200), "recommended": names.say(recommended, "--recommended", 1000),
-        "chosen": names.say(chosen, "--chosen", 1000), "stance": stance, "why": names.say(why, "--why", 8000),
+        "title": names.say(title, "--title", 200),
+        "recommended": names.say(recommended, "--recommended", 1000),
+        "chosen": names.say(chosen, "--chosen", 1000),
+        "stance": stance,
+        "why": names.say(why, "--why", 8000),
         "about": [env.exact(target) for target in on or ()],
         "chosen_by": names.say(chosen_by, "--chosen-by", 100) if chosen_by else None,
-        "recommended_by": names.say(recommended_by, "--recommended-by", 100) if recommended_by else None,
-    }  # fmt: skip
+        "recommended_by": (
+            names.say(recommended_by, "--recommended-by", 100) if recommended_by else None
+        ),
+    }
     written = env.write(lambda tree, who: decision.add(tree, who, **fields), me, "decision: ")
     record = one(env.records(written))
     return Outcome(record, (f"{record['ref']} logged ({record['stance']})",), published=False)
@@ -63,10 +94,19 @@ def list_(
     if since is not None:
         young = env.index.since(decision.FOLDER, env.since(since))
         found, total = [(path, record) for _, path, record in reversed(young)][:count], len(young)
-    items = [env.ask.shown({"ref": decision.KIND.ref(path, record), **record}) for path, record in found]
+    items = [
+        env.ask.shown({"ref": decision.KIND.ref(path, record), **record}) for path, record in found
+    ]
     env.damaged(decision.FOLDER + "/")
-    rows = tuple((item["id"], item["stance"], item["chosen"] or "-", correction.said(item, "title", env.now()))
-                 for item in items)  # fmt: skip
+    rows = tuple(
+        (
+            item["id"],
+            item["stance"],
+            item["chosen"] or "-",
+            correction.said(item, "title", env.now()),
+        )
+        for item in items
+    )
     table = Table(("DECISION", "STANCE", "CHOSEN", "TITLE"), rows, "nothing was decided here")
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
     return Outcome(listing(items, total), (table, *more))
@@ -74,7 +114,8 @@ def list_(
 
 @verb(app, "show", "atlas decision show 2026-11-29-storage", 7)
 def show(
-    ctx: typer.Context, wanted: Annotated[str, typer.Argument(metavar="ID", help="As atlas decision list shows it.")]
+    ctx: typer.Context,
+    wanted: Annotated[str, typer.Argument(metavar="ID", help="As atlas decision list shows it.")],
 ) -> Outcome:
     """One decision, whole."""
     env = env_of(ctx)
@@ -85,12 +126,20 @@ def show(
 
 def shown(env: Env, record: Record) -> list[Block]:
     by = f" (by {record['chosen_by']}, as claimed)" if record.get("chosen_by") else ""
-    by_whom = f" (by {record['recommended_by']}, as claimed)" if record.get("recommended_by") else ""
-    lines = [f"title: {record['title']}", f"recommended: {record['recommended']}{by_whom}",
-             f"chosen: {record['chosen']}{by}",
-             f"stance: {record['stance']}", f"why: {record['why']}"]  # fmt: skip
+    by_whom = (
+        f" (by {record['recommended_by']}, as claimed)" if record.get("recommended_by") else ""
+    )
+    lines = [
+        f"title: {record['title']}",
+        f"recommended: {record['recommended']}{by_whom}",
+        f"chosen: {record['chosen']}{by}",
+        f"stance: {record['stance']}",
+        f"why: {record['why']}",
+    ]
     lines = [correction.WITHHELD] if record["title"] is None else lines
     lines += [f"about: {', '.join(record['about'])}"] if record.get("about") else []
     age = times.ago(times.moment(record["at"]), env.now())
-    return [Frame(f"{record['ref']} by {record['session']}, {age}", "\n".join(lines)),
-            *warned(env, record)]  # fmt: skip
+    return [
+        Frame(f"{record['ref']} by {record['session']}, {age}", "\n".join(lines)),
+        *warned(env, record),
+    ]

@@ -1,5 +1,5 @@
-"""The digest: where things stand, most important first, within a word budget; with `--since` the morning report.
-Bare `atlas` prints it and begins nothing."""
+"""The digest: where things stand, most important first, within a word budget; with `--since` the
+morning report. Bare `atlas` prints it and begins nothing."""
 
 import difflib
 from collections.abc import Iterable, Sequence
@@ -21,14 +21,19 @@ from . import session as sessions
 
 app = single()
 WORDS = 700
-MOST = 20  # rows of a list in the data, the ones that matter most; what is cut is counted under `more`
+MOST = (
+    20  # rows of a list in the data, the ones that matter most; what is cut is counted under `more`
+)
 CELL, LETTERS = 14, 160  # words and characters of a cell
 RESERVED = 90  # words for what a command says around the digest
-Words = Annotated[int, typer.Option("--words", metavar="N", help="The digest's length, in words.", min=100)]
+Words = Annotated[
+    int, typer.Option("--words", metavar="N", help="The digest's length, in words.", min=100)
+]
 
 
 class Part(NamedTuple):
-    """A list of the digest: its rows, what matters most first, and the command that shows the rest."""
+    """A list of the digest: its rows, what matters most first, and the command that shows the
+    rest."""
 
     title: str
     columns: tuple[str, ...]
@@ -38,7 +43,8 @@ class Part(NamedTuple):
 
 
 class Digest:
-    """What is gathered for a reader (`me` None: nobody has begun); `after`: the commit since which things are told."""
+    """What is gathered for a reader (`me` None: nobody has begun); `after`: the commit since which
+    things are told."""
 
     def __init__(self, env: Env, me: Record | None, after: int | None) -> None:
         self.env, self.me, self.after, self.now = env, me, after, env.now()
@@ -53,9 +59,15 @@ class Digest:
             env.notices += [one.line() for one in looks]
 
     def part(
-        self, key: str, items: list[Record], rows: Iterable[tuple[str, ...]], columns: str, title: str, more: str,
+        self,
+        key: str,
+        items: list[Record],
+        rows: Iterable[tuple[str, ...]],
+        columns: str,
+        title: str,
+        more: str,
         total: int | None = None,
-    ) -> list[Part]:  # fmt: skip
+    ) -> list[Part]:
         """A list, in the data under `key` and as a part; nothing where it is empty."""
         self.data[key] = items[:MOST]
         count = len(items) if total is None else total
@@ -70,7 +82,11 @@ class Digest:
 
     def said(self, record: Record, field: str, empty: str = "-") -> str:
         """What a record says in a field, or that it was retracted."""
-        return correction.said(record, field, self.now) if field in record or "corrections" in record else empty
+        return (
+            correction.said(record, field, self.now)
+            if field in record or "corrections" in record
+            else empty
+        )
 
     def ago(self, text: str) -> str:
         return times.ago(times.moment(text), self.now)
@@ -80,7 +96,8 @@ class Digest:
 def look(ctx: typer.Context, since: Since = None, words: Words = WORDS) -> Outcome:
     """Where things stand: what bare `atlas` prints. It begins nothing.
 
-    With --since the morning report: the status as a diff, and what was done, decided, corrected, stopped since."""
+    With --since the morning report: the status as a diff, and what was done, decided, corrected,
+    stopped since."""
     return bare(env_of(ctx), since, words)
 
 
@@ -93,17 +110,37 @@ def bare(env: Env, since: str | None = None, words: int = WORDS) -> Outcome:
 
 
 def digest(
-    env: Env, me: Record | None, words: int, since: str | None = None, twins: list[Record] | None = None
+    env: Env,
+    me: Record | None,
+    words: int,
+    since: str | None = None,
+    twins: list[Record] | None = None,
 ) -> tuple[dict[str, Any], list[Block]]:
-    """Where things stand, as data and blocks: parked and unfinished first, then you, the status (always whole), what is
-    new, who is at work. `twins`: sessions with nearly the same goal."""
+    """Where things stand, as data and blocks: parked and unfinished first, then you, the status
+    (always whole), what is new, who is at work. `twins`: sessions with nearly the same goal."""
     found = Digest(env, me, None if since is None else env.since(since))
-    parts: list[Block | Part] = [*_since(found, since), *_parked(found), *_you(found), *_twins(found, twins or [])]
+    parts: list[Block | Part] = [
+        *_since(found, since),
+        *_parked(found),
+        *_you(found),
+        *_twins(found, twins or []),
+    ]
     parts += _status(found)
     for part in (
-        _gates, _corrections, _dead, _unfinished, _paths, _news, _ready, _leases, _sessions, _done, _decisions, _inbox,
+        _gates,
+        _corrections,
+        _dead,
+        _unfinished,
+        _paths,
+        _news,
+        _ready,
+        _leases,
+        _sessions,
+        _done,
+        _decisions,
+        _inbox,
         _collisions,
-    ):  # fmt: skip
+    ):
         parts += part(found)
     env.damaged()
     env.local.look(me["actor"] if me else env.actor(None), env.snapshot.head or "")
@@ -111,10 +148,13 @@ def digest(
 
 
 def _budget(parts: list[Block | Part], words: int) -> list[Block]:
-    """The parts as blocks within the budget: every list keeps its first row, the first lists get the rest."""
+    """The parts as blocks within the budget: every list keeps its first row, the first lists get
+    the rest."""
     lists = [part for part in parts if isinstance(part, Part)]
     left = words - sum(_count(part) for part in parts if not isinstance(part, Part))
-    left -= sum(_count(part.title) + len(part.columns) + 12 + _count(part.rows[0]) for part in lists)
+    left -= sum(
+        _count(part.title) + len(part.columns) + 12 + _count(part.rows[0]) for part in lists
+    )
     shown = []
     for part in parts:
         if not isinstance(part, Part):
@@ -127,7 +167,9 @@ def _budget(parts: list[Block | Part], words: int) -> list[Block]:
                 break
             rows.append(row)
         shown += [f"{part.title}:", Table(part.columns, tuple(rows))]
-        shown += [f"(+{part.total - len(rows)} more: {part.more})"] if part.total > len(rows) else []
+        shown += (
+            [f"(+{part.total - len(rows)} more: {part.more})"] if part.total > len(rows) else []
+        )
     return shown
 
 
@@ -149,13 +191,20 @@ def _since(found: Digest, asked: str | None) -> list[Block]:
     total = index.last_seq() - found.after
     commit = next((row["oid"] for row in index.commits(1, upto=found.after)[0]), None)
     found.data["since"] = {"asked": asked, "commit": commit, "writes": total}
-    return [f"since {'your last look' if asked == 'last' else asked}: {total} write{'s' * (total != 1)}"]
+    return [
+        f"since {'your last look' if asked == 'last' else asked}: {total} write{'s' * (total != 1)}"
+    ]
 
 
 def _parked(found: Digest) -> list[Block | Part]:
     items = found.env.parked()
     rows = [
-        (one["subject"], one["session"] or "-", found.ago(one["at"]) if one["at"] else "-", one["operation"][:8])
+        (
+            one["subject"],
+            one["session"] or "-",
+            found.ago(one["at"]) if one["at"] else "-",
+            one["operation"][:8],
+        )
         for one in items
     ]
     title = "PARKED: written here, and not in the history that others see"
@@ -167,19 +216,38 @@ def _you(found: Digest) -> list[Block | Part]:
     if found.me is None:
         return []
     me = env.ask.shown(found.me, f"session:{found.me['id']}")
-    held = [record["resource"] for record in env.ask.held(me["id"]) if lease.holds(record, found.now)]
+    held = [
+        record["resource"] for record in env.ask.held(me["id"]) if lease.holds(record, found.now)
+    ]
     held += [_name(row) for row in found.shared if row["holder"] == me["id"]]
     wrote, owes = env.index.commits(1, session=me["id"])[1], not env.index.closed(me["id"])
     drafts = env.drafts.listed()
     claimed = [f"task:{record['id']}" for record in task.held(env.index, me["id"], found.now)]
-    found.data["you"] = {**me, "held": held, "claimed": claimed, "wrote": wrote, "owes_status": owes, "drafts": drafts}
-    blocks: list[Block | Part] = [f"goal: {found.said(me, 'goal')}; you hold: {', '.join(held) or 'nothing'}"]
+    found.data["you"] = {
+        **me,
+        "held": held,
+        "claimed": claimed,
+        "wrote": wrote,
+        "owes_status": owes,
+        "drafts": drafts,
+    }
+    blocks: list[Block | Part] = [
+        f"goal: {found.said(me, 'goal')}; you hold: {', '.join(held) or 'nothing'}"
+    ]
     blocks += [f"you have claimed: {', '.join(claimed)}"] if claimed else []
     blocks += ["you have written, and owe the status an entry: atlas end -m TEXT"] if owes else []
     rows = [(one["file"], one["submit"] or "-") for one in drafts]
     title = "drafts not yet settled (submit one, or remove the file)"
     return blocks + (
-        [Part(title, ("FILE", "SUBMIT WITH"), rows, f"ls {drafts[0]['file'].rpartition('/')[0]}", len(rows))]
+        [
+            Part(
+                title,
+                ("FILE", "SUBMIT WITH"),
+                rows,
+                f"ls {drafts[0]['file'].rpartition('/')[0]}",
+                len(rows),
+            )
+        ]
         if rows
         else []
     )
@@ -187,8 +255,11 @@ def _you(found: Digest) -> list[Block | Part]:
 
 def _twins(found: Digest, twins: list[Record]) -> list[Block]:
     found.data["alike"] = twins[:MOST]
-    return [f"! {named(row['id'])} ({row['state']}) has nearly your goal: "
-            f"{correction.said(row, 'goal', found.now, theirs)}" for row in twins[:3]]  # fmt: skip
+    return [
+        f"! {named(row['id'])} ({row['state']}) has nearly your goal: "
+        f"{correction.said(row, 'goal', found.now, theirs)}"
+        for row in twins[:3]
+    ]
 
 
 def _status(found: Digest) -> list[Block]:
@@ -204,10 +275,17 @@ def _status(found: Digest) -> list[Block]:
         try:
             record = env.shown_status(stream, last, found.me)
         except Damaged as error:
-            blocks.append(f"status:{stream}@{last} cannot be read: {error.message}; atlas doctor --fix puts it right")
+            blocks.append(
+                f"status:{stream}@{last} cannot be read: {error.message}; atlas doctor --fix puts"
+                " it right"
+            )
             continue
         found.data["status"].append(record)
-        body = correction.WITHHELD if record["body"] is None else status.brief(record, env.policy["status_words"])
+        body = (
+            correction.WITHHELD
+            if record["body"] is None
+            else status.brief(record, env.policy["status_words"])
+        )
         title = f"status:{stream}@{last} by {record['session']}, {found.ago(record['at'])}"
         if found.after is not None and body == record["body"]:
             title, body = _changed(found, record, title)
@@ -222,54 +300,94 @@ def _changed(found: Digest, record: Record, title: str) -> tuple[str, str]:
     if old == record["number"]:
         return f"{title}; unchanged since", record["body"]
     then = found.env.shown_status(record["stream"], old, None) if old else None
-    before = "" if then is None or then["body"] is None else status.brief(then, found.env.policy["status_words"])
-    lines = difflib.unified_diff(before.splitlines(), record["body"].splitlines(), n=10**6, lineterm="")
+    before = (
+        ""
+        if then is None or then["body"] is None
+        else status.brief(then, found.env.policy["status_words"])
+    )
+    lines = difflib.unified_diff(
+        before.splitlines(), record["body"].splitlines(), n=10**6, lineterm=""
+    )
     record["since"] = old
     text = "\n".join(line for line in lines if not line.startswith(("--- ", "+++ ", "@@ ")))
     return f"{title}; lines marked + and - against @{old}", text
 
 
 def _gates(found: Digest) -> list[Part]:
-    """The gates that hold something back: first those about its paths, or that hold what it has claimed or posted."""
+    """The gates that hold something back: first those about its paths, or that hold what it has
+    claimed or posted."""
     if not found.env.tree.names("gates"):
         return []
     from .gate import open_
 
     me = (found.me or {}).get("id", "")
-    mine = {row["id"] for _, row in found.env.index.live("tasks", times.LAST - 1)
-            if me in (row["session"], row.get("claim", {}).get("session"))}  # fmt: skip
+    mine = {
+        row["id"]
+        for _, row in found.env.index.live("tasks", times.LAST - 1)
+        if me in (row["session"], row.get("claim", {}).get("session"))
+    }
     items = []
     for row in open_(found.env):
         edges = row.pop("edges")
         yours = sorted(mine.intersection(edges))
         items.append({**row, "holds": len(edges), "yours": yours[:MOST], "yours_total": len(yours)})
     items.sort(key=lambda row: not (row["yours"] or found.mine(row["about"] or "")))
-    rows = ((row["id"], row["state"], str(row["holds"]), str(row["yours_total"]), row["about"] or "-",
-             found.said(row, "why")) for row in items)  # fmt: skip
+    rows = (
+        (
+            row["id"],
+            row["state"],
+            str(row["holds"]),
+            str(row["yours_total"]),
+            row["about"] or "-",
+            found.said(row, "why"),
+        )
+        for row in items
+    )
     title = "gates: what they hold cannot be claimed"
-    return found.part("gates", items, rows, "GATE|STATE|HOLDS|OF YOURS|ABOUT|WHY", title, "atlas gate list")
+    return found.part(
+        "gates", items, rows, "GATE|STATE|HOLDS|OF YOURS|ABOUT|WHY", title, "atlas gate list"
+    )
 
 
 def _corrections(found: Digest) -> list[Part]:
     items = found.env.ask.corrected(found.me, found.after)
     rows = []
     for one in items[:MOST]:
-        leaning = [found.env.index.ref_of(path) for path, _ in found.env.index.pointing(one["target"], "relies_on")]
+        leaning = [
+            found.env.index.ref_of(path)
+            for path, _ in found.env.index.pointing(one["target"], "relies_on")
+        ]
         verb_ = "retracted" if one["retract"] else "corrected"
         rows.append(
-            (one["target"], verb_, one["touches"] or "-", found.said(one, "why"), ", ".join(leaning[:5]) or "-")
+            (
+                one["target"],
+                verb_,
+                one["touches"] or "-",
+                found.said(one, "why"),
+                ", ".join(leaning[:5]) or "-",
+            )
         )
     columns = "RECORD|WAS|WHICH|WHY|RELIED ON BY"
-    return found.part("corrections", items, rows, columns, "corrections", "atlas log --kind correction")
+    return found.part(
+        "corrections", items, rows, columns, "corrections", "atlas log --kind correction"
+    )
 
 
 def _dead(found: Digest) -> list[Block | Part]:
     items = found.env.ask.dead(found.me)
     yours = [row for row in items if row["yours"]]
-    mine = [f"! {row['ref']} is a dead letter ({row['yours']}): "
-            f"{correction.said(row, 'title', found.now, theirs)}" for row in yours]  # fmt: skip
+    mine = [
+        f"! {row['ref']} is a dead letter ({row['yours']}): "
+        f"{correction.said(row, 'title', found.now, theirs)}"
+        for row in yours
+    ]
     rows = ((row["id"], found.said(row, "title"), task.last_failure(row)) for row in items)
-    return [*mine[:5], *found.part("dead", items, rows, "TASK|TITLE|LAST FAILURE", "dead letters", "atlas task dead")]
+    return [
+        *mine[:5],
+        *found.part(
+            "dead", items, rows, "TASK|TITLE|LAST FAILURE", "dead letters", "atlas task dead"
+        ),
+    ]
 
 
 def _ready(found: Digest) -> list[Part]:
@@ -282,15 +400,27 @@ def _ready(found: Digest) -> list[Part]:
             break
     rows = ((row["id"], str(row["priority"]), found.said(row, "title")) for row in items)
     more = "atlas task list --ready"
-    return found.part("ready", items, rows, "TASK|PRIO|TITLE", "ready tasks: atlas task next --claim", more,
-                      total if len(items) == MOST else None)  # fmt: skip
+    return found.part(
+        "ready",
+        items,
+        rows,
+        "TASK|PRIO|TITLE",
+        "ready tasks: atlas task next --claim",
+        more,
+        total if len(items) == MOST else None,
+    )
 
 
 def _unfinished(found: Digest) -> list[Part]:
     items = found.env.ask.unfinished()
     rows = ((item["id"], found.ago(item["last"]), found.said(item, "goal")) for item in items)
-    title = "over, and never wrote the status (it has not happened until someone does: atlas session adopt ID)"
-    return found.part("unfinished", items, rows, "SESSION|LAST WRITE|GOAL", title, "atlas session list --all")
+    title = (
+        "over, and never wrote the status (it has not happened until someone does: atlas session"
+        " adopt ID)"
+    )
+    return found.part(
+        "unfinished", items, rows, "SESSION|LAST WRITE|GOAL", title, "atlas session list --all"
+    )
 
 
 def _paths(found: Digest) -> list[Part]:
@@ -298,14 +428,29 @@ def _paths(found: Digest) -> list[Part]:
     if not paths:
         return []
     items = found.env.who(paths)
-    rows = ((item["path"], item["what"], item["who"], item["when"], found.said(item, "text")) for item in items)
-    return found.part("on", items, rows, "PATH|WHAT|WHO|WHEN|TEXT", "on your paths", f"atlas who {' '.join(paths)}")
+    rows = (
+        (item["path"], item["what"], item["who"], item["when"], found.said(item, "text"))
+        for item in items
+    )
+    return found.part(
+        "on",
+        items,
+        rows,
+        "PATH|WHAT|WHO|WHEN|TEXT",
+        "on your paths",
+        f"atlas who {' '.join(paths)}",
+    )
 
 
 def _news(found: Digest) -> list[Part]:
     new = found.env.ask.new_to(found.me, MOST)
-    found.env.notices += [artifact.noise(name, count, "day", count) for name, count in new.noisy.items()]
-    rows = ((item["ref"], item["session"], found.said(item, "title", item.get("caveat", "-"))) for item in new.items)
+    found.env.notices += [
+        artifact.noise(name, count, "day", count) for name, count in new.noisy.items()
+    ]
+    rows = (
+        (item["ref"], item["session"], found.said(item, "title", item.get("caveat", "-")))
+        for item in new.items
+    )
     title = "artifacts that you have not read"
     title += f" ({new.older} older ones are not counted)" if new.older else ""
     title += f" (of the newest {new.total})" if new.more else ""
@@ -314,7 +459,9 @@ def _news(found: Digest) -> list[Part]:
 
 
 def _live(env: Env) -> list[Record]:
-    rows = [row for _, row in env.index.live(lease.FOLDER, env.now()) if lease.holds(row, env.now())]
+    rows = [
+        row for _, row in env.index.live(lease.FOLDER, env.now()) if lease.holds(row, env.now())
+    ]
     rows = [env.ask.shown(row, f"lease:{row['resource']}") for row in rows]
     return [{**row, "seconds_left": lease.rest(row, env.now())} for row in rows]
 
@@ -324,14 +471,25 @@ def _name(row: Record) -> str:
 
 
 def _leases(found: Digest) -> list[Part]:
-    items = sorted([*_live(found.env), *found.shared], key=lambda row: not found.mine(row["resource"]))
-    rows = ((_name(row), row["holder"], times.span(row["seconds_left"]), found.said(row, "why")) for row in items)
-    return found.part("leases", items, rows, "RESOURCE|HOLDER|LEFT|WHY", "live leases", "atlas lease list")
+    items = sorted(
+        [*_live(found.env), *found.shared], key=lambda row: not found.mine(row["resource"])
+    )
+    rows = (
+        (_name(row), row["holder"], times.span(row["seconds_left"]), found.said(row, "why"))
+        for row in items
+    )
+    return found.part(
+        "leases", items, rows, "RESOURCE|HOLDER|LEFT|WHY", "live leases", "atlas lease list"
+    )
 
 
 def _sessions(found: Digest) -> list[Part]:
-    others = [item for item in sessions.rows(found.env, False) if item["id"] != (found.me or {}).get("id")]
-    items = sorted(others, key=lambda row: not any(found.mine(f"path:{path}") for path in row.get("paths", ())))
+    others = [
+        item for item in sessions.rows(found.env, False) if item["id"] != (found.me or {}).get("id")
+    ]
+    items = sorted(
+        others, key=lambda row: not any(found.mine(f"path:{path}") for path in row.get("paths", ()))
+    )
     rows = list(sessions.table(found.env, items[:MOST]).rows)
     columns = "SESSION|STATE|LAST WRITE|GOAL"
     return found.part("sessions", items, rows, columns, "other live sessions", "atlas session list")
@@ -341,10 +499,16 @@ def _done(found: Digest) -> list[Part]:
     """The sessions that have ended since."""
     if found.after is None:
         return []
-    rows = [row for _, _, row in reversed(found.env.index.since(session.FOLDER, found.after)) if "ended" in row]
+    rows = [
+        row
+        for _, _, row in reversed(found.env.index.since(session.FOLDER, found.after))
+        if "ended" in row
+    ]
     rows = [found.env.ask.shown(row, f"session:{row['id']}") for row in rows]
     shown = ((row["id"], found.ago(row["ended"]), found.said(row, "goal")) for row in rows)
-    return found.part("done", rows, shown, "SESSION|ENDED|GOAL", "sessions done", "atlas session list --all")
+    return found.part(
+        "done", rows, shown, "SESSION|ENDED|GOAL", "sessions done", "atlas session list --all"
+    )
 
 
 def _decisions(found: Digest) -> list[Part]:
@@ -353,17 +517,26 @@ def _decisions(found: Digest) -> list[Part]:
         recent = [record for _, record in index.newest(decision.FOLDER, 5)]
     else:
         recent = [record for _, _, record in reversed(index.since(decision.FOLDER, after))]
-    items = [found.env.ask.shown({"ref": f"decision:{record['id']}", **record}) for record in recent]
+    items = [
+        found.env.ask.shown({"ref": f"decision:{record['id']}", **record}) for record in recent
+    ]
     rows = ((r["id"], r["stance"], r["chosen"] or "-", found.said(r, "title")) for r in items)
     title = "recent decisions" if after is None else "decisions"
-    return found.part("decisions", items, rows, "DECISION|STANCE|CHOSEN|TITLE", title, "atlas decision list")
+    return found.part(
+        "decisions", items, rows, "DECISION|STANCE|CHOSEN|TITLE", title, "atlas decision list"
+    )
 
 
 def _inbox(found: Digest) -> list[Part]:
     items = found.env.inbox()
     rows = ((r["ref"], r["by"], found.ago(r["at"]), found.said(r, "title")) for r in items)
     return found.part(
-        "inbox", items, rows, "REF|BY|WHEN|TITLE", "put here by hand, on a forge", "atlas log --kind inbox"
+        "inbox",
+        items,
+        rows,
+        "REF|BY|WHEN|TITLE",
+        "put here by hand, on a forge",
+        "atlas log --kind inbox",
     )
 
 
@@ -372,7 +545,12 @@ def _collisions(found: Digest) -> list[Part]:
     if found.after is None:
         return []
     commits, total = found.env.index.commits(MOST, after=found.after, stopped=True)
-    items = [{"session": row["session"], "stops": row["stops"].split("\n"), "then": row["subject"]} for row in commits]
+    items = [
+        {"session": row["session"], "stops": row["stops"].split("\n"), "then": row["subject"]}
+        for row in commits
+    ]
     rows = ((row["session"] or "-", ", ".join(row["stops"]), row["then"]) for row in items)
     more = "atlas log --collisions"
-    return found.part("collisions", items, rows, "SESSION|STOPS|THEN WROTE", "stops met", more, total)
+    return found.part(
+        "collisions", items, rows, "SESSION|STOPS|THEN WROTE", "stops met", more, total
+    )

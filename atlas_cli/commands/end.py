@@ -1,4 +1,5 @@
-"""`atlas end`: write last. Writes the status, gives back the leases and claims, closes the session: one transaction."""
+"""`atlas end`: write last. Writes the status, gives back the leases and claims, closes the session:
+one transaction."""
 
 import shlex
 from typing import Annotated
@@ -21,40 +22,72 @@ from . import status as status_command
 app = single()
 
 
-@verb(app, "end", "atlas end - <<'EOF'\nDone: the parser. Open: the cache. Next: measure it.\nEOF", 3, 5, 6, 7)
+@verb(
+    app,
+    "end",
+    "atlas end - <<'EOF'\nDone: the parser. Open: the cache. Next: measure it.\nEOF",
+    3,
+    5,
+    6,
+    7,
+)
 def end(
     ctx: typer.Context,
-    dash: Annotated[str | None, typer.Argument(metavar="[-]", help="The text from standard input.")] = None,
-    text: Annotated[str | None, typer.Option("-m", metavar="TEXT", help="What the next one must know.")] = None,
-    file: Annotated[str | None, typer.Option("--file", metavar="F", help="A file that holds it.")] = None,
+    dash: Annotated[
+        str | None, typer.Argument(metavar="[-]", help="The text from standard input.")
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option("-m", metavar="TEXT", help="What the next one must know.")
+    ] = None,
+    file: Annotated[
+        str | None, typer.Option("--file", metavar="F", help="A file that holds it.")
+    ] = None,
     unchanged: Annotated[
         str | None, typer.Option("--unchanged", metavar="WHY", help="The status holds, and why.")
     ] = None,
-    stream: Annotated[str, typer.Option("--stream", metavar="STREAM", help="Which status stream.")] = "main",
+    stream: Annotated[
+        str, typer.Option("--stream", metavar="STREAM", help="Which status stream.")
+    ] = "main",
     section: Annotated[
-        str | None, typer.Option("--section", metavar="H", help="The heading it goes under (default: your goal).")
+        str | None,
+        typer.Option(
+            "--section", metavar="H", help="The heading it goes under (default: your goal)."
+        ),
     ] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="The text is the whole new entry.")] = False,
-    base: Annotated[int | None, typer.Option("--base", metavar="N", min=1, help="The entry you have read.")] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="The text is the whole new entry.")
+    ] = False,
+    base: Annotated[
+        int | None, typer.Option("--base", metavar="N", min=1, help="The entry you have read.")
+    ] = None,
     overflow: status_command.Overflow = None,
     keep: Annotated[
-        list[str] | None, typer.Option("--keep", metavar="RES", help="A lease that is not given back.")
+        list[str] | None,
+        typer.Option("--keep", metavar="RES", help="A lease that is not given back."),
     ] = None,
 ) -> Outcome:
-    """Write last: your text becomes the section under your goal in the status (--replace: the whole entry), your
-    leases and claims are given back, your session is closed.
+    """Write last: your text becomes the section under your goal in the status (--replace: the whole
+    entry), your leases and claims are given back, your session is closed.
 
-    Without a text it succeeds if you wrote the status after your last work, or did nothing; else it stops (5)."""
+    Without a text it succeeds if you wrote the status after your last work, or did nothing; else it
+    stops (5)."""
     env = env_of(ctx)
     if dash not in (None, "-"):
-        raise Usage(f"{dash[:40]!r} stands where - would read standard input", "give the text with -m TEXT")
+        raise Usage(
+            f"{dash[:40]!r} stands where - would read standard input", "give the text with -m TEXT"
+        )
     if section and replace:
         raise Usage("--section and --replace say different things", "give one of them")
-    given = body(env, text, file, dash)  # before anything can refuse: a text that was piped in must not be lost
+    given = body(
+        env, text, file, dash
+    )  # before anything can refuse: a text that was piped in must not be lost
     me = env.session(strict=True)
     if any(one["session"] == me["id"] for one in env.parked()):
-        raise Protocol("writes of this session are parked: others were first", "atlas parked shows them, take or drop "
-                       "settles each; then end", code="parked")  # fmt: skip
+        raise Protocol(
+            "writes of this session are parked: others were first",
+            "atlas parked shows them, take or drop settles each; then end",
+            code="parked",
+        )
     env.sharing.eager = True
     if given is not None and unchanged is not None:
         raise Usage("a text, or --unchanged, but not both")
@@ -67,7 +100,9 @@ def end(
     if base is not None:
         env.read("status", stream, base, status.find(env.tree, stream, base), claimed=True)
     done = env.write(
-        lambda tree, who: _close(env, tree, who, me, wish, stream, kept, overflow, base), me, "session: end"
+        lambda tree, who: _close(env, tree, who, me, wish, stream, kept, overflow, base),
+        me,
+        "session: end",
     )
     records = env.records(done)
     entry = next((one for one in records if one["ref"].startswith("status:")), None)
@@ -80,11 +115,18 @@ def end(
     closed = next(one for one in records if one["ref"].startswith("session:"))
     alone = env.sharing.known is not None and not env.sharing.published
     limits = ("NOT PUBLISHED: nobody else can see this",) if alone else ()
-    return Outcome({**closed, "status": entry, "released": back}, tuple(lines), limits, published=False)
+    return Outcome(
+        {**closed, "status": entry, "released": back}, tuple(lines), limits, published=False
+    )
 
 
 def _wish(
-    env: Env, me: Record, given: str | None, unchanged: str | None, section: str | None, replace: bool
+    env: Env,
+    me: Record,
+    given: str | None,
+    unchanged: str | None,
+    section: str | None,
+    replace: bool,
 ) -> status.Wish | None:
     """What is to be written; None where nothing need be."""
     if unchanged is not None:
@@ -92,9 +134,10 @@ def _wish(
     if given is None:
         if not env.index.closed(me["id"]):
             raise Protocol(
-                "this session has written, and not the status after it: for the next one it has not happened",
-                "write last: atlas end -m 'two to five lines: done, open, what the next one must know', "
-                "or atlas end --unchanged 'why'",
+                "this session has written, and not the status after it: for the next one it has not"
+                " happened",
+                "write last: atlas end -m 'two to five lines: done, open, what the next one must"
+                " know', or atlas end --unchanged 'why'",
                 code="write_last",
             )
         return None
@@ -111,9 +154,16 @@ def _to_end(stop: AtlasError, stream: str, kept: list[str]) -> None:
 
 
 def _close(
-    env: Env, tree: Tree, who: Writer, me: Record, wish: status.Wish | None, stream: str, kept: list[str],
-    overflow: str | None, base: int | None,
-) -> Change:  # fmt: skip
+    env: Env,
+    tree: Tree,
+    who: Writer,
+    me: Record,
+    wish: status.Wish | None,
+    stream: str,
+    kept: list[str],
+    overflow: str | None,
+    base: int | None,
+) -> Change:
     """Status, leases and session in one change."""
     files: dict[str, bytes | None] = {}
     bases: tuple[str, ...] = ()

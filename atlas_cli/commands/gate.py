@@ -45,7 +45,11 @@ def item(env: Env, record: Record) -> Record:
         blocker = signal.parse(said, env.tree.read(said) or b"")
     except Damaged as error:
         blocker = {"text": error.message}
-    found = {"ref": f"gate:{record['id']}", **record, "state": gate.state(env.tree, record, env.now())}
+    found = {
+        "ref": f"gate:{record['id']}",
+        **record,
+        "state": gate.state(env.tree, record, env.now()),
+    }
     return env.ask.shown(found | {"why": blocker["text"], "about": blocker.get("about")})
 
 
@@ -55,53 +59,97 @@ def open_(env: Env) -> list[Record]:
     return [item(env, record) for record in readiness.standing(env.tree) if "damaged" not in record]
 
 
-@verb(app, "raise", 'atlas gate raise --why "the schema is wrong" --scope label:import --deadline 2d', 3, 5, 6, 7)
+@verb(
+    app,
+    "raise",
+    'atlas gate raise --why "the schema is wrong" --scope label:import --deadline 2d',
+    3,
+    5,
+    6,
+    7,
+)
 def raise_(
-    ctx: typer.Context, why: Why,
+    ctx: typer.Context,
+    why: Why,
     tasks: Annotated[
-        list[str] | None, typer.Option("--task", metavar="TASK", parser=parsed(_task), help="A task that it holds.")
+        list[str] | None,
+        typer.Option("--task", metavar="TASK", parser=parsed(_task), help="A task that it holds."),
     ] = None,
     scope: Annotated[
-        list[str] | None, typer.Option("--scope", metavar="S", parser=parsed(_scope), help=f"The tasks of: {SCOPES}.")
+        list[str] | None,
+        typer.Option(
+            "--scope", metavar="S", parser=parsed(_scope), help=f"The tasks of: {SCOPES}."
+        ),
     ] = None,
     about: About = None,
-    deadline: Annotated[str | None, typer.Option("--deadline", metavar="T", help="When it should be cleared.")] = None,
-) -> Outcome:  # fmt: skip
-    """Post a blocker: these tasks, or those under a scope, and all that need them, now or later, cannot be claimed
-    until it is cleared. A deadline that passes releases nothing."""
+    deadline: Annotated[
+        str | None, typer.Option("--deadline", metavar="T", help="When it should be cleared.")
+    ] = None,
+) -> Outcome:
+    """Post a blocker: these tasks, or those under a scope, and all that need them, now or later,
+    cannot be claimed until it is cleared. A deadline that passes releases nothing."""
     env = env_of(ctx)
     if not tasks and not scope:
         raise Usage("a gate holds something back", f"say what: --task ID, or --scope {SCOPES}")
     me, reason = env.session(), names.say(why, "--why")
     until = times.rfc3339(moment(env, deadline)) if deadline else None
     on, held = about_of(env, about), [*(tasks or ()), *(scope or ())]
-    done = env.write(lambda tree, who: raising.put(tree, who, reason, on, held, until), me, "gate: raise ")
-    record = next(row for row in env.records(done) if row["ref"].startswith("gate:") and row["resolution"] == "pending")
+    done = env.write(
+        lambda tree, who: raising.put(tree, who, reason, on, held, until), me, "gate: raise "
+    )
+    record = next(
+        row
+        for row in env.records(done)
+        if row["ref"].startswith("gate:") and row["resolution"] == "pending"
+    )
     data = {**record, **item(env, record), "replayed": done.replayed or done.empty}
     by = f" stands already, by {named(record['session'])}, and" * data["replayed"]
-    line = f"{data['ref']}{by} holds {len(data['edges'])} open tasks, and what comes under {', '.join(data['scope'])}"
+    line = (
+        f"{data['ref']}{by} holds {len(data['edges'])} open tasks, and what comes under"
+        f" {', '.join(data['scope'])}"
+    )
     return Outcome(data, (line,), published=False)
 
 
 @verb(app, "list", "atlas gate list --all", 7)
 def list_(
-    ctx: typer.Context, all_: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False
+    ctx: typer.Context,
+    all_: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False,
 ) -> Outcome:
     """The gates that hold tasks back: pending, or past their deadline and not cleared."""
     env = env_of(ctx)
     items = open_(env)
     if all_:
-        raised = [row for _, row in env.index.newest(gate.FOLDER, 2**31) if row["resolution"] == "pending"]
+        raised = [
+            row for _, row in env.index.newest(gate.FOLDER, 2**31) if row["resolution"] == "pending"
+        ]
         items = [item(env, row) for row in raised]
-    cells = tuple((row["id"], row["state"], ", ".join(row["scope"]), str(len(row["edges"])), _left(env, row),
-                   correction.said(row, "why", env.now())) for row in items)  # fmt: skip
-    table = Table(("GATE", "STATE", "HOLDS", "TASKS", "LEFT", "WHY"), cells, "no gate holds anything back")
+    cells = tuple(
+        (
+            row["id"],
+            row["state"],
+            ", ".join(row["scope"]),
+            str(len(row["edges"])),
+            _left(env, row),
+            correction.said(row, "why", env.now()),
+        )
+        for row in items
+    )
+    table = Table(
+        ("GATE", "STATE", "HOLDS", "TASKS", "LEFT", "WHY"), cells, "no gate holds anything back"
+    )
     return Outcome(listing(items), (table,))
 
 
 def _left(env: Env, record: Record) -> str:
     left = times.moment(record["deadline"]) - env.now() if "deadline" in record else None
-    return "-" if left is None or record["state"] == "cleared" else times.span(left) if left > 0 else "over"
+    return (
+        "-"
+        if left is None or record["state"] == "cleared"
+        else times.span(left)
+        if left > 0
+        else "over"
+    )
 
 
 @verb(app, "show", "atlas gate show 7f3k2mq9xa", 7)
@@ -112,22 +160,35 @@ def show(ctx: typer.Context, wanted: Id) -> Outcome:
     end = gate.place(wanted + gate.END)
     record["end"] = gate.parse(end, env.good(end)[0]) if env.tree.blob(end) else None
     told = [f"why: {correction.said(record, 'why', env.now())}"]
-    told += [f"{key}: {record[key]}" for key in ("about", "deadline", "graph_delta_hash") if record.get(key)]
-    told += [f"holds: {', '.join(record['scope'])}", f"edges: {', '.join(record['edges']) or 'none'}"]
+    told += [
+        f"{key}: {record[key]}"
+        for key in ("about", "deadline", "graph_delta_hash")
+        if record.get(key)
+    ]
+    told += [
+        f"holds: {', '.join(record['scope'])}",
+        f"edges: {', '.join(record['edges']) or 'none'}",
+    ]
     if record["end"]:
         why = record["end"].get("why")
         told.append(f"{record['state']} by {record['end']['resolver']}{f': {why}' if why else ''}")
     age = times.ago(times.moment(record["at"]), env.now())
-    frame = Frame(f"{record['ref']} by {record['session']}, {age}: {record['state']}", "\n".join(told))
+    frame = Frame(
+        f"{record['ref']} by {record['session']}, {age}: {record['state']}", "\n".join(told)
+    )
     return Outcome(record, (frame, *warned(env, record)))
 
 
 @verb(app, "clear", "atlas gate clear 7f3k2mq9xa", 3, 5, 6, 7)
 def clear(
-    ctx: typer.Context, wanted: Id,
-    why: Annotated[str | None, typer.Option("--why", metavar="TEXT", help="What became of the blocker.")] = None,
-) -> Outcome:  # fmt: skip
-    """End a gate: by the session that raised it, one that it descends from, or a principal of the policy."""
+    ctx: typer.Context,
+    wanted: Id,
+    why: Annotated[
+        str | None, typer.Option("--why", metavar="TEXT", help="What became of the blocker.")
+    ] = None,
+) -> Outcome:
+    """End a gate: by the session that raised it, one that it descends from, or a principal of the
+    policy."""
     env = env_of(ctx)
     me, reason = env.session(), names.say(why, "--why") if why else None
     done = env.write(lambda tree, who: raising.clear(tree, who, wanted, reason), me, "gate: clear ")

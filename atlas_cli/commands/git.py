@@ -16,7 +16,9 @@ _AS_GIVEN = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 
 @verb(app, "git", "atlas git log --oneline -5", 7, context_settings=_AS_GIVEN)
-def git(ctx: typer.Context, args: Annotated[list[str] | None, typer.Argument(metavar="ARGS…")] = None) -> Outcome:
+def git(
+    ctx: typer.Context, args: Annotated[list[str] | None, typer.Argument(metavar="ARGS…")] = None
+) -> Outcome:
     """Run git in the store's own repository (a bare one, branch `atlas`); returns git's exit code.
 
     What you write there by hand is judged like any other commit: atlas verify."""

@@ -1,5 +1,5 @@
-"""`atlas help [TOPIC]`: short pages. Their facts come from the tables that the code itself obeys, their limits from the
-policy in force."""
+"""`atlas help [TOPIC]`: short pages. Their facts come from the tables that the code itself obeys,
+their limits from the policy in force."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -44,16 +44,27 @@ ENVELOPE = """\
 
 
 @verb(app, "help", "atlas help leases", 7)
-def help_(ctx: typer.Context, topic: Annotated[str | None, typer.Argument(metavar="TOPIC|COMMAND")] = None) -> Outcome:
-    """A short page on a topic; without one, the list of them. `atlas help COMMAND` is `atlas COMMAND --help`."""
+def help_(
+    ctx: typer.Context, topic: Annotated[str | None, typer.Argument(metavar="TOPIC|COMMAND")] = None
+) -> Outcome:
+    """A short page on a topic; without one, the list of them. `atlas help COMMAND` is `atlas
+    COMMAND --help`."""
     if topic is None:
         lines = [f"  {name:<10}{what}" for name, what in TOPICS.items()]
-        text = "\n".join(["atlas help TOPIC:", *lines, "atlas help COMMAND: its arguments, options, limits, an example",
-                          "atlas --help: the commands"])  # fmt: skip
+        text = "\n".join(
+            [
+                "atlas help TOPIC:",
+                *lines,
+                "atlas help COMMAND: its arguments, options, limits, an example",
+                "atlas --help: the commands",
+            ]
+        )
         return Outcome({"topics": TOPICS}, (text,))
     if topic not in TOPICS:
         hint = names.hint(
-            topic, [*TOPICS, *COMMANDS], f"the topics are {', '.join(TOPICS)}; atlas --help lists the commands"
+            topic,
+            [*TOPICS, *COMMANDS],
+            f"the topics are {', '.join(TOPICS)}; atlas --help lists the commands",
         )
         raise NotFound(f"there is no help on {topic[:80]!r}", hint)
     text = page(topic, rules_for(env_of(ctx)))
@@ -62,11 +73,17 @@ def help_(ctx: typer.Context, topic: Annotated[str | None, typer.Argument(metava
 
 def page(topic: str, policy: Mapping[str, Any]) -> str:
     """The page on a topic, under a policy."""
-    closing = dict.fromkeys(line for name in LIMITS.get(topic, ()) for line in limits.of(name, policy))
+    closing = dict.fromkeys(
+        line for name in LIMITS.get(topic, ()) for line in limits.of(name, policy)
+    )
     facts = {
-        "life": times.span(session.LIFE), "shortest": times.span(lease.SHORTEST), "skew": times.span(times.SKEW),
+        "life": times.span(session.LIFE),
+        "shortest": times.span(lease.SHORTEST),
+        "skew": times.span(times.SKEW),
         "exits": "\n".join(f"{code:<5}{again:<17}{what}" for code, (what, again) in EXITS.items()),
-        "rules": "\n".join(f"{rule:<15}{what}" for rule, what in RULES.items()), "layout": LAYOUT, "envelope": ENVELOPE,
+        "rules": "\n".join(f"{rule:<15}{what}" for rule, what in RULES.items()),
+        "layout": LAYOUT,
+        "envelope": ENVELOPE,
         "limits": "\n".join(["Limits:", *(f"- {line}" for line in closing)]),
-    }  # fmt: skip
+    }
     return template(f"help/{topic}.txt").decode().format_map({**policy, **facts}).rstrip("\n")

@@ -1,4 +1,5 @@
-"""What a git hook says once the quick answer was not certain: called by `atlas-hook`, not by people."""
+"""What a git hook says once the quick answer was not certain: called by `atlas-hook`, not by
+people."""
 
 import contextlib
 from typing import Annotated
@@ -16,7 +17,10 @@ app = single()
 
 @verb(app, "hook", "atlas-hook pre-commit", 4, 5, 6)
 def hook(
-    ctx: typer.Context, name: str, args: Annotated[list[str] | None, typer.Argument()] = None, given: str = ""
+    ctx: typer.Context,
+    name: str,
+    args: Annotated[list[str] | None, typer.Argument()] = None,
+    given: str = "",
 ) -> Outcome:
     """What git's hooks ask."""
     env = env_of(ctx)
@@ -41,5 +45,7 @@ def hook(
         why, hint = f"{type(error).__name__}: {error}", "please report it"
         if isinstance(error, Failed):
             why, hint = error.message, error.hint
-        env.notices.append(f"Atlas could not judge this ({why}): it goes on unjudged. {hint}".strip())
+        env.notices.append(
+            f"Atlas could not judge this ({why}): it goes on unjudged. {hint}".strip()
+        )
     return Outcome(None)

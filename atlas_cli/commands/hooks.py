@@ -15,20 +15,34 @@ app = noun("status")
 
 # What a project adds where others write the hooks; it passes where Atlas is not installed.
 SH = (
-    'if command -v atlas-hook >/dev/null && f=$(mktemp); then cat >"$f"; exec 8<"$f" 9<"$f"; rm "$f"\n'
-    'atlas-hook "${0##*/}" "$@" <&8 || exit $?; exec <&9; fi'
+    'if command -v atlas-hook >/dev/null && f=$(mktemp); then cat >"$f"; exec 8<"$f" 9<"$f"; rm'
+    ' "$f"\natlas-hook "${0##*/}" "$@" <&8 || exit $?; exec <&9; fi'
 )
 LEFTHOOK = "NAME:\n  commands:\n    atlas:\n      run: atlas-hook NAME {0}\n      use_stdin: true"
-FRAMEWORK = "- repo: URL-OF-ATLAS\n  rev: VERSION\n  hooks: [{id: atlas-pre-commit}, {id: atlas-pre-push}]"
+FRAMEWORK = (
+    "- repo: URL-OF-ATLAS\n  rev: VERSION\n  hooks: [{id: atlas-pre-commit}, {id: atlas-pre-push}]"
+)
 ADD = {
-    "husky": f"husky writes them: put these two lines at the top of .husky/pre-commit, .husky/pre-push …\n{SH}",
-    "git": f"git tracks that folder: put these two lines at the top of each hook in it, for everybody\n{SH}",
-    "lefthook": f"lefthook writes them: add to lefthook.yml for each NAME (pre-commit, pre-push …)\n{LEFTHOOK}",
+    "husky": (
+        "husky writes them: put these two lines at the top of .husky/pre-commit, .husky/pre-push"
+        f" …\n{SH}"
+    ),
+    "git": (
+        "git tracks that folder: put these two lines at the top of each hook in it, for"
+        f" everybody\n{SH}"
+    ),
+    "lefthook": (
+        "lefthook writes them: add to lefthook.yml for each NAME (pre-commit, pre-push"
+        f" …)\n{LEFTHOOK}"
+    ),
 }
 SAYS = {
     "husky": "atlas hooks status says whether husky's own install has shadowed these",
     "lefthook": "lefthook install would move these aside: then add Atlas to lefthook.yml",
-    "pre-commit": f"pre-commit install may write over these: atlas hooks status; or have it run Atlas:\n{FRAMEWORK}",
+    "pre-commit": (
+        "pre-commit install may write over these: atlas hooks status; or have it run"
+        f" Atlas:\n{FRAMEWORK}"
+    ),
     "prek": "prek install may write over these: atlas hooks status",
 }
 
@@ -39,25 +53,32 @@ def status(ctx: typer.Context) -> Outcome:
     env = env_of(ctx)
     hooks = HookFiles(env.place, _closed(env))
     found = hooks.status()
-    if any(hook.state in ("absent", "foreign", "outdated", "missing", "shadowed") for hook in found):
-        env.notices.append("atlas hooks install puts Atlas in where it is missing, and brings it up to date")
+    if any(
+        hook.state in ("absent", "foreign", "outdated", "missing", "shadowed") for hook in found
+    ):
+        env.notices.append(
+            "atlas hooks install puts Atlas in where it is missing, and brings it up to date"
+        )
     return _outcome(hooks, found)
 
 
 @verb(app, "install", "atlas hooks install", 6, 7)
 def install(ctx: typer.Context) -> Outcome:
-    """Put Atlas into the hooks that git runs here, in front of what is there: that still runs, as before.
+    """Put Atlas into the hooks that git runs here, in front of what is there: that still runs, as
+    before.
 
-    The folder is the one that git looks in; core.hooksPath is never changed. Where another tool writes the hooks
-    (husky, lefthook) or git tracks them, nothing is written: exit 6 says what to add there. A tool that will not
-    install beside Atlas (git lfs): atlas hooks remove, then its own install, then this again."""
+    The folder is the one that git looks in; core.hooksPath is never changed. Where another tool
+    writes the hooks (husky, lefthook) or git tracks them, nothing is written: exit 6 says what to
+    add there. A tool that will not install beside Atlas (git lfs): atlas hooks remove, then its own
+    install, then this again."""
     env = env_of(ctx)
     return put(env, HookFiles(env.place, _closed(env)))
 
 
 @verb(app, "remove", "atlas hooks remove", 7)
 def remove(ctx: typer.Context) -> Outcome:
-    """Take Atlas out of the hooks; what was there before is there again, to the byte. Works without a store too."""
+    """Take Atlas out of the hooks; what was there before is there again, to the byte. Works without
+    a store too."""
     hooks = HookFiles(env_of(ctx).place)
     return _outcome(hooks, hooks.remove())
 
@@ -66,24 +87,45 @@ def put(env: Env, hooks: Any) -> Outcome:
     """Installs the hooks; Refused, with what to add, where others keep them."""
     state = {hook.state for hook in hooks.status()}
     if hooks.owner and not state <= {f"by {hooks.owner}", "by itself"}:
-        raise Refused(f"the hooks in {hooks.folder} are not Atlas's to write", ADD[hooks.owner], code="managed")
+        raise Refused(
+            f"the hooks in {hooks.folder} are not Atlas's to write",
+            ADD[hooks.owner],
+            code="managed",
+        )
     found = hooks.install()
     env.notices += [
-        SAYS[tool] for tool in managers.configured(env.place.top or env.place.common) if f"by {tool}" not in state
+        SAYS[tool]
+        for tool in managers.configured(env.place.top or env.place.common)
+        if f"by {tool}" not in state
     ]
     if not hooks.ours:
-        env.notices.append(f"{hooks.folder} serves other repositories too: without a store Atlas passes there")
+        env.notices.append(
+            f"{hooks.folder} serves other repositories too: without a store Atlas passes there"
+        )
     return _outcome(hooks, found)
 
 
 def at_init(env: Env) -> tuple[list[dict[str, Any]], str]:
-    """What `atlas init` does with the hooks, and a line on it. Never an error: the store is made."""
+    """What `atlas init` does with the hooks, and a line on it. Never an error: the store is
+    made."""
     try:
         if env.place.top is None:
-            return [], "no git hooks: nobody commits in a bare repository; in a worktree of it: atlas hooks install"
+            return (
+                [],
+                (
+                    "no git hooks: nobody commits in a bare repository; in a worktree of it: atlas"
+                    " hooks install"
+                ),
+            )
         hooks = HookFiles(env.place, _closed(env))
         if not hooks.ours:
-            return [], f"no git hooks: they lie outside this repository, in {hooks.folder}; atlas hooks install"
+            return (
+                [],
+                (
+                    f"no git hooks: they lie outside this repository, in {hooks.folder}; atlas"
+                    " hooks install"
+                ),
+            )
         items = put(env, hooks).data["items"]
         return items, f"git hooks in {hooks.folder}; atlas hooks remove takes them out"
     except AtlasError as error:
@@ -100,6 +142,10 @@ def _outcome(hooks: Any, found: list[Any]) -> Outcome:
     items = [{key: shown(value) for key, value in hook._asdict().items()} for hook in found]
     rows = []
     for hook in found:
-        kept = f"keeps {hook.kept}" if hook.kept and hook.kept != hook.path else "keeps the one there" * bool(hook.kept)
+        kept = (
+            f"keeps {hook.kept}"
+            if hook.kept and hook.kept != hook.path
+            else "keeps the one there" * bool(hook.kept)
+        )
         rows.append((hook.name, hook.state, "; ".join(part for part in (kept, hook.text) if part)))
     return Outcome(listing(items), (f"{hooks.folder}:", Table(("HOOK", "STATE", ""), tuple(rows))))

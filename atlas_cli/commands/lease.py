@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 app = noun()
 HOLD = "you hold"
-Resources = Annotated[list[str], typer.Argument(metavar="RES…", help="gpu0, path:src/x.py, glob:**/*.sql, repo:run")]
+Resources = Annotated[
+    list[str], typer.Argument(metavar="RES…", help="gpu0, path:src/x.py, glob:**/*.sql, repo:run")
+]
 Any_ = Annotated[bool, typer.Option("--any", help="The first of them that is free.")]
 
 
@@ -40,10 +42,11 @@ def _resources(env: Env, given: list[str]) -> list[str]:
 @contextmanager
 def _kept(
     env: Env, wanted: list[str], me: Record | None, held: bool = False, taking: Decide | None = None
-) -> Iterator["There"]:  # fmt: skip
-    """The one store that the leases on these resources are kept in; `held`: what is held is where it is held. The
-    project's own store has no say in what is `taking` them elsewhere, but that nobody may hold them there: since before
-    they were shared, or in a clone that is not told of it."""
+) -> Iterator["There"]:
+    """The one store that the leases on these resources are kept in; `held`: what is held is
+    where it is held. The project's own store has no say in what is `taking` them elsewhere, but
+    that nobody may hold them there: since before they were shared, or in a clone that is not
+    told of it."""
     from ..env import elsewhere
 
     found = elsewhere.split(env, wanted, me if held else None) if env.shares else {"": wanted}
@@ -57,21 +60,39 @@ def _kept(
 
 def _answer(there: "There", items: list[dict[str, Any]], done: str) -> Outcome:
     now = there.env.now()
-    lines = [f"{done} {named(item['resource'])}: {times.span(lease.left(item, now))} to count on, "
-             f"token {item['token']}" if "released" not in item else f"{done} {named(item['resource'])}"
-             for item in items]  # fmt: skip
+    lines = [
+        (
+            f"{done} {named(item['resource'])}: {times.span(lease.left(item, now))} to count on, "
+            f"token {item['token']}"
+            if "released" not in item
+            else f"{done} {named(item['resource'])}"
+        )
+        for item in items
+    ]
     items = [{**item, "store": there.name} if there.name else item for item in items]
-    data = {**one(items), "seconds_left": lease.left(one(items), now)} if len(items) == 1 else listing(items)
+    data = (
+        {**one(items), "seconds_left": lease.left(one(items), now)}
+        if len(items) == 1
+        else listing(items)
+    )
     alone = there.env.options.offline and done == HOLD
-    limits = ("held: this machine, since --offline was given",) if alone else _limits(there.env, there.name)
+    limits = (
+        ("held: this machine, since --offline was given",)
+        if alone
+        else _limits(there.env, there.name)
+    )
     return Outcome(data, tuple(lines), limits, published=False)
 
 
 @verb(app, "take", 'atlas lease take gpu0 --why "training run 12" --for 90m', 3, 4, 5, 6, 7)
-def take(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, any_of: Any_ = False) -> Outcome:
-    """Take a lease: all of the resources or none (--any: the first free one). Taking what one holds renews it.
+def take(
+    ctx: typer.Context, resources: Resources, why: Why, for_: For = None, any_of: Any_ = False
+) -> Outcome:
+    """Take a lease: all of the resources or none (--any: the first free one). Taking what one holds
+    renews it.
 
-    A lease is advisory and expires by itself. Paths are relative to where you are and overlap as folders do."""
+    A lease is advisory and expires by itself. Paths are relative to where you are and overlap as
+    folders do."""
     env = env_of(ctx)
     wanted, reason = _resources(env, resources), names.say(why, "--why")
     me = env.session()
@@ -91,8 +112,12 @@ def renew(ctx: typer.Context, resources: Resources, for_: For = None) -> Outcome
     wanted = _resources(env, resources)
     me = env.session()
     with _kept(env, wanted, me, held=True) as there:
-        written = there.env.write(lambda tree, who: lease.renew(tree, who, wanted, for_), me, "lease: renew ",
-                                  exclusive=True)  # fmt: skip
+        written = there.env.write(
+            lambda tree, who: lease.renew(tree, who, wanted, for_),
+            me,
+            "lease: renew ",
+            exclusive=True,
+        )
         return _answer(there, there.env.records(written), HOLD)
 
 
@@ -103,7 +128,9 @@ def release(ctx: typer.Context, resources: Resources) -> Outcome:
     wanted = _resources(env, resources)
     me = env.session()
     with _kept(env, wanted, me, held=True) as there:
-        written = there.env.write(lambda tree, who: lease.release(tree, who, wanted), me, "lease: release ")
+        written = there.env.write(
+            lambda tree, who: lease.release(tree, who, wanted), me, "lease: release "
+        )
         return _answer(there, there.env.records(written), "given back:")
 
 
@@ -112,25 +139,38 @@ def _renewed(held: list[str], seconds: int, tree: Tree, who: Writer) -> Change:
 
 
 def _exclusive(there: "There", me: Record, decide: Decide) -> list[Record]:
-    """The rows of a lease, which counts only once it is published; unconfirmed, it is given back."""
+    """The rows of a lease, which counts only once it is published; unconfirmed, it is given
+    back."""
     env, what = there.env, "lease: take "
     written = exclusive(
-        env, partial(there.decided, decide), me, what, lambda: [row["resource"] for row in env.ask.held(me["id"])],
+        env,
+        partial(there.decided, decide),
+        me,
+        what,
+        lambda: [row["resource"] for row in env.ask.held(me["id"])],
         lambda new: _give_back(env, me, new),
-    )  # fmt: skip
-    rows = [row for row in env.records(written) if "resource" in row]  # (elsewhere the session's own is with them)
+    )
+    rows = [
+        row for row in env.records(written) if "resource" in row
+    ]  # (elsewhere the session's own is with them)
     now = [lease.current(env.snapshot, row["resource"]) or row for row in rows]
     over = [row["resource"] for row in now if "released" in row or row["holder"] != me["id"]]
     if written.replayed and over:
-        raise Refused(f"the operation {written.writer.operation} was done before, and {', '.join(over)} is no longer "
-                      "held by it", "take it anew, with another operation id", code="not_held")  # fmt: skip
+        raise Refused(
+            f"the operation {written.writer.operation} was done before, and {', '.join(over)} is no"
+            " longer held by it",
+            "take it anew, with another operation id",
+            code="not_held",
+        )
     return rows
 
 
 def _state(record: dict[str, Any], now: int) -> str:
     if lease.holds(record, now):
         return "held"
-    return "released" if "released" in record else "ahead" if lease.first(record) > now else "expired"
+    return (
+        "released" if "released" in record else "ahead" if lease.first(record) > now else "expired"
+    )
 
 
 def _limits(env: Env, store: str = "") -> tuple[str, ...]:
@@ -154,7 +194,9 @@ def _row(record: dict[str, Any], now: int) -> dict[str, Any]:
 @verb(app, "show", "atlas lease show gpu0", 7)
 def show(
     ctx: typer.Context,
-    resource: Annotated[str, typer.Argument(metavar="RES", help="As it was taken: gpu0, path:src/x.py.")],
+    resource: Annotated[
+        str, typer.Argument(metavar="RES", help="As it was taken: gpu0, path:src/x.py.")
+    ],
 ) -> Outcome:
     """Who holds a resource, why, and how long still."""
     env = env_of(ctx)
@@ -165,9 +207,16 @@ def show(
         item = there.env.ask.shown(_row(lease.parse(lease.place(wanted), data), now))
     item |= {"store": there.name} if there.name else {}
     held = item["state"] == "held"
-    line = f"{named(wanted)}: held by {named(item['holder'])} for {times.span(item['seconds_left'])} more"
+    line = (
+        f"{named(wanted)}: held by {named(item['holder'])} for {times.span(item['seconds_left'])}"
+        " more"
+    )
     ended = times.ago(lease.until(item) or 0, now)
-    over = "dated ahead, so that nobody honours it yet" if item["state"] == "ahead" else f"{item['state']} {ended}"
+    over = (
+        "dated ahead, so that nobody honours it yet"
+        if item["state"] == "ahead"
+        else f"{item['state']} {ended}"
+    )
     shown = [line if held else f"{named(wanted)}: {over}; last held by {named(item['holder'])}"]
     why = Frame("", correction.said(item, "why", now))
     return Outcome(item, (*shown, f"token: {item['token']}; why:", why), _limits(env, there.name))
@@ -175,9 +224,10 @@ def show(
 
 @verb(app, "list", "atlas lease list", 7)
 def list_(
-    ctx: typer.Context, all_: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False,
+    ctx: typer.Context,
+    all_: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False,
     since: Since = None,
-) -> Outcome:  # fmt: skip
+) -> Outcome:
     """What is held now, by whom and why; --since: what was taken, renewed or given back since."""
     env = env_of(ctx)
     after = None if since is None else env.since(since)
@@ -187,15 +237,24 @@ def list_(
 
         moment = (env.index.commits(1, upto=after)[0][0]["at"] or 0) if after else after
         more, looks = elsewhere.looked(
-            env, lambda there: _listed(there, None if moment is None else there.index.upto(moment), all_)
+            env,
+            lambda there: _listed(
+                there, None if moment is None else there.index.upto(moment), all_
+            ),
         )
         items += more
         limits = (*(one.line() for one in looks), f"whatever else is listed is {limits[0]}")
     rows = [
-        (f"{r['resource']} ({r['store']})" if "store" in r else r["resource"], r["state"], r["holder"],
-         times.span(r["seconds_left"]) if r["seconds_left"] else "-", correction.said(r, "why", env.now()))
-        for r in items if r["ref"]
-    ]  # fmt: skip
+        (
+            f"{r['resource']} ({r['store']})" if "store" in r else r["resource"],
+            r["state"],
+            r["holder"],
+            times.span(r["seconds_left"]) if r["seconds_left"] else "-",
+            correction.said(r, "why", env.now()),
+        )
+        for r in items
+        if r["ref"]
+    ]
     table = Table(("RESOURCE", "STATE", "HOLDER", "LEFT", "WHY"), tuple(rows), "nothing is held")
     return Outcome(listing(items), (table,), limits)
 
@@ -209,25 +268,35 @@ def _listed(env: Env, after: int | None, every: bool) -> list[Record]:
     else:
         found = [record for _, record in index.live(lease.FOLDER, now) if lease.holds(record, now)]
     bad = env.damaged(lease.FOLDER + "/")
-    return [*(env.ask.shown(_row(record, now)) for record in found),
-            *({"ref": None, "path": path, "state": "damaged", "damage": text} for path, text in bad)]  # fmt: skip
+    return [
+        *(env.ask.shown(_row(record, now)) for record in found),
+        *({"ref": None, "path": path, "state": "damaged", "damage": text} for path, text in bad),
+    ]
 
 
 @verb(app, "run", 'atlas lease run gpu0 --why "nightly" -- ./train.sh', 3, 4, 5, 6, 7)
-def run(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, any_of: Any_ = False) -> Outcome:
-    """Run a command (behind `--`) under a lease, renewed at half-time while it runs; returns the command's code.
+def run(
+    ctx: typer.Context, resources: Resources, why: Why, for_: For = None, any_of: Any_ = False
+) -> Outcome:
+    """Run a command (behind `--`) under a lease, renewed at half-time while it runs; returns the
+    command's code.
 
-    If the lease is lost the command is told to stop (SIGTERM). It finds the session in ATLAS_SESSION and what it holds
-    in ATLAS_LEASE. Outside a session one of class `run` is begun."""
+    If the lease is lost the command is told to stop (SIGTERM). It finds the session in
+    ATLAS_SESSION and what it holds in ATLAS_LEASE. Outside a session one of class `run` is
+    begun."""
     env = env_of(ctx)
     if not env.options.tail:
-        raise Usage("there is no command to run", "give it behind --: atlas lease run RES --why … -- CMD …")
+        raise Usage(
+            "there is no command to run", "give it behind --: atlas lease run RES --why … -- CMD …"
+        )
     if env.options.operation is not None:
         raise Usage("--operation names one write, and lease run makes several", "leave it out")
     wanted, reason = _resources(env, resources), names.say(why, "--why")
     own = env.here()
     if own is None:
-        from .begin import register  # few runs begin a session of their own: the others need not load the digest
+        from .begin import (
+            register,
+        )  # few runs begin a session of their own: the others need not load the digest
 
     me = own or register(env, goal=reason, kind="run")
 
@@ -240,19 +309,27 @@ def run(ctx: typer.Context, resources: Resources, why: Why, for_: For = None, an
             held = [record["resource"] for record in rows]
             seconds = for_ or policy.seconds(there.env.policy, "lease_default")
             code, lost = _under_lease(there.env, me, held, seconds)
-            for part in [held] if lost is None else [[resource] for resource in held]:  # lost: those that are left
+            for part in (
+                [held] if lost is None else [[resource] for resource in held]
+            ):  # lost: those that are left
                 _give_back(there.env, me, part)
     finally:
         if own is None:
             _over(env, me)
     data = {"resources": held, "exit": code, "lost": lost.message if lost else None}
     if lost:
-        raise Held(f"the lease was lost while the command ran: {lost.message}", "the command was told to stop",
-                   code="lost", details=data)  # fmt: skip
+        raise Held(
+            f"the lease was lost while the command ran: {lost.message}",
+            "the command was told to stop",
+            code="lost",
+            details=data,
+        )
     return Outcome(data, (), published=False, exit=code)
 
 
-def _under_lease(env: Env, me: Record, held: list[str], seconds: int) -> tuple[int, AtlasError | None]:
+def _under_lease(
+    env: Env, me: Record, held: list[str], seconds: int
+) -> tuple[int, AtlasError | None]:
     """The command's exit code (128 + N for signal N), and how the lease was lost, if it was."""
     words = list(env.options.tail)
     # One envelope on stdout: with --json the command's own output goes to stderr.
@@ -261,13 +338,17 @@ def _under_lease(env: Env, me: Record, held: list[str], seconds: int) -> tuple[i
     pending: list[int] = []
     forward: Callable[[int], object] = pending.append  # until there is somebody to tell
     for name in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        if signal.getsignal(name) != signal.SIG_IGN:  # as under nohup: the command is to ignore it, too
+        if (
+            signal.getsignal(name) != signal.SIG_IGN
+        ):  # as under nohup: the command is to ignore it, too
             signal.signal(name, lambda number, _: forward(number))
     try:
         child = subprocess.Popen(words, stdout=out, cwd=env.options.directory, env=told)
     except OSError as error:
         _give_back(env, me, held)
-        raise Failed(f"{words[0]} could not be started: {error.strerror}", "the lease was given back") from None
+        raise Failed(
+            f"{words[0]} could not be started: {error.strerror}", "the lease was given back"
+        ) from None
 
     def passed_on(number: int) -> None:
         if number != signal.SIGINT or not _in_front():
@@ -288,7 +369,9 @@ def _under_lease(env: Env, me: Record, held: list[str], seconds: int) -> tuple[i
                 child.terminate()
                 return _code(child.wait()), stop
             except AtlasError as error:  # busy or broken: try again well before it expires
-                sys.stderr.write(visible(f"atlas: the lease could not be renewed yet: {error.message}") + "\n")
+                sys.stderr.write(
+                    visible(f"atlas: the lease could not be renewed yet: {error.message}") + "\n"
+                )
                 due = time.monotonic() + min(30.0, seconds / 8)
                 continue
             due = time.monotonic() + seconds / 2
@@ -310,7 +393,8 @@ def _code(code: int) -> int:
 
 
 def _over(env: Env, me: Record) -> None:
-    """Ends the run's own session; one that was ended meanwhile, or is past its day, changes nothing of the outcome."""
+    """Ends the run's own session; one that was ended meanwhile, or is past its day, changes nothing
+    of the outcome."""
     try:
         env.write(session.end, me, "session: end")
     except Protocol as stop:

@@ -16,20 +16,27 @@ app = single()
 @verb(app, "links", "atlas links --fix", 7, 9)
 def links(
     ctx: typer.Context,
-    fix: Annotated[bool, typer.Option("--fix", help="Correct them in the working tree; nothing is staged.")] = False,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Correct them in the working tree; nothing is staged.")
+    ] = False,
 ) -> Outcome:
     """The relative links that your moves and deletions break, each with the corrected line.
 
-    Looked at is the working tree against HEAD, staged or not, tracked or not. Exit 9 if a link is broken (with --fix:
-    if one is left that leads to something deleted)."""
+    Looked at is the working tree against HEAD, staged or not, tracked or not. Exit 9 if a link is
+    broken (with --fix: if one is left that leads to something deleted)."""
     env = env_of(ctx)
     env.now()  # there must be a store, though nothing in it is asked for
     found, done, count = _look(env, fix)
     if left := [one for one in found if one not in done]:
         raise _violations(left, done, fix)
     rows = tuple((f"{one.file}:{one.line}", one.written, one.corrected or "") for one in done)
-    table = Table(("CORRECTED", "WAS", "IS"), rows, f"no link is broken ({count} files moved or deleted)")
-    limit = "links inside the repository, in Markdown and HTML; those that were dead before are not counted"
+    table = Table(
+        ("CORRECTED", "WAS", "IS"), rows, f"no link is broken ({count} files moved or deleted)"
+    )
+    limit = (
+        "links inside the repository, in Markdown and HTML; those that were dead before are not"
+        " counted"
+    )
     return Outcome(listing([_item(one) for one in done]), (table,), (limit,))
 
 
@@ -50,7 +57,11 @@ def _violations(left: list[Broken], done: list[Broken], fix: bool) -> Violations
     corrected = f"; {len(done)} were corrected" if done else ""
     return Violations(
         f"{many} broken by what was moved or deleted{corrected}",
-        "what these led to is gone: take them out, or say what they lead to now" if fix else "atlas links --fix",
+        (
+            "what these led to is gone: take them out, or say what they lead to now"
+            if fix
+            else "atlas links --fix"
+        ),
         code="links",
         details={"items": [_item(one) for one in left], "fixed": [_item(one) for one in done]},
         blocks=(("broken links", "\n".join(map(_line, left))),),
@@ -59,10 +70,19 @@ def _violations(left: list[Broken], done: list[Broken], fix: bool) -> Violations
 
 def _line(one: Broken) -> str:
     where = f"{one.file}:{one.line}: {one.written}"
-    return f"{where} is gone" if one.corrected is None else f"{where} -> {one.corrected}\n    {one.text.strip()}"
+    return (
+        f"{where} is gone"
+        if one.corrected is None
+        else f"{where} -> {one.corrected}\n    {one.text.strip()}"
+    )
 
 
 def _item(one: Broken) -> dict[str, Any]:
     corrected = None if one.corrected is None else shown(one.corrected)
-    return {"file": shown(one.file), "line": one.line, "written": shown(one.written), "corrected": corrected,
-            "text": shown(one.text)}  # fmt: skip
+    return {
+        "file": shown(one.file),
+        "line": one.line,
+        "written": shown(one.written),
+        "corrected": corrected,
+        "text": shown(one.text),
+    }

@@ -18,16 +18,24 @@ app = single()
 @verb(app, "log", "atlas log --kind lease -n 5", 7)
 def log(
     ctx: typer.Context,
-    what: Annotated[str | None, typer.Argument(metavar="REF|OPERATION", help="A record, or an operation id.")] = None,
-    kind: Annotated[
-        str | None, typer.Option("--kind", metavar="K", help="Only of this kind: status, artifact, lease, …")
+    what: Annotated[
+        str | None, typer.Argument(metavar="REF|OPERATION", help="A record, or an operation id.")
     ] = None,
-    by: Annotated[str | None, typer.Option("--session", metavar="S", help="Only by this session.")] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option("--kind", metavar="K", help="Only of this kind: status, artifact, lease, …"),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option("--session", metavar="S", help="Only by this session.")
+    ] = None,
     since: Since = None,
-    collisions: Annotated[bool, typer.Option("--collisions", help="Only stops, and what came of them.")] = False,
+    collisions: Annotated[
+        bool, typer.Option("--collisions", help="Only stops, and what came of them.")
+    ] = False,
     count: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many.")] = 20,
 ) -> Outcome:
-    """What was written, newest first. A commit is one transaction; its order is the only order there is."""
+    """What was written, newest first. A commit is one transaction; its order is the only order
+    there is."""
     env = env_of(ctx)
     index, now = env.index, env.now()
     after = env.since(since) if since is not None else None
@@ -38,33 +46,60 @@ def log(
         operation = what
     folders = {one.name: one.folder for one in KINDS}
     if kind is not None and kind not in folders:
-        raise Usage(f"there is no kind {kind[:80]!r}", names.hint(kind, folders, f"the kinds are {', '.join(folders)}"))
+        raise Usage(
+            f"there is no kind {kind[:80]!r}",
+            names.hint(kind, folders, f"the kinds are {', '.join(folders)}"),
+        )
     folder = folders[kind] if kind else None
     commits, total = index.commits(
-        count, session=by, folder=folder, path=path, operation=operation, after=after, stopped=collisions
+        count,
+        session=by,
+        folder=folder,
+        path=path,
+        operation=operation,
+        after=after,
+        stopped=collisions,
     )
     if operation is not None and not commits:
         raise NotFound(
             f"no operation that begins with {operation[:80]!r} is in this store",
-            "if that is what you gave with --operation it was never written, and it is safe to try again",
+            "if that is what you gave with --operation it was never written, and it is safe to try"
+            " again",
         )
     items = [_item(env, row) for row in commits]
     rows = tuple(
-        (item["commit"][:12], times.ago(times.moment(item["at"]), now) if item["at"] else "-", item["subject"],
-         "; ".join(item["stops"]) if collisions else item["by"])
+        (
+            item["commit"][:12],
+            times.ago(times.moment(item["at"]), now) if item["at"] else "-",
+            item["subject"],
+            "; ".join(item["stops"]) if collisions else item["by"],
+        )
         for item in items
-    )  # fmt: skip
-    table = Table(("COMMIT", "WHEN", "WHAT", "STOPS BEFORE IT" if collisions else "BY"), rows, "nothing was written")
+    )
+    table = Table(
+        ("COMMIT", "WHEN", "WHAT", "STOPS BEFORE IT" if collisions else "BY"),
+        rows,
+        "nothing was written",
+    )
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
     return Outcome(listing(items, total), (table, *more))
 
 
 def _item(env: Env, row: dict[str, Any]) -> dict[str, Any]:
     found = env.store.git.object(row["oid"])
-    parsed = message.parse(found[2].decode(errors="replace").partition("\n\n")[2]) if found else message.Message("")
+    parsed = (
+        message.parse(found[2].decode(errors="replace").partition("\n\n")[2])
+        if found
+        else message.Message("")
+    )
     return {
-        "commit": row["oid"], "at": times.rfc3339(row["at"]) if row["at"] else None, "subject": row["subject"],
-        "session": row["session"], "operation": row["operation"], "paths": row["paths"].split("\n"),
-        "bases": list(parsed.bases), "stops": list(parsed.stops),
+        "commit": row["oid"],
+        "at": times.rfc3339(row["at"]) if row["at"] else None,
+        "subject": row["subject"],
+        "session": row["session"],
+        "operation": row["operation"],
+        "paths": row["paths"].split("\n"),
+        "bases": list(parsed.bases),
+        "stops": list(parsed.stops),
         "by": row["session"] or ("by hand" if parsed.by_hand and row["seq"] > 1 else "atlas"),
-    }  # fmt: skip
+    }

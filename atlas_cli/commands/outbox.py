@@ -24,7 +24,8 @@ def list_(ctx: typer.Context) -> Outcome:
 
 @verb(app, "export", "atlas outbox export ../day.bundle", 7)
 def export(ctx: typer.Context, file: File) -> Outcome:
-    """Write them into a file (a git bundle) for a clone that can push. They stay here, and unpublished, as they are."""
+    """Write them into a file (a git bundle) for a clone that can push. They stay here, and
+    unpublished, as they are."""
     env = env_of(ctx)
     count = env.export(file)
     line = f"{count} writes are in {file}; where it can be pushed: atlas outbox import"
@@ -38,7 +39,11 @@ def import_(ctx: typer.Context, file: File) -> Outcome:
     Taken in twice it is there once. What contradicts what is here is parked here (exit 3)."""
     env = env_of(ctx)
     carried = env.take_in(file)
-    data = {"taken": len(carried.moved), "there": len(carried.there), "parked": [one.why for one in carried.parked]}
+    data = {
+        "taken": len(carried.moved),
+        "there": len(carried.there),
+        "parked": [one.why for one in carried.parked],
+    }
     line = f"{len(carried.moved)} writes taken in, {len(carried.there)} were there already"
     if carried.parked:
         raise VersionJump(

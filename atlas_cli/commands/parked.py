@@ -29,8 +29,13 @@ def list_(ctx: typer.Context) -> Outcome:
     """The parked writes of this clone."""
     env = env_of(ctx)
     items = env.parked()
-    rows = tuple((one["operation"][:12], one["subject"], one["session"] or "-", one["at"] or "-") for one in items)
-    return Outcome(listing(items), (Table(("OPERATION", "WRITE", "BY", "AT"), rows, "nothing is parked"),))
+    rows = tuple(
+        (one["operation"][:12], one["subject"], one["session"] or "-", one["at"] or "-")
+        for one in items
+    )
+    return Outcome(
+        listing(items), (Table(("OPERATION", "WRITE", "BY", "AT"), rows, "nothing is parked"),)
+    )
 
 
 @verb(app, "show", "atlas parked show 3f9c01ab", 7)
@@ -50,20 +55,27 @@ def show(ctx: typer.Context, wanted: Id) -> Outcome:
 
 
 def _text(row: dict[str, Any]) -> str:
-    fields = [f"{key}: {value}" for key, value in row.items() if key not in ("body", "path", "ref", "id")]
+    fields = [
+        f"{key}: {value}" for key, value in row.items() if key not in ("body", "path", "ref", "id")
+    ]
     return "\n".join([*fields, "", row.get("body", "")]).rstrip()
 
 
 @verb(app, "take", "atlas parked take 3f9c01ab", 3, 4, 5, 6, 7)
 def take(ctx: typer.Context, wanted: Id) -> Outcome:
-    """Write it again, on what is there now. Where that stops, the text is kept as a draft, and the stop says how on."""
+    """Write it again, on what is there now. Where that stops, the text is kept as a draft, and the
+    stop says how on."""
     env = env_of(ctx)
     me = env.session(strict=True)
     one = _found(env, wanted)
     done, there = list[str](), list[str]()
     found = _records(env, one)
-    gates = [pair for pair in found if pair[1]["ref"].startswith("gate:")]  # a gate brings the rest of its commit
-    for path, record in sorted(gates, key=lambda pair: pair[1]["resolution"] != "pending")[:1] or found:
+    gates = [
+        pair for pair in found if pair[1]["ref"].startswith("gate:")
+    ]  # a gate brings the rest of its commit
+    for path, record in (
+        sorted(gates, key=lambda pair: pair[1]["resolution"] != "pending")[:1] or found
+    ):
         try:
             held = record["ref"].startswith("lease:")
             written = env.write(_again(env, me, path, record, one["commit"]), me, "", punctual=held)
@@ -92,42 +104,69 @@ def _again(env: Env, me: Record, path: str, record: Record, commit: str) -> Any:
 
     def decide(tree: Tree, who: Writer) -> Change:
         if kind == "status":
-            wish = status.Wish(record["body"], relies_on=tuple(record.get("relies_on", ())), new=True)
+            wish = status.Wish(
+                record["body"], relies_on=tuple(record.get("relies_on", ())), new=True
+            )
             base = common(tree, status.place, record["stream"])
             return entry(env, tree, who, me, record["stream"], wish, base, None)
         if kind == "artifact":
             data = env.store.snapshot(commit).read(artifact.body_place(record)) or b""
-            wish_ = artifact.Wish(data, record["ext"], record.get("title"), record.get("caveat"),
-                                  tuple(record.get("relies_on", ())), True, True)  # fmt: skip
-            return artifact.put(tree, who, record["name"], wish_, common(tree, artifact.place, record["name"]))
+            wish_ = artifact.Wish(
+                data,
+                record["ext"],
+                record.get("title"),
+                record.get("caveat"),
+                tuple(record.get("relies_on", ())),
+                True,
+                True,
+            )
+            return artifact.put(
+                tree, who, record["name"], wish_, common(tree, artifact.place, record["name"])
+            )
         if kind == "gate" and record["resolution"] == "pending":
             place = signal.place(record["signal"])
             said = signal.parse(place, env.store.snapshot(commit).read(place) or b"")
-            return raising.put(tree, who, said["text"], said.get("about"), record["scope"], record.get("deadline"))
+            return raising.put(
+                tree, who, said["text"], said.get("about"), record["scope"], record.get("deadline")
+            )
         if kind == "gate":
             return raising.clear(tree, who, record["clearance"], record.get("why"))
         seconds = times.moment(record["expires"]) - times.moment(record["at"])
         return lease.take(tree, who, [record["resource"]], record["why"], seconds)
 
     if kind not in ("status", "artifact", "lease", "gate"):
-        raise Refused(f"{record['ref']} cannot be written again as it was", f"see it with atlas parked show, then "
-                      f"atlas parked drop {commit[:12]}")  # fmt: skip
+        raise Refused(
+            f"{record['ref']} cannot be written again as it was",
+            f"see it with atlas parked show, then atlas parked drop {commit[:12]}",
+        )
     return decide
 
 
 @verb(app, "drop", "atlas parked drop 3f9c01ab", 7)
 def drop(ctx: typer.Context, wanted: Id) -> Outcome:
-    """Settle it without writing it: it is no longer listed. Its commit stays in this clone's store."""
+    """Settle it without writing it: it is no longer listed. Its commit stays in this clone's
+    store."""
     env = env_of(ctx)
     one = _found(env, wanted)
     unpark(env.store, one["operation"])
-    return Outcome(one, (f"dropped: {theirs(one['subject'])}; atlas git show {one['commit'][:12]} still shows it",))
+    return Outcome(
+        one,
+        (f"dropped: {theirs(one['subject'])}; atlas git show {one['commit'][:12]} still shows it",),
+    )
 
 
 def _found(env: Env, wanted: str) -> dict[str, Any]:
-    found = [one for one in env.parked() if one["operation"].startswith(wanted) or one["commit"].startswith(wanted)]
+    found = [
+        one
+        for one in env.parked()
+        if one["operation"].startswith(wanted) or one["commit"].startswith(wanted)
+    ]
     if len(found) != 1:
-        what = "nothing that is parked here begins" if not found else f"{len(found)} parked writes begin"
+        what = (
+            "nothing that is parked here begins"
+            if not found
+            else f"{len(found)} parked writes begin"
+        )
         raise NotFound(f"{what} with {wanted[:80]!r}", "atlas parked lists them")
     return found[0]
 

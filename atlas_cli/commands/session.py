@@ -21,9 +21,11 @@ Id = typer.Argument(metavar="ID", help="As atlas session list shows it.")
 def rows(env: Env, every: bool) -> list[dict[str, Any]]:
     """Sessions with their `state` (live, ended, expired) and `last`, newest first."""
     now, index = env.now(), env.index
-    found = [row["data"] for row in index.rows(session.FOLDER) if row["data"]] if every else [
-        record for _, record in index.live(session.FOLDER, now)
-    ]  # fmt: skip
+    found = (
+        [row["data"] for row in index.rows(session.FOLDER) if row["data"]]
+        if every
+        else [record for _, record in index.live(session.FOLDER, now)]
+    )
     items = []
     for record in sorted(found, key=lambda one: (one["began"], one["id"]), reverse=True):
         last, state = env.ask.pulse(record)
@@ -36,7 +38,12 @@ def rows(env: Env, every: bool) -> list[dict[str, Any]]:
 def table(env: Env, items: list[dict[str, Any]]) -> Table:
     now = env.now()
     shown = tuple(
-        (item["id"], item["state"], times.ago(times.moment(item["last"]), now), correction.said(item, "goal", now))
+        (
+            item["id"],
+            item["state"],
+            times.ago(times.moment(item["last"]), now),
+            correction.said(item, "goal", now),
+        )
         for item in items
     )
     return Table(("SESSION", "STATE", "LAST WRITE", "GOAL"), shown, "no live session")
@@ -44,9 +51,10 @@ def table(env: Env, items: list[dict[str, Any]]) -> Table:
 
 @verb(app, "list", "atlas session list --all", 7)
 def list_(
-    ctx: typer.Context, all_: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False,
+    ctx: typer.Context,
+    all_: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False,
     since: Since = None,
-) -> Outcome:  # fmt: skip
+) -> Outcome:
     """The live sessions and their goals; --since: all that wrote anything since."""
     env = env_of(ctx)
     items = rows(env, all_ or since is not None)
@@ -73,22 +81,42 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcom
     commits, total = env.index.commits(10, session=record["id"])
     wrote = [commit["subject"] for commit in commits]
     record = env.ask.shown({"ref": f"session:{record['id']}", **record})
-    data = {**record, "state": state, "last": times.rfc3339(last), "held": held,
-            "claimed": claimed, "commits": total, "wrote": wrote}  # fmt: skip
+    data = {
+        **record,
+        "state": state,
+        "last": times.rfc3339(last),
+        "held": held,
+        "claimed": claimed,
+        "commits": total,
+        "wrote": wrote,
+    }
     began = times.ago(times.moment(record["began"]), env.now())
     lines = [f"{record['id']}: {state}, began {began}, last write {times.ago(last, env.now())}"]
-    told = [f"goal: {correction.said(record, 'goal', env.now())}", f"holds: {', '.join(held + claimed) or 'nothing'}"]
+    told = [
+        f"goal: {correction.said(record, 'goal', env.now())}",
+        f"holds: {', '.join(held + claimed) or 'nothing'}",
+    ]
     if offer_ := record.get("offer"):
-        told += ["offers: " + ", ".join(f"{key} {value}" for key, value in offer_.items() if key != "at")]
+        told += [
+            "offers: " + ", ".join(f"{key} {value}" for key, value in offer_.items() if key != "at")
+        ]
     told += [f"wrote ({total}):", *(f"  {subject}" for subject in wrote)]
     return Outcome(data, (*lines, Frame("", "\n".join(told))))
 
 
 @verb(
-    app, "adopt", 'atlas session adopt claude-261129-7f3k2m --why "it vanished; I go on with its work"', 3, 4, 5, 6, 7
+    app,
+    "adopt",
+    'atlas session adopt claude-261129-7f3k2m --why "it vanished; I go on with its work"',
+    3,
+    4,
+    5,
+    6,
+    7,
 )
 def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
-    """Take over a session that is over: its leases and claims (with a new fencing token), its duty to write the status.
+    """Take over a session that is over: its leases and claims (with a new fencing token), its duty
+    to write the status.
 
     Whatever it still tries to write is refused."""
     env = env_of(ctx)
@@ -111,7 +139,11 @@ def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     def decide(tree: Tree, who: Writer) -> Change:
         change = session.adopt(tree, who, wanted, reason)
         return change._replace(
-            files={**change.files, **lease.inherit(tree, who, wanted), **assigning.inherited(tree, who, wanted)}
+            files={
+                **change.files,
+                **lease.inherit(tree, who, wanted),
+                **assigning.inherited(tree, who, wanted),
+            }
         )
 
     records = env.records(env.write(decide, me, f"adopt: {wanted} ", punctual=True))
@@ -122,32 +154,54 @@ def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     lines += [f"its leases are yours now: {', '.join(taken)}"] if taken else []
     claims = [row["id"] for row in records if row["ref"].startswith("task:")]
     lines += [f"its tasks are yours now: {', '.join(claims)}"] if claims else []
-    lines += [f"its drafts lie in {record['worktree']}/.atlas/drafts"] if record.get("worktree") else []
+    lines += (
+        [f"its drafts lie in {record['worktree']}/.atlas/drafts"] if record.get("worktree") else []
+    )
     return Outcome({**row, "leases": taken, "tasks": claims}, tuple(lines), published=False)
 
 
 @verb(app, "offer", "atlas session offer --slots 4 --role backend --load 2500", 3, 5, 6, 7)
 def offer(
     ctx: typer.Context,
-    slots: Annotated[int, typer.Option("--slots", min=0, max=2**31, help="How many tasks at a time.")],
-    role: Annotated[str | None, typer.Option("--role", metavar="R", parser=parsed(names.name))] = None,
+    slots: Annotated[
+        int, typer.Option("--slots", min=0, max=2**31, help="How many tasks at a time.")
+    ],
+    role: Annotated[
+        str | None, typer.Option("--role", metavar="R", parser=parsed(names.name))
+    ] = None,
     status: Annotated[str, typer.Option("--status", metavar="healthy|draining|down")] = "healthy",
-    load: Annotated[int, typer.Option("--load", min=0, max=10_000, help="In basis points: 10000 is all.")] = 0,
+    load: Annotated[
+        int, typer.Option("--load", min=0, max=10_000, help="In basis points: 10000 is all.")
+    ] = 0,
     tag: Annotated[list[str] | None, typer.Option("--tag", help="For information only.")] = None,
-) -> Outcome:  # fmt: skip
-    """Offer slots for tasks that others assign: slots times what the load leaves, less the claims that you hold."""
+) -> Outcome:
+    """Offer slots for tasks that others assign: slots times what the load leaves, less the claims
+    that you hold."""
     env = env_of(ctx)
     if status not in ("healthy", "draining", "down"):
         raise Usage(f"there is no status {status[:40]!r}", "healthy, draining or down")
     me = env.session()
     fields = {"slots": slots, "status": status, "load": load} | ({"role": role} if role else {})
     fields |= {"tags": [names.say(one_, "--tag", 100) for one_ in tag]} if tag else {}
-    row = env.records(env.write(lambda tree, who: session.offer(tree, who, fields), me, "session: offer "))[0]
+    row = env.records(
+        env.write(lambda tree, who: session.offer(tree, who, fields), me, "session: offer ")
+    )[0]
     left = assigning.effective(row["offer"], task.held(env.tree, me["id"], env.now()))
-    return Outcome({**row, "effective": left}, (f"{row['id']} offers {left} slots now",), published=False)
+    return Outcome(
+        {**row, "effective": left}, (f"{row['id']} offers {left} slots now",), published=False
+    )
 
 
-@verb(app, "drop", 'atlas session drop claude-261129-7f3k2m --why "its machine is gone"', 3, 4, 5, 6, 7)
+@verb(
+    app,
+    "drop",
+    'atlas session drop claude-261129-7f3k2m --why "its machine is gone"',
+    3,
+    4,
+    5,
+    6,
+    7,
+)
 def drop(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     """End a dead worker that you (or your ancestor) started, and free at once what it holds."""
     env = env_of(ctx)
@@ -158,7 +212,10 @@ def drop(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
 
     def decide(tree: Tree, who: Writer) -> Change:
         change = session.drop(tree, who, wanted, reason, env.policy["principals"])
-        freed = {**lease.freed(tree, who, wanted), **assigning.freed(tree, who, wanted, f"dropped: {reason}")}
+        freed = {
+            **lease.freed(tree, who, wanted),
+            **assigning.freed(tree, who, wanted, f"dropped: {reason}"),
+        }
         return change._replace(files={**change.files, **freed})
 
     found = env.records(env.write(decide, me, f"drop: {wanted} "))

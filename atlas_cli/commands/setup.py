@@ -24,15 +24,22 @@ class Part(NamedTuple):
 
 
 def _hook(name: str, seconds: int, **more: str) -> dict[str, Any]:
-    """A group of hooks for settings that a team shares: this clone's launcher, else what is on PATH, else nothing. The
-    launcher is the one in the git directory: what lies in `.atlas/` may have come with the project's files."""
-    found = 'd=$(git -C "${CLAUDE_PROJECT_DIR:-.}" rev-parse --path-format=absolute --git-common-dir 2>/dev/null)'
-    command = f'{found}; "$d/atlas/atlas" hook {name} 2>/dev/null || atlas-hook {name} 2>/dev/null || :'
+    """A group of hooks for settings that a team shares: this clone's launcher, else what is on
+    PATH, else nothing. The launcher is the one in the git directory: what lies in `.atlas/` may
+    have come with the project's files."""
+    found = (
+        'd=$(git -C "${CLAUDE_PROJECT_DIR:-.}" rev-parse --path-format=absolute --git-common-dir'
+        " 2>/dev/null)"
+    )
+    command = (
+        f'{found}; "$d/atlas/atlas" hook {name} 2>/dev/null || atlas-hook {name} 2>/dev/null || :'
+    )
     return {**more, "hooks": [{"type": "command", "command": command, "timeout": seconds}]}
 
 
-# Claude Code's hooks (its hooks reference). SessionStart without a matcher: startup, resume, clear, compact, fork and
-# what will come. SessionEnd, not Stop, which fires at every turn; its hooks share 1.5 s unless one asks for more.
+# Claude Code's hooks (its hooks reference). SessionStart without a matcher: startup, resume, clear,
+# compact, fork and what will come. SessionEnd, not Stop, which fires at every turn; its hooks share
+# 1.5 s unless one asks for more.
 CLAUDE = {
     "SessionStart": _hook("session-start", 30),
     "PreToolUse": _hook("edit", 10, matcher="Edit|Write|MultiEdit|NotebookEdit"),
@@ -51,31 +58,47 @@ TOOLS: dict[str, dict[str, Part]] = {
 @verb(app, "setup", "atlas setup claude", 6, 7, 9)
 def setup(
     ctx: typer.Context,
-    tool: Annotated[str | None, typer.Argument(metavar="agents|claude", help="For which tool.")] = None,
-    check: Annotated[bool, typer.Option("--check", help="Change nothing; exit 9 unless all is current.")] = False,
-    remove: Annotated[bool, typer.Option("--remove", help="Take out again what was put in.")] = False,
-    list_: Annotated[bool, typer.Option("--list", help="The tools, their files, and how these stand.")] = False,
+    tool: Annotated[
+        str | None, typer.Argument(metavar="agents|claude", help="For which tool.")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; exit 9 unless all is current.")
+    ] = False,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Take out again what was put in.")
+    ] = False,
+    list_: Annotated[
+        bool, typer.Option("--list", help="The tools, their files, and how these stand.")
+    ] = False,
 ) -> Outcome:
-    """Tell AI tools about Atlas: a marked block in AGENTS.md (agents: read by most tools) or CLAUDE.md (claude), and
-    for Claude Code hooks in .claude/settings.json. Run again, it refreshes them; what else is there stays as it is.
+    """Tell AI tools about Atlas: a marked block in AGENTS.md (agents: read by most tools) or
+    CLAUDE.md (claude), and for Claude Code hooks in .claude/settings.json. Run again, it refreshes
+    them; what else is there stays as it is.
 
-    The hooks start each session with the digest, warn of an edit to what another leases, and give leases and claims
-    back at the end. The file is the one that a team shares: where Atlas is not installed its hooks do nothing."""
+    The hooks start each session with the digest, warn of an edit to what another leases, and give
+    leases and claims back at the end. The file is the one that a team shares: where Atlas is not
+    installed its hooks do nothing."""
     env = env_of(ctx)
     assert env.snapshot is not None  # there is a store
     if (top := env.place.top) is None:
         raise Refused("a bare repository has no files to set up", "go into a worktree of it")
     if check + remove + list_ > 1 or (tool is None and (check or remove)):
-        raise Usage("say of one tool what to do", f"atlas setup {'|'.join(TOOLS)} [--check|--remove]")
+        raise Usage(
+            "say of one tool what to do", f"atlas setup {'|'.join(TOOLS)} [--check|--remove]"
+        )
     if tool is not None and tool not in TOOLS:
-        raise NotFound(f"there is no setup for {tool[:40]!r}", f"there is one for {', '.join(TOOLS)}")
+        raise NotFound(
+            f"there is no setup for {tool[:40]!r}", f"there is one for {', '.join(TOOLS)}"
+        )
     chosen = [tool] if tool else list(TOOLS)
     files = [File.read(top, one, name, part) for one in chosen for name, part in TOOLS[one].items()]
     if tool is None or list_ or check:
         rows = [file.row() for file in files]
         if check and (wrong := [row for row in rows if row["state"] != "current"]):
             said = "; ".join(f"{row['file']}: {row['state']}" for row in wrong)
-            raise Violations(said, f"atlas setup {tool}", code="not_current", details={"items": rows})
+            raise Violations(
+                said, f"atlas setup {tool}", code="not_current", details={"items": rows}
+            )
         return _answer(rows)
     news = [(file, file.without() if remove else file.current()) for file in files]
     for file, new in news:  # all or none: every refusal comes before the first write
@@ -83,12 +106,18 @@ def setup(
     for file, new in news:
         if new != file.data:
             _put(env, file.path, new, top)
-    return _answer([file.row("unchanged" if new == file.data else "removed" if remove else "written")
-                    for file, new in news])  # fmt: skip
+    return _answer(
+        [
+            file.row("unchanged" if new == file.data else "removed" if remove else "written")
+            for file, new in news
+        ]
+    )
 
 
 def _answer(rows: list[dict[str, Any]]) -> Outcome:
-    table = Table(("TOOL", "FILE", "STATE"), tuple((row["tool"], row["file"], row["state"]) for row in rows))
+    table = Table(
+        ("TOOL", "FILE", "STATE"), tuple((row["tool"], row["file"], row["state"]) for row in rows)
+    )
     return Outcome(listing(rows), (table,))
 
 
@@ -105,10 +134,17 @@ class File(NamedTuple):
     def read(cls, top: Path, tool: str, name: str, part: Part) -> "File":
         """The file that a name stands for: a link inside the worktree is followed."""
         path = (top / name).resolve()
-        if {".git", ".atlas"} & {part.casefold() for part in path.parts[len(top.resolve().parts) :]}:
-            raise Refused(f"{name} leads to {path}, which is no text of a project", "put a file of its own there")
+        if {".git", ".atlas"} & {
+            part.casefold() for part in path.parts[len(top.resolve().parts) :]
+        }:
+            raise Refused(
+                f"{name} leads to {path}, which is no text of a project",
+                "put a file of its own there",
+            )
         if not path.is_relative_to(top.resolve()):
-            raise Refused(f"{name} leads to {path}, outside this worktree", "put a file of its own there")
+            raise Refused(
+                f"{name} leads to {path}, outside this worktree", "put a file of its own there"
+            )
         return cls(tool, name, path, part, path.read_bytes() if path.exists() else None)
 
     def current(self) -> bytes | None:
@@ -121,7 +157,9 @@ class File(NamedTuple):
         try:
             return edit(data)
         except UnicodeDecodeError:
-            raise Refused(f"{self.name} was left as it is: it is not UTF-8", "save it as UTF-8") from None
+            raise Refused(
+                f"{self.name} was left as it is: it is not UTF-8", "save it as UTF-8"
+            ) from None
         except Refused as error:
             raise Refused(f"{self.name} was left as it is: {error.message}", error.hint) from None
 
@@ -131,7 +169,8 @@ class File(NamedTuple):
             raise Refused(f"{self.name} is read-only", "make it writable, then try again")
 
     def row(self, state: str = "") -> dict[str, Any]:
-        """How it stands: as told, or current, outdated, missing, or what keeps it from being read."""
+        """How it stands: as told, or current, outdated, missing, or what keeps it from being
+        read."""
         try:
             if not state:
                 now, bare = self.current() == self.data, self.without() == self.data

@@ -21,12 +21,17 @@ READERS = 10  # sessions that are named
 def show(
     ctx: typer.Context,
     refs: Annotated[
-        list[str], typer.Argument(metavar="REF…", help="status:main@12, artifact:schema, lease:gpu0, session:ID, …")
+        list[str],
+        typer.Argument(
+            metavar="REF…", help="status:main@12, artifact:schema, lease:gpu0, session:ID, …"
+        ),
     ],
-    withdrawn: Annotated[bool, typer.Option("--withdrawn", help="Also what was retracted.")] = False,
+    withdrawn: Annotated[
+        bool, typer.Option("--withdrawn", help="Also what was retracted.")
+    ] = False,
 ) -> Outcome:
-    """Show records by their REFs, each with its corrections, its age, what superseded it and who is known to have read
-    it. Shown is read: it leaves a receipt."""
+    """Show records by their REFs, each with its corrections, its age, what superseded it and who is
+    known to have read it. Shown is read: it leaves a receipt."""
     env = env_of(ctx)
     blocks: list[Block] = []
     items: list[dict[str, Any]] = []
@@ -44,7 +49,9 @@ def _one(env: Env, ref: names.Ref, withdrawn: bool) -> tuple[list[Block], dict[s
     if not records.BY_NAME[ref.kind].numbered:
         return blocks, data
     more = f" and {len(readers) - READERS} more" if len(readers) > READERS else ""
-    line = f"known to have been read by: {', '.join(map(named, readers[:READERS])) or 'nobody'}{more}"
+    line = (
+        f"known to have been read by: {', '.join(map(named, readers[:READERS])) or 'nobody'}{more}"
+    )
     return [*blocks, line], {**data, "read_by": readers}
 
 
@@ -58,7 +65,7 @@ def _readers(env: Env, record: dict[str, Any]) -> list[str]:
 
 def _shown(
     env: Env, ref: names.Ref, record: dict[str, Any], withdrawn: bool
-) -> tuple[list[Block], dict[str, Any]]:  # fmt: skip
+) -> tuple[list[Block], dict[str, Any]]:
     if ref.kind == "artifact":
         return artifact.shown(env, record, withdrawn)
     record = record if withdrawn else env.ask.shown(record)
@@ -71,13 +78,19 @@ def _shown(
     if ref.kind == "inbox":
         data |= env.by_hand(env.path(ref))
         body = correction.WITHHELD if record["body"] is None else record["body"]
-        return [Frame(f"{named(record['ref'])} by {theirs(data['by'])}", body), *warned(env, record)], data
+        return [
+            Frame(f"{named(record['ref'])} by {theirs(data['by'])}", body),
+            *warned(env, record),
+        ], data
     if ref.kind == "task":
         from .task import look  # few look at a task in this way
 
         return look.shown(env, record)
-    lines = [f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in record.items()
-             if value is not None and key != "corrections"]  # fmt: skip
+    lines = [
+        f"{key}: {value if isinstance(value, str) else json.dumps(value)}"
+        for key, value in record.items()
+        if value is not None and key != "corrections"
+    ]
     lines += [correction.WITHHELD] if None in record.values() else []
     at = record.get("at", record.get("began"))
     age = f", {times.ago(times.moment(at), env.now())}" if at else ""

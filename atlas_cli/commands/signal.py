@@ -1,4 +1,5 @@
-"""`atlas signal`: alert, finding, status, dependency: posted and listed. A blocker is raised: `atlas gate raise`."""
+"""`atlas signal`: alert, finding, status, dependency: posted and listed. A blocker is raised:
+`atlas gate raise`."""
 
 from typing import Annotated
 
@@ -12,7 +13,10 @@ from . import Since, body, env_of, noun, one, parsed, verb, warned
 
 app = noun()
 WORDS = f"One of {', '.join(signal.ACTIONS)}."
-About = Annotated[str | None, typer.Option("--about", metavar="REF|PATH", help="The record or the path it is about.")]
+About = Annotated[
+    str | None,
+    typer.Option("--about", metavar="REF|PATH", help="The record or the path it is about."),
+]
 
 
 def about_of(env: Env, text: str | None) -> str | None:
@@ -20,50 +24,89 @@ def about_of(env: Env, text: str | None) -> str | None:
     if text is None:
         return None
     kind = text.partition(":")[0]
-    return env.resource(text if kind == "path" else f"path:{text}") if kind in ("path", text) else env.exact(text)
+    return (
+        env.resource(text if kind == "path" else f"path:{text}")
+        if kind in ("path", text)
+        else env.exact(text)
+    )
 
 
-@verb(app, "post", 'atlas signal post finding --about src/parse.py -m "it drops the last line"', 3, 5, 6, 7)
+@verb(
+    app,
+    "post",
+    'atlas signal post finding --about src/parse.py -m "it drops the last line"',
+    3,
+    5,
+    6,
+    7,
+)
 def post(
     ctx: typer.Context,
     word: Annotated[str, typer.Argument(metavar="KIND", parser=parsed(signal.kind), help=WORDS)],
-    text: Annotated[str | None, typer.Option("-m", metavar="TEXT", help="What there is to say.")] = None,
-    file: Annotated[str | None, typer.Option("--file", metavar="F", help="A file that holds it.")] = None,
+    text: Annotated[
+        str | None, typer.Option("-m", metavar="TEXT", help="What there is to say.")
+    ] = None,
+    file: Annotated[
+        str | None, typer.Option("--file", metavar="F", help="A file that holds it.")
+    ] = None,
     about: About = None,
-) -> Outcome:  # fmt: skip
+) -> Outcome:
     """Post a signal about a record or a path."""
     env = env_of(ctx)
     said = names.say(body(env, text, file) or "", "the text (-m TEXT)", 8000)
     me, on = env.session(), about_of(env, about)
-    record = one(env.records(env.write(lambda tree, who: signal.post(tree, who, word, on, said), me, "signal: ")))
+    record = one(
+        env.records(
+            env.write(lambda tree, who: signal.post(tree, who, word, on, said), me, "signal: ")
+        )
+    )
     return Outcome(record, (f"{record['ref']} posted",), published=False)
 
 
 @verb(app, "list", "atlas signal list --kind alert", 7)
 def list_(
     ctx: typer.Context,
-    word: Annotated[str | None, typer.Option("--kind", metavar="KIND", parser=parsed(signal.kind), help=WORDS)] = None,
-    since: Since = None, count: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many.")] = 20,
-) -> Outcome:  # fmt: skip
+    word: Annotated[
+        str | None, typer.Option("--kind", metavar="KIND", parser=parsed(signal.kind), help=WORDS)
+    ] = None,
+    since: Since = None,
+    count: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many.")] = 20,
+) -> Outcome:
     """The signals, newest first, the blockers of gates among them."""
     env = env_of(ctx)
     found = env.index.since(signal.FOLDER, env.since(since) if since is not None else 0)
     chosen = [(path, row) for _, path, row in reversed(found) if word in (None, row["kind"])]
     items = [env.ask.shown({**row, "ref": signal.KIND.ref(path, row)}) for path, row in chosen]
     env.damaged(signal.FOLDER + "/")
-    cells = tuple((row["id"], row["kind"], row.get("about", "-"), row["session"],
-                   correction.said(row, "text", env.now())) for row in items[:count])  # fmt: skip
+    cells = tuple(
+        (
+            row["id"],
+            row["kind"],
+            row.get("about", "-"),
+            row["session"],
+            correction.said(row, "text", env.now()),
+        )
+        for row in items[:count]
+    )
     table = Table(("SIGNAL", "KIND", "ABOUT", "BY", "TEXT"), cells, "no signal was posted")
     return Outcome(listing(items[:count], len(items)), (table,))
 
 
 @verb(app, "show", "atlas signal show 2026-11-29-alert-disk-full", 7)
 def show(
-    ctx: typer.Context, wanted: Annotated[str, typer.Argument(metavar="ID", help="As atlas signal list has it.")]
+    ctx: typer.Context,
+    wanted: Annotated[str, typer.Argument(metavar="ID", help="As atlas signal list has it.")],
 ) -> Outcome:
     """One signal, whole."""
     env = env_of(ctx)
     record = env.ask.shown(env.resolve(names.Ref("signal", wanted.removeprefix("signal:")))[1])
-    title = f"{record['ref']} by {record['session']}, {times.ago(times.moment(record['at']), env.now())}"
-    lines = [record["kind"], f"about: {record.get('about', '-')}", record["text"] or correction.WITHHELD]
+    title = (
+        f"{record['ref']} by {record['session']},"
+        f" {times.ago(times.moment(record['at']), env.now())}"
+    )
+    lines = [
+        record["kind"],
+        f"about: {record.get('about', '-')}",
+        record["text"] or correction.WITHHELD,
+    ]
     return Outcome(record, (Frame(title, "\n".join(lines)), *warned(env, record)))

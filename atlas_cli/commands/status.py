@@ -16,13 +16,18 @@ from ..records import artifact, correction, status
 from . import Since, body, env_of, noun, parsed, verb, warned
 
 app = noun("show")
-Stream = Annotated[str, typer.Argument(metavar="[STREAM]", parser=parsed(lambda text: names.name(text, "stream")))]
+Stream = Annotated[
+    str, typer.Argument(metavar="[STREAM]", parser=parsed(lambda text: names.name(text, "stream")))
+]
 Text = Annotated[str | None, typer.Option("-m", metavar="TEXT", help="The text.")]
-File = Annotated[str | None, typer.Option("--file", metavar="F", help="A file that holds the text.")]
+File = Annotated[
+    str | None, typer.Option("--file", metavar="F", help="A file that holds the text.")
+]
 
 
 Overflow = Annotated[
-    str | None, typer.Option("--overflow", metavar="NAME", help="A text over the limit becomes this artifact.")
+    str | None,
+    typer.Option("--overflow", metavar="NAME", help="A text over the limit becomes this artifact."),
 ]
 
 
@@ -30,21 +35,32 @@ def with_text(given: str | None, section: str | None, replace: bool, overflow: s
     """Usage for the options that say what becomes of a text, where none was given."""
     options = {"--section": section, "--replace": replace, "--overflow": overflow}
     if given is None and (alone := [name for name, value in options.items() if value]):
-        raise Usage(f"{', '.join(alone)}: there is no text to be put so", "give it: -m TEXT, --file F or -")
+        raise Usage(
+            f"{', '.join(alone)}: there is no text to be put so", "give it: -m TEXT, --file F or -"
+        )
 
 
 def entry(
-    env: Env, tree: Tree, who: Writer, me: Record, stream: str, wish: status.Wish, base: int | None,
+    env: Env,
+    tree: Tree,
+    who: Writer,
+    me: Record,
+    stream: str,
+    wish: status.Wish,
+    base: int | None,
     overflow: str | None,
-) -> Change:  # fmt: skip
-    """The next entry; a text over the limit goes into an artifact (`overflow`), its first paragraph into the entry."""
+) -> Change:
+    """The next entry; a text over the limit goes into an artifact (`overflow`), its first paragraph
+    into the entry."""
     seen = base if base is not None else env.seen(tree, me, "status", stream, bool(wish.section))
     try:
         return status.write(tree, who, stream, wish, seen)
     except Refused as refused:
         if overflow is None or refused.code != "limit":
             raise
-    body = artifact.Wish(wish.body.encode(), "md", f"the whole of what {stream} says", same_topic=True, new=True)
+    body = artifact.Wish(
+        wish.body.encode(), "md", f"the whole of what {stream} says", same_topic=True, new=True
+    )
     put = artifact.put(tree, who, overflow, body, env.seen(tree, me, "artifact", overflow))
     ref = f"artifact:{overflow}@{artifact.newest(tree, overflow) + 1}"
     short = f"{wish.body.strip().partition(chr(10) * 2)[0]}\n\nThe whole text: {ref}\n"
@@ -71,13 +87,17 @@ def written(
 
 
 @verb(app, "show", "atlas status show main@12", 7)
-def show(ctx: typer.Context, entry: Annotated[str, typer.Argument(metavar="[STREAM[@N]]")] = "main") -> Outcome:
+def show(
+    ctx: typer.Context, entry: Annotated[str, typer.Argument(metavar="[STREAM[@N]]")] = "main"
+) -> Outcome:
     """The current entry of a stream, in full (or entry N). Shown is read: it leaves a receipt."""
     env = env_of(ctx)
     ref = names.versioned(entry, "status")
     number = status.newest(env.tree, ref.id) if ref.number is None else ref.number
     if not number and ref.number is None:
-        return Outcome({"stream": ref.id, "version": 0, "body": ""}, (status.empty(env.tree, ref.id),))
+        return Outcome(
+            {"stream": ref.id, "version": 0, "body": ""}, (status.empty(env.tree, ref.id),)
+        )
     record = env.shown_status(ref.id, number, env.here())
     return Outcome(record, tuple(shown(env, record)))
 
@@ -93,53 +113,103 @@ def shown(env: Env, record: Record) -> list[Block]:
     return [Frame(head, text), *warned(env, record)]
 
 
-@verb(app, "write", "atlas status write - <<'EOF'\nParser done, tests green. Open: the cache.\nEOF", 3, 5, 6, 7)
+@verb(
+    app,
+    "write",
+    "atlas status write - <<'EOF'\nParser done, tests green. Open: the cache.\nEOF",
+    3,
+    5,
+    6,
+    7,
+)
 def write(
     ctx: typer.Context,
     stream: Annotated[str, typer.Argument(metavar="[STREAM]")] = "main",
     dash: Annotated[str | None, typer.Argument(metavar="[-]", help="The text from stdin.")] = None,
-    text: Text = None, file: File = None,
-    unchanged: Annotated[str | None, typer.Option("--unchanged", metavar="WHY", help="It still holds: why.")] = None,
-    section: Annotated[str | None, typer.Option("--section", metavar="H", help="Only the section under H.")] = None,
-    new: Annotated[bool, typer.Option("--new", help="A new stream is meant, however like another.")] = False,
-    replace: Annotated[bool, typer.Option("--replace", help="The text replaces the whole entry.")] = False,
+    text: Text = None,
+    file: File = None,
+    unchanged: Annotated[
+        str | None, typer.Option("--unchanged", metavar="WHY", help="It still holds: why.")
+    ] = None,
+    section: Annotated[
+        str | None, typer.Option("--section", metavar="H", help="Only the section under H.")
+    ] = None,
+    new: Annotated[
+        bool, typer.Option("--new", help="A new stream is meant, however like another.")
+    ] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="The text replaces the whole entry.")
+    ] = False,
     overflow: Overflow = None,
-    base: Annotated[int | None, typer.Option("--base", metavar="N", min=1, help="The entry you have read.")] = None,
-    relies_on: Annotated[list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")] = None,
-    caveat: Annotated[str | None, typer.Option("--caveat", metavar="T", help="Shown wherever it is shown.")] = None,
-) -> Outcome:  # fmt: skip
+    base: Annotated[
+        int | None, typer.Option("--base", metavar="N", min=1, help="The entry you have read.")
+    ] = None,
+    relies_on: Annotated[
+        list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")
+    ] = None,
+    caveat: Annotated[
+        str | None, typer.Option("--caveat", metavar="T", help="Shown wherever it is shown.")
+    ] = None,
+) -> Outcome:
     """Write the next entry: the whole text, or (--section) one part of it, carrying the rest.
 
-    It supersedes the entry that you have read. If another session wrote since, it stops (3) with a merged draft."""
+    It supersedes the entry that you have read. If another session wrote since, it stops (3) with a
+    merged draft."""
     env = env_of(ctx)
     if stream == "-":
         stream, dash = "main", "-"
     given = body(env, text, file, dash)
     if (given is None) == (unchanged is None):
-        raise Usage("give the text, or say that it is unchanged", "-m TEXT, --file F or -; or --unchanged WHY")
+        raise Usage(
+            "give the text, or say that it is unchanged",
+            "-m TEXT, --file F or -; or --unchanged WHY",
+        )
     with_text(given, section, replace, overflow)
     relies = tuple(env.exact(target) for target in relies_on or ())
-    wish = status.Wish(given or "", section, replace, names.say(unchanged, "--unchanged") if unchanged else None,
-                       relies, names.say(caveat, "--caveat") if caveat else None, new=new)  # fmt: skip
+    wish = status.Wish(
+        given or "",
+        section,
+        replace,
+        names.say(unchanged, "--unchanged") if unchanged else None,
+        relies,
+        names.say(caveat, "--caveat") if caveat else None,
+        new=new,
+    )
     overflow = names.name(overflow, "artifact name") if overflow else None
-    record = written(env, names.name(stream, "stream"), wish, base, env.session(strict=True), overflow)
+    record = written(
+        env, names.name(stream, "stream"), wish, base, env.session(strict=True), overflow
+    )
     return Outcome(record, (f"{record['ref']} written",), published=False)
 
 
 @verb(app, "log", "atlas status log main -n 5", 7)
 def log(
-    ctx: typer.Context, stream: Stream = "main", count: Annotated[int, typer.Option("-n", metavar="N", min=1)] = 20,
+    ctx: typer.Context,
+    stream: Stream = "main",
+    count: Annotated[int, typer.Option("-n", metavar="N", min=1)] = 20,
     since: Since = None,
-) -> Outcome:  # fmt: skip
+) -> Outcome:
     """The entries of a stream, newest first."""
     env = env_of(ctx)
     last = status.newest(env.tree, stream)
     first = 0 if since is None else _then(env, stream, since)
-    items = [_brief(env, stream, number) for number in range(last, max(first, last - count), -1)
-             if env.tree.blob(status.place(stream, number))]  # fmt: skip
-    rows = tuple((item["ref"], item["session"], times.ago(times.moment(item["at"]), env.now()),
-                  correction.said(item, "first", env.now())) for item in items)  # fmt: skip
-    table = Table(("ENTRY", "BY", "WHEN", "FIRST LINE"), rows, "" if rows else status.empty(env.tree, stream))
+    items = [
+        _brief(env, stream, number)
+        for number in range(last, max(first, last - count), -1)
+        if env.tree.blob(status.place(stream, number))
+    ]
+    rows = tuple(
+        (
+            item["ref"],
+            item["session"],
+            times.ago(times.moment(item["at"]), env.now()),
+            correction.said(item, "first", env.now()),
+        )
+        for item in items
+    )
+    table = Table(
+        ("ENTRY", "BY", "WHEN", "FIRST LINE"), rows, "" if rows else status.empty(env.tree, stream)
+    )
     total = last - first
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
     return Outcome(listing(items, total), (table, *more))
@@ -152,7 +222,9 @@ def _then(env: Env, stream: str, since: str) -> int:
 
 
 def _brief(env: Env, stream: str, number: int) -> dict[str, Any]:
-    record = env.ask.shown({"ref": f"status:{stream}@{number}", **status.get(env.tree, stream, number)})
+    record = env.ask.shown(
+        {"ref": f"status:{stream}@{number}", **status.get(env.tree, stream, number)}
+    )
     body = record.pop("body")
     first = None if body is None else next((line for line in body.split("\n") if line.strip()), "")
     return {**record, "first": first}
@@ -160,16 +232,22 @@ def _brief(env: Env, stream: str, number: int) -> dict[str, Any]:
 
 @verb(app, "diff", "atlas status diff main 11 12", 7)
 def diff(
-    ctx: typer.Context, stream: Annotated[str, typer.Argument(metavar="[STREAM]")] = "main",
+    ctx: typer.Context,
+    stream: Annotated[str, typer.Argument(metavar="[STREAM]")] = "main",
     old: Annotated[int | None, typer.Argument(metavar="[N]", min=1)] = None,
     new: Annotated[int | None, typer.Argument(metavar="[M]", min=1)] = None,
     since: Since = None,
-) -> Outcome:  # fmt: skip
-    """What changed between two entries (default: the last two; --since: from the one that stood there then).
+) -> Outcome:
+    """What changed between two entries (default: the last two; --since: from the one that stood
+    there then).
 
     `diff 3 8` is of main, unless a stream is named 3."""
     env = env_of(ctx)
-    if new is None and re.fullmatch("[1-9][0-9]{0,8}", stream) and not status.newest(env.tree, stream):
+    if (
+        new is None
+        and re.fullmatch("[1-9][0-9]{0,8}", stream)
+        and not status.newest(env.tree, stream)
+    ):
         stream, old, new = "main", int(stream), old
     last = status.newest(env.tree, names.name(stream, "stream"))
     to = new or last

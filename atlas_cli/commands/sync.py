@@ -13,7 +13,8 @@ app = single()
 def sync(ctx: typer.Context) -> Outcome:
     """Publish what was recorded here, and bring what others have published.
 
-    What contradicts what others were first with is parked (exit 3), and shown until `atlas parked` settles it."""
+    What contradicts what others were first with is parked (exit 3), and shown until `atlas parked`
+    settles it."""
     env = env_of(ctx)
     env.asks = False
     env.sharing.eager = True
@@ -21,19 +22,30 @@ def sync(ctx: typer.Context) -> Outcome:
     shared = env.sharing.publish(look=True)
     if shared.parked:
         raise VersionJump(
-            f"{len(shared.parked)} of this clone's writes contradict what others published first, and are parked",
+            f"{len(shared.parked)} of this clone's writes contradict what others published first,"
+            " and are parked",
             "atlas parked shows them, atlas parked take ID writes one again on what is there now",
             code="parked",
             details={"parked": list(shared.parked)},
         )
     env.notices += env.sharing.copied()
     if shared.unclear:
-        raise Unknown(f"the remote's answer was lost ({shared.why})", "atlas sync once more asks what it has")
+        raise Unknown(
+            f"the remote's answer was lost ({shared.why})", "atlas sync once more asks what it has"
+        )
     if shared.error:
         raise shared.error
     if not shared.published:
-        raise NotPublished(f"not published: {shared.why}", "what was recorded stays, and goes with a later sync")
+        raise NotPublished(
+            f"not published: {shared.why}", "what was recorded stays, and goes with a later sync"
+        )
     after = env.store.head()
     commits = env.index.commits(1)[1]
-    line = f"in step with the remote: {commits} commits" + ("" if before == after else ", new ones among them")
-    return Outcome({"head": after, "moved": before != after, "commits": commits, "parked": []}, (line,), published=True)
+    line = f"in step with the remote: {commits} commits" + (
+        "" if before == after else ", new ones among them"
+    )
+    return Outcome(
+        {"head": after, "moved": before != after, "commits": commits, "parked": []},
+        (line,),
+        published=True,
+    )

@@ -16,31 +16,45 @@ app = single()
 
 @verb(app, "verify", "atlas verify --full", 7, 9)
 def verify(
-    ctx: typer.Context, full: Annotated[bool, typer.Option("--full", help="From the beginning.")] = False,
-    gates: Annotated[bool, typer.Option("--gates", help="Only that no gate was passed, from the beginning.")] = False,
-) -> Outcome:  # fmt: skip
-    """Judge every commit of the store by the rules that the writer used; since the last good one, or (--full) all.
+    ctx: typer.Context,
+    full: Annotated[bool, typer.Option("--full", help="From the beginning.")] = False,
+    gates: Annotated[
+        bool, typer.Option("--gates", help="Only that no gate was passed, from the beginning.")
+    ] = False,
+) -> Outcome:
+    """Judge every commit of the store by the rules that the writer used; since the last good one,
+    or (--full) all.
 
     Every violation is named with commit, path and rule."""
     env = env_of(ctx)
     began = time.monotonic()
     report = judged(env, full or gates, gate.raised if gates else lambda tree: 0)
     if gates:
-        kept = (one for one in report.findings if one.violation.rule == "gate" or one.violation.path[:6] == "gates/")
+        kept = (
+            one
+            for one in report.findings
+            if one.violation.rule == "gate" or one.violation.path[:6] == "gates/"
+        )
         report = report._replace(findings=tuple(kept))
     spent = time.monotonic() - began
     rate = f", {report.commits / spent:,.0f} a second" if report.commits > 200 else ""
     items = [_item(finding) for finding in report.findings]
     data: dict[str, Any] = {
-        "head": report.head, "from": report.start, "commits": report.commits, "good": report.good,
+        "head": report.head,
+        "from": report.start,
+        "commits": report.commits,
+        "good": report.good,
         "violations": [item for item in items if not item["repaired"]],
         "repaired": [item for item in items if item["repaired"]],
-    }  # fmt: skip
+    }
     if report.open:
         lines = "\n".join(_line(item) for item in data["violations"])
-        raise Violations(f"{len(report.open)} violations in {report.commits} commits",
-                         "atlas doctor --fix restores what can be restored", details=data,
-                         blocks=(("violations", lines),))  # fmt: skip
+        raise Violations(
+            f"{len(report.open)} violations in {report.commits} commits",
+            "atlas doctor --fix restores what can be restored",
+            details=data,
+            blocks=(("violations", lines),),
+        )
     since = f"since {report.start[:12]}" if report.start else "from the beginning"
     if gates:
         data["gates"] = report.counted
@@ -52,8 +66,15 @@ def verify(
 
 def _item(finding: Any) -> dict[str, Any]:
     found = finding.violation
-    return {"commit": finding.commit, "subject": finding.subject, "session": finding.session, "rule": found.rule,
-            "path": found.path, "text": found.text, "repaired": finding.repaired}  # fmt: skip
+    return {
+        "commit": finding.commit,
+        "subject": finding.subject,
+        "session": finding.session,
+        "rule": found.rule,
+        "path": found.path,
+        "text": found.text,
+        "repaired": finding.repaired,
+    }
 
 
 def _line(item: dict[str, Any]) -> str:

@@ -11,13 +11,22 @@ app = single()
 
 @verb(app, "view", "atlas view", 7)
 def view(ctx: typer.Context) -> Outcome:
-    """Write .atlas/ anew: current status, newest artifacts, live rows, and the decisions of 90 days, as plain files.
+    """Write .atlas/ anew: current status, newest artifacts, live rows, and the decisions of 90
+    days, as plain files.
 
     Reading there leaves no receipt. What a hand changed there is kept in .atlas/drafts/."""
     env = env_of(ctx)
     done = env.refresh(full=True)
     if done is None:
-        return Outcome({"path": None}, ("there is no view in a bare repository, nor of a worktree's outbox",))
+        return Outcome(
+            {"path": None}, ("there is no view in a bare repository, nor of a worktree's outbox",)
+        )
     if not done:
-        raise Failed(f"{env.place.view} could not be written", "is it a folder of your own, or another command at it?")
-    return Outcome({"path": str(env.place.view), "head": env.snapshot.head}, (f"{env.place.view} is up to date",))
+        raise Failed(
+            f"{env.place.view} could not be written",
+            "is it a folder of your own, or another command at it?",
+        )
+    return Outcome(
+        {"path": str(env.place.view), "head": env.snapshot.head},
+        (f"{env.place.view} is up to date",),
+    )

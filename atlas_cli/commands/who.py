@@ -16,14 +16,28 @@ def who(
     ctx: typer.Context,
     paths: Annotated[list[str], typer.Argument(metavar="PATH…", help="Relative to where you are.")],
     hours: Annotated[
-        int, typer.Option("--hours", metavar="N", min=1, max=8760, help="How far back commits are looked at.")
+        int,
+        typer.Option(
+            "--hours", metavar="N", min=1, max=8760, help="How far back commits are looked at."
+        ),
     ] = 24,
 ) -> Outcome:
-    """Live leases, live sessions that named or changed the path, and commits of the last hours on any branch."""
+    """Live leases, live sessions that named or changed the path, and commits of the last hours on
+    any branch."""
     env = env_of(ctx)
-    wanted = [env.resource(f"path:{path.removeprefix('path:')}").partition(":")[2] for path in paths]
+    wanted = [
+        env.resource(f"path:{path.removeprefix('path:')}").partition(":")[2] for path in paths
+    ]
     items = env.who(wanted, hours)
-    rows = tuple((item["path"], item["what"], item["who"], item["when"],
-                  correction.said(item, "text", env.now())) for item in items)  # fmt: skip
+    rows = tuple(
+        (
+            item["path"],
+            item["what"],
+            item["who"],
+            item["when"],
+            correction.said(item, "text", env.now()),
+        )
+        for item in items
+    )
     table = Table(("PATH", "WHAT", "WHO", "WHEN", "TEXT"), rows, "nobody that is known here")
     return Outcome(listing(items), (table,))

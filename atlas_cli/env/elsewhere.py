@@ -1,5 +1,5 @@
-"""Other stores, for what several projects share: leases on some names. Of each this machine keeps a copy of its own,
-with an Env on it, so that all that holds for a project's store holds there."""
+"""Other stores, for what several projects share: leases on some names. Of each this machine keeps a
+copy of its own, with an Env on it, so that all that holds for a project's store holds there."""
 
 from __future__ import annotations
 
@@ -25,27 +25,45 @@ from ..store.git import Git
 from ..visible import named
 from .env import Env
 
-_TOLD = ("id", "actor", "began", "goal", "worktree", "branch", "class", "parent", "lineage", "lasts")
-_ABOUT = re.compile(r"\batlas (?=(?:sync|log|parked|doctor|verify|init|git)\b)")  # what is about the copy itself
+_TOLD = (
+    "id",
+    "actor",
+    "began",
+    "goal",
+    "worktree",
+    "branch",
+    "class",
+    "parent",
+    "lineage",
+    "lasts",
+)
+_ABOUT = re.compile(
+    r"\batlas (?=(?:sync|log|parked|doctor|verify|init|git)\b)"
+)  # what is about the copy itself
 
 
 class There(NamedTuple):
-    """Where leases are kept: `env` is the command's own for the project's store, which has no `name`; elsewhere `guest`
-    is the session's row as it is written there."""
+    """Where leases are kept: `env` is the command's own for the project's store, which has no
+    `name`; elsewhere `guest` is the session's row as it is written there."""
 
     env: Env
     name: str = ""
     guest: Record | None = None
 
     def decided(self, decide: Decide, tree: Tree, who: Writer) -> Change:
-        """What `decide` does there, and the session that does it: elsewhere it is one from its first write on."""
+        """What `decide` does there, and the session that does it: elsewhere it is one from its
+        first write on."""
         change = decide(tree, who)
-        return change._replace(files={**session.visit(tree, who, self.guest), **change.files}) if self.guest else change
+        return (
+            change._replace(files={**session.visit(tree, who, self.guest), **change.files})
+            if self.guest
+            else change
+        )
 
 
 def split(env: Env, wanted: Sequence[str], me: Record | None) -> dict[str, list[str]]:
-    """The resources by the store that their leases are kept in (empty: the project's); what `me` holds in the project's
-    is there, wherever it would be taken now."""
+    """The resources by the store that their leases are kept in (empty: the project's); what `me`
+    holds in the project's is there, wherever it would be taken now."""
     known = _routes(env)
     held = [row["resource"] for row in env.ask.held(me["id"])] if me else []
     found: dict[str, list[str]] = {}
@@ -69,9 +87,13 @@ def at(env: Env, name: str, me: Record | None) -> Iterator[There]:
 def alone(found: dict[str, list[str]]) -> str:
     """The one store of these; Usage where they are several."""
     if len(found) > 1:
-        parts = "; ".join(f"{', '.join(some)} {f'in {name}' if name else 'here'}" for name, some in found.items())
-        raise Usage(f"these leases are kept in several stores, and cannot be had all or none: {parts}",
-                    "one command for each of them")  # fmt: skip
+        parts = "; ".join(
+            f"{', '.join(some)} {f'in {name}' if name else 'here'}" for name, some in found.items()
+        )
+        raise Usage(
+            f"these leases are kept in several stores, and cannot be had all or none: {parts}",
+            "one command for each of them",
+        )
     return next(iter(found))
 
 
@@ -87,8 +109,8 @@ def _routes(env: Env) -> routes.Routes:
 
 
 class Look(NamedTuple):
-    """What is known of a store that something is shared through: `as_of` is when it last answered, `error` why nothing
-    newer, or nothing at all, is known of it."""
+    """What is known of a store that something is shared through: `as_of` is when it last answered,
+    `error` why nothing newer, or nothing at all, is known of it."""
 
     store: str
     patterns: list[str]
@@ -99,15 +121,24 @@ class Look(NamedTuple):
     def line(self) -> str:
         patterns = ", ".join(map(named, self.patterns))
         what = f"{patterns}: shared through {self.store}" if self.store else "what is shared"
-        known = f" ({self.url}), as of {times.ago(times.moment(self.as_of), int(time.time()))}" if self.as_of else ""
-        return what + (known or ", of which nothing is known here") + (f": {self.error}" if self.error else "")
+        known = (
+            f" ({self.url}), as of {times.ago(times.moment(self.as_of), int(time.time()))}"
+            if self.as_of
+            else ""
+        )
+        return (
+            what
+            + (known or ", of which nothing is known here")
+            + (f": {self.error}" if self.error else "")
+        )
 
 
 def looked(
     env: Env, found: Callable[[Env], list[Record]], ask: bool = True, look: bool = False
-) -> tuple[list[Record], list[Look]]:  # fmt: skip
-    """The leases that `found` finds in each store that something is shared through, each with its `store` and the
-    holder's `project`; and what is known of each store. `ask`: it is asked where its copy is old; `look`: always."""
+) -> tuple[list[Record], list[Look]]:
+    """The leases that `found` finds in each store that something is shared through, each with its
+    `store` and the holder's `project`; and what is known of each store. `ask`: it is asked where
+    its copy is old; `look`: always."""
     try:
         known = _routes(env)
     except AtlasError as error:
@@ -117,24 +148,37 @@ def looked(
     for name, patterns in known.used().items():
         try:
             url = known.url(name)
-            with _opened(env, copies.copy(name, url, env.options.offline, FETCH if ask else 0), None) as there:
+            with _opened(
+                env, copies.copy(name, url, env.options.offline, FETCH if ask else 0), None
+            ) as there:
                 there.asks, there.sharing.look = ask, look
-                rows = [row for row in found(there) if "resource" in row and known.store(row["resource"]) == name]
-                items += [{**row, "store": name, "project": _project(there, row["holder"])} for row in rows]
+                rows = [
+                    row
+                    for row in found(there)
+                    if "resource" in row and known.store(row["resource"]) == name
+                ]
+                items += [
+                    {**row, "store": name, "project": _project(there, row["holder"])}
+                    for row in rows
+                ]
                 there.notices += [
-                    f"PARKED, others were first: {one['subject']}: atlas parked" for one in there.parked()
+                    f"PARKED, others were first: {one['subject']}: atlas parked"
+                    for one in there.parked()
                 ]
                 as_of, why = there.sharing.fetched_at(), there.sharing.memory
                 silent = why.get("away_at") > why.get("fetched_at")
-                looks.append(Look(name, patterns, url, as_of, "it gave no answer since" if silent else ""))
+                looks.append(
+                    Look(name, patterns, url, as_of, "it gave no answer since" if silent else "")
+                )
         except AtlasError as error:
             looks.append(Look(name, patterns, error=error.message))
     return items, looks
 
 
 def everywhere(env: Env, me: Record, whose: str, decide: Decide) -> list[str]:
-    """A write of the session `me` in each store of which this machine has a copy that knows the session `whose`; the
-    leases that it changed. What cannot be done there, or is seen by nobody, is said."""
+    """A write of the session `me` in each store of which this machine has a copy that knows the
+    session `whose`; the leases that it changed. What cannot be done there, or is seen by nobody, is
+    said."""
     found = []
     for folder in copies.every():
         name = folder.name.rpartition("-")[0]
@@ -145,20 +189,28 @@ def everywhere(env: Env, me: Record, whose: str, decide: Decide) -> list[str]:
                 guest = None if whose == me["id"] else _guest(env, me)
                 there.sharing.eager = True
                 done = there.write(partial(There(there, name, guest).decided, decide), me, "")
-                found += [f"{row['resource']} ({name})" for row in there.records(done) if "resource" in row]
+                found += [
+                    f"{row['resource']} ({name})"
+                    for row in there.records(done)
+                    if "resource" in row
+                ]
                 if not there.sharing.published:
-                    there.notices.append(f"NOT PUBLISHED, nobody else can see it: {there.sharing.why}: atlas sync")
+                    there.notices.append(
+                        f"NOT PUBLISHED, nobody else can see it: {there.sharing.why}: atlas sync"
+                    )
         except AtlasError as error:
             env.notices.append(error.message)
     return found
 
 
 def leave(env: Env, me: Record, kept: Sequence[str] = (), over: bool = True) -> list[str]:
-    """Gives back what the session holds elsewhere, but what is `kept` or held for a command that runs; `over`: it ends
-    there too. What was given back."""
+    """Gives back what the session holds elsewhere, but what is `kept` or held for a command that
+    runs; `over`: it ends there too. What was given back."""
 
     def decide(tree: Tree, who: Writer) -> Change:
-        return assigning.leave(tree, who, kept, over and "ended" not in session.get(tree, who.session))
+        return assigning.leave(
+            tree, who, kept, over and "ended" not in session.get(tree, who.session)
+        )
 
     return everywhere(env, me, me["id"], decide)
 
@@ -180,7 +232,9 @@ def _project(there: Env, holder: str) -> str | None:
 def _opened(env: Env, folder: Path, me: Record | None) -> Iterator[Env]:
     """An Env on a copy. What it has to say is said with the store's name."""
     name = folder.name.rpartition("-")[0]
-    there = Env(env.options._replace(directory=str(folder), session=me["id"] if me else None), Git.watch)
+    there = Env(
+        env.options._replace(directory=str(folder), session=me["id"] if me else None), Git.watch
+    )
     there.__dict__["place"] = copies.place_of(folder)
     try:
         yield there
@@ -190,7 +244,9 @@ def _opened(env: Env, folder: Path, me: Record | None) -> Iterator[Env]:
         if holder := error.details.get("holder"):
             project = _project(there, holder)
             error.details |= {"store": name, "project": project}
-            error.message += f" (of {named(project) if project else 'a project that it does not name'})"
+            error.message += (
+                f" (of {named(project) if project else 'a project that it does not name'})"
+            )
         raise
     finally:
         env.notices += [_said(line, name, folder) for line in there.notices]

@@ -1,5 +1,6 @@
-"""What is gone from a store's repository, had again: objects from where the store is shared through, refs that name
-nothing dropped, and, where nothing else is left, the branch set back, with what was recorded beyond carried over."""
+"""What is gone from a store's repository, had again: objects from where the store is shared
+through, refs that name nothing dropped, and, where nothing else is left, the branch set back, with
+what was recorded beyond carried over."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ _PACK = re.compile(r"\bpack-[0-9a-f]{40,64}\b")
 def loose(store: Store) -> Iterator[Path]:
     """The files of single objects (not those that are just being written)."""
     files_ = (store.home / "store.git/objects").glob("[0-9a-f][0-9a-f]/*")
-    return (file for file in files_ if len(file.name) == store.place.width - 2 and _HEX.match(file.name))
+    return (
+        file for file in files_ if len(file.name) == store.place.width - 2 and _HEX.match(file.name)
+    )
 
 
 def broken_files(store: Store) -> list[Path]:
@@ -54,7 +57,9 @@ def _sound(file: Path) -> bool:
             digest.update(inflate.flush())
     except zlib.error:
         return False
-    except OSError:  # it has just gone, or is not ours to read: what it holds is not known to be wrong
+    except (
+        OSError
+    ):  # it has just gone, or is not ours to read: what it holds is not known to be wrong
         return True
     return inflate.eof and digest.hexdigest() == name
 
@@ -70,12 +75,21 @@ def put_aside(store: Store, spoilt: Iterable[Path]) -> None:
 
 
 def faults(store: Store) -> tuple[list[str], list[str]]:
-    """(what git cannot read, what it reads and would not have written), as git's own check says them of objects."""
+    """(what git cannot read, what it reads and would not have written), as git's own check says
+    them of objects."""
     store.git.close()
-    code, out, err = store.git.ask("fsck", "--full", "--no-reflogs", "--no-dangling", "--no-progress", timeout=600)
-    lines = [line for line in (out.decode(errors="replace") + "\n" + err).split("\n") if line.strip()]
+    code, out, err = store.git.ask(
+        "fsck", "--full", "--no-reflogs", "--no-dangling", "--no-progress", timeout=600
+    )
+    lines = [
+        line for line in (out.decode(errors="replace") + "\n" + err).split("\n") if line.strip()
+    ]
     aside = ("hint:", "dangling ", "notice:", "warning:")
-    lines = [line for line in lines if not line.startswith(aside) and "refs/" not in line and "HEAD" not in line]
+    lines = [
+        line
+        for line in lines
+        if not line.startswith(aside) and "refs/" not in line and "HEAD" not in line
+    ]
     odd = [line for line in lines if line.startswith(("error in ", "warning in "))]
     bad = [line for line in lines if line not in odd]
     if code > 63 and not lines:  # it was ended
@@ -86,8 +100,16 @@ def faults(store: Store) -> tuple[list[str], list[str]]:
 def broken_refs(store: Store) -> list[str]:
     """The refs, besides the branch, that name no commit which is there."""
     folder = store.home / "store.git"
-    names = {os.fspath(file.relative_to(folder)) for file in (folder / "refs").rglob("*") if file.is_file()}
-    names |= {line.partition(b" ")[2].decode(errors="replace") for line in _packed(folder) if line[:1] not in b"#^"}
+    names = {
+        os.fspath(file.relative_to(folder))
+        for file in (folder / "refs").rglob("*")
+        if file.is_file()
+    }
+    names |= {
+        line.partition(b" ")[2].decode(errors="replace")
+        for line in _packed(folder)
+        if line[:1] not in b"#^"
+    }
     found = []
     for name in sorted(names - {BRANCH}):
         if not name.endswith(".lock"):
@@ -98,20 +120,32 @@ def broken_refs(store: Store) -> list[str]:
 
 
 def remembered(store: Store, names: Iterable[str]) -> None:
-    """Notes where refs of parked writes led whose objects are not here: with such a ref git talks to no remote."""
+    """Notes where refs of parked writes led whose objects are not here: with such a ref git talks
+    to no remote."""
     rows = {name: data for name in names if name.startswith(PARKED) and (data := _led(store, name))}
     if rows:
         before = (store.home / LOST).read_bytes() if (store.home / LOST).is_file() else b""
-        files.put(store.home / LOST, before + "".join(f"{name} {oid}\n" for name, oid in rows.items()).encode())
+        files.put(
+            store.home / LOST,
+            before + "".join(f"{name} {oid}\n" for name, oid in rows.items()).encode(),
+        )
 
 
 def brought_back(store: Store) -> list[str]:
     """Such refs, put back once their objects are here again."""
     try:
-        rows = [line.split(" ") for line in (store.home / LOST).read_text().split("\n") if line.count(" ") == 1]
+        rows = [
+            line.split(" ")
+            for line in (store.home / LOST).read_text().split("\n")
+            if line.count(" ") == 1
+        ]
     except (OSError, UnicodeDecodeError):
         return []
-    here = [(name, oid) for name, oid in rows if (found := store.git.object(oid)) and found[1] == "commit"]
+    here = [
+        (name, oid)
+        for name, oid in rows
+        if (found := store.git.object(oid)) and found[1] == "commit"
+    ]
     for name, oid in here:
         store.git.run("update-ref", "--no-deref", name, oid)
     left = [f"{name} {oid}\n" for name, oid in rows if (name, oid) not in here]
@@ -121,8 +155,10 @@ def brought_back(store: Store) -> list[str]:
 
 def _led(store: Store, name: str) -> str:
     """The id that a ref holds, if it holds one."""
-    lines = {line.partition(b" ")[2].decode(errors="replace"): line.partition(b" ")[0]
-             for line in _packed(store.home / "store.git")}  # fmt: skip
+    lines = {
+        line.partition(b" ")[2].decode(errors="replace"): line.partition(b" ")[0]
+        for line in _packed(store.home / "store.git")
+    }
     with suppress(OSError):
         lines[name] = (store.home / "store.git" / name).read_bytes().strip()
     data = lines.get(name, b"").decode("latin-1")
@@ -156,9 +192,9 @@ def _packed(folder: Path) -> list[bytes]:
 
 
 def fetched_anew(store: Store, remotes: Iterable[Remote]) -> tuple[str, str]:
-    """Everything that one of these has, brought into an empty repository (this one would ask for nothing: git believes
-    that it has what is behind a commit), and its objects put beside ours: (from where, the head there). Away where none
-    has it."""
+    """Everything that one of these has, brought into an empty repository (this one would ask for
+    nothing: git believes that it has what is behind a commit), and its objects put beside ours:
+    (from where, the head there). Away where none has it."""
     aside = store.home / f"store.git.{os.getpid()}"
     why = "there is no remote to fetch them from"
     tried = ""
@@ -198,8 +234,8 @@ def indexed(store: Store) -> None:
 
 
 def unpacked(store: Store, lines: Iterable[str]) -> None:
-    """What can be read of packs that git says are broken becomes single objects; then they are put aside. (In this
-    order: whenever it is ended, what can be read is where git sees it.)"""
+    """What can be read of packs that git says are broken becomes single objects; then they are put
+    aside. (In this order: whenever it is ended, what can be read is where git sees it.)"""
     folder, away = store.home / "store.git/objects/pack", store.home / "broken-packs"
     for name in dict.fromkeys(_PACK.findall("\n".join(lines))):
         aside = store.home / f"store.git.{os.getpid()}"
@@ -220,7 +256,8 @@ def unpacked(store: Store, lines: Iterable[str]) -> None:
 
 
 def _beside(there: Path, ours: Path) -> None:
-    """Packs with their index last, so that none is seen without; single objects where we have none."""
+    """Packs with their index last, so that none is seen without; single objects where we have
+    none."""
     files = sorted((there / "pack").glob("pack-*"), key=lambda file: file.suffix == ".idx")
     for file in [*files, *there.glob("[0-9a-f][0-9a-f]/*")]:
         target = ours / file.relative_to(there)
@@ -232,29 +269,40 @@ def _beside(there: Path, ours: Path) -> None:
 
 def _init(place: Place, folder: Path) -> None:
     form = "sha256" if place.width == 64 else "sha1"
-    Git(None).run("init", "--quiet", "--bare", "--template=", f"--object-format={form}", "--", str(folder))
+    Git(None).run(
+        "init", "--quiet", "--bare", "--template=", f"--object-format={form}", "--", str(folder)
+    )
 
 
 def usable(store: Store, oid: str) -> bool:
-    """Whether a commit can be gone on from: it is there, with every folder. (A file that is missing is missed by who
-    reads it, and no reason to go back.)"""
+    """Whether a commit can be gone on from: it is there, with every folder. (A file that is missing
+    is missed by who reads it, and no reason to go back.)"""
     found = store.git.object(oid)
-    tree = found[2].split(b"\n", 1)[0].removeprefix(b"tree ").decode() if found and found[1] == "commit" else ""
+    tree = (
+        found[2].split(b"\n", 1)[0].removeprefix(b"tree ").decode()
+        if found and found[1] == "commit"
+        else ""
+    )
     level, seen = {tree}, {tree}
     for _ in range(history.DEEP if tree else 0):
         below: set[str] = set()
         for entry in store.git.objects(sorted(level)):
             if entry is None or entry[1] != "tree":
                 return False
-            below |= {oid for mode, oid in parse_tree(entry[2], store.place.width).values() if mode == FOLDER}
+            below |= {
+                oid
+                for mode, oid in parse_tree(entry[2], store.place.width).values()
+                if mode == FOLDER
+            }
         level = below - seen
         seen |= level
     return bool(tree)
 
 
 def publishable(store: Store, oid: str) -> bool:
-    """Whether all that the remote is not known to have is here, up to a commit: with a hole in it nothing goes there
-    any more. (What it has is had again from there, and no reason to go back; nor is what only this clone needs.)"""
+    """Whether all that the remote is not known to have is here, up to a commit: with a hole in it
+    nothing goes there any more. (What it has is had again from there, and no reason to go back; nor
+    is what only this clone needs.)"""
     known = store.ref(REMOTE)
     if known is None or known == oid:
         return True
@@ -263,7 +311,8 @@ def publishable(store: Store, oid: str) -> bool:
 
 
 def heads(store: Store) -> list[str]:
-    """Where the branch was, newest first: its reflog, then the index, and what the remote was last known to have."""
+    """Where the branch was, newest first: its reflog, then the index, and what the remote was last
+    known to have."""
     found: list[str] = []
     log = store.home / "store.git/logs" / BRANCH
     with suppress(OSError):
@@ -273,12 +322,16 @@ def heads(store: Store) -> list[str]:
         indexed = store.index.meta("head")
         found += [indexed] if indexed else []
     known = store.ref(REMOTE)
-    return [oid for oid in dict.fromkeys([*found, *([known] if known else [])]) if len(oid) == store.place.width]
+    return [
+        oid
+        for oid in dict.fromkeys([*found, *([known] if known else [])])
+        if len(oid) == store.place.width
+    ]
 
 
 class SetBack(NamedTuple):
-    """What came of it: the head that was taken, and of what was recorded beyond it the subjects of the writes that were
-    carried over, parked, and that nobody can read any more."""
+    """What came of it: the head that was taken, and of what was recorded beyond it the subjects of
+    the writes that were carried over, parked, and that nobody can read any more."""
 
     head: str
     carried: tuple[str, ...]
@@ -287,9 +340,9 @@ class SetBack(NamedTuple):
 
 
 def set_back(store: Store, good: str, newer: list[str]) -> SetBack:
-    """Takes a head that can be gone on from; what was recorded beyond it (at `newer` heads, newest first) is put behind
-    it again, or parked. Nobody else writes or publishes meanwhile, and the branch is moved once, to where it is to be:
-    whenever this is ended, it is done anew, or done."""
+    """Takes a head that can be gone on from; what was recorded beyond it (at `newer` heads, newest
+    first) is put behind it again, or parked. Nobody else writes or publishes meanwhile, and the
+    branch is moved once, to where it is to be: whenever this is ended, it is done anew, or done."""
     folder = store.home / "store.git"
     with (
         lock.held(store.home / "publish.lock", wait=LOCK_WAIT) as publishing,
@@ -302,7 +355,9 @@ def set_back(store: Store, good: str, newer: list[str]) -> SetBack:
         if lost and store.home == store.place.outbox:  # what was laid may hold it whole
             with suppress(OSError):
                 os.link(store.home / WAITING, store.home / TAKING, follow_symlinks=False)
-        refs = {parked_ref(one.operation): one.commit.oid for one in carried.parked} | {BRANCH: carried.head}
+        refs = {parked_ref(one.operation): one.commit.oid for one in carried.parked} | {
+            BRANCH: carried.head
+        }
         for name in (BRANCH, f"{BRANCH}.lock"):
             if (folder / name).exists():
                 (folder / name).replace(store.home / "broken-branch")
@@ -317,7 +372,8 @@ def set_back(store: Store, good: str, newer: list[str]) -> SetBack:
 
 
 def _beyond(store: Store, good: str, newer: list[str]) -> tuple[list[history.Commit], list[str]]:
-    """(the commits beyond a head that can be read, oldest first; what is left to say of the others)."""
+    """(the commits beyond a head that can be read, oldest first; what is left to say of the
+    others)."""
     found: dict[str, history.Commit] = {}
     lost: dict[str, str] = {}
     for tip in reversed(newer):
@@ -336,6 +392,12 @@ def _beyond(store: Store, good: str, newer: list[str]) -> tuple[list[history.Com
             except (AtlasError, LookupError):
                 found.pop(oid, None)
                 entry = store.git.object(oid)
-                said = parse(entry[2].decode(errors="replace").partition("\n\n")[2]) if entry else None
-                lost[oid] = f"{said.subject} (operation {said.operation})" if said else f"the commit {oid[:12]}"
+                said = (
+                    parse(entry[2].decode(errors="replace").partition("\n\n")[2]) if entry else None
+                )
+                lost[oid] = (
+                    f"{said.subject} (operation {said.operation})"
+                    if said
+                    else f"the commit {oid[:12]}"
+                )
     return list(found.values()), list(lost.values())

@@ -1,7 +1,9 @@
-"""The picture: a small file from which the hooks answer, derived from the store's head by whoever moved it.
+"""The picture: a small file from which the hooks answer, derived from the store's head by whoever
+moved it.
 
-It says *pass* only: where it is missing, of another head, or out of date, the full program looks itself. Plain lines of
-words between tabs, read without importing anything: a JSON parser alone costs as much as a whole hook may."""
+It says *pass* only: where it is missing, of another head, or out of date, the full program looks
+itself. Plain lines of words between tabs, read without importing anything: a JSON parser alone
+costs as much as a whole hook may."""
 
 from __future__ import annotations
 
@@ -17,9 +19,12 @@ FILE = "hooks.txt"
 
 
 class Session:
-    """A live session: what a hook must know of it. `seen` has (number, blob) of each stream's newest entry it saw."""
+    """A live session: what a hook must know of it. `seen` has (number, blob) of each stream's
+    newest entry it saw."""
 
-    def __init__(self, id: str, kind: str, worktree: str, until: str, lineage: str, leans: str) -> None:
+    def __init__(
+        self, id: str, kind: str, worktree: str, until: str, lineage: str, leans: str
+    ) -> None:
         self.id, self.kind, self.worktree, self.until = id, kind, worktree, int(until)
         self.lineage = frozenset(lineage.split())
         self.leans = leans == "retracted"  # relies on what was retracted since
@@ -59,14 +64,19 @@ class Picture:
             elif what == "begun":
                 self.begun[rest[0], rest[1]] = rest[2]
 
-    def who(self, named: str | None, worktree: str, caller: str | None, tool: bool) -> Session | None:
-        """The live session of a caller, by the rule of `Env.session_id`; None where it is not certain."""
+    def who(
+        self, named: str | None, worktree: str, caller: str | None, tool: bool
+    ) -> Session | None:
+        """The live session of a caller, by the rule of `Env.session_id`; None where it is not
+        certain."""
         if named:
             found = self.sessions.get(named)
             return None if found is None or (tool and found.kind == "person") else found
         if caller is not None and (begun := self.begun.get((worktree, caller))):
             return self.sessions.get(begun)
-        here = [one for one in self.sessions.values() if one.worktree == worktree and one.kind == "work"]
+        here = [
+            one for one in self.sessions.values() if one.worktree == worktree and one.kind == "work"
+        ]
         if caller is None and here:
             return here[0] if len(here) == 1 else None
         persons = [one for one in self.sessions.values() if one.kind == "person" and not tool]
@@ -74,11 +84,14 @@ class Picture:
 
     def current(self, me: Session) -> bool:
         """Whether a session has seen the current entry of every stream that there is."""
-        return all(not entry[0] or me.seen.get(stream) == entry for stream, entry in self.streams.items())
+        return all(
+            not entry[0] or me.seen.get(stream) == entry for stream, entry in self.streams.items()
+        )
 
     def near(self, paths: list[str], mine: set[str] | frozenset[str]) -> list[tuple[str, str]]:
-        """(resource, path) of each lease of others that may lie on one of these paths, `mine` being the sessions that
-        are not others. A pattern counts for the folder that it cannot leave: a closer look may clear it."""
+        """(resource, path) of each lease of others that may lie on one of these paths, `mine` being
+        the sessions that are not others. A pattern counts for the folder that it cannot leave: a
+        closer look may clear it."""
         held: dict[str, list[str]] = {}
         for resource, holder, _ in self.leases:
             if holder not in mine:
@@ -91,7 +104,9 @@ class Picture:
         for path, resources in held.items():
             for folder in _folders(path):
                 above.setdefault(folder, []).extend(resources)
-        over: dict[str, list[str]] = {"": held.get(".", [])}  # by folder: what lies on it, or on one above it
+        over: dict[str, list[str]] = {
+            "": held.get(".", [])
+        }  # by folder: what lies on it, or on one above it
         found = []
         for path in paths:
             folder = path.rpartition("/")[0]
@@ -99,7 +114,10 @@ class Picture:
                 chain = (*_folders(folder), folder)
                 over[folder] = [*over[""], *(one for part in chain for one in held.get(part, ()))]
             if over[folder] or path in held or path in above:
-                found += [(one, path) for one in (*over[folder], *held.get(path, ()), *above.get(path, ()))]
+                found += [
+                    (one, path)
+                    for one in (*over[folder], *held.get(path, ()), *above.get(path, ()))
+                ]
         return found
 
     def leased(self, path: str, me: Session) -> bool:
@@ -148,7 +166,9 @@ def head(home: str) -> str:
         pass
     try:
         with open(f"{home}/store.git/packed-refs", encoding="utf-8") as found:
-            return next((line.split()[0] for line in found if line.endswith(" refs/heads/atlas\n")), "")
+            return next(
+                (line.split()[0] for line in found if line.endswith(" refs/heads/atlas\n")), ""
+            )
     except OSError:
         return ""
 
@@ -164,7 +184,8 @@ def drawn(home: str) -> tuple[str, int]:
 
 
 def stale(env: Env) -> bool:
-    """Whether a hook has asked for the picture, and the head, a receipt or whose session it is has changed since."""
+    """Whether a hook has asked for the picture, and the head, a receipt or whose session it is has
+    changed since."""
     head, until = drawn(str(env.store.home))
     return bool(head) and (env.local.moved or head != env.snapshot.head or until <= time.time())
 

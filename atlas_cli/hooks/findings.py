@@ -1,4 +1,5 @@
-"""What a commit is told, each with its next step: who makes it, what it has not read, and what it runs into."""
+"""What a commit is told, each with its next step: who makes it, what it has not read, and what it
+runs into."""
 
 import os
 import shlex
@@ -17,13 +18,16 @@ SHOWN = 5  # missed entries that a stop prints in full
 GO_ON = {
     "": "then run the same git command again",
     "merge": "then git commit --no-edit completes the merge",
-    # Stopped while it picks, git puts the commit back into its list, or not: continued, it is there twice, or in its
-    # own way.
-    # (A stop by pre-rebase, before anything is picked, would leave an --autostash in a rebase that does not exist.)
+    # Stopped while it picks, git puts the commit back into its list, or not: continued, it is there
+    # twice, or in its own way. (A stop by pre-rebase, before anything is picked, would leave an
+    # --autostash in a rebase that does not exist.)
     "picking": "nothing is lost: git rebase --abort, then run the same git command again",
     "rebase": "nothing is lost: git -c core.editor=true rebase --continue goes on",
     "cherry-pick": "nothing is lost: git -c core.editor=true cherry-pick --continue goes on",
-    "revert": "nothing is lost: git commit --no-edit makes the revert; git revert --continue the next ones, if any",
+    "revert": (
+        "nothing is lost: git commit --no-edit makes the revert; git revert --continue the next"
+        " ones, if any"
+    ),
 }
 
 
@@ -39,29 +43,51 @@ def who(env: Env, going: str) -> tuple[Record | None, list[Finding]]:
             begin = "unset ATLAS_SESSION && atlas begin" if named else "atlas begin"
             hint = f'begin one: {begin} --goal "what you will do", {GO_ON[going]}'
         else:
-            hint = f"begin one that stands for you in this clone: atlas begin --person, {GO_ON[going]}"
-        return None, [("read_first", Protocol(error.message, hint, code=error.code.replace("usage", "no_session")))]
+            hint = (
+                f"begin one that stands for you in this clone: atlas begin --person, {GO_ON[going]}"
+            )
+        return None, [
+            (
+                "read_first",
+                Protocol(error.message, hint, code=error.code.replace("usage", "no_session")),
+            )
+        ]
 
 
 def read_first(env: Env, me: Record, paths: list[str], going: str) -> list[Finding]:
-    """The entries that the session has missed, in full; once they are printed by a stop, it has seen them."""
+    """The entries that the session has missed, in full; once they are printed by a stop, it has
+    seen them."""
     found: list[tuple[str, str]] = []
-    missed = {one: numbers for one in judging.of(env).streams(paths) if (numbers := judging.of(env).missed(me, one))}
+    missed = {
+        one: numbers
+        for one in judging.of(env).streams(paths)
+        if (numbers := judging.of(env).missed(me, one))
+    }
     level = policy.level(env.policy, "read_first")
     for stream, numbers in missed.items():
         for number in numbers[-SHOWN:]:
             found.append(_entry(env, stream, number))
     if not missed:
         return []
-    kept = level != "stop" or all(env.glanced(me, stream, numbers[-1]) for stream, numbers in missed.items())
+    kept = level != "stop" or all(
+        env.glanced(me, stream, numbers[-1]) for stream, numbers in missed.items()
+    )
     what = ", ".join(f"status:{stream}@{numbers[-1]}" for stream, numbers in missed.items())
-    more = [f"{stream} (atlas status log {stream})" for stream, numbers in missed.items() if len(numbers) > SHOWN]
-    hint = f"take note of it, {GO_ON[going]}" + (f"; older ones you missed: {', '.join(more)}" if more else "")
+    more = [
+        f"{stream} (atlas status log {stream})"
+        for stream, numbers in missed.items()
+        if len(numbers) > SHOWN
+    ]
+    hint = f"take note of it, {GO_ON[going]}" + (
+        f"; older ones you missed: {', '.join(more)}" if more else ""
+    )
     if level == "warn" or not kept:
         hint = "read it: atlas status show " + next(iter(missed))
     message = f"{what}: where things stand has changed since {me['id']} last looked"
     if not kept:  # a stop would be one for ever
-        env.notices.append(f"{message}; {hint} (no stop: this clone's notebook cannot note that you have seen it)")
+        env.notices.append(
+            f"{message}; {hint} (no stop: this clone's notebook cannot note that you have seen it)"
+        )
         return []
     return [("read_first", Protocol(message, hint, blocks=tuple(found)))]
 
@@ -73,15 +99,30 @@ def _entry(env: Env, stream: str, number: int) -> tuple[str, str]:
 
 
 def _text(env: Env, record: Record) -> str:
-    return status.brief(record, env.policy["status_words"]) if record["body"] else said(record, "body", env.now())
+    return (
+        status.brief(record, env.policy["status_words"])
+        if record["body"]
+        else said(record, "body", env.now())
+    )
 
 
 def view(changed: list[tuple[str, str]]) -> list[Finding]:
-    inside = [path for how, path in changed if how != "D" and (path == ".atlas" or path.startswith(".atlas/"))]
+    inside = [
+        path
+        for how, path in changed
+        if how != "D" and (path == ".atlas" or path.startswith(".atlas/"))
+    ]
     if not inside:
         return []
     hint = "take it out, then commit again: git rm -r -q -f --cached .atlas"
-    return [("view", Refused(f"{inside[0]} is a view of the store, and never part of a commit", hint, code="view"))]
+    return [
+        (
+            "view",
+            Refused(
+                f"{inside[0]} is a view of the store, and never part of a commit", hint, code="view"
+            ),
+        )
+    ]
 
 
 def links(env: Env, changed: list[tuple[str, str]]) -> list[Finding]:
@@ -89,14 +130,24 @@ def links(env: Env, changed: list[tuple[str, str]]) -> list[Finding]:
     dead = judging.of(env).broken() if moved and policy.level(env.policy, "links") != "off" else []
     if not dead:
         return []
-    lines = [f"{one.file}:{one.line}: {one.written} {_now(one.corrected)}\n    {one.text.strip()}" for one in dead]
+    lines = [
+        f"{one.file}:{one.line}: {one.written} {_now(one.corrected)}\n    {one.text.strip()}"
+        for one in dead
+    ]
     files = shlex.join(dict.fromkeys(one.file for one in dead))
-    return [("links", Protocol(
-        f"{dead[0].file}:{dead[0].line}: this commit breaks the link to {dead[0].written}"
-        + (f", and {len(dead) - 1} more" if dead[1:] else ""),
-        f"correct them (a link to what is gone, by hand), then commit again: atlas links --fix && git add -- {files}",
-        code="links", blocks=(("broken links, each with its line as it must read", "\n".join(lines)),),
-    ))]  # fmt: skip
+    return [
+        (
+            "links",
+            Protocol(
+                f"{dead[0].file}:{dead[0].line}: this commit breaks the link to {dead[0].written}"
+                + (f", and {len(dead) - 1} more" if dead[1:] else ""),
+                "correct them (a link to what is gone, by hand), then commit again: atlas links"
+                f" --fix && git add -- {files}",
+                code="links",
+                blocks=(("broken links, each with its line as it must read", "\n".join(lines)),),
+            ),
+        )
+    ]
 
 
 def _now(corrected: str | None) -> str:
@@ -112,22 +163,33 @@ def leases(env: Env, me: Record | None, paths: list[str]) -> list[Finding]:
         rest = times.span(lease.rest(row, env.now()) if row else 0)
         more = f" and {len(held) - 1} more" if len(held) > 1 else ""
         out = shlex.join(held[:3]) + (" …" if len(held) > 3 else "")
-        found.append(("leases", Held(
-            f"{held[0]}{more}: {named(resource)} is held by {named(row['holder'])} for {rest} more: "
-            f"{said(row, 'why', env.now(), theirs)}",
-            f"leave it out: git restore --staged -- {out} (with -a, name the other paths instead), or wait until "
-            f"{row['expires']}",
-            details={"resource": resource, "holder": row["holder"], "paths": held},
-        )))  # fmt: skip
+        found.append(
+            (
+                "leases",
+                Held(
+                    f"{held[0]}{more}: {named(resource)} is held by {named(row['holder'])} for"
+                    f" {rest} more: {said(row, 'why', env.now(), theirs)}",
+                    f"leave it out: git restore --staged -- {out} (with -a, name the other paths"
+                    f" instead), or wait until {row['expires']}",
+                    details={"resource": resource, "holder": row["holder"], "paths": held},
+                ),
+            )
+        )
     return found
 
 
 def retracted(env: Env, me: Record) -> list[Finding]:
     return [
-        ("retracted", Protocol(
-            f"{named(ref)} relies on {named(target)}, which was {shown(record, env.now(), theirs)}",
-            f"put yours right: atlas correct {ref} --why …, or write its next version without it",
-            code="retracted",
-        ))
-        for session, ref, target, record in env.index.leaning() if session == me["id"]
-    ]  # fmt: skip
+        (
+            "retracted",
+            Protocol(
+                f"{named(ref)} relies on {named(target)}, which was"
+                f" {shown(record, env.now(), theirs)}",
+                f"put yours right: atlas correct {ref} --why …, or write its next version"
+                " without it",
+                code="retracted",
+            ),
+        )
+        for session, ref, target, record in env.index.leaning()
+        if session == me["id"]
+    ]

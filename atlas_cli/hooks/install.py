@@ -1,8 +1,9 @@
-"""The hooks of the user's repository: where git runs them, what stands there, and Atlas's section in and out again.
+"""The hooks of the user's repository: where git runs them, what stands there, and Atlas's section
+in and out again.
 
-A hook in a shell's language keeps its file, and the section goes in behind its first line: `$0` and its folder stay
-what they were. Every other one (a binary, Python, a link, one that is not executable) moves to `before-atlas/`, under
-its own name; the section ends by going on to it."""
+A hook in a shell's language keeps its file, and the section goes in behind its first line: `$0` and
+its folder stay what they were. Every other one (a binary, Python, a link, one that is not
+executable) moves to `before-atlas/`, under its own name; the section ends by going on to it."""
 
 from __future__ import annotations
 
@@ -20,19 +21,31 @@ from ..store.repo import Place
 from . import managers
 
 NAMES = (
-    "pre-commit", "pre-merge-commit", "prepare-commit-msg", "commit-msg", "pre-push",
-    "post-merge", "post-rewrite", "post-checkout",
-)  # fmt: skip
+    "pre-commit",
+    "pre-merge-commit",
+    "prepare-commit-msg",
+    "commit-msg",
+    "pre-push",
+    "post-merge",
+    "post-rewrite",
+    "post-checkout",
+)
 VERSION = "1"  # of the section's text
 ASIDE = "before-atlas"
 _ALONE = b"#!/bin/sh\n"
-# alone: nothing else is in the file; kept: it goes on to the hook aside; within: the rest is somebody else's.
-_SECTION = re.compile(rb"# >>> atlas (\S+) (alone|kept|within) >>>[^\n]*\n.*?\n# <<< atlas <<<\n", re.DOTALL)
+# alone: nothing else is in the file; kept: it goes on to the hook aside; within: the rest is
+# somebody else's.
+_SECTION = re.compile(
+    rb"# >>> atlas (\S+) (alone|kept|within) >>>[^\n]*\n.*?\n# <<< atlas <<<\n", re.DOTALL
+)
 _NAMED = re.compile(rb"\[ -x ('(?:[^']|'\\'')*') \]")
-_SHELL = re.compile(rb"#![ \t]*/(?:\S*/)?(?:env[ \t]+)?(?:ba|da|k|mk|z|a)?sh(?:[ \t]+-[a-zA-Z]+)*[ \t]*\n")
+_SHELL = re.compile(
+    rb"#![ \t]*/(?:\S*/)?(?:env[ \t]+)?(?:ba|da|k|mk|z|a)?sh(?:[ \t]+-[a-zA-Z]+)*[ \t]*\n"
+)
 # A script that reads its own text, or runs it in another language, would meet ours there.
 _READS_ITSELF = re.compile(
-    rb"^[^#\n]*\b(?:exec|tail|head|sed|awk|perl|python3?)\b(?:(?!name)[^\n])*[\" ]\$\{?0\}?[\" \n]", re.MULTILINE
+    rb"^[^#\n]*\b(?:exec|tail|head|sed|awk|perl|python3?)\b(?:(?!name)[^\n])*[\" ]\$\{?0\}?[\" \n]",
+    re.MULTILINE,
 )
 
 _ASK = """\
@@ -41,7 +54,8 @@ _ASK = """\
     atlas-hook %(name)s "$@" && exit 0 || atlas_code=$?
     case $atlas_code in 126 | 127) ;; *) exit $atlas_code ;; esac
   fi
-  %(say)s "atlas: this hook's Python is gone: install Atlas, run atlas hooks install, or take its lines out of $0" >&2
+  %(say)s "atlas: this hook's Python is gone: install Atlas, run atlas hooks install," \
+    "or take its lines out of $0" >&2
   exit %(missing)s
 """
 _TEE = """\
@@ -53,12 +67,14 @@ if atlas_in=$(mktemp); then
   exec <&9 8<&- 9<&-
 fi
 """
-_GO_ON = 'if [ -x "${0%%/*}/%(aside)s/%(name)s" ]; then exec "${0%%/*}/%(aside)s/%(name)s" "$@"; fi\n'
+_GO_ON = (
+    'if [ -x "${0%%/*}/%(aside)s/%(name)s" ]; then exec "${0%%/*}/%(aside)s/%(name)s" "$@"; fi\n'
+)
 
 
 class HookFile(NamedTuple):
-    """`state`: installed, outdated, missing (its interpreter), off (not executable), shadowed, foreign, absent, or
-    `by TOOL`; `kept`: the file with the hook that was there before."""
+    """`state`: installed, outdated, missing (its interpreter), off (not executable), shadowed,
+    foreign, absent, or `by TOOL`; `kept`: the file with the hook that was there before."""
 
     name: str
     state: str
@@ -77,12 +93,18 @@ class HookFiles:
         self.top = place.top or place.common
         git = Git(None, cwd=str(self.top), hermetic=False)
         git.flags = ()  # what is asked is where the user's own hooks are
-        self.folder = Path(os.fsdecode(git.run("rev-parse", "--path-format=absolute", "--git-path", "hooks")[:-1]))
+        self.folder = Path(
+            os.fsdecode(git.run("rev-parse", "--path-format=absolute", "--git-path", "hooks")[:-1])
+        )
 
     @property
     def ours(self) -> bool:
-        """Whether the folder serves this repository alone: it lies in its git directory or its worktree."""
-        return any(self.folder.resolve().is_relative_to(top.resolve()) for top in (self.place.common, self.top))
+        """Whether the folder serves this repository alone: it lies in its git directory or its
+        worktree."""
+        return any(
+            self.folder.resolve().is_relative_to(top.resolve())
+            for top in (self.place.common, self.top)
+        )
 
     @cached_property
     def owner(self) -> str:
@@ -90,13 +112,27 @@ class HookFiles:
 
     def section(self, name: str, kind: str) -> bytes:
         """The text that is put in."""
-        words: dict[str, str | int] = {"name": name, "aside": ASIDE, "missing": int(self.closed and name[:4] != "post")}
+        words: dict[str, str | int] = {
+            "name": name,
+            "aside": ASIDE,
+            "missing": int(self.closed and name[:4] != "post"),
+        }
         # One line for each thing that a user does, though several hooks may run for it.
-        words["say"] = "echo" if name in ("pre-commit", "pre-merge-commit", "pre-push") or words["missing"] else ":"
+        words["say"] = (
+            "echo"
+            if name in ("pre-commit", "pre-merge-commit", "pre-push") or words["missing"]
+            else ":"
+        )
         words |= {"python": _quoted(self.python), "hook": _quoted(self.program)}
-        head = f"# >>> atlas {VERSION} {kind} >>> by `atlas hooks install`; `atlas hooks remove` takes it out\n"
+        head = (
+            f"# >>> atlas {VERSION} {kind} >>> by `atlas hooks install`; `atlas hooks remove` takes"
+            " it out\n"
+        )
         call = 'atlas_hook "$@"\n' if kind == "alone" else '(atlas_hook "$@") || exit $?\n'
-        if kind != "alone" and name in ("pre-push", "post-rewrite"):  # git gives these lines to read: to both of them
+        if kind != "alone" and name in (
+            "pre-push",
+            "post-rewrite",
+        ):  # git gives these lines to read: to both of them
             call = _TEE
         ask = f"atlas_hook() {{\n{_ASK % words}}}\n"
         tail = _GO_ON % words if kind == "kept" else ""
@@ -111,17 +147,20 @@ class HookFiles:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise Failed(
-                f"no hook can be put into {self.folder}: {error.strerror}", "core.hooksPath names it"
+                f"no hook can be put into {self.folder}: {error.strerror}",
+                "core.hooksPath names it",
             ) from None
         # One script under several names tells by `$0` which it is: it stays one, and whole.
-        shared = {os.readlink(file) for file in map(self.folder.joinpath, NAMES) if file.is_symlink()}  # noqa: PTH115
+        links = [file for file in map(self.folder.joinpath, NAMES) if file.is_symlink()]
+        shared = {os.readlink(file) for file in links}  # noqa: PTH115
         for name in NAMES:
             if not self._state(name).state.startswith("by "):
                 self._put(name, name in shared)
         return self.status()
 
     def remove(self) -> list[HookFile]:
-        """Takes the section out of each hook, and puts back what was there before; also where git no longer looks."""
+        """Takes the section out of each hook, and puts back what was there before; also where git
+        no longer looks."""
         for folder in {self.folder, self.place.common / "hooks"}:
             for name in NAMES:
                 self._take(folder, name)
@@ -137,12 +176,25 @@ class HookFiles:
             if by := managers.calling(name, data, self.owner, self.top):
                 return HookFile(name, f"by {by}", str(file))
             there = os.path.lexists(file)
-            if not there and _SECTION.search(managers.content(self.place.common / "hooks" / name) or b""):
-                return HookFile(name, "shadowed", str(file), text=f"core.hooksPath: git looks in {self.folder} only")
+            if not there and _SECTION.search(
+                managers.content(self.place.common / "hooks" / name) or b""
+            ):
+                return HookFile(
+                    name,
+                    "shadowed",
+                    str(file),
+                    text=f"core.hooksPath: git looks in {self.folder} only",
+                )
             left = f"{aside} is not run" if os.path.lexists(aside) else ""
             return HookFile(name, "foreign" if there else "absent", str(file), text=left)
         kind = _kind(data, found)
-        kept = str(file) if kind == "within" else str(aside) if kind == "kept" and os.path.lexists(aside) else ""
+        kept = (
+            str(file)
+            if kind == "within"
+            else str(aside)
+            if kind == "kept" and os.path.lexists(aside)
+            else ""
+        )
         state, text = "installed", ""
         if kind == "kept" and kept and not os.access(aside, os.X_OK):
             text = "the one that was there is not executable, and not run"
@@ -161,8 +213,15 @@ class HookFiles:
         data = managers.content(file)
         found = _SECTION.search(data or b"")
         if data is not None and found:
-            _write(file, data[: found.start()] + self.section(name, _kind(data, found)) + data[found.end() :])
-        elif data is not None and (first := _SHELL.match(data)) and _plain(file, data) and not shared:
+            _write(
+                file,
+                data[: found.start()]
+                + self.section(name, _kind(data, found))
+                + data[found.end() :],
+            )
+        elif (
+            data is not None and (first := _SHELL.match(data)) and _plain(file, data) and not shared
+        ):
             _write(file, first[0] + self.section(name, "within") + data[first.end() :])
         elif file.is_dir() or (os.path.lexists(file) and os.path.lexists(aside)):
             return  # what is in the way is named by its state
@@ -178,7 +237,9 @@ class HookFiles:
         data = managers.content(file) or b""
         found = _SECTION.search(data)
         if aside.parent.is_symlink():
-            raise Failed(f"{aside.parent} is a link: what was kept there is not known", "take it away")
+            raise Failed(
+                f"{aside.parent} is a link: what was kept there is not known", "take it away"
+            )
         if found and (_kind(data, found) == "within" or _rest(data, found) != _ALONE):
             _write(file, _rest(data, found))
         elif os.path.lexists(aside) and (found or not os.path.lexists(file)):
@@ -188,7 +249,8 @@ class HookFiles:
 
 
 def unfinished_hook(file: Path) -> bool:
-    """Whether a file is a hook with Atlas's section that an earlier version has not put in place: NAME.PROCESS."""
+    """Whether a file is a hook with Atlas's section that an earlier version has not put in place:
+    NAME.PROCESS."""
     name, _, number = file.name.rpartition(".")
     ours = name in NAMES and re.fullmatch(r"\d{1,7}", number)
     return bool(ours and _SECTION.search(managers.content(file) or b""))
@@ -199,15 +261,21 @@ def _rest(data: bytes, section: re.Match[bytes]) -> bytes:
 
 
 def _kind(data: bytes, section: re.Match[bytes]) -> str:
-    """A section's kind; one that was alone, and to which somebody added lines, must let them run."""
+    """A section's kind; one that was alone, and to which somebody added lines, must let them
+    run."""
     kind = section[2].decode()
     return "within" if kind == "alone" and _rest(data, section) != _ALONE else kind
 
 
 def _file(folder: Path, name: str) -> Path:
-    """A hook's file; the pre-commit framework runs, as NAME.legacy, what stood there before its own."""
+    """A hook's file; the pre-commit framework runs, as NAME.legacy, what stood there before its
+    own."""
     legacy, now = folder / f"{name}.legacy", managers.content(folder / name) or b""
-    return legacy if b"pre-commit" in now and _SECTION.search(managers.content(legacy) or b"") else folder / name
+    return (
+        legacy
+        if b"pre-commit" in now and _SECTION.search(managers.content(legacy) or b"")
+        else folder / name
+    )
 
 
 def _plain(file: Path, data: bytes) -> bool:
@@ -224,18 +292,22 @@ def _write(file: Path, data: bytes) -> None:
     try:
         files.again(file, data, 0o777)
     except OSError as error:
-        raise Failed(f"the hook {file} cannot be written: {error.strerror}", code="environment") from None
+        raise Failed(
+            f"the hook {file} cannot be written: {error.strerror}", code="environment"
+        ) from None
 
 
 def _made(folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     if folder.is_symlink():
-        raise Failed(f"{folder} is a link: a hook was to be kept there", "take it away", code="environment")
+        raise Failed(
+            f"{folder} is a link: a hook was to be kept there", "take it away", code="environment"
+        )
 
 
 def _move(file: Path, to: Path, prefix: str) -> None:
-    """A rename; a relative link goes on leading where it led (`prefix`: from its new folder to the old one), or to
-    another hook, which moves with it."""
+    """A rename; a relative link goes on leading where it led (`prefix`: from its new folder to the
+    old one), or to another hook, which moves with it."""
     target = os.readlink(file) if file.is_symlink() else "/"  # noqa: PTH115 - to the byte
     if target.startswith("/") or target in NAMES:
         file.replace(to)

@@ -1,4 +1,5 @@
-"""Other tools that keep a repository's hooks: who would write over ours, and who runs Atlas already."""
+"""Other tools that keep a repository's hooks: who would write over ours, and who runs Atlas
+already."""
 
 from __future__ import annotations
 
@@ -11,7 +12,10 @@ from ..store.git import Git
 # tool: (where a project says what it runs, what stands in a hook that the tool wrote)
 _TOOLS: dict[str, tuple[tuple[str, ...], bytes]] = {
     "husky": ((".husky/{}",), b"husky"),
-    "lefthook": (("lefthook.yml", "lefthook.yaml", ".lefthook.yml", ".lefthook.yaml", "lefthook.toml"), b"lefthook"),
+    "lefthook": (
+        ("lefthook.yml", "lefthook.yaml", ".lefthook.yml", ".lefthook.yaml", "lefthook.toml"),
+        b"lefthook",
+    ),
     "pre-commit": ((".pre-commit-config.yaml",), b"pre-commit.com"),
     "prek": (("prek.toml", ".pre-commit-config.yaml"), b"/prek"),
 }
@@ -19,15 +23,22 @@ _TOOLS: dict[str, tuple[tuple[str, ...], bytes]] = {
 
 def configured(top: Path) -> Iterator[str]:
     """The tools that a project has a configuration for."""
-    return (tool for tool, (files, _) in _TOOLS.items() if any((top / file.format("")).exists() for file in files))
+    return (
+        tool
+        for tool, (files, _) in _TOOLS.items()
+        if any((top / file.format("")).exists() for file in files)
+    )
 
 
 def owner(folder: Path, top: Path, common: Path) -> str:
-    """Who would write over a hook in this folder, or carry it to others: husky, lefthook, or git itself, where it
-    tracks the folder. Or nobody."""
+    """Who would write over a hook in this folder, or carry it to others: husky, lefthook, or git
+    itself, where it tracks the folder. Or nobody."""
     if ".husky" in folder.parts:
         return "husky"
-    if any(b"lefthook" in (content(file) or b"") for file in (folder.iterdir() if folder.is_dir() else ())):
+    if any(
+        b"lefthook" in (content(file) or b"")
+        for file in (folder.iterdir() if folder.is_dir() else ())
+    ):
         return "lefthook"
     real, git_folder = folder.resolve(), common.resolve()
     if real.is_dir() and real.is_relative_to(top.resolve()) and not real.is_relative_to(git_folder):
@@ -36,7 +47,8 @@ def owner(folder: Path, top: Path, common: Path) -> str:
 
 
 def calling(name: str, data: bytes, owner: str, top: Path) -> str:
-    """Who runs Atlas behind this hook: a tool, by its configuration, or the hook (`data`) itself. Or nobody."""
+    """Who runs Atlas behind this hook: a tool, by its configuration, or the hook (`data`) itself.
+    Or nobody."""
     said = re.compile(rb"atlas(?:-hook)?[ -]" + name.encode() + rb"\b|atlas-hook \"\$\{0##")
     for tool, (files, mark) in _TOOLS.items():
         its = (content(top / file.format(name)) or b"" for file in files)

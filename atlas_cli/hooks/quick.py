@@ -1,4 +1,5 @@
-"""What a git hook stands in front of: the repository, the commit that is being made, and the quick answer.
+"""What a git hook stands in front of: the repository, the commit that is being made, and the quick
+answer.
 
 Imports next to nothing, and only ever passes: what is not certain is left to the full program."""
 
@@ -10,13 +11,23 @@ from os.path import exists, isdir, isfile, join
 from .. import callers
 from . import cache, trailers
 
-VERDICT = "atlas-read-first"  # beside what git keeps of a sequence: read first was judged, once for all of it
+# beside what git keeps of a sequence: read first was judged, once for all of it
+VERDICT = "atlas-read-first"
 NOTICES = ("post-merge", "post-rewrite", "post-checkout")
 _HALTS = ("edit", "e", "break", "b", "exec", "x")  # steps of a rebase at which others commit
-_DIFF = ("--cached", "--name-status", "-z", "--no-renames", "--no-relative", "--ignore-submodules=none",
-         "--ita-invisible-in-index")  # fmt: skip
-_EMPTY = {40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
-          64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"}  # fmt: skip
+_DIFF = (
+    "--cached",
+    "--name-status",
+    "-z",
+    "--no-renames",
+    "--no-relative",
+    "--ignore-submodules=none",
+    "--ita-invisible-in-index",
+)
+_EMPTY = {
+    40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+}
 
 
 class Here:
@@ -38,15 +49,17 @@ class Here:
         """Whether there is a store; None where it may lie elsewhere."""
         if isdir(f"{self.home}/store.git"):
             return True
-        state = os.environ.get("XDG_STATE_HOME") or join(os.environ.get("HOME", "/"), ".local/state")
+        state = os.environ.get("XDG_STATE_HOME") or join(
+            os.environ.get("HOME", "/"), ".local/state"
+        )
         return None if isdir(f"{state}/atlas") else False
 
     def has(self, name: str) -> bool:
         return exists(f"{self.git}/{name}")
 
     def sequence(self) -> str:
-        """What git is in the middle of that pre-commit is not run for: rebase (which goes on with what its user made),
-        picking (a rebase by itself), cherry-pick, revert, or nothing."""
+        """What git is in the middle of that pre-commit is not run for: rebase (which goes on with
+        what its user made), picking (a rebase by itself), cherry-pick, revert, or nothing."""
         if self.has("rebase-merge"):
             return "rebase" if self.has("REBASE_HEAD") or self._step() in _HALTS else "picking"
         if self.has("CHERRY_PICK_HEAD"):
@@ -55,7 +68,8 @@ class Here:
         return "revert" if alone or self.has("REVERT_HEAD") or self.has("sequencer") else ""
 
     def verdict(self) -> str:
-        """The file that says that read first was judged in this sequence; empty outside one of several commits."""
+        """The file that says that read first was judged in this sequence; empty outside one of
+        several commits."""
         folder = next((one for one in ("rebase-merge", "sequencer") if self.has(one)), "")
         return f"{self.git}/{folder}/{VERDICT}" if folder else ""
 
@@ -64,7 +78,8 @@ class Here:
         return exists(self.verdict() or "/-")
 
     def made_here(self, source: str) -> bool:
-        """Whether the commit is this caller's own: not one that is picked, nor another's that a rebase rewrites."""
+        """Whether the commit is this caller's own: not one that is picked, nor another's that a
+        rebase rewrites."""
         if self.has("CHERRY_PICK_HEAD"):
             return False
         if not self.has("rebase-merge"):
@@ -84,7 +99,9 @@ def quick(name: str, args: list[str], given: bytes) -> bool:
     if not there:
         return there is False
     seen = cache.current(here.home)
-    if seen is None or exists(".atlas/outbox/waiting.bundle"):  # (what waits there is taken in first)
+    if seen is None or exists(
+        ".atlas/outbox/waiting.bundle"
+    ):  # (what waits there is taken in first)
         return False
     if name == "pre-push":
         return _no_integration(seen, here, args, given)
@@ -95,7 +112,9 @@ def quick(name: str, args: list[str], given: bytes) -> bool:
     if me is None:
         return False
     if name == "commit-msg":
-        with open(args[0], "rb") as message:  # signed before, unless it was typed into an editor since
+        with open(
+            args[0], "rb"
+        ) as message:  # signed before, unless it was typed into an editor since
             return trailers.SESSION in message.read()
     if name == "pre-commit":
         return _commit(seen, me, here)
@@ -113,7 +132,9 @@ def _commit(seen: cache.Picture, me: cache.Session, here: Here) -> bool:
         return False
     if levels["links"] != "off" and any(how == "D" for how, _ in found):
         return False
-    return levels["leases"] == "off" or not seen.near([path for _, path in found], {me.id, *me.lineage})
+    return levels["leases"] == "off" or not seen.near(
+        [path for _, path in found], {me.id, *me.lineage}
+    )
 
 
 def _message(seen: cache.Picture, me: cache.Session, here: Here, file: str, source: str) -> bool:
@@ -124,7 +145,11 @@ def _message(seen: cache.Picture, me: cache.Session, here: Here, file: str, sour
         judged(here)
     if not here.made_here(source):
         return True
-    if os.environ.get("GIT_EDITOR") != ":" or source in ("", "template") or list(seen.streams) != ["main"]:
+    if (
+        os.environ.get("GIT_EDITOR") != ":"
+        or source in ("", "template")
+        or list(seen.streams) != ["main"]
+    ):
         return False
     sign(file, me.id, read_trailers(seen.streams, me.seen), None)
     return True
@@ -133,12 +158,17 @@ def _message(seen: cache.Picture, me: cache.Session, here: Here, file: str, sour
 def _no_integration(seen: cache.Picture, here: Here, args: list[str], given: bytes) -> bool:
     """Whether a push touches no branch of integration."""
     names = seen.integration or default(here, args[0])
-    pushed = [line.split(" ")[2] for line in given.decode(errors="replace").split("\n") if line.count(" ") == 3]
+    pushed = [
+        line.split(" ")[2]
+        for line in given.decode(errors="replace").split("\n")
+        if line.count(" ") == 3
+    ]
     return bool(names) and not any(ref.removeprefix("refs/heads/") in names for ref in pushed)
 
 
 def default(here: Here, remote: str) -> list[str]:
-    """The default branch of a remote, as far as a file tells; main and master where it has branches; else nothing."""
+    """The default branch of a remote, as far as a file tells; main and master where it has
+    branches; else nothing."""
     folder = f"{here.common}/refs/remotes/{remote}"
     if isfile(f"{folder}/HEAD"):
         return [_line(f"{folder}/HEAD").removeprefix(f"ref: refs/remotes/{remote}/")]
@@ -157,10 +187,20 @@ def ours(path: str) -> bool:
     return path == ".atlas" or path.startswith(".atlas/")
 
 
-def read_trailers(streams: dict[str, tuple[int, str]], seen: dict[str, tuple[int, str]]) -> list[str]:
-    """What a commit says of its reading: `main@12~3f9c01ab77de`; `main@0` while the stream is empty."""
-    found = {stream: seen.get(stream) or ((0, "") if not entry[0] else None) for stream, entry in streams.items()}
-    return [f"{stream}@{one[0]}" + (f"~{one[1][:12]}" if one[0] else "") for stream, one in found.items() if one]
+def read_trailers(
+    streams: dict[str, tuple[int, str]], seen: dict[str, tuple[int, str]]
+) -> list[str]:
+    """What a commit says of its reading: `main@12~3f9c01ab77de`; `main@0` while the stream is
+    empty."""
+    found = {
+        stream: seen.get(stream) or ((0, "") if not entry[0] else None)
+        for stream, entry in streams.items()
+    }
+    return [
+        f"{stream}@{one[0]}" + (f"~{one[1][:12]}" if one[0] else "")
+        for stream, one in found.items()
+        if one
+    ]
 
 
 def sign(file: str, session: str, reads: list[str], comment: bytes | None) -> None:
@@ -173,22 +213,30 @@ def sign(file: str, session: str, reads: list[str], comment: bytes | None) -> No
 
 
 def staged(against: str = "HEAD") -> list[tuple[str, str]] | None:
-    """(A, M, D or T, path) of each path that the commit changes, from the index that git gave to its hook; None where
-    git could not say."""
+    """(A, M, D or T, path) of each path that the commit changes, from the index that git gave to
+    its hook; None where git could not say."""
     code, out = ask("diff-index", *_DIFF, against, "--")
     if code and against == "HEAD" and ask("rev-parse", "--verify", "-q", "HEAD")[0]:
         form = ask("rev-parse", "--show-object-format")[1].strip()
-        code, out = ask("diff-index", *_DIFF, _EMPTY[64 if form == b"sha256" else 40], "--")  # the first commit
+        code, out = ask(
+            "diff-index", *_DIFF, _EMPTY[64 if form == b"sha256" else 40], "--"
+        )  # the first commit
     words = out.decode(errors="surrogateescape").split("\0")
     return None if code else list(zip(words[0:-1:2], words[1::2], strict=True))
 
 
 def ask(*args: str) -> tuple[int, bytes]:
-    """Exit code and output of git, asked of the repository and the index that the hook was started with."""
+    """Exit code and output of git, asked of the repository and the index that the hook was started
+    with."""
     out, into = os.pipe()
-    null = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0), (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)
+    null = (
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+    )
     env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_REPLACE_OBJECTS": "1"}
-    child = os.posix_spawnp("git", ["git", *args], env, file_actions=[*null, (os.POSIX_SPAWN_DUP2, into, 1)])
+    child = os.posix_spawnp(
+        "git", ["git", *args], env, file_actions=[*null, (os.POSIX_SPAWN_DUP2, into, 1)]
+    )
     os.close(into)
     parts = []
     while part := os.read(out, 1 << 16):

@@ -1,4 +1,5 @@
-"""What each of git's hooks looks at, in full: what a commit or a push is told, and whether it is stopped."""
+"""What each of git's hooks looks at, in full: what a commit or a push is told, and whether it is
+stopped."""
 
 from __future__ import annotations
 
@@ -14,8 +15,13 @@ from .findings import Finding
 
 
 def say(env: Env, found: list[Finding]) -> None:
-    """Raises the first that stops by the policy, naming the others; what only warns becomes a notice."""
-    levels = {key: policy.level(env.policy, key) for key, _ in found if key in policy.KEYS["preconditions"][0]}
+    """Raises the first that stops by the policy, naming the others; what only warns becomes a
+    notice."""
+    levels = {
+        key: policy.level(env.policy, key)
+        for key, _ in found
+        if key in policy.KEYS["preconditions"][0]
+    }
     stops = [error for key, error in found if levels.get(key, "stop") == "stop"]
     env.notices += [f"{one.message}; {one.hint}" for key, one in found if levels.get(key) == "warn"]
     for other in stops[1:]:
@@ -29,18 +35,25 @@ def pre_merge_commit(env: Env, args: list[str], given: str) -> None:
 
 
 def pre_commit(env: Env, args: list[str], given: str, going: str = "") -> None:
-    going = going or "picking" * (judging.of(env).here.sequence() == "picking")  # a reword, or the last squash
+    going = going or "picking" * (
+        judging.of(env).here.sequence() == "picking"
+    )  # a reword, or the last squash
     changed = judging.of(env).changed()
     paths = [path for _, path in changed]
     me, found = findings.who(env, going)
     found += findings.read_first(env, me, paths, going) if me else []
-    found += [*findings.view(changed), *findings.links(env, changed), *findings.leases(env, me, paths)]
+    found += [
+        *findings.view(changed),
+        *findings.links(env, changed),
+        *findings.leases(env, me, paths),
+    ]
     found += findings.retracted(env, me) if me else []
     say(env, found)
 
 
 def prepare_commit_msg(env: Env, args: list[str], given: str) -> None:
-    """Read first where pre-commit is not run, once in a sequence; the trailers, where a session commits."""
+    """Read first where pre-commit is not run, once in a sequence; the trailers, where a session
+    commits."""
     here, source = judging.of(env).here, args[1] if len(args) > 1 else ""
     going = here.sequence()
     me, found = findings.who(env, going)
@@ -55,8 +68,8 @@ def prepare_commit_msg(env: Env, args: list[str], given: str) -> None:
 
 
 def commit_msg(env: Env, args: list[str], given: str) -> None:
-    """The trailers of a message that was typed into an editor: before, it was empty, and git would have taken them for
-    one."""
+    """The trailers of a message that was typed into an editor: before, it was empty, and git would
+    have taken them for one."""
     if not judging.of(env).untouched(args[0]):
         _sign(env, findings.who(env, "")[0], args[0], "commit", True)
 
@@ -68,9 +81,12 @@ def _sign(env: Env, me: Record | None, file: str, source: str, typed: bool) -> N
 
 
 def pre_push(env: Env, args: list[str], given: str) -> None:
-    """Write last, where a push updates a branch of integration; what the store has is published before the code is."""
+    """Write last, where a push updates a branch of integration; what the store has is published
+    before the code is."""
     if why := env.sharing.hastily():
-        env.notices.append(f"NOT PUBLISHED, nobody else can see what this clone has recorded: {why}")
+        env.notices.append(
+            f"NOT PUBLISHED, nobody else can see what this clone has recorded: {why}"
+        )
     found: list[Finding] = []
     guarded = judging.of(env).guarded(args[0])
     for line in given.split("\n"):
@@ -90,7 +106,9 @@ def _write_last(env: Env, remote: str, branch: str, local: str, there: str) -> l
     owed = {owner: one for owner, one in newest.items() if not judging.of(env).told(one, mine)}
     others = [owner for owner in owed if owner in alive and owner != mine]
     for other in others:
-        env.notices.append(f"commits of {other}, which is at work, go to {branch} before it has written the status")
+        env.notices.append(
+            f"commits of {other}, which is at work, go to {branch} before it has written the status"
+        )
     covered = [one for owner, one in owed.items() if owner not in others]
     if not covered:
         return []
@@ -101,10 +119,11 @@ def _write_last(env: Env, remote: str, branch: str, local: str, there: str) -> l
     read = ", ".join(f"{stream}@{number}" for stream, number in reads.items())
     on = f"read: {read}" if read else f"of {times.rfc3339(first.at)}"
     error = Protocol(
-        f"commits go to {branch} of {remote}, and {me['id']} has written no status since {first.oid[:10]} ({on})",
+        f"commits go to {branch} of {remote}, and {me['id']} has written no status since"
+        f" {first.oid[:10]} ({on})",
         f"write it, then push again: {_writing(env, me, reads)}",
         code="write_last",
-    )  # fmt: skip
+    )
     if me.get("class") == "person":
         env.notices.append(f"{error.message}; {error.hint}")
         return []
@@ -115,10 +134,14 @@ def _writing(env: Env, me: Record, read: dict[str, int]) -> str:
     """The command that writes the status; what it supersedes must be read."""
     stream = next(iter(read), "main")
     last = status.newest(env.tree, stream)
-    shown = f"atlas status show {stream} && " if last and env.seen(env.tree, me, "status", stream) != last else ""
+    shown = (
+        f"atlas status show {stream} && "
+        if last and env.seen(env.tree, me, "status", stream) != last
+        else ""
+    )
     return (
-        f"{shown}atlas status write {stream} --section 'what you worked on' -m 'what is done, what is open' "
-        "(or --unchanged 'why' alone, while it still holds)"
+        f"{shown}atlas status write {stream} --section 'what you worked on' -m 'what is done, what"
+        " is open' (or --unchanged 'why' alone, while it still holds)"
     )
 
 
@@ -127,11 +150,18 @@ def notice(env: Env, args: list[str], given: str) -> None:
     me = None if judging.of(env).here.sequence() else env.here()  # a sequence is judged itself
     missed = [*judging.of(env).missed(me, "main")] if me else []
     if missed:
-        env.notices.append(f"status:main@{missed[-1]} was written since you last looked: atlas status show main")
+        env.notices.append(
+            f"status:main@{missed[-1]} was written since you last looked: atlas status show main"
+        )
 
 
 HOOKS: dict[str, Callable[[Env, list[str], str], None]] = {
-    "pre-commit": pre_commit, "pre-merge-commit": pre_merge_commit, "prepare-commit-msg": prepare_commit_msg,
-    "commit-msg": commit_msg, "pre-push": pre_push, "post-merge": notice, "post-rewrite": notice,
+    "pre-commit": pre_commit,
+    "pre-merge-commit": pre_merge_commit,
+    "prepare-commit-msg": prepare_commit_msg,
+    "commit-msg": commit_msg,
+    "pre-push": pre_push,
+    "post-merge": notice,
+    "post-rewrite": notice,
     "post-checkout": notice,
-}  # fmt: skip
+}

@@ -1,4 +1,5 @@
-"""The trailers of code commits: `Atlas-Session: ID` and `Atlas-Read: STREAM@N~BLOB`, written once. Pure, on bytes."""
+"""The trailers of code commits: `Atlas-Session: ID` and `Atlas-Read: STREAM@N~BLOB`, written once.
+Pure, on bytes."""
 
 from __future__ import annotations
 
@@ -7,9 +8,9 @@ _CUT = b" ------------------------ >8 ------------------------"
 
 
 def signed(message: bytes, session: str, reads: list[str], comment: bytes | None) -> bytes:
-    """The message with a session's trailers in it, above what git will cut off. Left as it is: one without any text
-    (git is to give up), and one that carries another session's trailers. `comment`: what comments begin with; None
-    where no editor is opened, and every line is text."""
+    """The message with a session's trailers in it, above what git will cut off. Left as it is: one
+    without any text (git is to give up), and one that carries another session's trailers.
+    `comment`: what comments begin with; None where no editor is opened, and every line is text."""
     body, rest = _parted(message, comment)
     lines = body.split(b"\n")
     found = {line[len(SESSION) :].strip() for line in lines if line.startswith(SESSION)}
@@ -25,12 +26,16 @@ def signed(message: bytes, session: str, reads: list[str], comment: bytes | None
         kept[-1] += end
     block = [SESSION + session.encode(), *(READ + read.encode() for read in reads)]
     gap = [] if _ends_in_trailers(kept) else [end]
-    return b"\n".join([*kept, *gap, *(line + end for line in block), b""]) + (b"\n" + rest if rest else b"")
+    return b"\n".join([*kept, *gap, *(line + end for line in block), b""]) + (
+        b"\n" + rest if rest else b""
+    )
 
 
 def _ours(line: bytes) -> bool:
     """Whether a line is such a trailer, and not a sentence about them."""
-    return line.startswith(SESSION) or (line.startswith(READ) and line.count(b" ") == 1 and b"@" in line)
+    return line.startswith(SESSION) or (
+        line.startswith(READ) and line.count(b" ") == 1 and b"@" in line
+    )
 
 
 def text(message: bytes, comment: bytes | None) -> bytes:
@@ -43,7 +48,14 @@ def _parted(message: bytes, comment: bytes | None) -> tuple[bytes, bytes]:
     if comment is None:
         return message, b""
     lines = message.split(b"\n")
-    cut = next((at for at, line in enumerate(lines) if line.rstrip(b"\r").endswith(_CUT) and len(line) < 70), None)
+    cut = next(
+        (
+            at
+            for at, line in enumerate(lines)
+            if line.rstrip(b"\r").endswith(_CUT) and len(line) < 70
+        ),
+        None,
+    )
     if cut is not None:
         comment = lines[cut].partition(_CUT)[0] or comment
     end = len(lines) if cut is None else cut
@@ -64,4 +76,6 @@ def _ends_in_trailers(lines: list[bytes]) -> bool:
 
 def _trailer(line: bytes) -> bool:
     key, colon, _ = line.partition(b":")
-    return (bool(colon) and key.replace(b"-", b"").isalnum()) or line.startswith((b"(cherry picked from commit ", b" "))
+    return (bool(colon) and key.replace(b"-", b"").isalnum()) or line.startswith(
+        (b"(cherry picked from commit ", b" ")
+    )

@@ -20,8 +20,8 @@ Shown = tuple[str, str | None]  # a name in the view, and the path in the store 
 
 
 class Writer(NamedTuple):
-    """Who writes, when, under which operation. `machine` is a random id, not a host name; `lineage` are the sessions
-    that it descends from."""
+    """Who writes, when, under which operation. `machine` is a random id, not a host name; `lineage`
+    are the sessions that it descends from."""
 
     session: str
     actor: str
@@ -53,8 +53,8 @@ def op6(operation: str) -> str:
 
 
 class Change(NamedTuple):
-    """What a write puts: whole files by path (None takes one away: a repair only, naming the commit that it repairs).
-    `bases` are the REFs the writer relied on having read."""
+    """What a write puts: whole files by path (None takes one away: a repair only, naming the commit
+    that it repairs). `bases` are the REFs the writer relied on having read."""
 
     subject: str
     files: Mapping[str, bytes | None]
@@ -67,7 +67,8 @@ Decide = Callable[[Tree, Writer], Change]  # what a write is
 
 
 class Case(NamedTuple):
-    """One changed file, before a kind's rules: `old` is None where it was added, `new` where it was removed."""
+    """One changed file, before a kind's rules: `old` is None where it was added, `new` where it was
+    removed."""
 
     path: str
     old: bytes | None
@@ -86,8 +87,11 @@ class Violation(NamedTuple):
     text: str
 
 
-def check(record: Record, path: str, required: Mapping[str, Any], optional: Mapping[str, Any]) -> Record:
-    """`record` if each field it must have is there with its type; Damaged otherwise. Unknown fields are left alone."""
+def check(
+    record: Record, path: str, required: Mapping[str, Any], optional: Mapping[str, Any]
+) -> Record:
+    """`record` if each field it must have is there with its type; Damaged otherwise. Unknown fields
+    are left alone."""
     form = record.get("format", FORMAT)
     if not isinstance(form, int) or form < 1:
         raise Damaged(f"{path}: format {form!r} is no number")
@@ -120,7 +124,8 @@ def is_name(path: str, what: str, text: str, valid: bool) -> None:
 
 
 def placed(path: str, ref: str, place: str | None) -> None:
-    """Misplaced where a record does not lie in its place (None: the name that it gives itself is none)."""
+    """Misplaced where a record does not lie in its place (None: the name that it gives itself is
+    none)."""
     if path != place:
         why = f", which lies in {place}" if place else ": that is no name"
         raise Misplaced(f"{path}: says it is {ref[:120]!r}{why}")
@@ -143,14 +148,16 @@ def _typed(value: object, kind: Any, key: str, path: str) -> None:
 
 
 def rewritten(old: Record, **fields: object) -> Record:
-    """A row with some fields set (None: taken out) and one version further; unknown fields survive."""
+    """A row with some fields set (None: taken out) and one version further; unknown fields
+    survive."""
     found = {key: value for key, value in {**old, **fields}.items() if value is not None}
     found["version"] = old.get("version", 0) + 1
     return found
 
 
 def no_near_miss(tree: Tree, folder: str, what: str, name: str, meant: bool) -> None:
-    """Refused for the first write under a name that nearly is one which is there, unless it is `meant`."""
+    """Refused for the first write under a name that nearly is one which is there, unless it is
+    `meant`."""
     if not meant and (there := names.near(name, tree.names(folder))):
         raise Refused(
             f"there is no {what} {name} yet, but there is {named(there)}",
@@ -160,7 +167,8 @@ def no_near_miss(tree: Tree, folder: str, what: str, name: str, meant: bool) -> 
 
 
 def flags(relies_on: Iterable[str], **texts: str | None) -> str:
-    """The options of a command that is printed for the user, so that nothing of the wish is lost on the way."""
+    """The options of a command that is printed for the user, so that nothing of the wish is lost on
+    the way."""
     given = [f" --{key} {shlex.quote(value)}" for key, value in texts.items() if value]
     return "".join([*(f" --relies-on {target}" for target in relies_on), *given])
 
@@ -168,8 +176,13 @@ def flags(relies_on: Iterable[str], **texts: str | None) -> str:
 def no_conflict_markers(text: str) -> None:
     """Refused where a merge was left half done."""
     lines = text.split("\n")
-    if any(line.startswith("<<<<<<< ") for line in lines) and any(line.startswith(">>>>>>> ") for line in lines):
-        raise Refused("the text still holds conflict markers (<<<<<<< … >>>>>>>)", "settle them, then write again")
+    if any(line.startswith("<<<<<<< ") for line in lines) and any(
+        line.startswith(">>>>>>> ") for line in lines
+    ):
+        raise Refused(
+            "the text still holds conflict markers (<<<<<<< … >>>>>>>)",
+            "settle them, then write again",
+        )
 
 
 def nothing(_: Record) -> Iterable[tuple[str, str]]:

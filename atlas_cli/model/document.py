@@ -14,15 +14,24 @@ from .tree import Tree
 def judge(case: Case) -> Iterator[Violation]:
     """The rules of every document."""
     if case.old is not None and case.new is None:
-        yield Violation("append_only", case.path, "a document was removed; documents are kept for ever")
+        yield Violation(
+            "append_only", case.path, "a document was removed; documents are kept for ever"
+        )
     elif case.old is not None:
-        yield Violation("immutable", case.path, "a document was edited; a document is never changed, only superseded")
+        yield Violation(
+            "immutable",
+            case.path,
+            "a document was edited; a document is never changed, only superseded",
+        )
 
 
 def follows(case: Case, number: int, path_of: str) -> Iterator[Violation]:
-    """A numbered document follows its predecessor by exactly one; `path_of` is the predecessor's path."""
+    """A numbered document follows its predecessor by exactly one; `path_of` is the predecessor's
+    path."""
     if number > 1 and case.parent.blob(path_of) is None and case.child.blob(path_of) is None:
-        yield Violation("version_jump", case.path, f"number {number} without number {number - 1} before it")
+        yield Violation(
+            "version_jump", case.path, f"number {number} without number {number - 1} before it"
+        )
     if number < 1:
         yield Violation("version_jump", case.path, "numbers begin with 1")
 
@@ -30,7 +39,9 @@ def follows(case: Case, number: int, path_of: str) -> Iterator[Violation]:
 def numbers(tree: Tree, folder: str) -> list[int]:
     """The numbers among a folder's names (`000012.md`, `0003`), highest first."""
     found = (name.split(".")[0] for name in tree.names(folder))
-    return sorted((int(digits) for digits in found if re.fullmatch("[0-9]{1,9}", digits)), reverse=True)
+    return sorted(
+        (int(digits) for digits in found if re.fullmatch("[0-9]{1,9}", digits)), reverse=True
+    )
 
 
 def newest(tree: Tree, folder: str) -> int:
@@ -49,4 +60,8 @@ def young(record: Record, now: int) -> bool:
 def signed(case: Case, session: object) -> Iterator[Violation]:
     """A record's `session` is the session that wrote the commit."""
     if case.message.session is not None and session != case.message.session:
-        yield Violation("session", case.path, f"says it is by {session}, the commit is by {case.message.session}")
+        yield Violation(
+            "session",
+            case.path,
+            f"says it is by {session}, the commit is by {case.message.session}",
+        )

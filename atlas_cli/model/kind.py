@@ -1,5 +1,5 @@
-"""A kind of record, as a value. The shapes *document*, *dated*, *numbered* and *row* say what all of theirs share; what
-is left says the kind."""
+"""A kind of record, as a value. The shapes *document*, *dated*, *numbered* and *row* say what all
+of theirs share; what is left says the kind."""
 
 from __future__ import annotations
 
@@ -33,27 +33,43 @@ class Find(Protocol):
 
 
 class Kind(NamedTuple):
-    """name: the word before the colon of its REFs. folder: the top folder (or the file) of its records. suffix: how
-    their paths end."""
+    """name: the word before the colon of its REFs. folder: the top folder (or the file) of its
+    records. suffix: how their paths end."""
 
     name: str
     folder: str
     suffix: str
-    parse: Callable[[str, bytes], Record]  # path, bytes: the fields; Damaged, with the path, for what is no such record
+    parse: Callable[
+        [str, bytes], Record
+    ]  # path, bytes: the fields; Damaged, with the path, for what is no such record
     ref: Callable[[str, Record], str]  # path, record: its REF
     find: Find
-    view: Callable[[Tree, str, Record, int], Shown]  # tree, path, record, now: what the view shows for it
+    view: Callable[
+        [Tree, str, Record, int], Shown
+    ]  # tree, path, record, now: what the view shows for it
     rules: Rules  # its rules on one changed file
     row: bool = False  # one live value, not a document that is kept for ever
-    until: Callable[[Record], int | None] = never  # a row's last moment in force, in seconds since 1970
+    until: Callable[[Record], int | None] = (
+        never  # a row's last moment in force, in seconds since 1970
+    )
     links: Links = no_links  # (relation, REF) pairs that it points at
     place: Callable[[str, int], str] | None = None  # name, number: the path of a numbered document
-    numbered: Callable[[str], tuple[str, int]] | None = None  # path: the name and the number of a numbered document
-    queued: Callable[[Record], tuple[int, int, int, int] | None] | None = None  # what the index finds the next one by
-    words: tuple[str, ...] = ()  # the fields that hold what its writers said: withheld once it is retracted
+    numbered: Callable[[str], tuple[str, int]] | None = (
+        None  # path: the name and the number of a numbered document
+    )
+    queued: Callable[[Record], tuple[int, int, int, int] | None] | None = (
+        None  # what the index finds the next one by
+    )
+    words: tuple[
+        str, ...
+    ] = ()  # the fields that hold what its writers said: withheld once it is retracted
     lead: str = ""  # how its names in the view begin
-    clashes: Callable[[Tree, Record, Record], str] | None = None  # a tree, a row, another's: why both cannot be
-    anew: Callable[[Tree, Files], Files] | None = None  # a tree, the files of a write: these as they are made on it
+    clashes: Callable[[Tree, Record, Record], str] | None = (
+        None  # a tree, a row, another's: why both cannot be
+    )
+    anew: Callable[[Tree, Files], Files] | None = (
+        None  # a tree, the files of a write: these as they are made on it
+    )
 
 
 def unjudged(case: Case) -> Iterator[Violation]:
@@ -61,7 +77,9 @@ def unjudged(case: Case) -> Iterator[Violation]:
     return iter(())
 
 
-def of_document(parse: Callable[[str, bytes], Record], own: Callable[[Case, Record], Iterator[Violation]]) -> Rules:
+def of_document(
+    parse: Callable[[str, bytes], Record], own: Callable[[Case, Record], Iterator[Violation]]
+) -> Rules:
     """The rules of documents: added once, `own` for a new one, signed by who wrote the commit."""
 
     def rules(case: Case) -> Iterator[Violation]:
@@ -82,10 +100,14 @@ def no_more(case: Case, record: Record) -> Iterator[Violation]:
 
 
 def dated_kind(
-    name: str, folder: str, parse: Callable[[str, bytes], Record], links: Links = no_links,
+    name: str,
+    folder: str,
+    parse: Callable[[str, bytes], Record],
+    links: Links = no_links,
     own: Callable[[Case, Record], Iterator[Violation]] = no_more,
-) -> Kind:  # fmt: skip
-    """Documents named by their day and their operation: `<folder>/<YYYY>/<MM-DD>-<words>-<six hex digits>.md`."""
+) -> Kind:
+    """Documents named by their day and their operation: `<folder>/<YYYY>/<MM-DD>-<words>-<six hex
+    digits>.md`."""
 
     def find(tree: Tree, wanted: str, number: int | None = None) -> str:
         return dated.find(tree, name, folder, wanted)
@@ -93,7 +115,9 @@ def dated_kind(
     def ref(path: str, record: Record) -> str:
         return f"{name}:{dated.id_of(path)}"
 
-    return Kind(name, folder, ".md", parse, ref, find, _while_young, of_document(parse, own), links=links)
+    return Kind(
+        name, folder, ".md", parse, ref, find, _while_young, of_document(parse, own), links=links
+    )
 
 
 def _while_young(tree: Tree, path: str, record: Record, now: int) -> Shown:
@@ -102,13 +126,18 @@ def _while_young(tree: Tree, path: str, record: Record, now: int) -> Shown:
 
 
 def row_kind(
-    name: str, folder: str, suffix: str, key: str, parse: Callable[[str, bytes], Record], find: Find,
+    name: str,
+    folder: str,
+    suffix: str,
+    key: str,
+    parse: Callable[[str, bytes], Record],
+    find: Find,
     until: Callable[[Record], int | None],
     own: Callable[[Case, Record | None, Record], Iterator[Violation]] | None = None,
     links: Links = no_links,
-) -> Kind:  # fmt: skip
-    """Rows: one live value each, in the view while it is in force. `key`: the field that names it. `own`: its rules on
-    (what is judged, the row before, the row now)."""
+) -> Kind:
+    """Rows: one live value each, in the view while it is in force. `key`: the field that names it.
+    `own`: its rules on (what is judged, the row before, the row now)."""
 
     def rules(case: Case) -> Iterator[Violation]:
         new = None if case.new is None else parse(case.path, case.new)
@@ -123,4 +152,6 @@ def row_kind(
     def ref(path: str, record: Record) -> str:
         return f"{name}:{record[key]}"
 
-    return Kind(name, folder, suffix, parse, ref, find, view, rules, row=True, until=until, links=links)
+    return Kind(
+        name, folder, suffix, parse, ref, find, view, rules, row=True, until=until, links=links
+    )

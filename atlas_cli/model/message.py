@@ -14,9 +14,10 @@ FileChange = tuple[str, str | None, str | None]  # path, old blob, new blob
 
 
 class Message(NamedTuple):
-    """`at` is the writer's clock; `bases` is what the writer had read (`status:main@12~3f9c01ab77de`); `stops`
-    counts the stops that its session met since its last write (`version_jump 2`); a commit without an operation was
-    made by hand. `mark` is a line for other programs (`[skip ci]`), which nobody here reads back."""
+    """`at` is the writer's clock; `bases` is what the writer had read
+    (`status:main@12~3f9c01ab77de`); `stops` counts the stops that its session met since its last
+    write (`version_jump 2`); a commit without an operation was made by hand. `mark` is a line for
+    other programs (`[skip ci]`), which nobody here reads back."""
 
     subject: str
     operation: str | None = None
@@ -31,7 +32,12 @@ class Message(NamedTuple):
 
     @property
     def by_hand(self) -> bool:
-        return self.operation is None and self.session is None and self.change is None and self.repairs is None
+        return (
+            self.operation is None
+            and self.session is None
+            and self.change is None
+            and self.repairs is None
+        )
 
     def text(self) -> str:
         """The message as it stands in the commit."""
@@ -69,13 +75,21 @@ def parse(text: str) -> Message:
         return found[key][0] if key in found else None
 
     return Message(
-        subject, first("Operation"), first("Session"), at, tuple(found.get("Base", ())), first("Change"),
-        first("Repairs"), tuple(found.get("Stop", ())), tuple(faults),
-    )  # fmt: skip
+        subject,
+        first("Operation"),
+        first("Session"),
+        at,
+        tuple(found.get("Base", ())),
+        first("Change"),
+        first("Repairs"),
+        tuple(found.get("Stop", ())),
+        tuple(faults),
+    )
 
 
 def change_digest(store: str, message: Message, changes: Iterable[FileChange]) -> str:
-    """SHA-256 over store id, operation, session, time and the sorted (path, old blob, new blob), in hex.
+    """SHA-256 over store id, operation, session, time and the sorted (path, old blob, new blob), in
+    hex.
 
     It survives replay on another parent, and is what sessions will sign."""
     at = "" if message.at is None else times.rfc3339(message.at)

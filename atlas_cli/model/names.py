@@ -12,8 +12,11 @@ from typing import NamedTuple
 from ..errors import Refused, Usage
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}\Z")
-_WINDOWS = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))})
-_CONTROL = "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"  # (compiling it costs more than a start can spare)
+_WINDOWS = frozenset(
+    {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
+)
+# (compiling it costs more than a start can spare)
+_CONTROL = "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789._-")
 RESOURCE_LIMIT = 1000  # bytes
 ASIDE = "from-store--"  # before a file's name that somebody would take orders from
@@ -84,8 +87,13 @@ def name(text: str, what: str = "name") -> str:
 
 
 def valid(text: str) -> bool:
-    """Whether `text` is a name: portable, lower case, no reserved device of Windows, no trailing dot."""
-    return bool(_NAME.match(text)) and text.split(".")[0] not in _WINDOWS and not text.endswith((".", ".lock"))
+    """Whether `text` is a name: portable, lower case, no reserved device of Windows, no trailing
+    dot."""
+    return (
+        bool(_NAME.match(text))
+        and text.split(".")[0] not in _WINDOWS
+        and not text.endswith((".", ".lock"))
+    )
 
 
 def slug(text: str, limit: int = 40) -> str:
@@ -96,7 +104,8 @@ def slug(text: str, limit: int = 40) -> str:
 
 
 def file_name(text: str) -> str:
-    """A free text as a file name: percent-encoded, cut with a hash above 120 bytes. Distinct texts stay distinct."""
+    """A free text as a file name: percent-encoded, cut with a hash above 120 bytes. Distinct texts
+    stay distinct."""
     data = text.encode()
     encoded = "".join(chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in data)
     if encoded.startswith((".", "-")) or encoded.split(".")[0] in _WINDOWS:
@@ -107,9 +116,9 @@ def file_name(text: str) -> str:
 
 
 def resource(text: str, prefix: str = "") -> str:
-    """What a lease is on: a name (`gpu0`), or a word, a colon and a free text (`path:src/x.py`, `glob:**/*.sql`,
-    `repo:run`, `port:8080`). A path is relative to the working directory, `prefix` below the repository's root,
-    and comes back relative to the root; one outside it is refused."""
+    """What a lease is on: a name (`gpu0`), or a word, a colon and a free text (`path:src/x.py`,
+    `glob:**/*.sql`, `repo:run`, `port:8080`). A path is relative to the working directory, `prefix`
+    below the repository's root, and comes back relative to the root; one outside it is refused."""
     kind, colon, rest = text.partition(":")
     if kind == "lease" and colon:
         return resource(rest, prefix)  # a REF, as it is printed
@@ -119,9 +128,15 @@ def resource(text: str, prefix: str = "") -> str:
         return name(text, "resource")
     name(kind, "kind of resource")
     if not rest or not one_line(rest):
-        raise Usage(f"{text[:80]!r} is no resource", "after the colon: text on one line, without control characters")
+        raise Usage(
+            f"{text[:80]!r} is no resource",
+            "after the colon: text on one line, without control characters",
+        )
     if len(text.encode()) > RESOURCE_LIMIT:
-        raise Usage(f"a resource of {len(text.encode())} bytes; at most {RESOURCE_LIMIT}", "name a folder above it")
+        raise Usage(
+            f"a resource of {len(text.encode())} bytes; at most {RESOURCE_LIMIT}",
+            "name a folder above it",
+        )
     if kind in ("path", "glob"):
         rest = _rooted(rest, prefix, text)
     if kind == "glob" and not re.search(r"[*?\[]", rest):
@@ -143,7 +158,9 @@ def _rooted(path: str, prefix: str, shown: str) -> str:
     for part in f"{prefix}/{path}".split("/") if not path.startswith("/") else path.split("/"):
         if part == "..":
             if not parts:
-                raise Usage(f"{shown[:80]!r} lies outside the repository", "a lease is on a path inside it")
+                raise Usage(
+                    f"{shown[:80]!r} lies outside the repository", "a lease is on a path inside it"
+                )
             parts.pop()
         elif part not in ("", "."):
             parts.append(part)
@@ -151,7 +168,8 @@ def _rooted(path: str, prefix: str, shown: str) -> str:
 
 
 def overlap(one: str, other: str) -> bool:
-    """Whether two resources are in each other's way. Component-wise; where two patterns meet, rather yes than no."""
+    """Whether two resources are in each other's way. Component-wise; where two patterns meet,
+    rather yes than no."""
     if one == other:
         return True
     kind, _, a = one.partition(":")
@@ -185,10 +203,11 @@ def _fixed(pattern: str) -> str:
 
 
 def _matches(pattern: str, path: str) -> bool:
-    """`**` is any number of folders, `*` and `?` stay inside one; a match of a folder covers what is in it.
+    """`**` is any number of folders, `*` and `?` stay inside one; a match of a folder covers what
+    is in it.
 
-    A path may be a folder that the pattern reaches into: behind `**`, one without a dot in its name. Component by
-    component, since a regular expression of many stars can take for ever."""
+    A path may be a folder that the pattern reaches into: behind `**`, one without a dot in its
+    name. Component by component, since a regular expression of many stars can take for ever."""
     parts = path.split("/")
     taken, deep = {0}, path == "."  # how many components the pattern's beginning can have taken
     for part in pattern.split("/"):
@@ -204,8 +223,9 @@ def _matches(pattern: str, path: str) -> bool:
 
 
 class Ref(NamedTuple):
-    """A REF names any record: `status:main@12`, `artifact:schema@3`, `decision:2026-11-29-use-x`, `lease:gpu0`,
-    `session:claude-261129-7f3k2m`. `number` is None where the newest is meant or the kind has none."""
+    """A REF names any record: `status:main@12`, `artifact:schema@3`, `decision:2026-11-29-use-x`,
+    `lease:gpu0`, `session:claude-261129-7f3k2m`. `number` is None where the newest is meant or the
+    kind has none."""
 
     kind: str
     id: str
@@ -219,7 +239,9 @@ def versioned(text: str, kind: str) -> Ref:
     """`NAME` or `NAME@N` of a numbered document."""
     found, at, digits = text.removeprefix(f"{kind}:").partition("@")
     if at and not re.fullmatch(r"[0-9]{1,9}", digits):
-        raise Usage(f"{text[:80]!r}: after @ comes a number", f"write it like {found[:64] or 'main'}@3")
+        raise Usage(
+            f"{text[:80]!r}: after @ comes a number", f"write it like {found[:64] or 'main'}@3"
+        )
     return Ref(kind, name(found, f"{kind} name"), int(digits) if at else None)
 
 
@@ -229,8 +251,8 @@ def bucket(text: str) -> str:
 
 
 def near(text: str, others: Iterable[str]) -> str | None:
-    """A name that `text` nearly is: two letters apart at most, or the same words in another order. Names of less than
-    six letters, and those that differ in digits only, are nobody's near miss."""
+    """A name that `text` nearly is: two letters apart at most, or the same words in another order.
+    Names of less than six letters, and those that differ in digits only, are nobody's near miss."""
     own, words = _letters(text), sorted(re.split(r"[._-]", text))
     if len(own) < 6:
         return None
@@ -243,8 +265,8 @@ def near(text: str, others: Iterable[str]) -> str | None:
 
 
 def meant(text: str, others: Iterable[str]) -> str | None:
-    """The one of these names that was probably meant by what is none of them. Long ones must be the more alike: ids of
-    one day share most of their letters."""
+    """The one of these names that was probably meant by what is none of them. Long ones must be the
+    more alike: ids of one day share most of their letters."""
     import difflib
     from itertools import islice
 
@@ -254,7 +276,8 @@ def meant(text: str, others: Iterable[str]) -> str | None:
 
 
 def hint(text: str, others: Iterable[str], otherwise: str, lead: str = "") -> str:
-    """The next step after a name that is not there: the one that was probably meant (behind `lead`), else another."""
+    """The next step after a name that is not there: the one that was probably meant (behind
+    `lead`), else another."""
     near = meant(text, others)
     return f"did you mean {lead}{near}? {otherwise}" if near else otherwise
 
@@ -264,7 +287,8 @@ def _letters(text: str) -> str:
 
 
 def _apart(one: str, other: str, most: int) -> bool:
-    """Whether so few insertions, deletions and replacements lead from one to the other (Levenshtein)."""
+    """Whether so few insertions, deletions and replacements lead from one to the other
+    (Levenshtein)."""
     if abs(len(one) - len(other)) > most:
         return False
     row = list(range(len(other) + 1))
@@ -283,27 +307,34 @@ def one_line(text: str) -> bool:
 
 
 def say(text: str, what: str, limit: int = 500) -> str:
-    """A one-line free text (a goal, a reason): stripped, not empty, within `limit` characters; Refused otherwise."""
+    """A one-line free text (a goal, a reason): stripped, not empty, within `limit` characters;
+    Refused otherwise."""
     line = text.strip()
     if not line:
         raise Usage(f"{what} is empty", "say it in a few words")
     if len(line) > limit:
-        raise Refused(f"{what} is {len(line):,} characters long; at most {limit}", "put the rest into an artifact")
+        raise Refused(
+            f"{what} is {len(line):,} characters long; at most {limit}",
+            "put the rest into an artifact",
+        )
     return line
 
 
 def heeded(name: str) -> bool:
-    """Whether somebody takes orders from a file for its name: git, an AI tool, what runs code that lies about. However
-    the file system folds letters: `AGENTS.md` is read as `agents.md` where case does not count."""
+    """Whether somebody takes orders from a file for its name: git, an AI tool, what runs code that
+    lies about. However the file system folds letters: `AGENTS.md` is read as `agents.md` where case
+    does not count."""
     folded = unicodedata.normalize("NFKD", name).casefold()
-    folded = "".join(char for char in folded if unicodedata.category(char) not in ("Cf", "Mn")).strip(" .~")
+    folded = "".join(
+        char for char in folded if unicodedata.category(char) not in ("Cf", "Mn")
+    ).strip(" .~")
     folded = "." * name.startswith(".") + folded
     return folded.split(".")[0] in _ORDERS or re.match(_WHOLE, folded) is not None
 
 
 def unheeded(path: str) -> str:
-    """A path whose file nobody takes orders from: itself, or with ASIDE before its file's name, as a plain text.
-    Distinct ones stay distinct."""
+    """A path whose file nobody takes orders from: itself, or with ASIDE before its file's name, as
+    a plain text. Distinct ones stay distinct."""
     folder, slash, name = path.rpartition("/")
     return f"{folder}{slash}{ASIDE}{name}.txt" if heeded(name) or name.startswith(ASIDE) else path
 
@@ -311,5 +342,9 @@ def unheeded(path: str) -> str:
 def heeded_as(path: str) -> str:
     """The path that `unheeded` makes this one of; empty where it makes it of none."""
     folder, slash, name = path.rpartition("/")
-    first = folder + slash + name.removeprefix(ASIDE).removesuffix(".txt") if name.startswith(ASIDE) else path
+    first = (
+        folder + slash + name.removeprefix(ASIDE).removesuffix(".txt")
+        if name.startswith(ASIDE)
+        else path
+    )
     return first if unheeded(first) == path else ""

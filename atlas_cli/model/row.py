@@ -1,4 +1,5 @@
-"""The shape *row*: one live value. Each write is exactly `version + 1`; expiry is computed when it is read."""
+"""The shape *row*: one live value. Each write is exactly `version + 1`; expiry is computed when it
+is read."""
 
 from __future__ import annotations
 
@@ -17,8 +18,12 @@ def view(path: str, until: int | None, now: int) -> Shown:
 def judge(case: Case, old: Record | None, new: Record | None) -> Iterator[Violation]:
     """The rules of every row; `old` and `new` are the parsed forms, None where absent."""
     if new is None:
-        yield Violation("append_only", case.path, "a row was removed; a row is given back or ended, and stays")
+        yield Violation(
+            "append_only", case.path, "a row was removed; a row is given back or ended, and stays"
+        )
         return
     before = 0 if old is None else old["version"]
     if new["version"] != before + 1:
-        yield Violation("version_jump", case.path, f"version {new['version']} where {before + 1} was expected")
+        yield Violation(
+            "version_jump", case.path, f"version {new['version']} where {before + 1} was expected"
+        )

@@ -1,4 +1,5 @@
-"""Credentials are looked for before anything is stored: history is append-only, so a secret in it must be rotated."""
+"""Credentials are looked for before anything is stored: history is append-only, so a secret in it
+must be rotated."""
 
 from __future__ import annotations
 
@@ -7,20 +8,33 @@ from collections.abc import Iterable, Iterator
 
 from ..errors import AtlasError, Refused
 
-# (what it is, a literal that must be there, the whole form). No entropy: hashes and ids are no secrets. Each form is
-# looked for in time that grows with the length only: what is not bounded ends where no other can begin.
+# (what it is, a literal that must be there, the whole form). No entropy: hashes and ids are no
+# secrets. Each form is looked for in time that grows with the length only: what is not bounded ends
+# where no other can begin.
 _KINDS: tuple[tuple[str, bytes, bytes], ...] = (
     ("an Anthropic API key", b"sk-ant-", rb"sk-ant-[A-Za-z0-9_-]{20,}"),
-    ("an OpenAI API key", b"sk-", rb"\bsk-(?:(?:proj|svcacct|admin)-[A-Za-z0-9_-]{32,}|[A-Za-z0-9]{32,})"),
+    (
+        "an OpenAI API key",
+        b"sk-",
+        rb"\bsk-(?:(?:proj|svcacct|admin)-[A-Za-z0-9_-]{32,}|[A-Za-z0-9]{32,})",
+    ),
     ("an OpenRouter API key", b"sk-or-", rb"\bsk-or-v1-[0-9a-f]{64}"),
     ("an AWS access key", b"AKIA", rb"\bAKIA[0-9A-Z]{16}\b"),
     ("a temporary AWS access key", b"ASIA", rb"\bASIA[0-9A-Z]{16}\b"),
-    ("an AWS secret key", b"aws_secret", rb"(?i)aws_secret_access_key\W{1,5}[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+])"),
+    (
+        "an AWS secret key",
+        b"aws_secret",
+        rb"(?i)aws_secret_access_key\W{1,5}[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+])",
+    ),
     ("a GitHub token", b"gh", rb"\bgh[pousr]_[A-Za-z0-9]{36,}\b"),
     ("a GitHub token", b"github_pat_", rb"\bgithub_pat_[A-Za-z0-9_]{40,}\b"),
     ("a GitLab token", b"glpat-", rb"\bglpat-[A-Za-z0-9_-]{20,}"),
     ("a Slack token", b"xox", rb"\bxox[abeoprs]-[A-Za-z0-9-]{20,}"),
-    ("a Slack webhook", b"hooks.slack.com", rb"hooks\.slack\.com/services/T[A-Z0-9]+/B[A-Z0-9]+/[A-Za-z0-9]{20,}"),
+    (
+        "a Slack webhook",
+        b"hooks.slack.com",
+        rb"hooks\.slack\.com/services/T[A-Z0-9]+/B[A-Z0-9]+/[A-Za-z0-9]{20,}",
+    ),
     ("a Stripe key", b"_live_", rb"\b[rs]k_live_[A-Za-z0-9]{20,}"),
     ("an npm token", b"npm_", rb"\bnpm_[A-Za-z0-9]{36}\b"),
     ("a PyPI token", b"pypi-", rb"\bpypi-AgE[A-Za-z0-9_-]{50,}"),
@@ -33,8 +47,16 @@ _KINDS: tuple[tuple[str, bytes, bytes], ...] = (
     ("a Shopify token", b"shp", rb"\bshp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}\b"),
     ("a Square token", b"sq0", rb"\bsq0(?:atp|csp)-[A-Za-z0-9_-]{22,}"),
     ("a Databricks token", b"dapi", rb"\bdapi[a-f0-9]{32}\b"),
-    ("a JSON web token", b"eyJ", rb"(?<![\w-])(?>[\w-]*?\beyJ)[\w-]{10,}+\.eyJ[\w-]{10,}+\.[\w-]{20,}"),
-    ("a private key", b"PRIVATE KEY", rb"-----BEGIN (?:[A-Z0-9]{1,20} ){0,5}PRIVATE KEY(?: BLOCK)?-----"),
+    (
+        "a JSON web token",
+        b"eyJ",
+        rb"(?<![\w-])(?>[\w-]*?\beyJ)[\w-]{10,}+\.eyJ[\w-]{10,}+\.[\w-]{20,}",
+    ),
+    (
+        "a private key",
+        b"PRIVATE KEY",
+        rb"-----BEGIN (?:[A-Z0-9]{1,20} ){0,5}PRIVATE KEY(?: BLOCK)?-----",
+    ),
     # (not what stands for one: `${TOKEN}`, `<password>`, `***`, `%s`, the word itself)
     (
         "a password in a URL",
@@ -45,17 +67,24 @@ _KINDS: tuple[tuple[str, bytes, bytes], ...] = (
 )
 
 
-_ESCAPE = re.compile(rb"\\.", re.DOTALL)  # in the text of a record, where `\n` would pass for the end of a word
+_ESCAPE = re.compile(
+    rb"\\.", re.DOTALL
+)  # in the text of a record, where `\n` would pass for the end of a word
 
 
 def find(data: bytes, known: Iterable[bytes] = ()) -> str | None:
-    """What kind of credential stands in the bytes and in none of the texts that are `known`; None for none of those
-    listed."""
+    """What kind of credential stands in the bytes and in none of the texts that are `known`; None
+    for none of those listed."""
     there: set[bytes] | None = None
     for what, form in _forms(data):
         for match in form.finditer(data):
             if there is None:
-                there = {found[0] for text in known for _, one in _forms(text) for found in one.finditer(text)}
+                there = {
+                    found[0]
+                    for text in known
+                    for _, one in _forms(text)
+                    for found in one.finditer(text)
+                }
             if match[0] not in there:
                 return what
     return None
@@ -85,7 +114,8 @@ def refuse(data: bytes, where: str = "the text") -> None:
 
 
 def brought(data: bytes, known: Iterable[bytes]) -> str | None:
-    """What kind of credential stands in the bytes, however they are read, and in none of the texts that are known."""
+    """What kind of credential stands in the bytes, however they are read, and in none of the texts
+    that are known."""
     known = [form for text in known for form in readings(text)]
     return next((what for form in readings(data) if (what := find(form, known))), None)
 
@@ -98,8 +128,8 @@ def readings(data: bytes) -> Iterator[bytes]:
 
 
 def kept_by(stop: AtlasError) -> str | None:
-    """What kind of credential would be kept with what a stop carries: the user's own text, its merge, the command that
-    submits it."""
+    """What kind of credential would be kept with what a stop carries: the user's own text, its
+    merge, the command that submits it."""
     base, theirs, mine = stop.details.get("merge") or ("", "", "")
     own = [mine, *(stop.details.get(key) or "" for key in ("body", "merged", "submit"))]
     known = [base, theirs, stop.details.get("carried", "")]
@@ -107,7 +137,8 @@ def kept_by(stop: AtlasError) -> str | None:
 
 
 def spoken(data: bytes, words: Iterable[str]) -> str | None:
-    """What kind of credential stands in a text that was given, or in the command that it was given to."""
+    """What kind of credential stands in a text that was given, or in the command that it was given
+    to."""
     return find(data) or find(joined(words))
 
 

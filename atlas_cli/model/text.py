@@ -1,8 +1,7 @@
 """The canonical text of a record: YAML, one `key: value` a line, each value in JSON notation.
 
-Writing what was read gives the same bytes. A record written by hand may be any plain YAML: it goes through
-ruamel.yaml, which is met only here, and is judged like any other.
-"""
+Writing what was read gives the same bytes. A record written by hand may be any plain YAML: it goes
+through ruamel.yaml, which is met only here, and is judged like any other."""
 
 from __future__ import annotations
 
@@ -36,9 +35,13 @@ _BREAK = "[\x85\u2028\u2029]"
 
 
 def clean(value: str, what: str) -> str:
-    """`value` if it can be stored and read back exactly; Refused for a lone surrogate (input that is not UTF-8)."""
+    """`value` if it can be stored and read back exactly; Refused for a lone surrogate (input that
+    is not UTF-8)."""
     if _halved(value):
-        raise Refused(f"{what} is not valid UTF-8 text", "give it as UTF-8; bytes of any kind go into an artifact")
+        raise Refused(
+            f"{what} is not valid UTF-8 text",
+            "give it as UTF-8; bytes of any kind go into an artifact",
+        )
     return value
 
 
@@ -75,7 +78,8 @@ def dump(record: Mapping[str, Any]) -> bytes:
 
 
 def load(data: bytes, path: str, comments: bool = False) -> Record:
-    """The fields of a record's text, in their order. Damaged, with the path, for what does not parse.
+    """The fields of a record's text, in their order. Damaged, with the path, for what does not
+    parse.
 
     `comments`: blank lines and lines that begin with `#` are passed over (the policy)."""
     if len(data) > LIMIT:
@@ -85,14 +89,17 @@ def load(data: bytes, path: str, comments: bool = False) -> Record:
     except UnicodeDecodeError as error:
         raise Damaged(f"{path}: not UTF-8 at byte {error.start}") from None
     record = _canonical(text, comments)
-    record = _by_hand(text, path, POLICY_LIMIT if comments else HAND_LIMIT) if record is None else record
+    record = (
+        _by_hand(text, path, POLICY_LIMIT if comments else HAND_LIMIT) if record is None else record
+    )
     if "\\u" in text and _halved(json.dumps(record, ensure_ascii=False)):
         raise Damaged(f"{path}: half a character (a lone surrogate) is escaped in it")
     return record
 
 
 def beyond(files: Iterable[tuple[str, bytes]]) -> set[str]:
-    """The paths of the records, among those that one commit brings, that are too much YAML by hand for one commit."""
+    """The paths of the records, among those that one commit brings, that are too much YAML by hand
+    for one commit."""
     left, found = HANDS * HAND_LIMIT, set()
     for path, data in sorted(files):
         left -= _hand_size(data)
@@ -128,7 +135,9 @@ def front(data: bytes, path: str) -> tuple[Record, str]:
 def with_front(record: Mapping[str, Any], body: str) -> bytes:
     """A Markdown document: the inverse of `front`."""
     if "\0" in body:
-        raise Refused("the text holds a NUL byte", "bytes of any kind go into an artifact: atlas artifact put")
+        raise Refused(
+            "the text holds a NUL byte", "bytes of any kind go into an artifact: atlas artifact put"
+        )
     return b"---\n" + dump(record) + b"---\n" + clean(body, "the text").encode()
 
 
@@ -137,7 +146,8 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def _canonical(text: str, comments: bool) -> Record | None:
-    """The fields, or None where a line is not `key: JSON` (then it may still be YAML written by hand)."""
+    """The fields, or None where a line is not `key: JSON` (then it may still be YAML written by
+    hand)."""
     record: Record = {}
     if not text.endswith("\n"):
         return None
@@ -150,7 +160,10 @@ def _canonical(text: str, comments: bool) -> Record | None:
         value = match[2]
         try:
             # Nesting is bounded before the parser sees it.
-            if value.count("[") + value.count("{") > DEPTH and _nesting(_STRING.sub("", value)) > DEPTH:
+            if (
+                value.count("[") + value.count("{") > DEPTH
+                and _nesting(_STRING.sub("", value)) > DEPTH
+            ):
                 return None
             record[match[1]] = _DECODER.decode(value)
         except (ValueError, RecursionError):
@@ -183,27 +196,36 @@ def _exact_float(word: str) -> float:
 
 
 def _exact(word: str, again: str) -> str:
-    """The word, if writing its number gives the word again: `1.10` and `1e999` are texts that somebody wrote."""
+    """The word, if writing its number gives the word again: `1.10` and `1e999` are texts that
+    somebody wrote."""
     if word != again:
         raise ValueError(f"{word} is not written like that")
     return word
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_once, parse_constant=_no_constant, parse_int=_exact_int, parse_float=_exact_float
+    object_pairs_hook=_once,
+    parse_constant=_no_constant,
+    parse_int=_exact_int,
+    parse_float=_exact_float,
 )
 
 
 def _by_hand(text: str, path: str, limit: int) -> Record:
-    """YAML that a person wrote: no tags, no aliases, capped in size and depth; scalars as JSON would read them."""
+    """YAML that a person wrote: no tags, no aliases, capped in size and depth; scalars as JSON
+    would read them."""
     if not text.strip():
         raise Damaged(f"{path}: empty")
     if _nesting(text) > DEPTH:
         raise Damaged(f"{path}: nested deeper than {DEPTH}")
     if len(text) > limit:
-        raise Damaged(f"{path}: not in canonical form, and too large to read as YAML ({limit:,} bytes)")
+        raise Damaged(
+            f"{path}: not in canonical form, and too large to read as YAML ({limit:,} bytes)"
+        )
     if found := re.search(_BREAK, text):
-        raise Damaged(f"{path}: U+{ord(found[0]):04X} is written out in it; give it as an escape in quotes")
+        raise Damaged(
+            f"{path}: U+{ord(found[0]):04X} is written out in it; give it as an escape in quotes"
+        )
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
     from ruamel.yaml.tokens import AliasToken, AnchorToken, TagToken
@@ -211,7 +233,10 @@ def _by_hand(text: str, path: str, limit: int) -> Record:
     try:
         for token in YAML(typ="safe", pure=True).scan(text):
             if isinstance(token, AliasToken | AnchorToken | TagToken):
-                raise Damaged(f"{path}: line {token.start_mark.line + 1}: anchors, aliases and tags are not read")
+                raise Damaged(
+                    f"{path}: line {token.start_mark.line + 1}: anchors, aliases and tags are not"
+                    " read"
+                )
         value = _plain(YAML(typ="safe", pure=True).compose(text), path, 0)
     except (YAMLError, ValueError, RecursionError, AttributeError, IndexError) as error:
         mark = getattr(error, "problem_mark", None)
@@ -236,17 +261,25 @@ def _plain(node: Any, path: str, depth: int) -> Any:
     found: Record = {}
     for key, value in node.value:
         if key.id != "scalar" or (depth == 0 and not _KEY.match(key.value)):
-            raise Damaged(f"{path}: line {key.start_mark.line + 1}: a key is lower case letters, digits and _")
+            raise Damaged(
+                f"{path}: line {key.start_mark.line + 1}: a key is lower case letters, digits and _"
+            )
         if depth == 0 and key.value in _RETYPED:
-            raise Damaged(f"{path}: line {key.start_mark.line + 1}: the key {key.value} cannot stand in a record")
+            raise Damaged(
+                f"{path}: line {key.start_mark.line + 1}: the key {key.value} cannot stand in a"
+                " record"
+            )
         if key.value in found:
-            raise Damaged(f"{path}: line {key.start_mark.line + 1}: the key {key.value} stands twice")
+            raise Damaged(
+                f"{path}: line {key.start_mark.line + 1}: the key {key.value} stands twice"
+            )
         found[key.value] = _plain(value, path, depth + 1)
     return found
 
 
 def _scalar(word: str) -> Any:
-    """An unquoted word: what JSON would read, else text (`1.10` stays text: writing it back would change it)."""
+    """An unquoted word: what JSON would read, else text (`1.10` stays text: writing it back would
+    change it)."""
     try:
         value = _DECODER.decode(word)
     except (ValueError, RecursionError):

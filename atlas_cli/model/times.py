@@ -1,4 +1,5 @@
-"""Moments and durations. Inside, a moment is whole seconds since 1970 UTC; in records RFC 3339 UTC (`…Z`)."""
+"""Moments and durations. Inside, a moment is whole seconds since 1970 UTC; in records RFC 3339 UTC
+(`…Z`)."""
 
 from __future__ import annotations
 
@@ -8,11 +9,14 @@ from datetime import UTC, datetime
 from ..errors import Usage
 
 FIRST, LAST = -62135596800, 253402300799  # the seconds that RFC 3339 can name
-SKEW = 60  # seconds by which a machine's clock may be wrong: a holder stops so much early, another starts so much late
+# seconds by which a machine's clock may be wrong: a holder stops so much early, another starts so
+# much late
+SKEW = 60
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(?:[0-9]{1,9}[smhd])+\Z")
 _MOMENT = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.\d{1,9})?(?:([Zz])|([+-])([01]\d|2[0-3]):([0-5]\d))?\Z",
+    r"(\d{4})-(\d\d)-(\d\d)[Tt"
+    r" ](\d\d):(\d\d):(\d\d)(?:\.\d{1,9})?(?:([Zz])|([+-])([01]\d|2[0-3]):([0-5]\d))?\Z",
     re.ASCII,
 )
 
@@ -66,7 +70,8 @@ def ago(then: int, now: int) -> str:
 
 
 def since(text: str, now: int) -> int | None:
-    """The moment that `18:00`, `12h`, `2026-11-29` or a full time names; None where it is none of these."""
+    """The moment that `18:00`, `12h`, `2026-11-29` or a full time names; None where it is none of
+    these."""
     if _DURATION.match(text):
         return now - duration(text)
     try:

@@ -1,4 +1,5 @@
-"""What a rule looks at: a tree of files, by name. Snapshots are trees; so is a dict of bytes, in a test."""
+"""What a rule looks at: a tree of files, by name. Snapshots are trees; so is a dict of bytes, in a
+test."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ def object_id(kind: str, data: bytes, width: int) -> str:
 
 
 class Overlay:
-    """A tree with some files put over it (None: taken away): the child of a change not yet written."""
+    """A tree with some files put over it (None: taken away): the child of a change not yet
+    written."""
 
     def __init__(self, base: Tree, files: Mapping[str, bytes | None], width: int = 40) -> None:
         self.base, self.files, self.width = base, dict(files), width

@@ -17,7 +17,8 @@ from .board import gate, result, task
 
 
 def later(module: str, name: str) -> Callable[..., Any]:
-    """A function of another file of the kinds, which is loaded when it is called: few commands need it."""
+    """A function of another file of the kinds, which is loaded when it is called: few commands need
+    it."""
 
     def call(*args: Any) -> Any:
         return getattr(import_module(module, __package__), name)(*args)
@@ -26,11 +27,21 @@ def later(module: str, name: str) -> Callable[..., Any]:
 
 
 KINDS: tuple[Kind, ...] = (
-    status.KIND, artifact.KIND, decision.KIND, correction.KIND, lease.KIND, session.KIND, inbox.KIND,
-    task.KIND._replace(rules=later(".board.task_rules", "judge")), result.KIND,
-    gate.KIND._replace(rules=later(".board.raising", "judge"), anew=later(".board.raising", "anew")),
-    signal.KIND, policy.KIND,
-)  # fmt: skip
+    status.KIND,
+    artifact.KIND,
+    decision.KIND,
+    correction.KIND,
+    lease.KIND,
+    session.KIND,
+    inbox.KIND,
+    task.KIND._replace(rules=later(".board.task_rules", "judge")),
+    result.KIND,
+    gate.KIND._replace(
+        rules=later(".board.raising", "judge"), anew=later(".board.raising", "anew")
+    ),
+    signal.KIND,
+    policy.KIND,
+)
 
 
 BY_NAME = {kind.name: kind for kind in KINDS}
@@ -56,8 +67,8 @@ def bound(path: str) -> int:
 
 
 def is_shown(name: str) -> bool:
-    """Whether a record can be shown under a name in the view: in one of the kinds' folders, by plain names, none of
-    which anybody takes orders from."""
+    """Whether a record can be shown under a name in the view: in one of the kinds' folders, by
+    plain names, none of which anybody takes orders from."""
     kind, last = kind_of(name), name.rpartition("/")[2]
     plain = kind is not None and re.match(_SHOWN, name) is not None and names.heeded_as(name) != ""
     return plain and kind is not None and last.startswith(kind.lead)
@@ -77,18 +88,26 @@ def ref(text: str) -> Ref:
     name, colon, rest = text.partition(":")
     kind = BY_NAME.get(name)
     if not colon or kind is None or not rest or not names.one_line(rest):
-        forms = "a REF is like status:main@12, artifact:schema@3, decision:2026-11-29-use-x, lease:gpu0 or task:ID"
+        forms = (
+            "a REF is like status:main@12, artifact:schema@3, decision:2026-11-29-use-x, lease:gpu0"
+            " or task:ID"
+        )
         near = names.hint(name, BY_NAME, forms) if colon and kind is None else forms
         raise Usage(f"{text[:80]!r} is no REF", near)
     return names.versioned(rest, name) if kind.numbered else Ref(name, rest)
 
 
 def describe(path: str, data: bytes) -> Record:
-    """`{ref, id, version, …the record}` of a record's bytes: what a write answers and a list shows."""
+    """`{ref, id, version, …the record}` of a record's bytes: what a write answers and a list
+    shows."""
     kind = kind_of(path)
     if kind is None:
         raise Damaged(f"{path}: belongs to no kind of record that this version knows")
     record = kind.parse(path, data)
     ref = kind.ref(path, record)
-    head = {"ref": ref, "id": ref.partition(":")[2] or ref, "version": record.get("number", record.get("version", 1))}
+    head = {
+        "ref": ref,
+        "id": ref.partition(":")[2] or ref,
+        "version": record.get("number", record.get("version", 1)),
+    }
     return {**head, **{key: value for key, value in record.items() if key not in head}}

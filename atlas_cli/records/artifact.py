@@ -43,13 +43,23 @@ def parse(path: str, data: bytes) -> Record:
     record = change.check(
         text.load(data, path),
         path,
-        {"name": str, "number": "count", "ext": str, "size": "count", "sha256": str, "session": str, "actor": str,
-         "at": "time"},
+        {
+            "name": str,
+            "number": "count",
+            "ext": str,
+            "size": "count",
+            "sha256": str,
+            "session": str,
+            "actor": str,
+            "at": "time",
+        },
         {"title": str, "caveat": str, "relies_on": "texts", "same_topic": bool},
-    )  # fmt: skip
+    )
     change.is_name(path, "file type", record["ext"], file_type(record["ext"]))
     name = record["name"]
-    change.placed(path, ref(path, record), place(name, record["number"]) if names.valid(name) else None)
+    change.placed(
+        path, ref(path, record), place(name, record["number"]) if names.valid(name) else None
+    )
     return record
 
 
@@ -75,7 +85,12 @@ def find(tree: Tree, name: str, number: int | None = None) -> str:
         there = f"its newest version is {last}" if last else "nothing was put under that name"
         raise NotFound(
             f"there is no artifact:{name}{'' if number is None else f'@{number}'}; {there}",
-            names.hint(name, [] if last else tree.names(FOLDER), "atlas artifact list shows the names", "artifact:"),
+            names.hint(
+                name,
+                [] if last else tree.names(FOLDER),
+                "atlas artifact list shows the names",
+                "artifact:",
+            ),
         )
     return place(name, wanted)
 
@@ -126,32 +141,42 @@ class Wish(NamedTuple):
 
 
 def put(tree: Tree, writer: Writer, name: str, wish: Wish, seen: int | None) -> Change:
-    """The next version. VersionJump where another put one since `seen`, Protocol where none was read, Refused where
-    it is too large or about something else."""
+    """The next version. VersionJump where another put one since `seen`, Protocol where none was
+    read, Refused where it is too large or about something else."""
     last = newest(tree, name)
     if not last:
         change.no_near_miss(tree, FOLDER, "artifact", name, wish.new)
     rules = policy.of(tree)
     if len(wish.data) > (most := min(rules["artifact_limit"], MOST)):
-        raise Refused(f"{len(wish.data):,} bytes; an artifact has at most {most:,}",
-                      "keep large bytes elsewhere and put a text that names their place and SHA-256",
-                      code="limit")  # fmt: skip
+        raise Refused(
+            f"{len(wish.data):,} bytes; an artifact has at most {most:,}",
+            "keep large bytes elsewhere and put a text that names their place and SHA-256",
+            code="limit",
+        )
     if seen is not None and seen > last:
         raise NotFound(
-            f"there is no artifact:{name}@{seen}; its newest version is {last}", f"atlas artifact log {name}"
+            f"there is no artifact:{name}@{seen}; its newest version is {last}",
+            f"atlas artifact log {name}",
         )
     if seen is None and last:
-        raise Protocol(f"this session has not read artifact:{name}@{last}, and cannot supersede what it has not read",
-                       f"read it, then put again: atlas artifact show {name}")  # fmt: skip
+        raise Protocol(
+            f"this session has not read artifact:{name}@{last}, and cannot supersede what it has"
+            " not read",
+            f"read it, then put again: atlas artifact show {name}",
+        )
     if seen is not None and seen != last:
         raise _jump(tree, name, seen, last, wish, writer.at)
     notices = _guard(tree, name, last, wish, writer.at) if last else ()
     if len(wish.data) > rules["artifact_notice"]:
         notices += (f"{len(wish.data):,} bytes: every clone of the store will carry them for ever",)
     record: Record = {
-        "name": name, "number": last + 1, "ext": wish.ext, "size": len(wish.data),
-        "sha256": hashlib.sha256(wish.data).hexdigest(), **writer.signature(),
-    }  # fmt: skip
+        "name": name,
+        "number": last + 1,
+        "ext": wish.ext,
+        "size": len(wish.data),
+        "sha256": hashlib.sha256(wish.data).hexdigest(),
+        **writer.signature(),
+    }
     record |= {"title": wish.title} if wish.title else {}
     record |= {"caveat": wish.caveat} if wish.caveat else {}
     record |= {"relies_on": list(wish.relies_on)} if wish.relies_on else {}
@@ -167,15 +192,22 @@ def _jump(tree: Tree, name: str, seen: int, last: int, wish: Wish, now: int) -> 
     stop = VersionJump(
         f"you read artifact:{name}@{seen}, and {by} put version {last} while you were thinking",
         "read it, merge into what is there, and put again",
-        details={"ref": f"artifact:{name}@{last}", "base": seen, "head": last, "session": newest_one["session"],
-                 "at": newest_one["at"]},
-    )  # fmt: skip
+        details={
+            "ref": f"artifact:{name}@{last}",
+            "base": seen,
+            "head": last,
+            "session": newest_one["session"],
+            "at": newest_one["at"],
+        },
+    )
     there = body(tree, newest_one)
     base = body(tree, get(tree, name, seen)) if seen else b""
     if all(is_text(part) for part in (base, there, wish.data)) and len(there) < 2**20:
         stop.details["merge"] = (base.decode(), there.decode(), wish.data.decode())
         flags = change.flags(wish.relies_on, title=wish.title, caveat=wish.caveat)
-        stop.details["submit"] = f"atlas artifact put {name} {{draft}} --base {last}{flags} --type {wish.ext}"
+        stop.details["submit"] = (
+            f"atlas artifact put {name} {{draft}} --base {last}{flags} --type {wish.ext}"
+        )
         age = times.ago(times.moment(newest_one["at"]), now)
         title = f"artifact:{name}@{last} by {newest_one['session']}, {age}"
         stop.blocks = ((title, there.decode()[:16384]),)
@@ -185,20 +217,33 @@ def _jump(tree: Tree, name: str, seen: int, last: int, wish: Wish, now: int) -> 
 def _guard(tree: Tree, name: str, last: int, wish: Wish, now: int) -> tuple[str, ...]:
     """One name per topic; and what is put every five minutes is no document."""
     old = get(tree, name, last)
-    if b"\n<<<<<<< yours\n" in b"\n" + wish.data and b"\n>>>>>>> artifact:%s@" % name.encode() in wish.data:
-        raise Refused("the text still holds the conflict markers of its draft (<<<<<<< … >>>>>>>)",
-                      "settle them, then put it again")  # fmt: skip
+    if (
+        b"\n<<<<<<< yours\n" in b"\n" + wish.data
+        and b"\n>>>>>>> artifact:%s@" % name.encode() in wish.data
+    ):
+        raise Refused(
+            "the text still holds the conflict markers of its draft (<<<<<<< … >>>>>>>)",
+            "settle them, then put it again",
+        )
     if not wish.same_topic:
         before = body(tree, old)
         both_text = is_text(before) and is_text(wish.data)
-        if (both_text and alien(before.decode(), wish.data.decode())) or (not both_text and old["ext"] != wish.ext):
+        if (both_text and alien(before.decode(), wish.data.decode())) or (
+            not both_text and old["ext"] != wish.ext
+        ):
             raise Refused(
-                f"this has next to nothing in common with artifact:{name}@{last}, which it would hide",
+                f"this has next to nothing in common with artifact:{name}@{last}, which it would"
+                " hide",
                 "put it under a name of its own; --same-topic if it is the same topic",
                 code="other_topic",
             )
-    early = tree.read(place(name, last - BUSY + 1)) if last >= BUSY else None  # (None also where a hand left a gap)
-    if early is not None and now - times.moment(parse(place(name, last - BUSY + 1), early)["at"]) < 3600:
+    early = (
+        tree.read(place(name, last - BUSY + 1)) if last >= BUSY else None
+    )  # (None also where a hand left a gap)
+    if (
+        early is not None
+        and now - times.moment(parse(place(name, last - BUSY + 1), early)["at"]) < 3600
+    ):
         return (noise(name, BUSY, "hour", 24 * BUSY),)
     return ()
 
@@ -206,8 +251,8 @@ def _guard(tree: Tree, name: str, last: int, wish: Wish, now: int) -> tuple[str,
 def noise(name: str, count: int, span: str, daily: int) -> str:
     """What a name is told that is put all the time, with the arithmetic."""
     return (
-        f"{name} was put {count} times within the {span} ({daily} versions a day, and each would be new to every "
-        "reader): machine state does not belong in a document channel"
+        f"{name} was put {count} times within the {span} ({daily} versions a day, and each would be"
+        " new to every reader): machine state does not belong in a document channel"
     )
 
 
@@ -240,13 +285,19 @@ def _rules(found: Case) -> Iterator[Violation]:
         return
     match = _PATH.match(found.path)
     if match is None or not names.valid(match[1]) or f"{int(match[2]):04}" != match[2]:
-        yield Violation("misplaced", found.path, "a version lies in artifacts/<name>/<NNNN>/ as about.yaml and body.*")
+        yield Violation(
+            "misplaced",
+            found.path,
+            "a version lies in artifacts/<name>/<NNNN>/ as about.yaml and body.*",
+        )
         return
     name, number = match[1], int(match[2])
     if match[3] != "about.yaml":
         about = place(name, number)
         if found.parent.blob(about) or not found.child.blob(about):
-            yield Violation("immutable", found.path, "bytes come with the about.yaml of their version, and once")
+            yield Violation(
+                "immutable", found.path, "bytes come with the about.yaml of their version, and once"
+            )
         return
     record = parse(found.path, found.new)
     yield from document.follows(found, number, place(name, number - 1))
@@ -258,5 +309,15 @@ def _rules(found: Case) -> Iterator[Violation]:
 
 
 KIND = Kind(
-    "artifact", FOLDER, "/about.yaml", parse, ref, find, _view, _rules, links=_links, place=place, numbered=numbered
+    "artifact",
+    FOLDER,
+    "/about.yaml",
+    parse,
+    ref,
+    find,
+    _view,
+    _rules,
+    links=_links,
+    place=place,
+    numbered=numbered,
 )._replace(words=("body", "title", "caveat"))

@@ -1,5 +1,5 @@
-"""Corrections: a bad write put right by name, one's own first of all. Documents beside the decisions:
-`corrections/<YYYY>/<MM-DD>-<slug>-<op6>.md`."""
+"""Corrections: a bad write put right by name, one's own first of all. Documents beside the
+decisions: `corrections/<YYYY>/<MM-DD>-<slug>-<op6>.md`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ WITHHELD = "(retracted; atlas show REF --withdrawn shows it)"
 
 
 def parse(path: str, data: bytes) -> Record:
-    """The fields; `target` is the REF put right, `why` the body, `own` whether its writer did it."""
+    """The fields; `target` is the REF put right, `why` the body, `own` whether its writer did
+    it."""
     dated.check(path, FOLDER)
     record, body = text.front(data, path)
     change.check(
@@ -29,19 +30,31 @@ def parse(path: str, data: bytes) -> Record:
     return {**record, "id": dated.id_of(path), "why": body.strip("\n")}
 
 
-def add(tree: Tree, writer: Writer, *, target: str, why: str, cause: str | None, retract: bool, own: bool) -> Change:
+def add(
+    tree: Tree,
+    writer: Writer,
+    *,
+    target: str,
+    why: str,
+    cause: str | None,
+    retract: bool,
+    own: bool,
+) -> Change:
     """The correction of one record; `own`: by the session or the actor that wrote it."""
     record: Record = {"target": target, "retract": retract, "own": own}
     record |= {"cause": cause} if cause else {}
     record |= {**writer.signature(), "operation": writer.operation}
     path = dated.place(FOLDER, writer, names.slug(target))
     verb = "retract" if retract else "correct"
-    return Change(f"correction: {verb} {target} ({writer.session})", {path: text.with_front(record, why + "\n")})
+    return Change(
+        f"correction: {verb} {target} ({writer.session})",
+        {path: text.with_front(record, why + "\n")},
+    )
 
 
 def shown(record: Record, now: int, say: Callable[[str], str] = str) -> str:
-    """A correction on one line, for wherever the record that it is about is shown; `say`: how its writer's words stand
-    in it, outside of a frame as `theirs`."""
+    """A correction on one line, for wherever the record that it is about is shown; `say`: how its
+    writer's words stand in it, outside of a frame as `theirs`."""
     verb = "retracted" if record["retract"] else "corrected"
     whose = "put right by its writer" if record.get("own") else f"by {named(record['session'])}"
     cause = f" (cause: {say(record['cause'])})" if record.get("cause") else ""
@@ -50,7 +63,8 @@ def shown(record: Record, now: int, say: Callable[[str], str] = str) -> str:
 
 
 def said(record: Record, field: str, now: int, say: Callable[[str], str] = str) -> str:
-    """A writer's words for a line or a cell; where they are withheld: that they were retracted, by whom and why."""
+    """A writer's words for a line or a cell; where they are withheld: that they were retracted, by
+    whom and why."""
     if (words := record.get(field)) is not None:
         return say(words)
     found = [one for one in record.get("corrections", ()) if one["retract"]]

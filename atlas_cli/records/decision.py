@@ -1,5 +1,6 @@
-"""The decision log: what was recommended, what was chosen, and, given and never worked out, why the two stand where
-they do. Documents named by their operation, so that they always merge: `decisions/<YYYY>/<MM-DD>-<slug>-<op6>.md`."""
+"""The decision log: what was recommended, what was chosen, and, given and never worked out, why the
+two stand where they do. Documents named by their operation, so that they always merge:
+`decisions/<YYYY>/<MM-DD>-<slug>-<op6>.md`."""
 
 from __future__ import annotations
 
@@ -22,18 +23,40 @@ def parse(path: str, data: bytes) -> Record:
     change.check(
         record,
         path,
-        {"title": str, "recommended": str, "chosen": str, "stance": str, "session": str, "actor": str, "at": "time"},
+        {
+            "title": str,
+            "recommended": str,
+            "chosen": str,
+            "stance": str,
+            "session": str,
+            "actor": str,
+            "at": "time",
+        },
         {"about": "texts", "chosen_by": str, "recommended_by": str, "operation": str},
     )
     return {**record, "id": dated.id_of(path), "why": body.strip("\n")}
 
 
 def add(
-    tree: Tree, writer: Writer, *, title: str, recommended: str, chosen: str, stance: str, why: str,
-    about: Sequence[str], chosen_by: str | None, recommended_by: str | None,
-) -> Change:  # fmt: skip
+    tree: Tree,
+    writer: Writer,
+    *,
+    title: str,
+    recommended: str,
+    chosen: str,
+    stance: str,
+    why: str,
+    about: Sequence[str],
+    chosen_by: str | None,
+    recommended_by: str | None,
+) -> Change:
     """The stance is stored as given and never checked against the pair: it is a fact of its own."""
-    record: Record = {"title": title, "recommended": recommended, "chosen": chosen, "stance": stance}
+    record: Record = {
+        "title": title,
+        "recommended": recommended,
+        "chosen": chosen,
+        "stance": stance,
+    }
     record |= {"about": list(about)} if about else {}
     record |= {"chosen_by": chosen_by} if chosen_by else {}
     record |= {"recommended_by": recommended_by} if recommended_by else {}
@@ -49,7 +72,11 @@ def _links(record: Record) -> Iterable[tuple[str, str]]:
 
 def _rules(found: Case, record: Record) -> Iterator[Violation]:
     if record["stance"] not in STANCES:
-        yield Violation("schema", found.path, f"the stance is one of {', '.join(STANCES)}, not {record['stance']!r}")
+        yield Violation(
+            "schema",
+            found.path,
+            f"the stance is one of {', '.join(STANCES)}, not {record['stance']!r}",
+        )
 
 
 KIND = dated_kind("decision", FOLDER, parse, _links, _rules)._replace(

@@ -1,4 +1,5 @@
-"""The one guard against credentials: over the new text of every change, before anything of it is stored."""
+"""The one guard against credentials: over the new text of every change, before anything of it is
+stored."""
 
 from __future__ import annotations
 
@@ -11,10 +12,13 @@ from . import artifact, before
 
 
 def guard(tree: Tree, change: Change, *words: str) -> None:
-    """Refused where what a change puts holds a credential that its writer brings along: in a file, a path, the subject,
-    or the commit's other words. (What stands in the file already, or in the document before it, is in the history: it
-    must not keep everybody from going on.)"""
-    secrets.refuse(secrets.joined((change.subject, *change.bases, *words, *change.files)), "what names the write")
+    """Refused where what a change puts holds a credential that its writer brings along: in a file,
+    a path, the subject, or the commit's other words. (What stands in the file already, or in the
+    document before it, is in the history: it must not keep everybody from going on.)"""
+    secrets.refuse(
+        secrets.joined((change.subject, *change.bases, *words, *change.files)),
+        "what names the write",
+    )
     for path, data in change.files.items():
         if data and (found := _found(data, path, tree)):
             raise secrets.refusal(found)

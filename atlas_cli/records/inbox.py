@@ -1,5 +1,5 @@
-"""The inbox: texts that somebody without Atlas adds on a forge, `inbox/<name>.md` or `.txt`. Documents as they come:
-no fields, and nobody vouches for whom they are by."""
+"""The inbox: texts that somebody without Atlas adds on a forge, `inbox/<name>.md` or `.txt`.
+Documents as they come: no fields, and nobody vouches for whom they are by."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ def parse(path: str, data: bytes) -> Record:
     if len(data) > MOST:
         raise Damaged(f"{path}: has {len(data):,} bytes; a text here has at most {MOST:,}")
     lines = (line.strip("# \t\r") for line in body.split("\n"))
-    return {"name": path.partition("/")[2], "title": next(filter(None, lines), "")[:80], "body": body}
+    return {
+        "name": path.partition("/")[2],
+        "title": next(filter(None, lines), "")[:80],
+        "body": body,
+    }
 
 
 def find(tree: Tree, id: str, number: int | None = None) -> str:
@@ -42,12 +46,12 @@ def _ref(path: str, record: Record) -> str:
 
 
 def _view(tree: Tree, path: str, record: Record, now: int) -> Shown:
-    """Itself, by a name that says where it is from, and as no more than a text: whatever it says, a tool that reads
-    along takes it for nobody's orders."""
+    """Itself, by a name that says where it is from, and as no more than a text: whatever it says, a
+    tool that reads along takes it for nobody's orders."""
     stem, _, ext = record["name"].rpartition(".")
     return f"{FOLDER}/{LEAD}{'-' * (ext == 'txt')}{stem}.txt", path
 
 
-KIND = Kind("inbox", FOLDER, "", parse, _ref, find, _view, of_document(parse, no_more), lead=LEAD)._replace(
-    words=("title", "body")
-)
+KIND = Kind(
+    "inbox", FOLDER, "", parse, _ref, find, _view, of_document(parse, no_more), lead=LEAD
+)._replace(words=("title", "body"))

@@ -1,5 +1,6 @@
-"""The rules: a pure function of (parent tree, child tree, commit message). They judge every change wherever it
-appears: before it is published, on what a fetch brings, on a server, and years later in `atlas verify`."""
+"""The rules: a pure function of (parent tree, child tree, commit message). They judge every change
+wherever it appears: before it is published, on what a fetch brings, on a server, and years later in
+`atlas verify`."""
 
 from __future__ import annotations
 
@@ -16,12 +17,20 @@ RULES = {
     "append_only": "documents and rows are never removed",
     "immutable": "a document is never changed; nor are a store's id and a session's beginnings",
     "version_jump": "numbers and row versions rise by exactly one",
-    "token": "a fencing token never goes back, and rises by one when a lease or a claim changes hands",
+    "token": (
+        "a fencing token never goes back, and rises by one when a lease or a claim changes hands"
+    ),
     "live_lease": "a lease or a task that is held is not taken by another",
     "not_held": "only who holds a lease or a claim goes on with it, or gives it back",
-    "gated": "a task is claimed only when all that it needs is done, and nothing else holds it back",
-    "gate": "a gate follows from the history before it; who may clears it; what it holds is not claimed",
-    "task_state": "a task goes from open to claimed to done, failed or cancelled; only a retry brings it back",
+    "gated": (
+        "a task is claimed only when all that it needs is done, and nothing else holds it back"
+    ),
+    "gate": (
+        "a gate follows from the history before it; who may clears it; what it holds is not claimed"
+    ),
+    "task_state": (
+        "a task goes from open to claimed to done, failed or cancelled; only a retry brings it back"
+    ),
     "edge": "what a task needs is there, leads in no circle, and is taken away only with a reason",
     "receipt": "a claim's receipt says what was granted, and stays as it is",
     "limit": "leases, claims, tasks, results and retries stay within the policy",
@@ -33,8 +42,14 @@ RULES = {
     "damaged": "every record parses",
     "digest": "an artifact's bytes have the size and SHA-256 that its metadata names",
     "unknown_path": "every file belongs to a kind of record",
-    "mode": "trees hold plain files and folders: no links, no programs, no submodules, nothing nested too deep",
-    "form": "commits and trees are as git writes them: headers, order, no name twice, no NUL in a message",
+    "mode": (
+        "trees hold plain files and folders: no links, no programs, no submodules, nothing nested"
+        " too deep"
+    ),
+    "form": (
+        "commits and trees are as git writes them: headers, order, no name twice, no NUL in a"
+        " message"
+    ),
     "trailers": "a commit's trailers are whole, or it has none (made by hand)",
     "change_digest": "`Atlas-Change` is the SHA-256 of what the commit changed",
     "operation": "an operation occurs once",
@@ -43,7 +58,9 @@ RULES = {
 }
 
 
-def judge(parent: Tree, child: Tree, changes: Sequence[FileChange], message: Message) -> list[Violation]:
+def judge(
+    parent: Tree, child: Tree, changes: Sequence[FileChange], message: Message
+) -> list[Violation]:
     """All violations of one commit, in the order of its paths."""
     found = list(judge_message(parent, changes, message))
     try:
@@ -64,17 +81,26 @@ def judge_file(case: Case) -> list[Violation]:
     """The violations of one file; what cannot be read breaks the rule `damaged`."""
     kind = kind_of(case.path)
     if kind is None:
-        return [] if case.path in FREE else [Violation("unknown_path", case.path, "belongs to no kind of record")]
+        return (
+            []
+            if case.path in FREE
+            else [Violation("unknown_path", case.path, "belongs to no kind of record")]
+        )
     try:
         return list(kind.rules(case))
     except AtlasError as error:
         return [Violation(getattr(error, "rule", "damaged"), case.path, error.message)]
     except (TypeError, KeyError, ValueError) as error:
-        return [Violation("damaged", case.path, f"is no {kind.name} ({type(error).__name__}: {error})")]
+        return [
+            Violation("damaged", case.path, f"is no {kind.name} ({type(error).__name__}: {error})")
+        ]
 
 
-def judge_message(parent: Tree, changes: Iterable[FileChange], message: Message) -> Iterator[Violation]:
-    """The rules of the message alone: its trailers are whole, and it says what the commit changed."""
+def judge_message(
+    parent: Tree, changes: Iterable[FileChange], message: Message
+) -> Iterator[Violation]:
+    """The rules of the message alone: its trailers are whole, and it says what the commit
+    changed."""
     for fault in message.faults:
         yield Violation("trailers", "", fault)
     if message.by_hand:
@@ -87,12 +113,17 @@ def judge_message(parent: Tree, changes: Iterable[FileChange], message: Message)
         yield Violation("change_digest", "", "Atlas-Change does not match what the commit changed")
 
 
-def spoils_policy(parent: Tree, child: Tree, changes: Sequence[FileChange], message: Message) -> bool:
-    """Whether a commit that changes the policy leaves none that counts: it breaks a rule there. (One of a newer format
-    counts if a transaction wrote it, its trailers whole: its rules are that Atlas's.)"""
+def spoils_policy(
+    parent: Tree, child: Tree, changes: Sequence[FileChange], message: Message
+) -> bool:
+    """Whether a commit that changes the policy leaves none that counts: it breaks a rule there.
+    (One of a newer format counts if a transaction wrote it, its trailers whole: its rules are that
+    Atlas's.)"""
     old, new = parent.read(policy.FOLDER), child.read(policy.FOLDER)
     if policy.newer(old) or policy.newer(new):
-        return message.by_hand or not (policy.newer(old) or not any(judge_message(parent, changes, message)))
+        return message.by_hand or not (
+            policy.newer(old) or not any(judge_message(parent, changes, message))
+        )
     return bool(judge_file(Case(policy.FOLDER, old, new, parent, child, message, policy.KEYS)))
 
 

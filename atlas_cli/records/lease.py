@@ -24,34 +24,46 @@ def place(resource: str) -> str:
 
 
 def parse(path: str, data: bytes) -> Record:
-    """The row; Damaged where it is none. `expires` is a plan: whether it is held is computed when it is read."""
+    """The row; Damaged where it is none. `expires` is a plan: whether it is held is computed when
+    it is read."""
     record = change.check(
         text.load(data, path),
         path,
-        {"resource": str, "version": "count", "token": "count", "holder": str, "actor": str, "why": str,
-         "at": "time", "expires": "time"},
+        {
+            "resource": str,
+            "version": "count",
+            "token": "count",
+            "holder": str,
+            "actor": str,
+            "why": str,
+            "at": "time",
+            "expires": "time",
+        },
         {"released": "time", "machine": str, "run": bool},
-    )  # fmt: skip
+    )
     on = record["resource"]
     change.placed(path, f"lease:{on}", place(on) if names.is_resource(on) else None)
     return record
 
 
 def until(record: Record) -> int | None:
-    """The moment it is over: given back, or expired, at the latest 4 h after it was written, whatever it says."""
+    """The moment it is over: given back, or expired, at the latest 4 h after it was written,
+    whatever it says."""
     if "released" in record:
         return times.moment(record["released"])
     return min(times.moment(record["expires"]), times.moment(record["at"]) + LONGEST)
 
 
 def begins(over: int) -> int:
-    """The first moment at which anybody honours what is over at that one: earlier, it would be for longer than a lease
-    can run, which no clock of good faith says (two are apart by what both may be wrong)."""
+    """The first moment at which anybody honours what is over at that one: earlier, it would be for
+    longer than a lease can run, which no clock of good faith says (two are apart by what both may
+    be wrong)."""
     return over - LONGEST - 2 * times.SKEW
 
 
 def holds(record: Record | None, now: int) -> bool:
-    """Whether somebody holds it at that moment: it runs, and does not lie further ahead than any lease."""
+    """Whether somebody holds it at that moment: it runs, and does not lie further ahead than any
+    lease."""
     return _runs(record, now) and record is not None and first(record) <= now
 
 
@@ -92,12 +104,18 @@ def current(tree: Tree, resource: str) -> Record | None:
 
 
 def take(
-    tree: Tree, writer: Writer, resources: Sequence[str], why: str, seconds: int | None, any_of: bool = False,
+    tree: Tree,
+    writer: Writer,
+    resources: Sequence[str],
+    why: str,
+    seconds: int | None,
+    any_of: bool = False,
     run: bool = False,
-) -> Change:  # fmt: skip
-    """One conditional step: all of the resources or none (`any_of`: the first free one; `run`: for as long as a
-    command runs, past the end of its session). Held, naming holder, reason and time left, where another has it or
-    something that overlaps it. Taking what one holds renews it; what an ancestor holds is covered, and stays so."""
+) -> Change:
+    """One conditional step: all of the resources or none (`any_of`: the first free one; `run`: for
+    as long as a command runs, past the end of its session). Held, naming holder, reason and time
+    left, where another has it or something that overlaps it. Taking what one holds renews it; what
+    an ancestor holds is covered, and stays so."""
     rules = policy.of(tree)
     seconds = policy.seconds(rules, "lease_default") if seconds is None else seconds
     _allowed(seconds, policy.seconds(rules, "lease_max"))
@@ -122,7 +140,8 @@ def take(
 def _allowed(seconds: int, most: int) -> None:
     if not SHORTEST <= seconds <= most:
         raise Refused(
-            f"a lease of {times.span(seconds)}; one runs from {times.span(SHORTEST)} to {times.span(most)}",
+            f"a lease of {times.span(seconds)}; one runs from {times.span(SHORTEST)} to"
+            f" {times.span(most)}",
             "take it for less and renew it while you work",
             code="limit",
         )
@@ -133,9 +152,15 @@ def _taken(tree: Tree, writer: Writer, resource: str, why: str, seconds: int, ru
     now = writer.at
     old = current(tree, resource)
     if old is not None and old["holder"] in writer.lineage and holds(old, now):
-        return tree.read(place(resource)) or b""  # an ancestor's lease covers it, and stays the ancestor's
+        return (
+            tree.read(place(resource)) or b""
+        )  # an ancestor's lease covers it, and stays the ancestor's
     for _, other in tree.live(FOLDER, now - times.SKEW):
-        if other["holder"] != writer.session and names.overlap(resource, other["resource"]) and _bars(other, writer):
+        if (
+            other["holder"] != writer.session
+            and names.overlap(resource, other["resource"])
+            and _bars(other, writer)
+        ):
             raise _held(other, resource, now)
     if old is not None and old["holder"] != writer.session and _bars(old, writer):
         raise _held(old, resource, now)
@@ -156,7 +181,8 @@ def _taken(tree: Tree, writer: Writer, resource: str, why: str, seconds: int, ru
 
 
 def _bars(record: Record, writer: Writer) -> bool:
-    """Whether a row keeps this writer out: another machine waits as much longer as clocks may differ."""
+    """Whether a row keeps this writer out: another machine waits as much longer as clocks may
+    differ."""
     if record["holder"] in writer.lineage:
         return False
     wait = 0 if record.get("machine") == writer.machine or "released" in record else times.SKEW
@@ -166,19 +192,30 @@ def _bars(record: Record, writer: Writer) -> bool:
 
 def _held(record: Record, resource: str, now: int) -> Held:
     seconds = rest(record, now)
-    what = resource if record["resource"] == resource else f"{named(record['resource'])} (overlaps {resource})"
+    what = (
+        resource
+        if record["resource"] == resource
+        else f"{named(record['resource'])} (overlaps {resource})"
+    )
     return Held(
-        f"{what} is held by {named(record['holder'])} for {times.span(seconds)} more: {theirs(record['why'])}",
+        f"{what} is held by {named(record['holder'])} for {times.span(seconds)} more:"
+        f" {theirs(record['why'])}",
         f"do something else for {times.span(seconds)}, or take another resource",
         details={
-            "resource": record["resource"], "holder": record["holder"], "actor": record["actor"],
-            "why": record["why"], "expires": record["expires"], "seconds_left": seconds, "token": record["token"],
+            "resource": record["resource"],
+            "holder": record["holder"],
+            "actor": record["actor"],
+            "why": record["why"],
+            "expires": record["expires"],
+            "seconds_left": seconds,
+            "token": record["token"],
         },
-    )  # fmt: skip
+    )
 
 
 def renew(tree: Tree, writer: Writer, resources: Sequence[str], seconds: int | None) -> Change:
-    """Another stretch of time from now on, for what the writer holds; Held or Refused where it does not."""
+    """Another stretch of time from now on, for what the writer holds; Held or Refused where it does
+    not."""
     rules = policy.of(tree)
     seconds = policy.seconds(rules, "lease_default") if seconds is None else seconds
     _allowed(seconds, policy.seconds(rules, "lease_max"))
@@ -195,24 +232,37 @@ def release(tree: Tree, writer: Writer, resources: Sequence[str]) -> Change:
     files = {}
     for resource in resources:
         old = _own(tree, writer, resource)
-        files[place(resource)] = text.dump(change.rewritten(old, at=writer.when, released=writer.when))
+        files[place(resource)] = text.dump(
+            change.rewritten(old, at=writer.when, released=writer.when)
+        )
     return Change(f"lease: release {short(resources)} ({writer.session})", files)
 
 
 def inherit(tree: Tree, writer: Writer, holder: str) -> dict[str, bytes | None]:
-    """The rows that pass to whoever adopts a session: what it still holds, for the rest of its time."""
+    """The rows that pass to whoever adopts a session: what it still holds, for the rest of its
+    time."""
     files: dict[str, bytes | None] = {}
     for path, old in tree.live(FOLDER, writer.at + SHORTEST):
         if old["holder"] == holder and holds(old, writer.at):
-            fields = {"token": old["token"] + 1, "holder": writer.session, "actor": writer.actor, "at": writer.when}
-            files[path] = text.dump(change.rewritten(old, **fields, machine=writer.machine, run=None))
+            fields = {
+                "token": old["token"] + 1,
+                "holder": writer.session,
+                "actor": writer.actor,
+                "at": writer.when,
+            }
+            files[path] = text.dump(
+                change.rewritten(old, **fields, machine=writer.machine, run=None)
+            )
     return files
 
 
 def freed(tree: Tree, writer: Writer, holder: str) -> dict[str, bytes | None]:
     """The rows of what a session that is dropped still holds, given back for it."""
     held = [(path, old) for path, old in tree.live(FOLDER, writer.at) if old["holder"] == holder]
-    return {path: text.dump(change.rewritten(old, at=writer.when, released=writer.when)) for path, old in held}
+    return {
+        path: text.dump(change.rewritten(old, at=writer.when, released=writer.when))
+        for path, old in held
+    }
 
 
 def _own(tree: Tree, writer: Writer, resource: str) -> Record:
@@ -241,9 +291,15 @@ def short(resources: Sequence[str]) -> str:
 def _timing(found: Case, new: Record) -> Iterator[Violation]:
     written = times.moment(new["at"])
     if found.message.at is not None and written != found.message.at:
-        yield Violation("clock", found.path, f"is dated {new['at']}, its commit {times.rfc3339(found.message.at)}")
+        yield Violation(
+            "clock",
+            found.path,
+            f"is dated {new['at']}, its commit {times.rfc3339(found.message.at)}",
+        )
     length = times.moment(new["expires"]) - written
-    if "released" not in new and not SHORTEST <= length <= policy.seconds(found.policy, "lease_max"):
+    if "released" not in new and not SHORTEST <= length <= policy.seconds(
+        found.policy, "lease_max"
+    ):
         yield Violation("limit", found.path, f"a lease of {times.span(length)} from {new['at']}")
 
 
@@ -251,19 +307,29 @@ def _handed(found: Case, old: Record | None, new: Record) -> Iterator[Violation]
     """Who may write the row, and that the fencing token rises whenever it changes hands."""
     by, written = found.message.session, times.moment(new["at"])
     if by is not None and by not in (new["holder"], session.dropped_by(found.child, new["holder"])):
-        yield Violation("session", found.path, f"the row of {named(new['holder'])} was written by {by}")
+        yield Violation(
+            "session", found.path, f"the row of {named(new['holder'])} was written by {by}"
+        )
     before = 0 if old is None else old["token"]
     if new["token"] < before:
-        yield Violation("token", found.path, f"the fencing token went back from {before} to {new['token']}")
+        yield Violation(
+            "token", found.path, f"the fencing token went back from {before} to {new['token']}"
+        )
     live = _runs(old, written)  # (what nobody honours yet is given back all the same)
     same = old is not None and old["holder"] == new["holder"]
     inherited = old is not None and session.adopted_by(found.child, old["holder"]) == new["holder"]
     if holds(old, written) and not same and not inherited and old is not None:
-        yield Violation("live_lease", found.path, f"was held by {named(old['holder'])} until {old['expires']}")
+        yield Violation(
+            "live_lease", found.path, f"was held by {named(old['holder'])} until {old['expires']}"
+        )
     if not (live and same) and "released" not in new and new["token"] == before:
-        yield Violation("token", found.path, f"was taken anew without a new fencing token ({before})")
+        yield Violation(
+            "token", found.path, f"was taken anew without a new fencing token ({before})"
+        )
     if new["token"] > before + 1:
-        yield Violation("token", found.path, f"the fencing token jumped from {before} to {new['token']}")
+        yield Violation(
+            "token", found.path, f"the fencing token jumped from {before} to {new['token']}"
+        )
     if "released" in new and not (live and same):
         yield Violation("not_held", found.path, "was given back by a session that did not hold it")
 
@@ -276,7 +342,8 @@ def _rules(found: Case, old: Record | None, new: Record) -> Iterator[Violation]:
 
 
 def _clashes(tree: Tree, record: Record, other: Record) -> str:
-    """Two leases of two workers on what meets, for times that meet: two rows, which no path tells."""
+    """Two leases of two workers on what meets, for times that meet: two rows, which no path
+    tells."""
     if "released" in record or "released" in other or _kin(tree, record["holder"], other["holder"]):
         return ""
     since, over = times.moment(record["at"]), until(record) or 0

@@ -1,4 +1,5 @@
-"""The policy: `atlas.yaml`, a row for people. Limits are read from the tree that a change is made on."""
+"""The policy: `atlas.yaml`, a row for people. Limits are read from the tree that a change is made
+on."""
 
 from __future__ import annotations
 
@@ -19,9 +20,15 @@ FOLDER = "atlas.yaml"
 
 # key: (default, what it is). A row in this table is all that a new key needs.
 KEYS: dict[str, tuple[Any, str]] = {
-    "durability": ("full", "full: a power cut loses nothing acknowledged; fast: it may lose the last writes"),
+    "durability": (
+        "full",
+        "full: a power cut loses nothing acknowledged; fast: it may lose the last writes",
+    ),
     "publish": ("now", "now, end or manual: when recorded writes go to the remote"),
-    "home": ("", "where the store lives (host/path): a clone that shares it through another place says so"),
+    "home": (
+        "",
+        "where the store lives (host/path): a clone that shares it through another place says so",
+    ),
     "fresh": ("60s", "how old the copy of the remote may be before a read fetches"),
     "status_words": (250, "how long a status entry may be, in words"),
     "lease_default": ("2h", "how long a lease is taken for"),
@@ -29,10 +36,22 @@ KEYS: dict[str, tuple[Any, str]] = {
     "session_idle": ("4h", "a session without a write for so long counts as gone"),
     "artifact_notice": (1_000_000, "bytes of an artifact above which it says so"),
     "artifact_limit": (10_000_000, "bytes of an artifact above which it is refused"),
-    "unattended": ("ok", "ok, warn or stop: what `atlas check` says of commits that name no session"),
-    "check_on_receive": ("off", "off, warn or stop: `atlas check` on a server, for pushes to the integration branches"),
-    "skip_mark": ("[skip ci]", "a line in each of the store's commits that keeps CI from running for it; empty: none"),
-    "hooks_missing": ("open", "open: a git hook whose Atlas is gone lets pass; closed: it stops (hooks install)"),
+    "unattended": (
+        "ok",
+        "ok, warn or stop: what `atlas check` says of commits that name no session",
+    ),
+    "check_on_receive": (
+        "off",
+        "off, warn or stop: `atlas check` on a server, for pushes to the integration branches",
+    ),
+    "skip_mark": (
+        "[skip ci]",
+        "a line in each of the store's commits that keeps CI from running for it; empty: none",
+    ),
+    "hooks_missing": (
+        "open",
+        "open: a git hook whose Atlas is gone lets pass; closed: it stops (hooks install)",
+    ),
     "claim_default": ("1h", "how long a task is claimed for"),
     "claim_max": ("4h", "how long a task can be claimed for"),
     "start_within": ("15m", "an assigned task that is not started within this is offered again"),
@@ -50,7 +69,13 @@ KEYS: dict[str, tuple[Any, str]] = {
     "principals": ([], "actors who may do what is an ancestor's: end another's session"),
     "streams": ({}, "which paths belong to which status stream, in a monorepo"),
     "preconditions": (
-        {"read_first": "stop", "write_last": "stop", "leases": "warn", "links": "stop", "retracted": "warn"},
+        {
+            "read_first": "stop",
+            "write_last": "stop",
+            "leases": "warn",
+            "links": "stop",
+            "retracted": "warn",
+        },
         "what git's hooks do about each: stop, warn or off",
     ),
     "integration": (
@@ -58,22 +83,42 @@ KEYS: dict[str, tuple[Any, str]] = {
         "branches whose pushes need a status (none: the remote's default one, else main, master)",
     ),
     "stores": ({}, "other stores by name, each with its git address: for what is `shared`"),
-    "shared": ({}, "which resources' leases are kept in which of these stores; the first pattern that matches counts"),
+    "shared": (
+        {},
+        (
+            "which resources' leases are kept in which of these stores; the first pattern that"
+            " matches counts"
+        ),
+    ),
 }
-_DURATIONS = ("fresh", "lease_default", "lease_max", "session_idle", "claim_default", "claim_max", "start_within")
+_DURATIONS = (
+    "fresh",
+    "lease_default",
+    "lease_max",
+    "session_idle",
+    "claim_default",
+    "claim_max",
+    "start_within",
+)
 _CHOICES = {
-    "durability": ("full", "fast"), "publish": ("now", "end", "manual"), "unattended": ("ok", "warn", "stop"),
-    "check_on_receive": ("off", "warn", "stop"), "hooks_missing": ("open", "closed"),
-}  # fmt: skip
+    "durability": ("full", "fast"),
+    "publish": ("now", "end", "manual"),
+    "unattended": ("ok", "warn", "stop"),
+    "check_on_receive": ("off", "warn", "stop"),
+    "hooks_missing": ("open", "closed"),
+}
 LEVELS = ("stop", "warn", "off")
-_ADDRESS = (r"(?:\w+:)?(?://)(?:[^/@]*@)?(?P<host>[^/:@]*)(?::\d*)?/+(?P<path>.+?)/*(?:\.git)?/*\Z|"
-            r"(?:[^/:@]+@)?(?P<h>[^/:@]{2,}):(?P<p>(?!//|:).+?)/*(?:\.git)?/*\Z")  # fmt: skip
+_ADDRESS = (
+    r"(?:\w+:)?(?://)(?:[^/@]*@)?(?P<host>[^/:@]*)(?::\d*)?/+(?P<path>.+?)/*(?:\.git)?/*\Z|"
+    r"(?:[^/:@]+@)?(?P<h>[^/:@]{2,}):(?P<p>(?!//|:).+?)/*(?:\.git)?/*\Z"
+)
 _BRANCHES = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_-]*/)+\*\Z")
 _FIXED = ("format", "store", "version", "test")
 
 
 def parse(path: str, data: bytes) -> Record:
-    """The policy with a default for each key that is absent; Damaged for values of the wrong kind."""
+    """The policy with a default for each key that is absent; Damaged for values of the wrong
+    kind."""
     if path != FOLDER:
         raise Misplaced(f"{path}: the policy lies in {FOLDER}")
     record = text.load(data, path, comments=True)
@@ -93,8 +138,8 @@ def of(tree: Tree) -> Mapping[str, Any]:
 
 
 def usable(tree: Tree) -> Mapping[str, Any]:
-    """The policy in force; the defaults where a hand has spoilt it, since its repair is a write as well. Damaged for
-    one of a newer format."""
+    """The policy in force; the defaults where a hand has spoilt it, since its repair is a write as
+    well. Damaged for one of a newer format."""
     try:
         return of(tree)
     except Damaged as error:
@@ -126,12 +171,16 @@ def level(policy: Mapping[str, Any], precondition: str) -> str:
 
 
 def streams_of(policy: Mapping[str, Any], paths: Iterable[str]) -> list[str]:
-    """The status streams that these paths (from the root) belong to: `main` where none claims a path, or there is
-    none."""
-    claims = [(stream, f"glob:{glob}") for stream, globs in policy["streams"].items() for glob in globs]
+    """The status streams that these paths (from the root) belong to: `main` where none claims a
+    path, or there is none."""
+    claims = [
+        (stream, f"glob:{glob}") for stream, globs in policy["streams"].items() for glob in globs
+    ]
     found: set[str] = set()
     for path in paths if claims else ():
-        found.update({one for one, glob in claims if names.overlap(glob, f"path:{path}")} or {"main"})
+        found.update(
+            {one for one, glob in claims if names.overlap(glob, f"path:{path}")} or {"main"}
+        )
     return sorted(found) or ["main"]
 
 
@@ -154,28 +203,43 @@ def valid(key: str, value: object) -> None:
             raise Usage(f"{key} lies between 5m and 4h, not {value}")
     elif key == "home":
         if not isinstance(value, str) or value != address(f"//{value}"):
-            raise Usage(f"{key} is an address like forge.example/group/project, not {str(value)[:80]}")
+            raise Usage(
+                f"{key} is an address like forge.example/group/project, not {str(value)[:80]}"
+            )
     elif key in _CHOICES:
         if value not in _CHOICES[key]:
             raise Usage(f"{key} is one of {', '.join(_CHOICES[key])}, not {str(value)[:80]}")
     elif isinstance(default, str):
-        if not isinstance(value, str) or not names.one_line(value) or len(value) > 80 or value != value.strip():
+        if (
+            not isinstance(value, str)
+            or not names.one_line(value)
+            or len(value) > 80
+            or value != value.strip()
+        ):
             raise Usage(f"{key} is a short text on one line, not {str(value)[:80]!r}")
     elif key in ("stores", "shared"):
         from . import routes
 
         routes.valid(key, value)
     elif key == "preconditions":
-        if not isinstance(value, dict) or not all(one in default and value[one] in LEVELS for one in value):
-            raise Usage(f"{key} is a map of {', '.join(default)} to {', '.join(LEVELS)}, not {str(value)[:80]}")
+        if not isinstance(value, dict) or not all(
+            one in default and value[one] in LEVELS for one in value
+        ):
+            raise Usage(
+                f"{key} is a map of {', '.join(default)} to {', '.join(LEVELS)}, not"
+                f" {str(value)[:80]}"
+            )
     elif key == "outbox_refs":
-        if not isinstance(value, list) or not all(isinstance(one, str) and _BRANCHES.match(one) for one in value):
+        if not isinstance(value, list) or not all(
+            isinstance(one, str) and _BRANCHES.match(one) for one in value
+        ):
             raise Usage(f'{key} is a list like ["claude/*"], not {str(value)[:80]}')
     elif isinstance(default, list):
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
             raise Usage(f'{key} is a list like ["main"], not {str(value)[:80]}')
     elif not isinstance(value, dict) or not all(
-        isinstance(globs, list) and all(isinstance(glob, str) for glob in globs) for globs in value.values()
+        isinstance(globs, list) and all(isinstance(glob, str) for glob in globs)
+        for globs in value.values()
     ):
         raise Usage(f'{key} is a map like {{"api": ["services/api/**"]}}, not {str(value)[:80]}')
 
@@ -187,27 +251,35 @@ def unknown(key: str) -> NotFound:
 
 
 def address(url: str) -> str:
-    """`host/path` of a remote, the same for https and ssh, without whoever asks there; empty for a place that only one
-    machine knows."""
+    """`host/path` of a remote, the same for https and ssh, without whoever asks there; empty for a
+    place that only one machine knows."""
     found = re.match(_ADDRESS, url)
     host, path = (found["host"] or found["h"], found["path"] or found["p"]) if found else ("", "")
     return f"{host}/{path.lstrip('/')}".lower() if host else ""
 
 
 def first(store: str, test: bool, home: str = "") -> bytes:
-    """The policy of a new store: the defaults stand in it as comments, so that they can change with the tool."""
-    lines = ["# The policy of this store. Change it with `atlas config set KEY VALUE` or `atlas config edit`."]
+    """The policy of a new store: the defaults stand in it as comments, so that they can change with
+    the tool."""
+    lines = [
+        "# The policy of this store. Change it with `atlas config set KEY VALUE` or `atlas config"
+        " edit`."
+    ]
     lines += ["# What is not set has the value shown behind its name.", ""]
     head = {"format": FORMAT, "store": store, "version": 1} | ({"test": True} if test else {})
     head |= {"home": home} if home else {}
-    body = "".join(f"\n# {what}\n# {text.dump({key: value}).decode()}" for key, (value, what) in KEYS.items())
+    body = "".join(
+        f"\n# {what}\n# {text.dump({key: value}).decode()}" for key, (value, what) in KEYS.items()
+    )
     return ("\n".join(lines) + "\n").encode() + text.dump(head) + body.encode()
 
 
 def put(tree: Tree, writer: Writer, key: str, value: object) -> Change:
     """The change that sets one key."""
     if key in _FIXED:
-        raise Refused(f"{key} is the store's own and cannot be set", "atlas config shows what can be")
+        raise Refused(
+            f"{key} is the store's own and cannot be set", "atlas config shows what can be"
+        )
     if key not in KEYS:
         raise unknown(key)
     valid(key, value)
@@ -218,11 +290,14 @@ def put(tree: Tree, writer: Writer, key: str, value: object) -> Change:
 
 
 def replace(tree: Tree, writer: Writer, data: bytes) -> Change:
-    """The change that takes an edited policy, one version further; Refused where it touches the store's own keys."""
+    """The change that takes an edited policy, one version further; Refused where it touches the
+    store's own keys."""
     old, new = parse(FOLDER, tree.read(FOLDER) or b""), parse(FOLDER, data)
     for key in _FIXED:
         if old.get(key) != new.get(key):
-            raise Refused(f"{key} is the store's own and cannot be edited", "set it back and save again")
+            raise Refused(
+                f"{key} is the store's own and cannot be edited", "set it back and save again"
+            )
     for key in new:
         if key not in KEYS and key not in _FIXED and key not in old:
             raise unknown(key)
@@ -248,8 +323,15 @@ def _rules(case: Case) -> Iterator[Violation]:
     old = None if case.old is None else parse(case.path, case.old)
     yield from row.judge(case, old, new)
     for key in _FIXED:
-        if key != "version" and old is not None and new is not None and old.get(key) != new.get(key):
-            yield Violation("immutable", case.path, f"{key} was changed; it is fixed when a store is made")
+        if (
+            key != "version"
+            and old is not None
+            and new is not None
+            and old.get(key) != new.get(key)
+        ):
+            yield Violation(
+                "immutable", case.path, f"{key} was changed; it is fixed when a store is made"
+            )
 
 
 KIND = Kind("policy", FOLDER, "", parse, _ref, _find, _view, _rules, row=True)

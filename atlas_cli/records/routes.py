@@ -1,4 +1,5 @@
-"""Shared resources: which names' leases are kept in another store, that several projects share, and where that lies."""
+"""Shared resources: which names' leases are kept in another store, that several projects share, and
+where that lies."""
 
 from __future__ import annotations
 
@@ -18,21 +19,24 @@ _URL = re.compile(
     rf"https://{_HOST}/[^\s@]+|ssh://{_USER}{_HOST}/[^\s-]\S*|{_USER}[A-Za-z0-9][A-Za-z0-9.-]+:(?!//)[^\s:-]\S*|"
     r"(?:file://)?/[^/\n][^\n]*"
 )
-_ADDRESS = "https://, ssh://, host:path or an absolute path, without a password: git's credential helpers know it"
+_ADDRESS = (
+    "https://, ssh://, host:path or an absolute path, without a password: git's credential helpers"
+    " know it"
+)
 _PATTERN = re.compile(r"(?:[a-z0-9._*?!\[\]-]+|(?P<kind>[a-z0-9][a-z0-9._-]*):\S.*)")
 _OWN = ("path", "glob", "repo", "lease")  # kinds of resource that are one repository's, or none
 
 
 class Routes(NamedTuple):
-    """`stores`: git address by name; `shared`: name of a store by pattern, the first that matches counts (an empty one:
-    the project's own)."""
+    """`stores`: git address by name; `shared`: name of a store by pattern, the first that matches
+    counts (an empty one: the project's own)."""
 
     stores: Mapping[str, str]
     shared: Mapping[str, str]
 
     def store(self, resource: str) -> str:
-        """The store that a resource's leases are kept in; empty: the project's own. A pattern without a colon matches
-        names without one."""
+        """The store that a resource's leases are kept in; empty: the project's own. A pattern
+        without a colon matches names without one."""
         for pattern, name in self.shared.items():
             if (":" in pattern) == (":" in resource) and fnmatchcase(resource, pattern):
                 return name
@@ -49,14 +53,18 @@ class Routes(NamedTuple):
     def url(self, name: str) -> str:
         """The address of a store; NotFound where none is known."""
         if name not in self.stores:
-            raise NotFound(f"{', '.join(self.used()[name])} is shared through {name}, which `stores` does not name",
-                           "atlas config set stores '{\"" + name + "\": URL}' names it", code="no_store")  # fmt: skip
+            raise NotFound(
+                f"{', '.join(self.used()[name])} is shared through {name}, which `stores` does not"
+                " name",
+                "atlas config set stores '{\"" + name + "\": URL}' names it",
+                code="no_store",
+            )
         return self.stores[name]
 
 
 def of(policy: Mapping[str, Any], own: bytes, path: str) -> Routes:
-    """The policy's, with what the user's own file says of the same names before it; Damaged, with its path, where that
-    cannot be read."""
+    """The policy's, with what the user's own file says of the same names before it; Damaged, with
+    its path, where that cannot be read."""
     found = text.load(own, path, comments=True) if own.strip() else {}
     change.check(found, path, {}, {})
     for key, value in found.items():
@@ -73,14 +81,19 @@ def of(policy: Mapping[str, Any], own: bytes, path: str) -> Routes:
 
 def valid(key: str, value: object) -> None:
     """Usage for what is no map of its kind. An address is not printed: it may hold a password."""
-    form = {"stores": '{"box": "https://forge.example/group/box.git"}', "shared": '{"gpu*": "box"}'}[key]
+    form = {
+        "stores": '{"box": "https://forge.example/group/box.git"}',
+        "shared": '{"gpu*": "box"}',
+    }[key]
     if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
         raise Usage(f"{key} is a map like {form}, not {type(value).__name__}")
     for left, right in value.items():
         if key == "stores":
             names.name(left, "name of a store")
             if not _URL.fullmatch(right) or not names.one_line(right) or len(right) > 500:
-                raise Usage(f"stores: the address of {left} is none that git may be sent to", _ADDRESS)
+                raise Usage(
+                    f"stores: the address of {left} is none that git may be sent to", _ADDRESS
+                )
         else:
             _pattern(left)
             if right:
@@ -90,7 +103,12 @@ def valid(key: str, value: object) -> None:
 def _pattern(given: str) -> None:
     found = _PATTERN.fullmatch(given) if len(given) <= 100 and names.one_line(given) else None
     if found is None:
-        raise Usage(f"shared: {given[:80]!r} is no pattern of resources", 'like "gpu*" or "port:80*"')
+        raise Usage(
+            f"shared: {given[:80]!r} is no pattern of resources", 'like "gpu*" or "port:80*"'
+        )
     if found["kind"] in _OWN:
-        raise Usage(f"shared: {given[:80]!r} is no pattern of what can be shared: a path, a glob and repo:run are one "
-                    "repository's", 'like "gpu*" or "port:80*"')  # fmt: skip
+        raise Usage(
+            f"shared: {given[:80]!r} is no pattern of what can be shared: a path, a glob and"
+            " repo:run are one repository's",
+            'like "gpu*" or "port:80*"',
+        )

@@ -1,4 +1,5 @@
-"""Sessions: one working life of one worker. A row; its id carries its day (`claude-261129-7f3k2m`)."""
+"""Sessions: one working life of one worker. A row; its id carries its day
+(`claude-261129-7f3k2m`)."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 def new_id(actor: str, now: int, random: bytes) -> str:
     """An id for a session begun at that moment; `random` is six bytes."""
     day = times.rfc3339(now)[2:10].replace("-", "")
-    return f"{actor[:24].strip('.-_')}-{day}-{''.join(LETTERS[byte % len(LETTERS)] for byte in random[:6])}"
+    tail = "".join(LETTERS[byte % len(LETTERS)] for byte in random[:6])
+    return f"{actor[:24].strip('.-_')}-{day}-{tail}"
 
 
 def valid(session: str) -> bool:
@@ -37,7 +39,10 @@ def place(session: str) -> str:
     """Where a session's row lies; Usage for what is no session id."""
     match = _ID.match(session)
     if match is None:
-        raise Usage(f"{session[:80]!r} is no session id", "one is like claude-261129-7f3k2m: atlas session list")
+        raise Usage(
+            f"{session[:80]!r} is no session id",
+            "one is like claude-261129-7f3k2m: atlas session list",
+        )
     return f"{FOLDER}/{match[1]}/{session}.yaml"
 
 
@@ -46,17 +51,37 @@ def parse(path: str, data: bytes) -> Record:
         text.load(data, path),
         path,
         {"id": str, "version": "count", "actor": str, "began": "time", "machine": str},
-        {"goal": str, "worktree": str, "branch": str, "class": str, "ended": "time", "on": "texts", "for": str,
-         "paths": "texts", "streams": "texts", "lasts": "count", "adopted_by": str, "adopted": "time",
-         "adopted_why": str, "parent": str, "lineage": "texts", "dropped_by": str, "dropped_why": str, "offer": dict,
-         "project": str},
-    )  # fmt: skip
-    change.placed(path, f"session:{record['id']}", place(record["id"]) if valid(record["id"]) else None)
+        {
+            "goal": str,
+            "worktree": str,
+            "branch": str,
+            "class": str,
+            "ended": "time",
+            "on": "texts",
+            "for": str,
+            "paths": "texts",
+            "streams": "texts",
+            "lasts": "count",
+            "adopted_by": str,
+            "adopted": "time",
+            "adopted_why": str,
+            "parent": str,
+            "lineage": "texts",
+            "dropped_by": str,
+            "dropped_why": str,
+            "offer": dict,
+            "project": str,
+        },
+    )
+    change.placed(
+        path, f"session:{record['id']}", place(record["id"]) if valid(record["id"]) else None
+    )
     return record
 
 
 def until(record: Record) -> int | None:
-    """The latest moment it can be live; the index knows its newest commit, which may end it earlier."""
+    """The latest moment it can be live; the index knows its newest commit, which may end it
+    earlier."""
     if "ended" in record:
         return times.moment(record["ended"])
     if record.get("class") == PERSON:
@@ -85,7 +110,9 @@ def live(tree: Tree, session: str, now: int) -> Record:
     try:
         record = get(tree, session)
     except NotFound as error:
-        raise Protocol(error.message, f"begin one: atlas begin --goal …; {error.hint}", code="no_session") from None
+        raise Protocol(
+            error.message, f"begin one: atlas begin --goal …; {error.hint}", code="no_session"
+        ) from None
     if "ended" in record or (until(record) or 0) <= now:
         how = "has ended" if "ended" in record else "has expired"
         raise Protocol(
@@ -97,32 +124,57 @@ def live(tree: Tree, session: str, now: int) -> Record:
 
 
 def begin(
-    tree: Tree, writer: Writer, *, goal: str, worktree: str, branch: str, kind: str, paths: list[str],
-    streams: list[str], lasts: int | None, parent: str | None = None,
-) -> Change:  # fmt: skip
+    tree: Tree,
+    writer: Writer,
+    *,
+    goal: str,
+    worktree: str,
+    branch: str,
+    kind: str,
+    paths: list[str],
+    streams: list[str],
+    lasts: int | None,
+    parent: str | None = None,
+) -> Change:
     """A new session's row; with a live `parent` it works under its ancestors' leases."""
     above = live(tree, parent, writer.at) if parent else {}
     if lasts is not None and lasts > LIFE:
-        raise Refused(f"a session of {times.span(lasts)}; at most {times.span(LIFE)}", "begin again then", code="limit")
+        raise Refused(
+            f"a session of {times.span(lasts)}; at most {times.span(LIFE)}",
+            "begin again then",
+            code="limit",
+        )
     fields: Record = {
-        "goal": goal or None, "machine": writer.machine, "worktree": worktree or None, "branch": branch or None,
-        "class": kind, "paths": paths or None, "streams": streams or None, "lasts": lasts, "began": writer.when,
-        "parent": parent, "lineage": [*above.get("lineage", ()), parent] if parent else None,
-    }  # fmt: skip
+        "goal": goal or None,
+        "machine": writer.machine,
+        "worktree": worktree or None,
+        "branch": branch or None,
+        "class": kind,
+        "paths": paths or None,
+        "streams": streams or None,
+        "lasts": lasts,
+        "began": writer.when,
+        "parent": parent,
+        "lineage": [*above.get("lineage", ()), parent] if parent else None,
+    }
     record = change.rewritten({"id": writer.session, "version": 0, "actor": writer.actor}, **fields)
     return Change(f"session: begin ({writer.session})", {place(writer.session): text.dump(record)})
 
 
 def visit(tree: Tree, writer: Writer, guest: Record) -> dict[str, bytes | None]:
-    """The row of a session of another project, as it was begun there, where the writer is none here yet. Refused where
-    somebody else has its id; Protocol where it is over."""
+    """The row of a session of another project, as it was begun there, where the writer is none here
+    yet. Refused where somebody else has its id; Protocol where it is over."""
     path = place(guest["id"])
     if tree.blob(path) is None:
         return {path: text.dump(change.rewritten({**guest, "version": 0}, machine=writer.machine))}
     old = live(tree, guest["id"], writer.at)
     if (old["actor"], old["began"]) != (guest["actor"], guest["began"]):
-        raise Refused(f"{guest['id']} is another session there, of {named(old.get('project', 'its own project'))}",
-                      "begin anew: atlas begin --new", code="not_yours")  # fmt: skip
+        raise Refused(
+            f"{guest['id']} is another session there, of"
+            f" {named(old.get('project', 'its own project'))}",
+            "begin anew: atlas begin --new",
+            code="not_yours",
+        )
     return {}
 
 
@@ -142,12 +194,13 @@ def end(tree: Tree, writer: Writer) -> Change:
 
 
 def adopt(tree: Tree, writer: Writer, wanted: str, why: str) -> Change:
-    """The row of a session that is over, taken over by the writer with its duty to write the status. Whether it is over
-    is asked by a guard: its newest commit tells, which no tree shows."""
+    """The row of a session that is over, taken over by the writer with its duty to write the
+    status. Whether it is over is asked by a guard: its newest commit tells, which no tree shows."""
     old = get(tree, wanted)
     if "adopted_by" in old:
         raise Refused(
-            f"{wanted} was adopted by {named(old['adopted_by'])} at {old['adopted']}", "atlas session show says more"
+            f"{wanted} was adopted by {named(old['adopted_by'])} at {old['adopted']}",
+            "atlas session show says more",
         )
     fields = {
         "ended": old.get("ended", writer.when),
@@ -155,7 +208,10 @@ def adopt(tree: Tree, writer: Writer, wanted: str, why: str) -> Change:
         "adopted": writer.when,
         "adopted_why": why,
     }
-    return Change(f"adopt: {wanted} ({writer.session})", {place(wanted): text.dump(change.rewritten(old, **fields))})
+    return Change(
+        f"adopt: {wanted} ({writer.session})",
+        {place(wanted): text.dump(change.rewritten(old, **fields))},
+    )
 
 
 def offer(tree: Tree, writer: Writer, fields: Record) -> Change:
@@ -169,11 +225,18 @@ def drop(tree: Tree, writer: Writer, wanted: str, why: str, principals: Iterable
     """The row of a dead worker, ended by an ancestor of it or by a principal of the policy."""
     old = live(tree, wanted, writer.at)
     if not _above(old, writer.session, writer.actor, principals):
-        raise Refused(f"{wanted} is no session that you started, and {writer.actor} is no principal of the policy",
-                      "its claims and leases run out by themselves; atlas session adopt takes over one that is over",
-                      code="not_yours")  # fmt: skip
+        raise Refused(
+            f"{wanted} is no session that you started, and {writer.actor} is no principal of the"
+            " policy",
+            "its claims and leases run out by themselves; atlas session adopt takes over one that"
+            " is over",
+            code="not_yours",
+        )
     fields = {"ended": writer.when, "dropped_by": writer.session, "dropped_why": why}
-    return Change(f"drop: {wanted} ({writer.session})", {place(wanted): text.dump(change.rewritten(old, **fields))})
+    return Change(
+        f"drop: {wanted} ({writer.session})",
+        {place(wanted): text.dump(change.rewritten(old, **fields))},
+    )
 
 
 def _above(row_: Record, by: str, actor_: str, principals: Iterable[str]) -> bool:
@@ -184,11 +247,14 @@ def anew(record: Record) -> str:
     """The command by which whoever goes by a session begins a new one in its place."""
     if record.get("class") == PERSON:
         return "atlas begin --new --person"
-    return "atlas begin --new" + "".join(f" --parent {above}" for above in record.get("lineage", ())[-1:])
+    return "atlas begin --new" + "".join(
+        f" --parent {above}" for above in record.get("lineage", ())[-1:]
+    )
 
 
 def may(tree: Tree, by: str, owner: str, principals: Iterable[str]) -> bool:
-    """Whether a session may do what is its owner's: itself, who adopted it, one that it descends from, a principal."""
+    """Whether a session may do what is its owner's: itself, who adopted it, one that it descends
+    from, a principal."""
     rows: dict[str, Record] = {}
     for one in (by, owner):
         data = tree.read(place(one)) if _ID.match(one) else None
@@ -215,7 +281,10 @@ def actor(text_: str) -> str:
     return text_ if names.valid(text_) else names.slug(text_, 24)
 
 
-TAKEN = "a program of yours that carries no AI tool's mark, and has begun no session, is taken for you here"
+TAKEN = (
+    "a program of yours that carries no AI tool's mark, and has begun no session, is taken for you"
+    " here"
+)
 
 
 def _rules(found: Case, old: Record | None, new: Record) -> Iterator[Violation]:
@@ -229,10 +298,16 @@ def _rules(found: Case, old: Record | None, new: Record) -> Iterator[Violation]:
         data = found.parent.read(place(dropper))
         by = "" if data is None else parse(place(dropper), data)["actor"]
         if not _above(new, dropper, by, found.policy["principals"]):
-            yield Violation("session", found.path, f"was dropped by {dropper}, which is above it in nothing")
+            yield Violation(
+                "session", found.path, f"was dropped by {dropper}, which is above it in nothing"
+            )
     elif found.message.session not in (None, new["id"]):
-        yield Violation("session", found.path, f"the row of {new['id']} was written by {found.message.session}")
-    if old is not None and any(old.get(key) != new.get(key) for key in ("id", "actor", "began", "machine")):
+        yield Violation(
+            "session", found.path, f"the row of {new['id']} was written by {found.message.session}"
+        )
+    if old is not None and any(
+        old.get(key) != new.get(key) for key in ("id", "actor", "began", "machine")
+    ):
         yield Violation("immutable", found.path, "id, actor, machine or beginning were changed")
 
 

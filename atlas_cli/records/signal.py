@@ -15,7 +15,13 @@ from ..model.tree import Tree
 
 FOLDER = "signals"
 # kind: what it does beyond being posted and listed.
-ACTIONS: dict[str, str | None] = {"alert": None, "blocker": "gate", "finding": None, "status": None, "dependency": None}
+ACTIONS: dict[str, str | None] = {
+    "alert": None,
+    "blocker": "gate",
+    "finding": None,
+    "status": None,
+    "dependency": None,
+}
 
 
 def kind(word: str) -> str:
@@ -40,20 +46,31 @@ def place(wanted: str) -> str:
 
 
 def content(record: Record) -> str:
-    """SHA-256 of what a signal says: its kind, what it is about, its text; not of who said it when."""
+    """SHA-256 of what a signal says: its kind, what it is about, its text; not of who said it
+    when."""
     said = {"kind": record["kind"], "about": record.get("about", ""), "text": record["text"]}
     return hashlib.sha256(text.dump(said)).hexdigest()
 
 
-def post(tree: Tree, writer: Writer, word: str, about: str | None, said: str, gate: str | None = None) -> Change:
+def post(
+    tree: Tree, writer: Writer, word: str, about: str | None, said: str, gate: str | None = None
+) -> Change:
     """A signal; `gate`: the one that it raises, without which a blocker is Refused."""
     if (ACTIONS[kind(word)] == "gate") != (gate is not None):
-        raise Refused(f"a {word} raises a gate, and says what it holds back",
-                      "atlas gate raise --why W (--task T | --scope S)", code="gate")  # fmt: skip
-    record: Record = {"kind": word} | ({"about": about} if about else {}) | ({"gate": gate} if gate else {})
+        raise Refused(
+            f"a {word} raises a gate, and says what it holds back",
+            "atlas gate raise --why W (--task T | --scope S)",
+            code="gate",
+        )
+    record: Record = (
+        {"kind": word} | ({"about": about} if about else {}) | ({"gate": gate} if gate else {})
+    )
     record |= {**writer.signature(), "operation": writer.operation}
     path = dated.place(FOLDER, writer, names.slug(f"{word} {said}"))
-    return Change(f"signal: {word} ({writer.session})", {path: text.with_front(record, said.strip("\n") + "\n")})
+    return Change(
+        f"signal: {word} ({writer.session})",
+        {path: text.with_front(record, said.strip("\n") + "\n")},
+    )
 
 
 def _links(record: Record) -> Iterable[tuple[str, str]]:
@@ -63,7 +80,10 @@ def _links(record: Record) -> Iterable[tuple[str, str]]:
 def _rules(found: Case, record: Record) -> Iterator[Violation]:
     if record["kind"] not in ACTIONS:
         yield Violation("schema", found.path, f"there is no signal {record['kind']!r}")
-    elif ACTIONS[record["kind"]] == "gate" and found.child.blob(f"gates/{record.get('gate')}.yaml") is None:
+    elif (
+        ACTIONS[record["kind"]] == "gate"
+        and found.child.blob(f"gates/{record.get('gate')}.yaml") is None
+    ):
         yield Violation("gate", found.path, "is a blocker that raises no gate")
 
 

@@ -1,5 +1,5 @@
-"""The status stream: one short piece per project that says where things stand. Each entry replaces the last,
-all are kept. Numbered documents: `status/<stream>/<NNN>/<NNNNNN>.md`."""
+"""The status stream: one short piece per project that says where things stand. Each entry replaces
+the last, all are kept. Numbered documents: `status/<stream>/<NNN>/<NNNNNN>.md`."""
 
 from __future__ import annotations
 
@@ -41,12 +41,15 @@ def parse(path: str, data: bytes) -> Record:
         {"unchanged": str, "section": str, "relies_on": "texts", "caveat": str},
     )
     stream, number = record["stream"], record["number"]
-    change.placed(path, f"status:{stream}@{number}", place(stream, number) if names.valid(stream) else None)
+    change.placed(
+        path, f"status:{stream}@{number}", place(stream, number) if names.valid(stream) else None
+    )
     return {**record, "body": body}
 
 
 def newest(tree: Tree, stream: str) -> int:
-    """The number of a stream's current entry; 0 while it is empty. What lies in a wrong folder is no entry."""
+    """The number of a stream's current entry; 0 while it is empty. What lies in a wrong folder is
+    no entry."""
     for folder in document.numbers(tree, f"{FOLDER}/{stream}"):
         for number in document.numbers(tree, f"{FOLDER}/{stream}/{folder:03}"):
             if number // 1000 == folder and tree.blob(place(stream, number)) is not None:
@@ -61,15 +64,22 @@ def find(tree: Tree, stream: str, number: int | None = None) -> str:
     path = place(stream, wanted)
     if not wanted or tree.blob(path) is None:
         there = f"its newest entry is {last}" if last else "it has no entry yet"
-        hint = names.hint(stream, [] if last else tree.names(FOLDER), f"atlas status log {stream}", "status:")
-        raise NotFound(f"there is no status:{stream}{f'@{wanted}' if wanted else ''}; {there}", hint)
+        hint = names.hint(
+            stream, [] if last else tree.names(FOLDER), f"atlas status log {stream}", "status:"
+        )
+        raise NotFound(
+            f"there is no status:{stream}{f'@{wanted}' if wanted else ''}; {there}", hint
+        )
     return path
 
 
 def empty(tree: Tree, stream: str) -> str:
     """What is said of a stream without an entry."""
     hint = names.hint(stream, tree.names(FOLDER), "", "status:")
-    return f"status:{stream} is empty: nobody has written where things stand{f'; {hint}'.rstrip() if hint else ''}"
+    return (
+        f"status:{stream} is empty: nobody has written where things"
+        f" stand{f'; {hint}'.rstrip() if hint else ''}"
+    )
 
 
 def get(tree: Tree, stream: str, number: int) -> Record:
@@ -78,7 +88,8 @@ def get(tree: Tree, stream: str, number: int) -> Record:
 
 
 class Wish(NamedTuple):
-    """What is to be written: a whole text, or one section of it, or nothing but that it still holds."""
+    """What is to be written: a whole text, or one section of it, or nothing but that it still
+    holds."""
 
     body: str = ""
     section: str | None = None
@@ -91,17 +102,22 @@ class Wish(NamedTuple):
 
 
 def write(tree: Tree, writer: Writer, stream: str, wish: Wish, seen: int | None) -> Change:
-    """The next entry. `seen`: the number that the session has read (None: none). VersionJump where another wrote
-    since, carrying the merge's three texts; Protocol where it has read nothing; Refused over the limit."""
+    """The next entry. `seen`: the number that the session has read (None: none). VersionJump where
+    another wrote since, carrying the merge's three texts; Protocol where it has read nothing;
+    Refused over the limit."""
     last = newest(tree, stream)
     if not last:
         change.no_near_miss(tree, FOLDER, "stream", stream, wish.new)
     old = get(tree, stream, last) if last else None
     if seen is not None and seen > last:
-        raise NotFound(f"there is no status:{stream}@{seen}; its newest entry is {last}", f"atlas status show {stream}")
+        raise NotFound(
+            f"there is no status:{stream}@{seen}; its newest entry is {last}",
+            f"atlas status show {stream}",
+        )
     if seen is None and last:
         raise Protocol(
-            f"this session has not read status:{stream}@{last}, and cannot supersede what it has not read",
+            f"this session has not read status:{stream}@{last}, and cannot supersede what it has"
+            " not read",
             f"read it, then write again: atlas status show {stream}",
         )
     before = get(tree, stream, seen) if seen else None
@@ -121,21 +137,32 @@ def write(tree: Tree, writer: Writer, stream: str, wish: Wish, seen: int | None)
     record |= {"relies_on": list(wish.relies_on)} if wish.relies_on else {}
     record |= {"caveat": wish.caveat} if wish.caveat else {}
     path = place(stream, last + 1)
-    bases = (f"status:{stream}@{last}~{(tree.blob(place(stream, last)) or '')[:12]}",) if last else ()
-    return Change(f"status: {stream} {last + 1} ({writer.session})", {path: text.with_front(record, body)}, bases)
+    bases = (
+        (f"status:{stream}@{last}~{(tree.blob(place(stream, last)) or '')[:12]}",) if last else ()
+    )
+    return Change(
+        f"status: {stream} {last + 1} ({writer.session})",
+        {path: text.with_front(record, body)},
+        bases,
+    )
 
 
 def _body(wish: Wish, old: Record | None) -> str:
     """The whole text that the wish makes of the entry before."""
     if wish.unchanged:
         if old is None:
-            raise Usage("the stream has no entry yet that could be unchanged", "give a text: -m TEXT, --file F or -")
+            raise Usage(
+                "the stream has no entry yet that could be unchanged",
+                "give a text: -m TEXT, --file F or -",
+            )
         return str(old["body"])
     body = wish.body if wish.body.endswith("\n") else wish.body + "\n"
     if not body.strip():
         raise Usage("the text is empty", "give one: -m TEXT, --file F or -")
     change.no_conflict_markers(body)
-    return with_section(str(old["body"]) if old else "", wish.section, body) if wish.section else body
+    return (
+        with_section(str(old["body"]) if old else "", wish.section, body) if wish.section else body
+    )
 
 
 def _within_limits(tree: Tree, stream: str, body: str, old: Record | None, wish: Wish) -> None:
@@ -157,8 +184,10 @@ def _within_limits(tree: Tree, stream: str, body: str, old: Record | None, wish:
         kept, of = _kept(str(old["body"]), body)
         if len(str(old["body"]).split()) >= 40 and kept * 2 < of:
             raise Refused(
-                f"the text keeps {kept} of the {of} lines of status:{old['stream']}@{old['number']}",
-                "carry into it what still holds (--section writes one part); --replace says that nothing does",
+                f"the text keeps {kept} of the {of} lines of"
+                f" status:{old['stream']}@{old['number']}",
+                "carry into it what still holds (--section writes one part); --replace says that"
+                " nothing does",
                 code="drops_too_much",
                 details={
                     "kept": kept,
@@ -180,32 +209,59 @@ _SHOWN = ("number", "session", "actor", "at", "body")
 
 
 def _jump(
-    tree: Tree, stream: str, seen: int, last: int, wish: Wish, before: Record | None, old: Record, now: int
-) -> VersionJump:  # fmt: skip
-    """The stop sign that a machine can see, with what was written since and the texts of the merge."""
+    tree: Tree,
+    stream: str,
+    seen: int,
+    last: int,
+    wish: Wish,
+    before: Record | None,
+    old: Record,
+    now: int,
+) -> VersionJump:
+    """The stop sign that a machine can see, with what was written since and the texts of the
+    merge."""
     numbers = range(max(seen + 1, last - 4), last + 1)
     since = [get(tree, stream, number) for number in numbers if tree.blob(place(stream, number))]
     stop = VersionJump(
-        f"{f'you read status:{stream}@{seen}' if seen else f'status:{stream} was empty'}, and {_by(since)} wrote up to "
-        f"{last} while you were thinking",
+        f"{f'you read status:{stream}@{seen}' if seen else f'status:{stream} was empty'}, and"
+        f" {_by(since)} wrote up to {last} while you were thinking",
         "read it, merge your text into what is there, and write again",
-        details={"ref": f"status:{stream}@{last}", "base": seen, "head": last,
-                 "since": [{key: entry[key] for key in _SHOWN} for entry in since]},
-        blocks=tuple((f"status:{stream}@{e['number']} by {e['session']}, {times.ago(times.moment(e['at']), now)}",
-                      brief(e, policy.of(tree)["status_words"])) for e in since),
-    )  # fmt: skip
+        details={
+            "ref": f"status:{stream}@{last}",
+            "base": seen,
+            "head": last,
+            "since": [{key: entry[key] for key in _SHOWN} for entry in since],
+        },
+        blocks=tuple(
+            (
+                (
+                    f"status:{stream}@{e['number']} by {e['session']},"
+                    f" {times.ago(times.moment(e['at']), now)}"
+                ),
+                brief(e, policy.of(tree)["status_words"]),
+            )
+            for e in since
+        ),
+    )
     if not wish.unchanged:
         flags = change.flags(wish.relies_on, caveat=wish.caveat)
-        stop.details["submit"] = f"atlas status write {stream} --base {last} --file {{draft}}{flags}"
+        stop.details["submit"] = (
+            f"atlas status write {stream} --base {last} --file {{draft}}{flags}"
+        )
         base = str(before["body"]) if before else ""
-        mine = with_section(base, wish.section, wish.body) if wish.section else wish.body.rstrip("\n") + "\n"
+        mine = (
+            with_section(base, wish.section, wish.body)
+            if wish.section
+            else wish.body.rstrip("\n") + "\n"
+        )
         stop.details["merge"] = (base, str(old["body"]), mine)
         stop.details["merged"] = merged(*stop.details["merge"])
     return stop
 
 
 def brief(record: Record, words: int) -> str:
-    """The text of an entry for who is shown it unasked: no more characters than the words that it may have take."""
+    """The text of an entry for who is shown it unasked: no more characters than the words that it
+    may have take."""
     body, most = str(record["body"]), CHARACTERS * words
     if len(body) <= most:
         return body
@@ -219,7 +275,8 @@ def _by(entries: list[Record]) -> str:
 
 
 def sections(body: str) -> list[tuple[str | None, str]]:
-    """The text as (heading, lines with their heading) pieces; headings are `## H` outside fenced code."""
+    """The text as (heading, lines with their heading) pieces; headings are `## H` outside fenced
+    code."""
     pieces: list[tuple[str | None, list[str]]] = [(None, [])]
     fence = ""
     for line in body.split("\n"):
@@ -235,21 +292,25 @@ def sections(body: str) -> list[tuple[str | None, str]]:
 
 
 def with_section(body: str, heading: str | None, content: str) -> str:
-    """The text with the section under `heading` replaced, or added at the end; all else is carried."""
+    """The text with the section under `heading` replaced, or added at the end; all else is
+    carried."""
     heading = " ".join((heading or "").split())
     if not heading:
         raise Usage("the section has no heading", "name it: --section 'What I did'")
     own = _as_section(heading, content.strip("\n"))
     pieces = [piece for piece in sections(body) if piece[0] is not None or piece[1].strip()]
     names_ = [name for name, _ in pieces]
-    at = names_.index(heading) if heading in names_ else len(pieces)  # where a heading stands twice, the first
+    at = (
+        names_.index(heading) if heading in names_ else len(pieces)
+    )  # where a heading stands twice, the first
     done = [part.strip("\n") for _, part in pieces]
     done[at : at + 1] = [own]
     return "\n\n".join(done) + "\n"
 
 
 def _as_section(heading: str, content: str) -> str:
-    """The content as one section: its own headings of the same rank go a rank deeper, an open fence is closed."""
+    """The content as one section: its own headings of the same rank go a rank deeper, an open fence
+    is closed."""
     parts = sections(content)
     first = parts[0][1]
     if not first.strip() and len(parts) > 1 and parts[1][0] == heading:
@@ -257,14 +318,23 @@ def _as_section(heading: str, content: str) -> str:
         first = parts[0][1].partition("\n")[2]
     text = "\n".join([first, *(f"#{part}" for _, part in parts[1:])]).strip("\n")
     last = parts[-1][1]
-    marks = [mark[1] for line in last.split("\n") if (mark := re.match(r" {0,3}(`{3,}|~{3,})", line))]
+    marks = [
+        mark[1] for line in last.split("\n") if (mark := re.match(r" {0,3}(`{3,}|~{3,})", line))
+    ]
     return f"## {heading}\n\n{text}" + (f"\n{marks[0]}" if len(marks) % 2 else "")
 
 
 def merged(base: str, theirs: str, mine: str) -> str | None:
-    """The three-way merge by sections; None where both sides changed the same one (then lines must be merged)."""
-    texts = [{heading: part.strip("\n") for heading, part in sections(text)} for text in (base, theirs, mine)]
-    if any(len(found) != len(sections(text)) for found, text in zip(texts, (base, theirs, mine), strict=True)):
+    """The three-way merge by sections; None where both sides changed the same one (then lines must
+    be merged)."""
+    texts = [
+        {heading: part.strip("\n") for heading, part in sections(text)}
+        for text in (base, theirs, mine)
+    ]
+    if any(
+        len(found) != len(sections(text))
+        for found, text in zip(texts, (base, theirs, mine), strict=True)
+    ):
         return None  # a heading stands twice
     was, other, own = texts
     done = []
@@ -296,7 +366,9 @@ def _rules(found: Case, record: Record) -> Iterator[Violation]:
     stream, number = record["stream"], record["number"]
     yield from document.follows(found, number, place(stream, number - 1))
     if found.parent.blob(place(stream, number + 1)):
-        yield Violation("version_jump", found.path, f"number {number} was added behind number {number + 1}")
+        yield Violation(
+            "version_jump", found.path, f"number {number} was added behind number {number + 1}"
+        )
 
 
 KIND = Kind(

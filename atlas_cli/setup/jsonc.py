@@ -1,5 +1,5 @@
-"""JSON that people keep, perhaps with comments: hooks are put in and taken out as text, so that all else in the file
-stays as it is, byte for byte."""
+"""JSON that people keep, perhaps with comments: hooks are put in and taken out as text, so that all
+else in the file stays as it is, byte for byte."""
 
 import json
 import re
@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 from ..errors import Refused
 
-OURS = re.compile(r'/\.?atlas/atlas\\" hook ')  # what a group of ours holds, as JSON (`.atlas/`: an earlier one)
+OURS = re.compile(
+    r'/\.?atlas/atlas\\" hook '
+)  # what a group of ours holds, as JSON (`.atlas/`: an earlier one)
 Steps = tuple[str | int, ...]
 _COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/|\ufeff', re.DOTALL)
 _LAST_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[]}])')
@@ -17,8 +19,8 @@ _GAP = re.compile(r"[\s,]*")
 
 
 class Box(NamedTuple):
-    """An object or array: where its brackets stand, and by key or number where a member, and its value, starts and
-    ends."""
+    """An object or array: where its brackets stand, and by key or number where a member, and its
+    value, starts and ends."""
 
     first: int
     last: int
@@ -49,10 +51,16 @@ def _value(text: str) -> dict[str, Any]:
     try:
         found = json.loads(_plain(text), object_pairs_hook=once)
     except (ValueError, RecursionError) as error:
-        raise Refused(f"it is no JSON that can be read ({error})", "put it right by hand, then try again") from None
+        raise Refused(
+            f"it is no JSON that can be read ({error})", "put it right by hand, then try again"
+        ) from None
     hooks = found.get("hooks", {}) if isinstance(found, dict) else None
-    if not isinstance(hooks, dict) or not all(isinstance(groups, list) for groups in hooks.values()):
-        raise Refused("its `hooks` are not as the tool documents them", "put it right by hand, then try again")
+    if not isinstance(hooks, dict) or not all(
+        isinstance(groups, list) for groups in hooks.values()
+    ):
+        raise Refused(
+            "its `hooks` are not as the tool documents them", "put it right by hand, then try again"
+        )
     return dict(found)
 
 
@@ -87,7 +95,10 @@ def _box(text: str, path: Steps) -> Box:
 def put(data: bytes | None, wanted: dict[str, dict[str, Any]]) -> bytes:
     """The settings with our group in the hooks of each event, once and as it should be."""
     if data is None:
-        return (json.dumps({"hooks": {event: [group] for event, group in wanted.items()}}, indent=2) + "\n").encode()
+        return (
+            json.dumps({"hooks": {event: [group] for event, group in wanted.items()}}, indent=2)
+            + "\n"
+        ).encode()
     text = data.decode()
     for event, group in wanted.items():
         hooks, mine = _value(text).get("hooks"), _mine(text)
@@ -112,20 +123,24 @@ def take(data: bytes) -> bytes | None:
 
 
 def _mine(text: str) -> dict[str, int]:
-    """Where our groups stand; Refused where one is there twice, or has become part of somebody's own."""
+    """Where our groups stand; Refused where one is there twice, or has become part of somebody's
+    own."""
     found: dict[str, int] = {}
     for event, groups in _value(text).get("hooks", {}).items():
         for at, group in enumerate(groups):
             if OURS.search(json.dumps(group)):
                 if event in found or len(group.get("hooks", ())) != 1:
-                    raise Refused(f"Atlas's hook in {event} is there twice, or shares a group", "keep one, by itself")
+                    raise Refused(
+                        f"Atlas's hook in {event} is there twice, or shares a group",
+                        "keep one, by itself",
+                    )
                 found[event] = at
     return found
 
 
 def _added(text: str, path: Steps, value: Any) -> str:
-    """One more member at the end. In a box that was there, but empty, it touches the bracket: so `_cut` knows that the
-    box stays."""
+    """One more member at the end. In a box that was there, but empty, it touches the bracket: so
+    `_cut` knows that the box stays."""
     box, (unit, end) = _box(text, path), _style(text)
     piece = _shown(text, value, len(path))[1:-1].strip()
     if not box.items:
@@ -133,7 +148,10 @@ def _added(text: str, path: Steps, value: Any) -> str:
     last = list(box.items.values())[-1][2]
     comma = _comma(text, last)  # one behind the last member: so is it again
     here = _REMARK.match(text, comma or last)
-    at, piece = here.end() if here else comma or last, end + unit * (len(path) + 1) + piece + "," * bool(comma)
+    at, piece = (
+        here.end() if here else comma or last,
+        end + unit * (len(path) + 1) + piece + "," * bool(comma),
+    )
     return text[:last] + "," * (not comma) + text[last:at] + piece + text[at:]
 
 
@@ -147,7 +165,9 @@ def _cut(text: str, path: Steps) -> str | None:
         return kept + text[comma:] if comma else kept[: before - 1] + kept[before:] + text[end:]
     if len(keys) > 1:
         return text[:start] + text[comma:].lstrip()
-    if start == box.first + 1 or not _GAP.fullmatch(text[box.first + 1 : start] + text[end : box.last]):
+    if start == box.first + 1 or not _GAP.fullmatch(
+        text[box.first + 1 : start] + text[end : box.last]
+    ):
         return text[:start] + text[end:]
     if len(path) > 1:
         return _cut(text, path[:-1])
@@ -169,14 +189,19 @@ def _shown(text: str, value: Any, depth: int) -> str:
 def _checked(before: str, after: str) -> bytes:
     """The new text, after a last look: it says what the old one said but for our groups."""
     if _bare(_value(before)) != _bare(_value(after)):
-        raise Refused("the change could not be made without touching something else", "make it by hand")
+        raise Refused(
+            "the change could not be made without touching something else", "make it by hand"
+        )
     return after.encode()
 
 
 def _bare(found: dict[str, Any]) -> dict[str, Any]:
     """Without our groups and what is empty without them."""
     hooks = {
-        event: left for event, groups in found.get("hooks", {}).items()
+        event: left
+        for event, groups in found.get("hooks", {}).items()
         if (left := [group for group in groups if not OURS.search(json.dumps(group))])
-    }  # fmt: skip
-    return {key: value for key, value in found.items() if key != "hooks"} | ({"hooks": hooks} if hooks else {})
+    }
+    return {key: value for key, value in found.items() if key != "hooks"} | (
+        {"hooks": hooks} if hooks else {}
+    )

@@ -1,4 +1,5 @@
-"""The marked block in a text that people keep: put in, refreshed in its place, taken out without a trace."""
+"""The marked block in a text that people keep: put in, refreshed in its place, taken out without a
+trace."""
 
 import re
 
@@ -6,7 +7,9 @@ from ..cli.templates import template
 from ..errors import Refused
 
 _MARK = b"<!-- atlas:begin 1 %s- written by `atlas setup`, which also refreshes and removes it -->"
-_FIRST = re.compile(rb"^<!-- atlas:begin \d+ (new-file |no-newline )?-[^\r\n]*-->(?=\r?$)", re.MULTILINE)
+_FIRST = re.compile(
+    rb"^<!-- atlas:begin \d+ (new-file |no-newline )?-[^\r\n]*-->(?=\r?$)", re.MULTILINE
+)
 _LAST = re.compile(rb"^<!-- atlas:end -->(?=\r?$)", re.MULTILINE)
 
 
@@ -18,14 +21,26 @@ def _span(data: bytes) -> tuple[int, int, bytes] | None:
     if not firsts and not lasts and b"<!-- atlas:begin" not in data:
         return None
     if len(firsts) != 1 or len(lasts) != 1 or firsts[0].end() > lasts[0].start():
-        raise Refused("the marks of Atlas's block are not one pair", "leave one whole block, or none, then try again")
+        raise Refused(
+            "the marks of Atlas's block are not one pair",
+            "leave one whole block, or none, then try again",
+        )
     return firsts[0].start(), lasts[0].end(), firsts[0][1] or b""
 
 
 def put(data: bytes | None) -> bytes:
-    """A text with the block: in its place, or behind all else. Its first mark remembers what it was put behind."""
+    """A text with the block: in its place, or behind all else. Its first mark remembers what it was
+    put behind."""
     found, text = _span(data or b""), data or b""
-    flag = found[2] if found else b"new-file " if data is None else b"" if text[-1:] in (b"", b"\n") else b"no-newline "
+    flag = (
+        found[2]
+        if found
+        else b"new-file "
+        if data is None
+        else b""
+        if text[-1:] in (b"", b"\n")
+        else b"no-newline "
+    )
     line = b"\r\n" if b"\r\n" in text else b"\n"
     block = b"\n".join([_MARK % flag, template("agents.md").rstrip(b"\n"), b"<!-- atlas:end -->"])
     block = block.replace(b"\n", line)
@@ -43,6 +58,9 @@ def take(data: bytes) -> bytes | None:
     line = b"\r\n" if data[end : end + 1] == b"\r" else b"\n"
     before, after = data[:start], data[end:].removeprefix(line)
     text = before.removesuffix(line * 2 if flag == b"no-newline " else line)
-    if flag == b"no-newline " or text[-1:] in (b"", b"\n"):  # else the blank line that we put there is gone already
+    if flag == b"no-newline " or text[-1:] in (
+        b"",
+        b"\n",
+    ):  # else the blank line that we put there is gone already
         before = text
     return None if flag == b"new-file " and not before + after else before + after

@@ -1,4 +1,5 @@
-"""Carrying over: what this clone has recorded, put behind what others have published, where it still holds there."""
+"""Carrying over: what this clone has recorded, put behind what others have published, where it
+still holds there."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ class Parked(NamedTuple):
 
 
 class Carried(NamedTuple):
-    """The new head; by old commit id what each became; what could not be carried over; what was there already."""
+    """The new head; by old commit id what each became; what could not be carried over; what was
+    there already."""
 
     head: str
     moved: dict[str, str]
@@ -46,7 +48,8 @@ class Carried(NamedTuple):
 
 
 class _Staged(Staged):
-    """The store's objects, and those of the carrying over, which are written at its end, all at once."""
+    """The store's objects, and those of the carrying over, which are written at its end, all at
+    once."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store.git, {})
@@ -57,19 +60,29 @@ class _Staged(Staged):
 
     def write(self, full: bool) -> None:
         options = ("core.fsync=all", f"core.fsyncMethod={'fsync' if full else 'writeout-only'}")
-        self.store.git.run(*taker(self.new), data=pack(self.new, self.store.place.width), options=options)
+        self.store.git.run(
+            *taker(self.new), data=pack(self.new, self.store.place.width), options=options
+        )
         folder = self.store.home / "store.git/objects"
         sync_folders(*{folder / name[:2] for name in self.new if full}, folder / "pack", folder)
 
 
-def carry(store: Store, ours: Sequence[history.Commit], theirs: Sequence[history.Commit], tip: str) -> Carried:
-    """Puts our commits behind `tip`, each byte for byte, where every path that it changed still holds the very blob
-    that it held in the commit's own parent (and a numbered document's predecessor does), and no rule is broken."""
+def carry(
+    store: Store, ours: Sequence[history.Commit], theirs: Sequence[history.Commit], tip: str
+) -> Carried:
+    """Puts our commits behind `tip`, each byte for byte, where every path that it changed still
+    holds the very blob that it held in the commit's own parent (and a numbered document's
+    predecessor does), and no rule is broken."""
     published = {commit.message.operation for commit in theirs} - {None}
     last = {commit.message.session: commit.message.at or 0 for commit in theirs}
     staged = _Staged(store)
     onto = staged.snapshot(tip)
-    others = {path: onto.read(path) for commit in theirs for path, _, _ in commit.changes if _may_clash(path)}
+    others = {
+        path: onto.read(path)
+        for commit in theirs
+        for path, _, _ in commit.changes
+        if _may_clash(path)
+    }
     name = judging.store_id(onto)
     moved: dict[str, str] = {}
     parked: list[Parked] = []
@@ -102,7 +115,8 @@ def _full(onto: Snapshot) -> bool:
 
 
 def _renewed(store: Store, commit: history.Commit, name: str) -> history.Commit:
-    """The commit as it is to stand in the store of that name: in another one it has another `Atlas-Change`."""
+    """The commit as it is to stand in the store of that name: in another one it has another
+    `Atlas-Change`."""
     said, own = commit.message, judging.store_id(store.snapshot(commit.parents[0]))
     if own == name or said.change != change_digest(own, said, commit.changes):
         return commit
@@ -118,9 +132,11 @@ def _files(store: Store, commit: history.Commit) -> dict[str, bytes | None]:
     return found
 
 
-def _anew(store: Store, commit: history.Commit, onto: Snapshot) -> tuple[history.Commit, dict[str, bytes | None]]:
-    """The commit with what it puts; what is computed from the history before it is computed on the new head, never
-    copied to it."""
+def _anew(
+    store: Store, commit: history.Commit, onto: Snapshot
+) -> tuple[history.Commit, dict[str, bytes | None]]:
+    """The commit with what it puts; what is computed from the history before it is computed on the
+    new head, never copied to it."""
     files = _files(store, commit)
     makers = {kind.anew for path in files if (kind := records.kind_of(path)) and kind.anew}
     found = files
@@ -163,7 +179,9 @@ def _rows(files: Mapping[str, bytes | None]) -> Iterator[tuple[Kind, Record]]:
                 yield kind, kind.parse(path, data)
 
 
-def _barred(files: Mapping[str, bytes | None], others: Mapping[str, bytes | None], onto: Snapshot) -> str:
+def _barred(
+    files: Mapping[str, bytes | None], others: Mapping[str, bytes | None], onto: Snapshot
+) -> str:
     """A row of another, written meanwhile, with which one that the commit puts cannot be."""
     for kind, row in _rows(files):
         for other_kind, other in _rows(others):
@@ -180,18 +198,26 @@ def _odd(commit: history.Commit, width: int) -> str:
 
 def _broken(onto: Snapshot, commit: history.Commit, files: dict[str, bytes | None]) -> str:
     tree = audit.Walk(onto.git, onto)
-    found: list[Violation] = judging.judge(tree, Overlay(tree, files, onto.width), commit.changes, commit.message)
-    return f"the rule {found[0].rule}: {found[0].text}" if found and not commit.message.repairs else ""
+    found: list[Violation] = judging.judge(
+        tree, Overlay(tree, files, onto.width), commit.changes, commit.message
+    )
+    return (
+        f"the rule {found[0].rule}: {found[0].text}" if found and not commit.message.repairs else ""
+    )
 
 
-def _again(staged: _Staged, commit: history.Commit, onto: Snapshot, files: dict[str, bytes | None]) -> str:
+def _again(
+    staged: _Staged, commit: history.Commit, onto: Snapshot, files: dict[str, bytes | None]
+) -> str:
     """The same commit behind another; its id."""
     raw = staged.object(commit.oid)
     if raw is None:
         raise Failed(f"the commit {commit.oid} is missing or broken", "atlas doctor")
     head, _, said = raw[2].partition(b"\nauthor ")[2].partition(b"\n\n")
     if commit.message.change:
-        said = re.sub(rb"(?m)^Atlas-Change: \w+$", f"Atlas-Change: {commit.message.change}".encode(), said)
+        said = re.sub(
+            rb"(?m)^Atlas-Change: \w+$", f"Atlas-Change: {commit.message.change}".encode(), said
+        )
     root, objects = onto.planted(files)
     data = f"tree {root}\nparent {onto.head}\nauthor ".encode() + head + b"\n\n" + said
     oid = object_id("commit", data, onto.width)
@@ -200,10 +226,15 @@ def _again(staged: _Staged, commit: history.Commit, onto: Snapshot, files: dict[
 
 
 def moved(
-    store: Store, branch: Branch, old: str, new: str, parked: Sequence[Parked],
+    store: Store,
+    branch: Branch,
+    old: str,
+    new: str,
+    parked: Sequence[Parked],
     also: Sequence[tuple[str, str]] = (),
-) -> bool:  # fmt: skip
-    """One step: the branch is at `new`, what is not carried over is parked, and `also` these refs are set."""
+) -> bool:
+    """One step: the branch is at `new`, what is not carried over is parked, and `also` these refs
+    are set."""
     rules = store.policy(store.snapshot(old))
     refs = [*((parked_ref(one.operation), one.commit.oid) for one in parked), *also]
     store.at(old)  # an index that were behind would take this for a history that was rewound

@@ -1,4 +1,5 @@
-"""This machine's copies of other stores: each a repository with that one remote, in the user's state folder."""
+"""This machine's copies of other stores: each a repository with that one remote, in the user's
+state folder."""
 
 from __future__ import annotations
 
@@ -28,9 +29,9 @@ def every() -> list[Path]:
 
 
 def copy(name: str, url: str, offline: bool, wait: float = CALL) -> Path:
-    """The folder of this machine's copy of a store, made where there is none yet; NotPublished where the store gives no
-    answer within so many seconds, NotFound where there is none. Who will not `wait` long does not ask again for a
-    minute."""
+    """The folder of this machine's copy of a store, made where there is none yet; NotPublished
+    where the store gives no answer within so many seconds, NotFound where there is none. Who will
+    not `wait` long does not ask again for a minute."""
     folder = state() / "stores" / f"{name}-{sha256(url.encode()).hexdigest()[:12]}"
     if (folder / ".git/atlas/store.git").is_dir():
         return folder
@@ -38,15 +39,20 @@ def copy(name: str, url: str, offline: bool, wait: float = CALL) -> Path:
     there = place_of(folder)
     memory = Memory(Store(there))
     if wait < CALL and (not wait or time.time() - memory.get("away_at") < AWAY):
-        raise NotPublished(str(memory.data.get("failed") or f"{name} was never asked from this machine"))
+        raise NotPublished(
+            str(memory.data.get("failed") or f"{name} was never asked from this machine")
+        )
     try:
         if join(there, offline, wait, partial(_formed, folder)):
             memory.put(away_at=0)
             return folder
         if offline:
             raise NotPublished(f"{name} was never asked from this machine, and --offline was given")
-        raise NotFound(f"{name} ({url}) holds no Atlas store yet", "atlas init, in a clone of it, makes one",
-                       code="no_store")  # fmt: skip
+        raise NotFound(
+            f"{name} ({url}) holds no Atlas store yet",
+            "atlas init, in a clone of it, makes one",
+            code="no_store",
+        )
     except AtlasError as error:
         if not offline:
             there.home.mkdir(parents=True, exist_ok=True)
@@ -73,11 +79,14 @@ def _repository(folder: Path, name: str, url: str) -> None:
     except OSError as error:
         shutil.rmtree(aside, ignore_errors=True)
         if not folder.is_dir():  # else another command was faster
-            raise Failed(f"{folder} cannot be made: {error.strerror}", "a copy of the store goes there") from None
+            raise Failed(
+                f"{folder} cannot be made: {error.strerror}", "a copy of the store goes there"
+            ) from None
 
 
 def _formed(folder: Path, width: int) -> Place:
-    """The place of a copy for object ids of this length; its own repository, which holds none, takes on their form."""
+    """The place of a copy for object ids of this length; its own repository, which holds none,
+    takes on their form."""
     config = folder / ".git/config"
     if width == 64 and not _WIDE.search(config.read_bytes()):
         git = Git(None)

@@ -22,11 +22,12 @@ from .remote_state import Memory
 
 def join(
     place: Place, offline: bool, timeout: float = CALL, formed: Callable[[int], Place] | None = None
-) -> bool:  # fmt: skip
-    """Makes this clone's store from the one that its remote has; False where there is no remote, or no store in it.
-    Where it is not asked or gives no answer, from the copy of its branch that the user's repository holds; without one
-    False, if it was not to be asked, else NotPublished. `formed` makes the place one for object ids of the length that
-    the remote's have (a clone's are as long by themselves)."""
+) -> bool:
+    """Makes this clone's store from the one that its remote has; False where there is no remote, or
+    no store in it. Where it is not asked or gives no answer, from the copy of its branch that the
+    user's repository holds; without one False, if it was not to be asked, else NotPublished.
+    `formed` makes the place one for object ids of the length that the remote's have (a clone's are
+    as long by themselves)."""
     there, copy, away = find(place, place.home), None, ""
     if there is None:
         return False
@@ -53,13 +54,15 @@ def join(
                 raise
     if offline:
         return False
-    raise NotPublished(f"{away}: whether it holds a store is not known, and this clone has no whole copy of one",
-                       "try again when it answers; atlas init --help says how to begin without it")  # fmt: skip
+    raise NotPublished(
+        f"{away}: whether it holds a store is not known, and this clone has no whole copy of one",
+        "try again when it answers; atlas init --help says how to begin without it",
+    )
 
 
 def aside(place: Place) -> bool:
-    """A store in the worktree's outbox that holds what the clone's does, for a caller who cannot write that one; False
-    where it is not needed, or there already."""
+    """A store in the worktree's outbox that holds what the clone's does, for a caller who cannot
+    write that one; False where it is not needed, or there already."""
     if place.outbox is None or place.home != place.shared or os.access(place.home, os.W_OK):
         return False
     there = place.home
@@ -74,7 +77,9 @@ def aside(place: Place) -> bool:
 def _lent(there: Path, folder: Path) -> None:
     """The new repository reads the objects of one that never loses any."""
     (folder / "objects/info").mkdir(exist_ok=True)
-    (folder / "objects/info/alternates").write_text(f"{os.path.relpath(there / 'objects', folder / 'objects')}\n")
+    (folder / "objects/info/alternates").write_text(
+        f"{os.path.relpath(there / 'objects', folder / 'objects')}\n"
+    )
     _filled(beside(there, folder), CALL, folder)
 
 
@@ -102,8 +107,11 @@ def _begins(git: Git, theirs: str) -> bool:
 
 
 def is_store(git: Git, there: Remote, theirs: str) -> None:
-    """Refused for a branch that is no store: one is told by its first commits, the root of all stores and a
-    policy, whatever a hand has done behind these."""
+    """Refused for a branch that is no store: one is told by its first commits, the root of all
+    stores and a policy, whatever a hand has done behind these."""
     if not _begins(git, theirs):
-        raise Refused(f"the branch {there.branch} on {there.name} is not an Atlas store; it was left alone",
-                      "name another branch: atlas init --branch B", code="not_a_store")  # fmt: skip
+        raise Refused(
+            f"the branch {there.branch} on {there.name} is not an Atlas store; it was left alone",
+            "name another branch: atlas init --branch B",
+            code="not_a_store",
+        )

@@ -1,6 +1,7 @@
-"""The outbox: what no remote has yet as one file, for a clone that cannot push, and taking such a file in. A caller who
-can write nothing but the worktree lays such a file there after each write; whoever can write the store takes it in. (A
-file, not the repository that it comes from: from that, git would run what is written in its configuration.)"""
+"""The outbox: what no remote has yet as one file, for a clone that cannot push, and taking such a
+file in. A caller who can write nothing but the worktree lays such a file there after each write;
+whoever can write the store takes it in. (A file, not the repository that it comes from: from that,
+git would run what is written in its configuration.)"""
 
 from __future__ import annotations
 
@@ -20,17 +21,22 @@ from . import carry_over
 
 LAID = (".git", "laid")  # in an outbox: the digests of what was laid there, newest last
 KEPT = 200  # of them
-_ODD = re.compile(r"(?:\A|/)(?:\.|\.\.|\.git|)(?:/|\Z)", re.IGNORECASE)  # components that git checks out nowhere
+_ODD = re.compile(
+    r"(?:\A|/)(?:\.|\.\.|\.git|)(?:/|\Z)", re.IGNORECASE
+)  # components that git checks out nowhere
 _TAKEN = f"refs/atlas/taking/{os.getpid()}"
 
 
 def export(store: Store, file: Path) -> int:
-    """Writes the commits that no remote is known to have into a git bundle; how many. NotFound where there are none."""
+    """Writes the commits that no remote is known to have into a git bundle; how many. NotFound
+    where there are none."""
     waiting = store.unpublished()
     if not waiting:
         raise NotFound("nothing waits: all that was recorded here is published")
     known = store.ref(REMOTE)
-    store.git.run("bundle", "create", "--quiet", str(file), BRANCH, *([f"^{known}"] if known else []))
+    store.git.run(
+        "bundle", "create", "--quiet", str(file), BRANCH, *([f"^{known}"] if known else [])
+    )
     return waiting
 
 
@@ -41,7 +47,9 @@ def lay(store: Store) -> None:
         return
     with files.below(top, box) as folder, lock.held(box / "lay.lock", at=folder.fd):
         # (locked, else what another has just laid would give way to less)
-        if store.parked():  # what was laid before may hold it: it is to be parked where others see it
+        if (
+            store.parked()
+        ):  # what was laid before may hold it: it is to be parked where others see it
             with suppress(OSError):
                 os.link(box / WAITING, box / TAKING, follow_symlinks=False)
         if not store.unpublished():
@@ -69,22 +77,32 @@ def _digest(folder: files.Folder, name: str) -> bytes:
 
 
 def gather(store: Store, box: Path) -> list[str]:
-    """Takes in what waits in a worktree's outbox, under the rules of a sync; says what became of it. Not what came
-    with the project's own files: that is no writing of this clone."""
+    """Takes in what waits in a worktree's outbox, under the rules of a sync; says what became of
+    it. Not what came with the project's own files: that is no writing of this clone."""
     top = box.parent.parent
     if (why := ground.foreign(store.place._replace(top=top))[0]) or box.is_symlink():
-        return [f"{box} came with the project's files: what lies there was not taken in ({why or 'it is a link'})"]
+        return [
+            f"{box} came with the project's files: what lies there was not taken in"
+            f" ({why or 'it is a link'})"
+        ]
     said = []
     try:
         with files.below(top, box) as folder, lock.held(store.home / "outbox.lock", wait=0.0) as fd:
             for name in (TAKING, WAITING) if fd is not None else ():
                 if not folder.plain(name):
-                    said += [f"{box / name} is no plain file: it was not taken in"] if folder.look(name) else []
+                    said += (
+                        [f"{box / name} is no plain file: it was not taken in"]
+                        if folder.look(name)
+                        else []
+                    )
                     continue
                 folder.rename(name, TAKING)  # what is laid meanwhile is another one
                 try:
                     if not _laid(folder):
-                        raise NoOutbox(f"{box / name} is no outbox of a store that a session of this clone has laid")
+                        raise NoOutbox(
+                            f"{box / name} is no outbox of a store that a session of this clone has"
+                            " laid"
+                        )
                     carried = take(store, box / TAKING)
                 except NoOutbox as error:
                     kept = f"refused.{time.time_ns()}"
@@ -93,19 +111,25 @@ def gather(store: Store, box: Path) -> list[str]:
                     said.append(f"{error.message}: it was kept as {box / kept}{again}")
                     continue
                 folder.drop(TAKING)
-                parked = f", {len(carried.parked)} contradict what is here, and are parked" if carried.parked else ""
+                parked = (
+                    f", {len(carried.parked)} contradict what is here, and are parked"
+                    if carried.parked
+                    else ""
+                )
                 if carried.moved or parked:
                     said.append(f"{len(carried.moved)} writes were taken in from {box}{parked}")
     except (AtlasError, OSError) as error:
         why = str(error.strerror) if isinstance(error, OSError) else error.message
-        said.append(f"{box} could not be taken in: {why}; until it is, nobody else can see what lies there")
+        said.append(
+            f"{box} could not be taken in: {why}; until it is, nobody else can see what lies there"
+        )
     return said
 
 
 def _laid(folder: files.Folder) -> bool:
-    """Whether this clone has laid what is to be taken in: its digest stands in a folder of a name that git checks
-    nothing out under. No file of a project, and none that a submodule brings, can be there. (An archive that somebody
-    unpacks can bring anything, a git directory too.)"""
+    """Whether this clone has laid what is to be taken in: its digest stands in a folder of a name
+    that git checks nothing out under. No file of a project, and none that a submodule brings, can
+    be there. (An archive that somebody unpacks can bring anything, a git directory too.)"""
     try:
         with folder.sub(LAID[0]) as place:
             return _digest(folder, TAKING) in (place.read(LAID[1], 100_000) or b"").split(b"\n")
@@ -118,17 +142,28 @@ class NoOutbox(Failed):
 
 
 def take(store: Store, file: Path) -> carry_over.Carried:
-    """Puts what another clone exported behind what is here, by the rules of a sync: what contradicts it is parked."""
+    """Puts what another clone exported behind what is here, by the rules of a sync: what
+    contradicts it is parked."""
     if not file.is_file():
         raise NotFound(f"there is no file {file}")
     if line := transports.foreign(store.git.directory):
-        raise Failed(f"{store.git.directory}/config holds what Atlas did not write ({line}), which is not obeyed",
-                     "atlas doctor --fix puts it aside", code="configuration")  # fmt: skip
+        raise Failed(
+            f"{store.git.directory}/config holds what Atlas did not write ({line}), which is not"
+            " obeyed",
+            "atlas doctor --fix puts it aside",
+            code="configuration",
+        )
     for again in (True, False):
         code, _, err = store.git.ask(
-            "fetch", "--no-tags", "--no-write-fetch-head", "--", str(file), f"+{BRANCH}:{_TAKEN}",
-            options=("fetch.fsckObjects=true",), extra={"GIT_ALLOW_PROTOCOL": "file"},
-        )  # fmt: skip
+            "fetch",
+            "--no-tags",
+            "--no-write-fetch-head",
+            "--",
+            str(file),
+            f"+{BRANCH}:{_TAKEN}",
+            options=("fetch.fsckObjects=true",),
+            extra={"GIT_ALLOW_PROTOCOL": "file"},
+        )
         if not code or not again or not cleared(store, [_TAKEN], STALE + 2):
             break
     tip = None if code else store.ref(_TAKEN)
@@ -137,7 +172,8 @@ def take(store: Store, file: Path) -> carry_over.Carried:
     if tip is None or root_id(store.place.width) not in history.roots(store.git, tip):
         if "prerequisite" in err:
             raise Failed(
-                f"{file.name} stands on commits that are not here", "atlas sync brings them, if they are published"
+                f"{file.name} stands on commits that are not here",
+                "atlas sync brings them, if they are published",
             )
         raise NoOutbox(f"{file.name} is no outbox of a store", "atlas outbox export makes one")
     return behind(store, tip)
@@ -150,11 +186,21 @@ def behind(store: Store, tip: str) -> carry_over.Carried:
         while True:
             head = store.head()
             base = history.fork(store.git, head, tip)
-            theirs = [one for one in history.between(store.git, base, tip) if not carry_over.brings_policy(one)]
+            theirs = [
+                one
+                for one in history.between(store.git, base, tip)
+                if not carry_over.brings_policy(one)
+            ]
             if not all(len(one.parents) == 1 for one in theirs):
                 raise NoOutbox("it is no outbox of a store: its commits are not in one line")
-            if odd := next((path for one in theirs for path, *_ in one.changes if _ODD.search(path)), None):
-                raise NoOutbox(f"it is no outbox of a store: it holds {odd[:80]!r}, a path that no store has")
-            carried = carry_over.carry(store, theirs, list(history.between(store.git, base, head)), head)
+            if odd := next(
+                (path for one in theirs for path, *_ in one.changes if _ODD.search(path)), None
+            ):
+                raise NoOutbox(
+                    f"it is no outbox of a store: it holds {odd[:80]!r}, a path that no store has"
+                )
+            carried = carry_over.carry(
+                store, theirs, list(history.between(store.git, base, head)), head
+            )
             if carry_over.moved(store, branch, head, carried.head, carried.parked):
                 return carried

@@ -1,5 +1,6 @@
-"""The git remote that a store is shared through: which one it is, and the calls to it. Each is bounded in time, uses
-the user's own transport and credentials, moves no ref but the one that it is told to, and never forces."""
+"""The git remote that a store is shared through: which one it is, and the calls to it. Each is
+bounded in time, uses the user's own transport and credentials, moves no ref but the one that it is
+told to, and never forces."""
 
 from __future__ import annotations
 
@@ -21,19 +22,35 @@ from ..store.store import root_id
 
 CALL = 10.0  # seconds for one call, counted anew whenever it reports progress
 INCOMING = "refs/atlas/incoming"  # what a fetch brought, before it is judged
-_KEPT = ("GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT")  # what a caller sets for its transport (a CI's credentials)
+_KEPT = (
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_CONFIG_COUNT",
+)  # what a caller sets for its transport (a CI's credentials)
 _PLAIN = ("--no-recurse-submodules",)
-# (Without `fetch.fsckObjects`: one commit that git's check refuses would stop each fetch, push and joining of everybody
-# for good, and the check makes a pack of every fetch. What is odd in a tree is a violation of the rules instead, which
-# names it, and nobody acts on it.)
+# (Without `fetch.fsckObjects`: one commit that git's check refuses would stop each fetch, push and
+# joining of everybody for good, and the check makes a pack of every fetch. What is odd in a tree is
+# a violation of the rules instead, which names it, and nobody acts on it.)
 _FETCH = (
-    "fetch", "--progress", "--no-tags", "--no-prune", "--no-write-fetch-head", "--no-auto-gc", "--refmap=",
-    "--no-filter", *_PLAIN,
-)  # fmt: skip
-_PUSH = (
-    "push", "--porcelain", "--progress", "--no-verify", "--no-follow-tags", "--no-signed", "--no-force-if-includes",
+    "fetch",
+    "--progress",
+    "--no-tags",
+    "--no-prune",
+    "--no-write-fetch-head",
+    "--no-auto-gc",
+    "--refmap=",
+    "--no-filter",
     *_PLAIN,
-)  # fmt: skip
+)
+_PUSH = (
+    "push",
+    "--porcelain",
+    "--progress",
+    "--no-verify",
+    "--no-follow-tags",
+    "--no-signed",
+    "--no-force-if-includes",
+    *_PLAIN,
+)
 
 
 class Away(Failed):
@@ -46,9 +63,9 @@ class Away(Failed):
 
 
 class Pushed(NamedTuple):
-    """What became of a push: `ok` only where the answer says that our own update was made; `old` is what it replaced
-    (None: there was no such branch); `unclear`: the remote may have taken what it was sent; `final`: to push again at
-    once is of no use."""
+    """What became of a push: `ok` only where the answer says that our own update was made; `old` is
+    what it replaced (None: there was no such branch); `unclear`: the remote may have taken what it
+    was sent; `final`: to push again at once is of no use."""
 
     ok: bool
     old: str | None = None
@@ -67,18 +84,25 @@ class Remote(NamedTuple):
     url: str = ""  # as it is configured; empty: there is no such remote any more
     split: bool = False  # it is pushed to by another address than it is read from
     local: bool = False  # it is the user's own repository, with the copy that it holds
-    wanted: bool = False  # the user asks for it: not for what it has only because they read something
-    until: float | None = None  # the moment (monotonic) at which every call is over, whatever the remote sends
+    wanted: bool = (
+        False  # the user asks for it: not for what it has only because they read something
+    )
+    until: float | None = (
+        None  # the moment (monotonic) at which every call is over, whatever the remote sends
+    )
     common: Path = Path()  # the user's git directory
 
     def heads(self, timeout: float) -> dict[str, str]:
         """The branches that are there, with the commits they are at."""
         out = self._run(("ls-remote", "--heads", "--", self.name), timeout)
-        rows = [line.split("\t") for line in out.decode(errors="replace").split("\n") if "\t" in line]
+        rows = [
+            line.split("\t") for line in out.decode(errors="replace").split("\n") if "\t" in line
+        ]
         return {ref.removeprefix("refs/heads/"): oid for oid, ref in rows}
 
     def fetch(self, timeout: float, also: Sequence[str] = ()) -> bool:
-        """Fetches the branch to INCOMING, and what `also` says; False where the remote has no such branch."""
+        """Fetches the branch to INCOMING, and what `also` says; False where the remote has no such
+        branch."""
         for again in (True, False):
             try:
                 self._run((*_FETCH, "--", self.name, f"+{self.ref}:{INCOMING}", *also), timeout)
@@ -91,12 +115,17 @@ class Remote(NamedTuple):
         return True
 
     def push(self, oid: str, timeout: float) -> Pushed:
-        """Asks the remote to move the branch forward to a commit; a plain push, which is its compare-and-set."""
-        trace = _trace(f"{self.git.directory}.push")  # what was said: nothing, where the remote was never reached
+        """Asks the remote to move the branch forward to a commit; a plain push, which is its
+        compare-and-set."""
+        trace = _trace(
+            f"{self.git.directory}.push"
+        )  # what was said: nothing, where the remote was never reached
         told = {"GIT_TRACE_PACKET": str(trace)} if trace else {}
         interrupts.sent()
         try:
-            code, out, err = self._ask((*_PUSH, "--", self.name, f"{oid}:{self.ref}"), timeout, told)
+            code, out, err = self._ask(
+                (*_PUSH, "--", self.name, f"{oid}:{self.ref}"), timeout, told
+            )
         except Away as error:
             if error.unasked or not _any(trace):
                 raise
@@ -108,22 +137,30 @@ class Remote(NamedTuple):
         for line in out.decode(errors="replace").split("\n"):
             flag, tab, rest = line.partition("\t")
             if tab and flag in (" ", "*") and not code:
-                return Pushed(True, rest.rpartition("\t")[2].partition("..")[0] if flag == " " else None)
+                return Pushed(
+                    True, rest.rpartition("\t")[2].partition("..")[0] if flag == " " else None
+                )
             if tab and flag in ("!", "="):
                 why = rest.rpartition("\t")[2]
                 same, lost = flag == "=", why.startswith("[remote failure]")
-                return Pushed(False, oid if same else None, _said(err, why), unclear=same or lost,
-                              final="declined" in why)  # fmt: skip
+                return Pushed(
+                    False,
+                    oid if same else None,
+                    _said(err, why),
+                    unclear=same or lost,
+                    final="declined" in why,
+                )
         return Pushed(False, None, _said(err), unclear=heard, final=heard)
 
     def drop(self, branch: str, oid: str, timeout: float) -> None:
-        """Takes away a branch of an outbox whose writes have been taken in, if it is still where it was."""
+        """Takes away a branch of an outbox whose writes have been taken in, if it is still where it
+        was."""
         ref = f"refs/heads/{branch}"
         self._ask((*_PUSH, f"--force-with-lease={ref}:{oid}", "--", self.name, f":{ref}"), timeout)
 
     def copy(self, place: Place) -> Remote | None:
-        """The copy of the branch that the user's repository has fetched (a bare one fetches branches as they are);
-        None where it has none, or not the whole of it."""
+        """The copy of the branch that the user's repository has fetched (a bare one fetches
+        branches as they are); None where it has none, or not the whole of it."""
         theirs = Git(str(place.common), hermetic=False)
         for ref in (f"refs/remotes/{self.name}/{self.branch}", self.ref):
             if root_id(place.width) in history.roots(theirs, ref):
@@ -142,7 +179,8 @@ class Remote(NamedTuple):
     ) -> tuple[int, bytes, str]:
         if not self.url:
             raise self._unasked(
-                f"there is no remote {self.name!r} here any more", "atlas init --remote R names another"
+                f"there is no remote {self.name!r} here any more",
+                "atlas init --remote R names another",
             )
         self._trusted()
         rest = None if self.until is None else self.until - time.monotonic()
@@ -150,8 +188,13 @@ class Remote(NamedTuple):
             raise self._late()
         extra = {**(extra or {}), **({"GIT_ALLOW_PROTOCOL": "file"} if self.local else {})}
         try:
-            return self.git.ask(*args, options=self._settings(), timeout=min(timeout, rest or timeout), extra=extra,
-                                patient=rest is None)  # fmt: skip
+            return self.git.ask(
+                *args,
+                options=self._settings(),
+                timeout=min(timeout, rest or timeout),
+                extra=extra,
+                patient=rest is None,
+            )
         except Failed as error:
             away = (
                 self._late()
@@ -162,22 +205,26 @@ class Remote(NamedTuple):
             raise away from None
 
     def _trusted(self) -> None:
-        """Refused where what git would obey did not come from the user; that the user wants it is remembered."""
+        """Refused where what git would obey did not come from the user; that the user wants it is
+        remembered."""
         if line := transports.foreign(self.git.directory):
             raise self._unasked(
-                f"{self.git.directory}/config holds what Atlas did not write ({line}), which is not obeyed",
-                "atlas doctor --fix puts it aside", code="configuration",
-            )  # fmt: skip
+                f"{self.git.directory}/config holds what Atlas did not write ({line}), which is not"
+                " obeyed",
+                "atlas doctor --fix puts it aside",
+                code="configuration",
+            )
         if self.local or not (found := transports.programs(self.git, self.common, self.name)):
             return
         if self.wanted:
             transports.use(self.common, found)
         elif not transports.used(self.common, found):
             raise self._unasked(
-                f"{self.name} is reached by a program that this repository's own configuration names ({found[0][0]}), "
-                "which a read does not run",
-                "atlas sync runs it, if you trust this repository, and reads do from then on", code="configuration",
-            )  # fmt: skip
+                f"{self.name} is reached by a program that this repository's own configuration"
+                f" names ({found[0][0]}), which a read does not run",
+                "atlas sync runs it, if you trust this repository, and reads do from then on",
+                code="configuration",
+            )
 
     def _late(self) -> Away:
         late = Away(f"{self.name} had no answer ready in time")
@@ -191,12 +238,18 @@ class Remote(NamedTuple):
         return away
 
     def _settings(self) -> tuple[str, ...]:
-        """What the user's settings of a remote must not do to the store's own branch: mirror, filter, abbreviate."""
+        """What the user's settings of a remote must not do to the store's own branch: mirror,
+        filter, abbreviate."""
         if self.local:
             return ()
         own = f"remote.{self.name}"
-        return (f"{own}.mirror=false", f"{own}.promisor=false", f"{own}.partialclonefilter=", "core.abbrev=no",
-                "push.pushOption=")  # fmt: skip
+        return (
+            f"{own}.mirror=false",
+            f"{own}.promisor=false",
+            f"{own}.partialclonefilter=",
+            "core.abbrev=no",
+            "push.pushOption=",
+        )
 
 
 def _trace(name: str) -> Path | None:
@@ -219,18 +272,24 @@ def _any(trace: Path | None) -> bool:
 
 def _said(err: str, why: str = "") -> str:
     """In one line why it did not work: git's word on it, and what the other side said."""
-    lines = [line.strip() for line in err.split("\n") if "\r" not in line and not line.endswith("done.")]
+    lines = [
+        line.strip() for line in err.split("\n") if "\r" not in line and not line.endswith("done.")
+    ]
     ours = [line for line in lines if line and not line.startswith(("remote:", "hint:"))]
-    before = list(takewhile(lambda line: not line.startswith(("fatal:", "error:")), ours))  # ssh's own words
+    before = list(
+        takewhile(lambda line: not line.startswith(("fatal:", "error:")), ours)
+    )  # ssh's own words
     theirs = [line.removeprefix("remote:").strip() for line in lines if line.startswith("remote:")]
     if before == ours:
         before = []  # then they are git's
-    return ": ".join(filter(None, [why or last_line("\n".join(ours)), "; ".join(filter(None, before + theirs))]))[:400]
+    return ": ".join(
+        filter(None, [why or last_line("\n".join(ours)), "; ".join(filter(None, before + theirs))])
+    )[:400]
 
 
 def find(place: Place, home: Path) -> Remote | None:
-    """The remote that `init --remote` named, else `origin`, else the only one; None where there is none. That of an
-    outbox is the clone's own store."""
+    """The remote that `init --remote` named, else `origin`, else the only one; None where there is
+    none. That of an outbox is the clone's own store."""
     if home == place.outbox and (place.shared / "store.git").is_dir():
         return beside(place.shared / "store.git", home / "store.git")
     try:
@@ -238,35 +297,46 @@ def find(place: Place, home: Path) -> Remote | None:
     except (OSError, ValueError):
         chosen = {}
     there = remotes(place, home)
-    name = chosen.get("name") or ("origin" if "origin" in there else next(iter(there)) if len(there) == 1 else "")
+    name = chosen.get("name") or (
+        "origin" if "origin" in there else next(iter(there)) if len(there) == 1 else ""
+    )
     if not name:
         return None
     branch = chosen.get("branch", "atlas")
     store = home / "store.git"  # before there is one, git finds the user's own repository
     git = Git(
-        str(store) if store.is_dir() else None, cwd=_top(place), hermetic=False, include=str(place.common / "config")
+        str(store) if store.is_dir() else None,
+        cwd=_top(place),
+        hermetic=False,
+        include=str(place.common / "config"),
     )
-    kept = {key: value for key, value in os.environ.items()
-            if key in _KEPT or key.startswith(("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"))}  # fmt: skip
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if key in _KEPT or key.startswith(("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"))
+    }
     git.env = environment(hermetic=False) | kept | {"SSH_ASKPASS_REQUIRE": "never"}
     url, split = there.get(name, ("", False))
     return Remote(name, branch, git, f"refs/heads/{branch}", url, split, common=place.common)
 
 
 def beside(there: Path, own: Path) -> Remote:
-    """The clone's store, for one in a worktree's outbox: it is read from, and takes in by itself what is laid there."""
+    """The clone's store, for one in a worktree's outbox: it is read from, and takes in by itself
+    what is laid there."""
     return Remote(str(there), "atlas", Git(str(own)), BRANCH, str(there), local=True)
 
 
 def choose(home: Path, name: str | None, branch: str | None) -> None:
     """Notes which remote, and which branch of it, the store is shared through."""
     home.mkdir(parents=True, exist_ok=True)
-    files.put(home / "remote.json", json.dumps({"name": name, "branch": branch or "atlas"}).encode())
+    files.put(
+        home / "remote.json", json.dumps({"name": name, "branch": branch or "atlas"}).encode()
+    )
 
 
 def remotes(place: Place, home: Path) -> dict[str, tuple[str, bool]]:
-    """(URL, whether another one is pushed to) by name of the repository's remotes; looked up again only when its
-    configuration changed, since a command must not cost a process for it."""
+    """(URL, whether another one is pushed to) by name of the repository's remotes; looked up again
+    only when its configuration changed, since a command must not cost a process for it."""
     file = home / "remotes.json"
     try:
         state = (place.common / "config").stat()
@@ -287,7 +357,9 @@ def remotes(place: Place, home: Path) -> dict[str, tuple[str, bool]]:
 
 def _configured(place: Place) -> dict[str, tuple[str, bool]]:
     git = Git(None, cwd=str(place.top or _top(place)), hermetic=False)
-    out = git.ask("config", "--null", "--get-regexp", r"^remote\..*\.(push)?url$")[1].decode(errors="replace")
+    out = git.ask("config", "--null", "--get-regexp", r"^remote\..*\.(push)?url$")[1].decode(
+        errors="replace"
+    )
     urls: dict[str, str] = {}
     other: set[str] = set()
     for row in filter(None, out.split("\0")):
@@ -301,10 +373,13 @@ def _configured(place: Place) -> dict[str, tuple[str, bool]]:
 
 
 def _top(place: Place) -> str:
-    """Where git would stand in the main worktree: an address like `../hub.git` is meant from there."""
+    """Where git would stand in the main worktree: an address like `../hub.git` is meant from
+    there."""
     if place.common.name == ".git":
         return str(place.common.parent)
-    link = place.top / ".git" if place.top else None  # of a submodule, or made by `init --separate-git-dir`
+    link = (
+        place.top / ".git" if place.top else None
+    )  # of a submodule, or made by `init --separate-git-dir`
     said = os.fsdecode(link.read_bytes()) if link and link.is_file() else ""
     own = link is not None and link.parent / said.removeprefix("gitdir: ").rstrip("\n")
     return str(place.top if own and own.resolve() == place.common.resolve() else place.common)

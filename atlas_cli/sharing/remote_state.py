@@ -22,7 +22,9 @@ class Memory:
         return float(found) if isinstance(found, int | float) else 0.0
 
     def put(self, **fields: Any) -> None:
-        self.data = Memory._read(self.file) | fields  # another command may have noted something since
+        self.data = (
+            Memory._read(self.file) | fields
+        )  # another command may have noted something since
         try:
             files.put(self.file, json.dumps(self.data).encode())
         except OSError:

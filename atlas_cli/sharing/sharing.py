@@ -1,4 +1,5 @@
-"""How one command shares: whether the remote is asked first, and whether what was recorded is published."""
+"""How one command shares: whether the remote is asked first, and whether what was recorded is
+published."""
 
 from __future__ import annotations
 
@@ -25,23 +26,36 @@ if TYPE_CHECKING:
 
 HASTE = 5.0  # seconds that a push of code waits for the store's
 FETCH = 3.0  # seconds that a read waits for the remote
-SILENT = ("remote", "branch_lost", "rewritten", "two_stores", "not_a_store")  # not said by each read, or said anyway
+SILENT = (
+    "remote",
+    "branch_lost",
+    "rewritten",
+    "two_stores",
+    "not_a_store",
+)  # not said by each read, or said anyway
 AWAY = 60  # seconds that a read does not ask a remote which gave no answer
 
 
 class Sharing:
-    """A command's dealings with the remote. `offline`: none; `required`: a write counts only once it is published."""
+    """A command's dealings with the remote. `offline`: none; `required`: a write counts only once
+    it is published."""
 
-    def __init__(self, store: Store, say: Callable[[str], None], offline: bool, required: bool) -> None:
+    def __init__(
+        self, store: Store, say: Callable[[str], None], offline: bool, required: bool
+    ) -> None:
         self.store, self.say, self.offline, self.required = store, say, offline, required
         self.look = False  # the remote is asked for what is new, however new the copy is
         self.eager = False  # and what was recorded is pushed, whatever failed a moment ago
         self.within: float | None = None  # seconds that publishing may take
         self.asked = False  # the remote has said, since this command began, what it has
         self.by = ""  # the session that writes
-        self.wanted = True  # whoever publishes wants the remote asked, by whatever their configuration names
+        self.wanted = (
+            True  # whoever publishes wants the remote asked, by whatever their configuration names
+        )
         self.exclusive = False  # the write counts only once it is published
-        self.published: bool | None = None  # what became of the last write; None where nothing was written
+        self.published: bool | None = (
+            None  # what became of the last write; None where nothing was written
+        )
         self.why = ""  # why it is not published
 
     @cached_property
@@ -55,8 +69,8 @@ class Sharing:
         return None if self.offline else self.known
 
     def sources(self) -> list[Remote]:
-        """Where what this clone has lost may be had from: the remote, else the copy of its branch that the user's
-        repository holds."""
+        """Where what this clone has lost may be had from: the remote, else the copy of its branch
+        that the user's repository holds."""
         copy = self.known.copy(self.store.place) if self.known else None
         return [one for one in (self.remote, copy) if one is not None]
 
@@ -66,7 +80,9 @@ class Sharing:
         if self.offline:
             return "--offline was given"
         several = ", ".join(remotes(self.store.place, self.store.home))
-        return f"none of its remotes was chosen ({several})" if several else "this store has no remote"
+        return (
+            f"none of its remotes was chosen ({several})" if several else "this store has no remote"
+        )
 
     @cached_property
     def memory(self) -> Memory:
@@ -83,7 +99,9 @@ class Sharing:
         """The remote's address as all clones know it; empty where only this machine does."""
         if self.known is None or self.known.local:
             return ""
-        found = self.known.git.ask("ls-remote", "--get-url", "--", self.known.name)[1]  # (`insteadOf` may say another)
+        found = self.known.git.ask("ls-remote", "--get-url", "--", self.known.name)[
+            1
+        ]  # (`insteadOf` may say another)
         return policy.address(found.decode(errors="replace").strip())
 
     def copied(self) -> list[str]:
@@ -94,34 +112,53 @@ class Sharing:
         if (here := self.address()) == home:
             return []
         through = f"{there.name} ({here})" if here else there.name
-        return [f"this is a copy: the store's home is {home}, and this clone shares it through {through}"]
+        return [
+            f"this is a copy: the store's home is {home}, and this clone shares it through"
+            f" {through}"
+        ]
 
     def freshen(self) -> None:
-        """Asks the remote, for three seconds at most, where the copy is older than the policy's `fresh`; not again for
-        a minute after a failure."""
+        """Asks the remote, for three seconds at most, where the copy is older than the policy's
+        `fresh`; not again for a minute after a failure."""
         if self.remote is None:
             return
-        age, silent = time.time() - self.memory.get("asked_at"), time.time() - self.memory.get("away_at")
-        if silent < AWAY or (not self.look and not self.eager and age < policy.seconds(self._rules(), "fresh")):
+        age, silent = (
+            time.time() - self.memory.get("asked_at"),
+            time.time() - self.memory.get("away_at"),
+        )
+        if silent < AWAY or (
+            not self.look and not self.eager and age < policy.seconds(self._rules(), "fresh")
+        ):
             return
         exchange = self._exchange(self.remote._replace(wanted=self.look or self.eager))
         error = exchange.pull(FETCH)
         self.asked = exchange.asked
         self._heard(exchange.notices)
         if error is not None and error.code not in SILENT:
-            self.say(f"what the remote has is not known now: {error.message}; {error.hint}".removesuffix("; "))
+            self.say(
+                f"what the remote has is not known now: {error.message}; {error.hint}".removesuffix(
+                    "; "
+                )
+            )
 
     def lost(self) -> str:
-        """What has become of the remote's branch, where it is no longer what was published; else empty."""
+        """What has become of the remote's branch, where it is no longer what was published; else
+        empty."""
         return str(self.memory.data.get("lost", "")) if self.remote else ""
 
     def write(self, decide: Decide, intent: Intent, exclusive: bool) -> Written:
-        """A write, recorded, and published where it is to be. Found parked, it is decided anew on the new head under
-        the same operation: what others wrote meanwhile stops it, or does not."""
-        wanted, self.exclusive, self.by = exclusive or self.required, exclusive, intent.writer.session
+        """A write, recorded, and published where it is to be. Found parked, it is decided anew on
+        the new head under the same operation: what others wrote meanwhile stops it, or does not."""
+        wanted, self.exclusive, self.by = (
+            exclusive or self.required,
+            exclusive,
+            intent.writer.session,
+        )
         if self.required and self.remote is None:
-            raise NotPublished(f"{self.alone}, so nothing can be published; nothing was written",
-                               "leave out --require-published")  # fmt: skip
+            raise NotPublished(
+                f"{self.alone}, so nothing can be published; nothing was written",
+                "leave out --require-published",
+            )
         self.published = None
         operation = intent.writer.operation
         try:
@@ -129,8 +166,10 @@ class Sharing:
         except KeyboardInterrupt:
             if not interrupts.hint():
                 raise
-            raise Unknown(f"interrupted while it was being published (operation {operation})",
-                          f"it is recorded in this clone; atlas log {operation} shows it") from None  # fmt: skip
+            raise Unknown(
+                f"interrupted while it was being published (operation {operation})",
+                f"it is recorded in this clone; atlas log {operation} shows it",
+            ) from None
 
     def _shared(self, decide: Decide, intent: Intent, wanted: bool) -> Written:
         attempt = self._sure if self.exclusive and self.remote else self._written
@@ -156,12 +195,15 @@ class Sharing:
             return self.store.at(self.store.head()).operation(operation) is not None
         except (Failed, OSError) as error:
             why = error.message if isinstance(error, Failed) else error.strerror
-            raise Unknown(f"it was recorded, and the store cannot be read now: {why} (operation {operation})",
-                          f"atlas log {operation} says whether it is there") from None  # fmt: skip
+            raise Unknown(
+                f"it was recorded, and the store cannot be read now: {why} (operation {operation})",
+                f"atlas log {operation} says whether it is there",
+            ) from None
 
     def _sure(self, decide: Decide, intent: Intent) -> Written:
-        """The write, or a refusal that stands on what the remote has: what holds the thing may be no more than recorded
-        here, and come to nothing, or be given back there by now. NotPublished where the remote does not say."""
+        """The write, or a refusal that stands on what the remote has: what holds the thing may be
+        no more than recorded here, and come to nothing, or be given back there by now. NotPublished
+        where the remote does not say."""
         from .exchange import LOCK_WAIT
 
         deadline = time.monotonic() + LOCK_WAIT
@@ -173,16 +215,20 @@ class Sharing:
                 if self.asked and known and self.store.holds(self.store.decided, known):
                     raise
                 if time.monotonic() > deadline or not self._looked():
-                    raise NotPublished(f"{stop.message}, as far as this clone knows; not published: {self.why}",
-                                       stop.hint, details=stop.details) from None  # fmt: skip
+                    raise NotPublished(
+                        f"{stop.message}, as far as this clone knows; not published: {self.why}",
+                        stop.hint,
+                        details=stop.details,
+                    ) from None
 
     def _looked(self) -> bool:
         """Publishes what was recorded, and brings what the remote has now."""
         return self._tried("", look=True).published
 
     def _written(self, decide: Decide, intent: Intent) -> Written:
-        """The write, or its refusal. Either settles what was parked of it, which until then is all that is left of it:
-        nothing stays that the command said no to, whatever the reason; but where nobody knows, it does."""
+        """The write, or its refusal. Either settles what was parked of it, which until then is all
+        that is left of it: nothing stays that the command said no to, whatever the reason; but
+        where nobody knows, it does."""
         operation = intent.writer.operation
         parked = intent.given and operation in self.store.parked()
         try:
@@ -192,9 +238,12 @@ class Sharing:
         except Exception as error:
             if parked and not self._settled(operation):
                 why = error.message if isinstance(error, AtlasError) else str(error)
-                raise Unknown(f"{why}; and what was recorded of it before stays parked (operation {operation})",
-                              f"atlas parked drop {operation} forgets it, atlas parked take {operation} writes it",
-                              ) from error  # fmt: skip
+                raise Unknown(
+                    f"{why}; and what was recorded of it before stays parked (operation"
+                    f" {operation})",
+                    f"atlas parked drop {operation} forgets it, atlas parked take {operation}"
+                    " writes it",
+                ) from error
             raise
         if parked:
             self._settled(operation)
@@ -209,9 +258,14 @@ class Sharing:
         return True
 
     def hastily(self) -> str:
-        """Publishes what was recorded, where git waits for the answer: for a few seconds. Why not, if not."""
+        """Publishes what was recorded, where git waits for the answer: for a few seconds. Why not,
+        if not."""
 
-        if self.remote is None or self._rules()["publish"] == "manual" or not self.store.unpublished():
+        if (
+            self.remote is None
+            or self._rules()["publish"] == "manual"
+            or not self.store.unpublished()
+        ):
             return ""
         self.within, self.eager = HASTE, True
         return "" if self._tried("").published else self.why
@@ -227,17 +281,23 @@ class Sharing:
             self.published, self.why = False, error.message
             return Shared(False, error.message, error=error)
 
-    def publish(self, look: bool = False, mine: str = "", carry: bool = False, restore: bool = False) -> Shared:
-        """All that was recorded, pushed. `look`: the remote is asked even where there is nothing to push; `mine`: an
-        operation that is decided anew if it is parked, so that nothing need be said of it; `carry`, `restore`: as an
-        Exchange has them."""
+    def publish(
+        self, look: bool = False, mine: str = "", carry: bool = False, restore: bool = False
+    ) -> Shared:
+        """All that was recorded, pushed. `look`: the remote is asked even where there is nothing to
+        push; `mine`: an operation that is decided anew if it is parked, so that nothing need be
+        said of it; `carry`, `restore`: as an Exchange has them."""
         from .exchange import Shared
 
         if self.remote is None:
             return Shared(False, self.alone)
         exchange = self._exchange(self.remote._replace(wanted=self.wanted), mine)
         exchange.within, exchange.by = self.within, self.by
-        exchange.carry, exchange.restore, exchange.aside = carry or exchange.carry, restore, not self.exclusive
+        exchange.carry, exchange.restore, exchange.aside = (
+            carry or exchange.carry,
+            restore,
+            not self.exclusive,
+        )
         shared = exchange.publish(look)
         self.asked = self.asked or exchange.asked
         self._laid()
@@ -246,7 +306,8 @@ class Sharing:
         return shared
 
     def gathered(self) -> None:
-        """Takes in, and publishes, what callers who cannot write the store have left in a worktree of the clone."""
+        """Takes in, and publishes, what callers who cannot write the store have left in a worktree
+        of the clone."""
         if self.store.home == self.store.place.outbox or not (boxes := self.store.place.waiting):
             return
         if not os.access(self.store.home, os.W_OK):
@@ -261,17 +322,22 @@ class Sharing:
                 self.wanted = True
 
     def _laid(self) -> None:
-        """In an outbox: what it holds lies where the next command that can write the store finds it."""
+        """In an outbox: what it holds lies where the next command that can write the store finds
+        it."""
         if self.store.home == self.store.place.outbox:
             from . import outbox
 
             try:
                 outbox.lay(self.store)
             except (AtlasError, OSError) as error:
-                self.say(f"what was recorded stays in {self.store.home}, and cannot be laid there for others: {error}")
+                self.say(
+                    f"what was recorded stays in {self.store.home}, and cannot be laid there for"
+                    f" others: {error}"
+                )
 
     def health(self, fix: bool) -> tuple[str, str]:
-        """(state, text) of what is shared, for `doctor`; `fix` pushes back what the remote has lost."""
+        """(state, text) of what is shared, for `doctor`; `fix` pushes back what the remote has
+        lost."""
         from .exchange import LOCK_WAIT
         from .remote import CALL
 
@@ -281,7 +347,9 @@ class Sharing:
         shared = self.publish(look=True, restore=True) if fix else None
         error = shared.error if shared else self._exchange(self.remote).pull(CALL, LOCK_WAIT)
         if error is not None:
-            return ("warn" if isinstance(error, Failed) else "bad"), f"{error.message}; {error.hint}".removesuffix("; ")
+            return (
+                "warn" if isinstance(error, Failed) else "bad"
+            ), f"{error.message}; {error.hint}".removesuffix("; ")
         if shared and not shared.published:
             return "warn", f"{where}: {shared.why}"
         if shared and lost:
@@ -318,8 +386,12 @@ class Sharing:
     def _unshared(self, shared: Shared, operation: str, exclusive: bool) -> AtlasError:
         """The answer of a write that was to be published and is not."""
         if shared.unclear:
-            return Unknown(f"the remote's answer was lost ({shared.why}); operation {operation}",
-                           f"atlas sync, then atlas log {operation}, say whether it is there")  # fmt: skip
+            return Unknown(
+                f"the remote's answer was lost ({shared.why}); operation {operation}",
+                f"atlas sync, then atlas log {operation}, say whether it is there",
+            )
         done = "" if exclusive else "; it is recorded in this clone, and a later sync carries it"
         hint = shared.error.hint if shared.error else "try again later"
-        return NotPublished(f"not published: {shared.why}{done}", hint, details={"operation": operation})
+        return NotPublished(
+            f"not published: {shared.why}{done}", hint, details={"operation": operation}
+        )

@@ -1,5 +1,6 @@
-"""Moving the store's refs: its branch by compare-and-set only, judged by what the branch then says, never by git's
-words. What a git that died left locked is put aside by whoever holds the writer lock."""
+"""Moving the store's refs: its branch by compare-and-set only, judged by what the branch then says,
+never by git's words. What a git that died left locked is put aside by whoever holds the writer
+lock."""
 
 from __future__ import annotations
 
@@ -19,21 +20,40 @@ from .store import Store, parked_ref
 DEADLINE = 30.0  # seconds that a move is tried for
 STALE = 10.0  # seconds after which a lock file that nobody can hold is put aside
 TWICE = 0.2  # seconds between two looks at it
-REFUSALS = 20  # times in a row that git may fail to move a branch which nobody has locked, before it is an error
+# times in a row that git may fail to move a branch which nobody has locked, before it is an error
+REFUSALS = 20
 # What git locks besides a ref itself. (The third is no lock, and bars as one does.)
 _ALSO = ("HEAD.lock", "packed-refs.lock", "packed-refs.new")
 _IDLE = ("config.lock", "shallow.lock")  # in nobody's way here, and litter
-# What a git does that may be inside a lock of a ref, or of what stands beside them; and inside one that a fetch takes.
-_MOVES = {b"update-ref", b"pack-refs", b"gc", b"receive-pack", b"branch", b"symbolic-ref", b"config", b"reflog", b"tag",
-          b"maintenance"}  # fmt: skip
+# What a git does that may be inside a lock of a ref, or of what stands beside them; and inside one
+# that a fetch takes.
+_MOVES = {
+    b"update-ref",
+    b"pack-refs",
+    b"gc",
+    b"receive-pack",
+    b"branch",
+    b"symbolic-ref",
+    b"config",
+    b"reflog",
+    b"tag",
+    b"maintenance",
+}
 _BRINGS = {*_MOVES, b"fetch", b"pull", b"remote"}
-_BROUGHT = ("refs/atlas/incoming", "refs/atlas/outbox/", "refs/atlas/taking/", "packed-refs", "shallow")
+_BROUGHT = (
+    "refs/atlas/incoming",
+    "refs/atlas/outbox/",
+    "refs/atlas/taking/",
+    "packed-refs",
+    "shallow",
+)
 HINT = "atlas doctor --fix puts aside what a dead process left"
 
 
 class Locks:
-    """The lock files in the way of moves of some refs. `alone`: this process has the writer lock, so that no other
-    command moves a ref: what is there for `STALE` seconds, and belongs to no git that lives, is put aside."""
+    """The lock files in the way of moves of some refs. `alone`: this process has the writer lock,
+    so that no other command moves a ref: what is there for `STALE` seconds, and belongs to no git
+    that lives, is put aside."""
 
     def __init__(self, store: Store, refs: Iterable[str], alone: bool) -> None:
         self.store, self.alone = store, alone
@@ -52,7 +72,11 @@ class Locks:
             except OSError:
                 continue
             age = abs(time.time() - state.st_mtime)  # (a clock may have been set back since)
-            one = (name, state.st_ino, state.st_mtime_ns)  # the same one as before, not the next one's
+            one = (
+                name,
+                state.st_ino,
+                state.st_mtime_ns,
+            )  # the same one as before, not the next one's
             seen = time.monotonic() - self.first_look.setdefault(one, time.monotonic())
             left, over = f"{file} was left {age:.0f} s ago", age > STALE or seen > STALE
             if over and (pid := self._holder(name) if seen > TWICE else 0):
@@ -73,7 +97,11 @@ class Locks:
             try:
                 argv = (entry / "cmdline").read_bytes().split(b"\0")
                 if argv[0].rpartition(b"/")[2] == b"git" and verbs & set(argv):
-                    told = [*argv, (entry / "environ").read_bytes(), os.fsencode((entry / "cwd").readlink())]
+                    told = [
+                        *argv,
+                        (entry / "environ").read_bytes(),
+                        os.fsencode((entry / "cwd").readlink()),
+                    ]
                     if any(where in word for word in told):
                         return int(entry.name)
             except OSError:
@@ -82,7 +110,8 @@ class Locks:
 
 
 def aside(file: Path, home: Path, age: float) -> None:
-    """Puts a dead lock file aside, or takes it away where that cannot be; Locked where neither can be."""
+    """Puts a dead lock file aside, or takes it away where that cannot be; Locked where neither can
+    be."""
     try:
         file.rename(home / "stale.lock")
     except FileNotFoundError:
@@ -93,17 +122,24 @@ def aside(file: Path, home: Path, age: float) -> None:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise Locked(f"{file} was left {age:.0f} s ago by a git that died, and cannot be taken away: "
-                         f"{error.strerror}", f"see to its folder, then {HINT}") from None  # fmt: skip
+            raise Locked(
+                f"{file} was left {age:.0f} s ago by a git that died, and cannot be taken away: "
+                f"{error.strerror}",
+                f"see to its folder, then {HINT}",
+            ) from None
 
 
 class Branch:
-    """The moves of one command. `fd` is the writer lock, if it has it; `unread` makes the error for a branch that
-    cannot be read back after a move; `within`: seconds that a move is tried for."""
+    """The moves of one command. `fd` is the writer lock, if it has it; `unread` makes the error for
+    a branch that cannot be read back after a move; `within`: seconds that a move is tried for."""
 
     def __init__(
-        self, store: Store, fd: int | None, unread: Callable[[str], AtlasError] = Failed, within: float = DEADLINE
-    ) -> None:  # fmt: skip
+        self,
+        store: Store,
+        fd: int | None,
+        unread: Callable[[str], AtlasError] = Failed,
+        within: float = DEADLINE,
+    ) -> None:
         self.store, self.unread, self.within = store, unread, within
         self.fd = None if fd is None or fd < 0 else fd  # what cannot be held keeps nobody away
         self.keep = () if self.fd is None else (self.fd,)
@@ -111,21 +147,29 @@ class Branch:
         self.locks = Locks(store, (), False)
         self.refused = 0
 
-    def move(self, old: str, new: str, options: Sequence[str], also: Iterable[tuple[str, str]] = ()) -> bool:
-        """Whether the branch now is at `new`, or past it; False: another try is due. `also`: refs that are set only if
-        the branch moves (git moves them first, so that a kill leaves too many of them rather than too few)."""
+    def move(
+        self, old: str, new: str, options: Sequence[str], also: Iterable[tuple[str, str]] = ()
+    ) -> bool:
+        """Whether the branch now is at `new`, or past it; False: another try is due. `also`: refs
+        that are set only if the branch moves (git moves them first, so that a kill leaves too many
+        of them rather than too few)."""
         git = self.store.git
         refs = dict(also)
-        wish = [f"update {ref} {oid}\n" for ref, oid in refs.items()] + [f"update {BRANCH} {new} {old}\n"]
+        wish = [f"update {ref} {oid}\n" for ref, oid in refs.items()] + [
+            f"update {BRANCH} {new} {old}\n"
+        ]
         data = "".join(wish).encode()
         try:
-            why = git.ask("update-ref", "--no-deref", "--stdin", options=options, data=data, keep=self.keep)[2]
+            why = git.ask(
+                "update-ref", "--no-deref", "--stdin", options=options, data=data, keep=self.keep
+            )[2]
         except Failed as error:  # not started, or stopped after a long wait
             why = error.message
         try:
             now = self.store.head()
             if now == new or (now != old and self.store.holds(new, now)):
-                return True  # (where git cannot say, as beside a prune, the next try finds the operation)
+                # (where git cannot say, as beside a prune, the next try finds the operation)
+                return True
         except (OSError, Failed) as error:
             raise self.unread(f"the store's branch cannot be read back: {error}") from None
         if now == old:
@@ -133,20 +177,30 @@ class Branch:
         if time.monotonic() > self.deadline:
             left = self.locks.left
             if left and self.fd is None:
-                raise Locked(f"{left}, and another writer is stopped inside the writer lock",
-                             "continue or end the stopped atlas process, then try again")  # fmt: skip
-            raise Locked(left or f"the store's branch was busy for {self.within:.0f} s",
-                         f"try again; {HINT}" if left else "try again", retry="now")  # fmt: skip
+                raise Locked(
+                    f"{left}, and another writer is stopped inside the writer lock",
+                    "continue or end the stopped atlas process, then try again",
+                )
+            raise Locked(
+                left or f"the store's branch was busy for {self.within:.0f} s",
+                f"try again; {HINT}" if left else "try again",
+                retry="now",
+            )
         return False
 
     def _busy(self, why: str, refs: Sequence[str]) -> None:
-        """The branch did not move: a ref is locked. A lock file that a dead git left is put aside once it is old."""
+        """The branch did not move: a ref is locked. A lock file that a dead git left is put aside
+        once it is old."""
         if self.locks.names[: len(refs)] != [f"{ref}.lock" for ref in refs]:
             self.locks = Locks(self.store, refs, self.fd is not None)
         away = self.locks.look()
         self.refused = 0 if away or self.locks.left else self.refused + 1
         if self.refused >= REFUSALS:
-            raise Failed(f"git cannot move the store's branch: {last_line(why)}", "atlas doctor", retry="later")
+            raise Failed(
+                f"git cannot move the store's branch: {last_line(why)}",
+                "atlas doctor",
+                retry="later",
+            )
         time.sleep(random.uniform(0.02, 0.2))
 
 
@@ -156,20 +210,24 @@ def unpark(store: Store, operation: str, within: float = 12.0) -> None:
 
 
 def change(store: Store, wishes: Sequence[str], within: float = 0.0) -> None:
-    """Moves or drops other refs of the store than its branch: each wish is a line of `git update-ref --stdin`. A lock
-    is waited for so many seconds; Locked where it does not go away."""
+    """Moves or drops other refs of the store than its branch: each wish is a line of `git
+    update-ref --stdin`. A lock is waited for so many seconds; Locked where it does not go away."""
     data = "".join(f"{wish}\n" for wish in wishes).encode()
     while True:
         code, _, err = store.git.ask("update-ref", "--no-deref", "--stdin", data=data)
         if not code:
             return
         if not cleared(store, [wish.split()[1] for wish in wishes], within):
-            raise Failed(f"git cannot move a ref of the store: {last_line(err)}", "atlas doctor", retry="later")
+            raise Failed(
+                f"git cannot move a ref of the store: {last_line(err)}",
+                "atlas doctor",
+                retry="later",
+            )
 
 
 def cleared(store: Store, refs: Sequence[str], within: float) -> bool:
-    """Whether a lock was in the way of moves of these refs, and is no longer: another try is due. Locked where one
-    stays there for so many seconds."""
+    """Whether a lock was in the way of moves of these refs, and is no longer: another try is due.
+    Locked where one stays there for so many seconds."""
     until, first = time.monotonic() + within, Locks(store, refs, False)
     first.look()
     if not first.left:
@@ -185,10 +243,13 @@ def cleared(store: Store, refs: Sequence[str], within: float) -> bool:
 
 
 def swept(store: Store, refs: Iterable[str]) -> None:
-    """Puts aside what the dead have left locked, of these refs and of what is parked. For who has the publish lock."""
+    """Puts aside what the dead have left locked, of these refs and of what is parked. For who has
+    the publish lock."""
     folder, now = store.home / "store.git", time.time()
     try:
-        parked = [PARKED + file.stem for file in (folder / PARKED).iterdir() if file.suffix == ".lock"]
+        parked = [
+            PARKED + file.stem for file in (folder / PARKED).iterdir() if file.suffix == ".lock"
+        ]
     except OSError:
         parked = []
     locks = Locks(store, [*refs, *parked], True)

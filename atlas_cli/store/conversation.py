@@ -1,4 +1,5 @@
-"""A conversation with one `git cat-file --batch`: questions, and the answers of the very process that was asked."""
+"""A conversation with one `git cat-file --batch`: questions, and the answers of the very process
+that was asked."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
 SLICE = 250  # milliseconds between two looks at whether somebody wants an end
-# Seconds that git may be waited for in all: some, and a little for each answer and each megabyte that it gave.
+# Seconds that git may be waited for in all: some, and a little for each answer and each megabyte
+# that it gave.
 PATIENCE, EACH, MEGABYTE = 10.0, 0.05, 0.2
 Answer = tuple[str, str, bytes] | None
 LARGE = "large"  # stands for the type of an object of which no more than its beginning was read
@@ -22,14 +24,16 @@ HEAD = 4096  # bytes that are read of what is too large
 
 
 class Ended(Exception):
-    """Git has ended, or fell silent, before it answered. `gave_up`: by its own decision, over what it was asked."""
+    """Git has ended, or fell silent, before it answered. `gave_up`: by its own decision, over what
+    it was asked."""
 
     def __init__(self, gave_up: bool, silent: bool = False) -> None:
         self.gave_up, self.silent = gave_up, silent
 
 
 class Conversation:
-    """It belongs to whoever is asking, until all that was asked is answered; else it has to be ended."""
+    """It belongs to whoever is asking, until all that was asked is answered; else it has to be
+    ended."""
 
     def __init__(self, child: Popen[bytes]) -> None:
         assert child.stdin is not None and child.stdout is not None
@@ -42,15 +46,17 @@ class Conversation:
         self.poll.register(self.out, select.POLLIN)
 
     def ask(self, names: list[str]) -> None:
-        """Asks for objects or refs; what does not fit into the pipe goes out while the answers come in."""
+        """Asks for objects or refs; what does not fit into the pipe goes out while the answers come
+        in."""
         self.unsent += "".join(f"{name}\n" for name in names).encode()
         self._send()
         if self.unsent:
             self.poll.register(self.into, select.POLLOUT)
 
     def answer(self, most: int) -> Answer:
-        """The next answer: (object id, type, bytes); None for what is not there. Of what has more than `most` bytes
-        only the beginning is read, its type is LARGE (a commit is cut, and stays one), and no more can be asked."""
+        """The next answer: (object id, type, bytes); None for what is not there. Of what has more
+        than `most` bytes only the beginning is read, its type is LARGE (a commit is cut, and stays
+        one), and no more can be asked."""
         while (end := self.heard.find(b"\n")) < 0:
             self._hear(1)
         head = self.heard[:end].split()
@@ -120,8 +126,8 @@ class Conversation:
                     continue
 
     def end(self, clean: bool = False) -> int:
-        """Ends it; git's exit code. `clean`: it is given the time to see that nothing more is asked. (It only reads:
-        to be killed does no harm.)"""
+        """Ends it; git's exit code. `clean`: it is given the time to see that nothing more is
+        asked. (It only reads: to be killed does no harm.)"""
         self.leave()
         until = time.monotonic() + (1.0 if clean else 0.0)
         while self.child.poll() is None:

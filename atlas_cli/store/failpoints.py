@@ -1,4 +1,5 @@
-"""Planted faults, for tests: `ATLAS_FAULT=POINT:kill|stop|raise`, in stores whose policy says `test: true` only."""
+"""Planted faults, for tests: `ATLAS_FAULT=POINT:kill|stop|raise`, in stores whose policy says
+`test: true` only."""
 
 from __future__ import annotations
 
@@ -8,7 +9,15 @@ from collections.abc import Mapping
 from typing import Any
 
 # The points of a write, in their order.
-POINTS = ("before_objects", "after_objects", "before_ref", "after_ref", "before_ack", "mid_cache", "before_view")
+POINTS = (
+    "before_objects",
+    "after_objects",
+    "before_ref",
+    "after_ref",
+    "before_ack",
+    "mid_cache",
+    "before_view",
+)
 PUSH = ("before_push", "after_push", "before_carry", "after_carry")
 
 

@@ -1,5 +1,6 @@
-"""Files by path: how Atlas writes and reads what lies beside its store. Written whole or not at all, under a name that
-nobody can have laid there before; read as plain files up to a size; no link is followed below a folder that is ours."""
+"""Files by path: how Atlas writes and reads what lies beside its store. Written whole or not at
+all, under a name that nobody can have laid there before; read as plain files up to a size; no link
+is followed below a folder that is ours."""
 
 from __future__ import annotations
 
@@ -12,8 +13,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-PART = ".atlas-part-"  # how a file's name begins until it is whole; what the dead leave, `doctor --fix` takes away
-# The same of earlier versions, with the number of the process; in folders that are Atlas's alone, of folders too.
+# how a file's name begins until it is whole; what the dead leave, `doctor --fix` takes away
+PART = ".atlas-part-"
+# The same of earlier versions, with the number of the process; in folders that are Atlas's alone,
+# of folders too.
 _UNFINISHED = re.compile(rf"{re.escape(PART)}.+|\.part-\d+|\..+\.atlas-\d+")
 _OURS = re.compile(r".+\.(?:\d{1,7}|[0-9a-f]{16})|store\.git\..+")
 MOST = 64 << 20  # bytes that are read of a file which others may have laid there
@@ -23,8 +26,9 @@ _DESCRIPTORS = {os.open, os.stat, os.mkdir, os.unlink, os.rmdir, os.rename} <= o
 
 
 class Folder:
-    """An open folder, and what lies in it by plain names. (Where a platform has no descriptors of folders its path
-    stands for it, and each folder on the way down is looked at before it is entered.)"""
+    """An open folder, and what lies in it by plain names. (Where a platform has no descriptors of
+    folders its path stands for it, and each folder on the way down is looked at before it is
+    entered.)"""
 
     def __init__(self, path: Path, fd: int | None) -> None:
         self.path, self.fd = path, fd
@@ -50,13 +54,15 @@ class Folder:
             self.fd = None
 
     def _at(self, name: str) -> str:
-        """What a call of the system is given for a name; OSError for what is none, or would lead elsewhere."""
+        """What a call of the system is given for a name; OSError for what is none, or would lead
+        elsewhere."""
         if name in ("", ".", "..") or "/" in name or "\0" in name or os.sep in name:
             raise OSError(errno.EINVAL, f"{name[:80]!r} is no plain name")
         return name if self.fd is not None else str(self.path / name)
 
     def sub(self, name: str, make: bool = False) -> Folder:
-        """The folder of that name, made if it is to be; OSError where there is none, or something else."""
+        """The folder of that name, made if it is to be; OSError where there is none, or something
+        else."""
         where = self._at(name)
         if make:
             with suppress(FileExistsError):
@@ -115,17 +121,26 @@ class Folder:
 
     def add(self, name: str, data: bytes, mode: int = 0o666) -> None:
         """A new file; FileExistsError where something of that name is there."""
-        fd = os.open(self._at(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN, mode, dir_fd=self.fd)
+        fd = os.open(
+            self._at(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN, mode, dir_fd=self.fd
+        )
         with open(fd, "wb") as out:
             out.write(data)
 
     def put(
-        self, name: str, data: bytes, mode: int | None = None, sync: bool = False, first: int = 0o666
-    ) -> None:  # fmt: skip
-        """The file with these bytes, in place of whatever of that name is there but a folder. `mode` None: that of a
-        new file, `first` without what the user's mask takes."""
+        self,
+        name: str,
+        data: bytes,
+        mode: int | None = None,
+        sync: bool = False,
+        first: int = 0o666,
+    ) -> None:
+        """The file with these bytes, in place of whatever of that name is there but a folder.
+        `mode` None: that of a new file, `first` without what the user's mask takes."""
         part = PART + os.urandom(8).hex()
-        fd = os.open(self._at(part), os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN, first, dir_fd=self.fd)
+        fd = os.open(
+            self._at(part), os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN, first, dir_fd=self.fd
+        )
         try:
             with open(fd, "wb") as out:
                 out.write(data)
@@ -156,13 +171,15 @@ class Folder:
 
 @contextmanager
 def below(top: Path, path: Path, make: bool = False) -> Iterator[Folder]:
-    """A folder below one that is trusted (or that one itself), without following a link on the way."""
+    """A folder below one that is trusted (or that one itself), without following a link on the
+    way."""
     with Folder.at(top) as start, start.down(path.relative_to(top).parts, make) as found:
         yield found
 
 
 def unfinished(name: str, ours: bool = False) -> bool:
-    """Whether a file has the name that it bears until it is whole; `ours`: in a folder that is Atlas's alone."""
+    """Whether a file has the name that it bears until it is whole; `ours`: in a folder that is
+    Atlas's alone."""
     return bool(_UNFINISHED.fullmatch(name) or (ours and _OURS.fullmatch(name)))
 
 
@@ -173,8 +190,11 @@ def put(path: Path, data: bytes, mode: int | None = None, sync: bool = False) ->
 
 
 def again(path: Path, data: bytes, first: int = 0o666) -> None:
-    """The same, with the mode of the file that is there; `first`: of a new one, but for what the user's mask takes."""
+    """The same, with the mode of the file that is there; `first`: of a new one, but for what the
+    user's mask takes."""
     with Folder.at(path.parent) as folder:
         found = folder.look(path.name)
         plain = found is not None and stat.S_ISREG(found.st_mode)
-        folder.put(path.name, data, stat.S_IMODE(found.st_mode) if found and plain else None, first=first)
+        folder.put(
+            path.name, data, stat.S_IMODE(found.st_mode) if found and plain else None, first=first
+        )

@@ -1,4 +1,5 @@
-"""The one door to git. Plumbing only, bytes in and out, nothing inherited that could redirect a call."""
+"""The one door to git. Plumbing only, bytes in and out, nothing inherited that could redirect a
+call."""
 
 from __future__ import annotations
 
@@ -16,28 +17,42 @@ from .conversation import LARGE, Answer, Conversation, Ended
 
 # `git rev-parse --local-env-vars`; a test holds this list against git's own answer.
 _LOCAL = """
-GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_CONFIG GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT GIT_OBJECT_DIRECTORY GIT_DIR
-GIT_WORK_TREE GIT_IMPLICIT_WORK_TREE GIT_GRAFT_FILE GIT_INDEX_FILE GIT_NO_REPLACE_OBJECTS GIT_REPLACE_REF_BASE
+GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_CONFIG GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT
+GIT_OBJECT_DIRECTORY GIT_DIR GIT_WORK_TREE GIT_IMPLICIT_WORK_TREE GIT_GRAFT_FILE GIT_INDEX_FILE
+GIT_NO_REPLACE_OBJECTS GIT_REPLACE_REF_BASE
 GIT_PREFIX GIT_SHALLOW_FILE GIT_COMMON_DIR GIT_INTERNAL_SUPER_PREFIX
 """
 LOCAL = frozenset(_LOCAL.split())
 _ALSO = ("GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_EDITOR")
 _FLAGS: tuple[str, ...] = (
-    "core.hooksPath=/dev/null", "core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false",
-    "protocol.ext.allow=never", "core.quotePath=false",
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "protocol.ext.allow=never",
+    "core.quotePath=false",
     "core.bigFileThreshold=16m",  # what is larger is not taken into memory
-)  # fmt: skip
+)
 # For `git log`: what its user may have set, which would change its output.
-AS_IS = ("log.showSignature=false", "log.follow=false", "log.mailmap=false", f"diff.orderFile={os.devnull}")
+AS_IS = (
+    "log.showSignature=false",
+    "log.follow=false",
+    "log.mailmap=false",
+    f"diff.orderFile={os.devnull}",
+)
 # What the store's git may wait for: a write of a few objects is milliseconds.
 TIMEOUT = 60
 SLICE = 0.25  # seconds between two looks at whether somebody wants an end
 LARGEST = 64 << 20  # bytes of an object that is read at all
-SMALL, MANY = 65_536, 2_000  # bytes of an object that is kept for the next question, and how many are
+SMALL, MANY = (
+    65_536,
+    2_000,
+)  # bytes of an object that is kept for the next question, and how many are
 
 
 def environment(hermetic: bool = True) -> dict[str, str]:
-    """The environment of a call: without what would point git elsewhere, or let the user's settings change an answer.
+    """The environment of a call: without what would point git elsewhere, or let the user's settings
+    change an answer.
 
     `hermetic` leaves out the user's and the system's configuration too (the store's own calls)."""
     env = {
@@ -48,17 +63,25 @@ def environment(hermetic: bool = True) -> dict[str, str]:
         and not key.startswith(("GIT_TRACE", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"))
     }
     env |= {
-        "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_REPLACE_OBJECTS": "1",
+        "LC_ALL": "C",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_GRAFT_FILE": os.devnull,
-    }  # fmt: skip
+    }
     if hermetic:
-        env |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_DEFAULT_REF_FORMAT": "files"}
+        env |= {
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_DEFAULT_REF_FORMAT": "files",
+        }
         env |= {"GIT_ALLOW_PROTOCOL": "none"}  # nothing that is missing is fetched in passing
     return env
 
 
 def inherited() -> dict[str, str]:
-    """What a call over the network keeps of the environment besides: settings that carry credentials."""
+    """What a call over the network keeps of the environment besides: settings that carry
+    credentials."""
     return {key: value for key, value in os.environ.items() if key.startswith("GIT_CONFIG_")}
 
 
@@ -67,16 +90,23 @@ class Silent(Failed):
 
 
 class Git:
-    """Calls of git in one repository (`directory`: a git directory, or None to let git find one). `watch` is told, once
-    a second, what a long call over the network reports; an empty text once that is over."""
+    """Calls of git in one repository (`directory`: a git directory, or None to let git find one).
+    `watch` is told, once a second, what a long call over the network reports; an empty text once
+    that is over."""
 
     watch: ClassVar[Callable[[str], None] | None] = None
 
     def __init__(
-        self, directory: str | None, cwd: str | None = None, hermetic: bool = True, include: str = ""
-    ) -> None:  # fmt: skip
+        self,
+        directory: str | None,
+        cwd: str | None = None,
+        hermetic: bool = True,
+        include: str = "",
+    ) -> None:
         self.directory, self.cwd = directory, cwd
-        self.include = [f"include.path={include}"] if include else []  # the user's settings, below our own
+        self.include = (
+            [f"include.path={include}"] if include else []
+        )  # the user's settings, below our own
         self.env, self.flags = environment(hermetic), _FLAGS
         self._seen: dict[str, tuple[str, str, bytes]] = {}
         self._talk: Conversation | None = None  # that nobody is asking in now
@@ -84,23 +114,38 @@ class Git:
 
     def argv(self, args: Sequence[str], options: Sequence[str] = ()) -> list[str]:
         where = [f"--git-dir={self.directory}"] if self.directory else []
-        settings = [word for flag in (*self.include, *self.flags, *options) for word in ("-c", flag)]
+        settings = [
+            word for flag in (*self.include, *self.flags, *options) for word in ("-c", flag)
+        ]
         return ["git", *settings, *where, *args]
 
     def ask(
-        self, *args: str, options: Sequence[str] = (), data: bytes = b"", keep: Sequence[int] = (),
-        timeout: float = TIMEOUT, extra: Mapping[str, str] | None = None, patient: bool = False,
-    ) -> tuple[int, bytes, str]:  # fmt: skip
-        """Exit code, standard output, and standard error as text. `keep`: descriptors that the child inherits;
-        `patient`: the time runs anew whenever it reports progress, or has been at work.
+        self,
+        *args: str,
+        options: Sequence[str] = (),
+        data: bytes = b"",
+        keep: Sequence[int] = (),
+        timeout: float = TIMEOUT,
+        extra: Mapping[str, str] | None = None,
+        patient: bool = False,
+    ) -> tuple[int, bytes, str]:
+        """Exit code, standard output, and standard error as text. `keep`: descriptors that the
+        child inherits; `patient`: the time runs anew whenever it reports progress, or has been at
+        work.
 
         Each child runs in a session of its own, so that Ctrl-C cannot kill it inside its lock."""
         interrupts.point()
         try:
             child = subprocess.Popen(
-                self.argv(args, options), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                cwd=self.cwd, env={**self.env, **(extra or {})}, start_new_session=True, pass_fds=tuple(keep),
-            )  # fmt: skip
+                self.argv(args, options),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=self.cwd,
+                env={**self.env, **(extra or {})},
+                start_new_session=True,
+                pass_fds=tuple(keep),
+            )
         except FileNotFoundError:
             raise Failed("git was not found on PATH", "install git 2.31 or newer") from None
         except OSError as error:
@@ -109,27 +154,40 @@ class Git:
             out, err = _heard(child, data, timeout, patient, Git.watch if patient else None)
         except subprocess.TimeoutExpired:
             _stop(child)
-            raise Silent(f"git {args[0]} gave no answer within {timeout:.0f} s", retry="later") from None
+            raise Silent(
+                f"git {args[0]} gave no answer within {timeout:.0f} s", retry="later"
+            ) from None
         except BaseException:
             _stop(child)
             raise
         return child.returncode, out, err.decode(errors="replace").strip()
 
-    def run(self, *args: str, options: Sequence[str] = (), data: bytes = b"", keep: Sequence[int] = ()) -> bytes:
+    def run(
+        self, *args: str, options: Sequence[str] = (), data: bytes = b"", keep: Sequence[int] = ()
+    ) -> bytes:
         """Standard output; Failed with git's own last line where git fails."""
         code, out, err = self.ask(*args, options=options, data=data, keep=keep)
         if code:
-            raise Failed(f"git {args[0]} failed ({code}): {last_line(err)}", details={"stderr": err[-2000:]})
+            raise Failed(
+                f"git {args[0]} failed ({code}): {last_line(err)}", details={"stderr": err[-2000:]}
+            )
         return out
 
     def object(self, name: str, most: int = LARGEST) -> Answer:
-        """(object id, type, bytes) of an object or ref, by one long conversation; None where it is not there. What is
-        named by its id never changes: it is asked for once. Sizes are asked before bytes: of what has more than `most`
-        the type is LARGE, and the bytes are its beginning."""
+        """(object id, type, bytes) of an object or ref, by one long conversation; None where it is
+        not there. What is named by its id never changes: it is asked for once. Sizes are asked
+        before bytes: of what has more than `most` the type is LARGE, and the bytes are its
+        beginning."""
         if name in self._seen:
             return self._seen[name]
         found = self._object(name, most) or self._reopened(name, most)
-        if found and found[0] == name and found[1] != LARGE and len(found[2]) < SMALL and len(self._seen) < MANY:
+        if (
+            found
+            and found[0] == name
+            and found[1] != LARGE
+            and len(found[2]) < SMALL
+            and len(self._seen) < MANY
+        ):
             self._seen[name] = found
         return found
 
@@ -141,14 +199,18 @@ class Git:
     def _object(self, name: str, most: int) -> Answer:
         return next(self._answers([name], most))
 
-    def objects(self, names: Sequence[str], most: int = LARGEST, batch: int = 500) -> Iterator[Answer]:
-        """Many objects in their order, None for one that is missing or broken; asked for a batch at a time."""
+    def objects(
+        self, names: Sequence[str], most: int = LARGEST, batch: int = 500
+    ) -> Iterator[Answer]:
+        """Many objects in their order, None for one that is missing or broken; asked for a batch at
+        a time."""
         for start in range(0, len(names), batch):
             yield from self._answers(list(names[start : start + batch]), most)
 
     def _answers(self, names: list[str], most: int) -> Iterator[Answer]:
-        """The answers to questions. The conversation is theirs until the last one: whatever comes between (an error, an
-        interrupt, a reader that wants no more), none of them is left in it for the next question."""
+        """The answers to questions. The conversation is theirs until the last one: whatever comes
+        between (an error, an interrupt, a reader that wants no more), none of them is left in it
+        for the next question."""
         interrupts.point()
         at, died = 0, -1  # the next answer; the question over which git has ended once
         talk: Conversation | None = None
@@ -181,13 +243,20 @@ class Git:
                 talk.end()
 
     def _complained(self, name: str, end: Ended) -> None:
-        """Twice no answer: git itself gave up over an object, which is broken, or something is wrong with git."""
+        """Twice no answer: git itself gave up over an object, which is broken, or something is
+        wrong with git."""
         if end.gave_up:
             return
         self._silent = end.silent
         if end.silent:
-            raise Silent("git, asked twice, gave no answer", "is it stopped, or the disk away?", retry="later")
-        raise Damaged(f"the store's object {name} cannot be read: git was ended twice over it", "atlas doctor")
+            raise Silent(
+                "git, asked twice, gave no answer",
+                "is it stopped, or the disk away?",
+                retry="later",
+            )
+        raise Damaged(
+            f"the store's object {name} cannot be read: git was ended twice over it", "atlas doctor"
+        )
 
     def _put_back(self, talk: Conversation | None) -> None:
         """It is free for the next question."""
@@ -206,11 +275,19 @@ class Git:
     def _batch(self) -> subprocess.Popen[bytes]:
         try:
             return subprocess.Popen(
-                self.argv(("cat-file", "--batch")), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
-                stderr=subprocess.DEVNULL, env=self.env, cwd=self.cwd, start_new_session=True,
-            )  # fmt: skip
+                self.argv(("cat-file", "--batch")),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+                stderr=subprocess.DEVNULL,
+                env=self.env,
+                cwd=self.cwd,
+                start_new_session=True,
+            )
         except OSError as error:
-            raise Failed(f"git could not be started: {error.strerror}", "install git 2.31 or newer") from None
+            raise Failed(
+                f"git could not be started: {error.strerror}", "install git 2.31 or newer"
+            ) from None
 
     def close(self) -> None:
         """Ends the conversation; the next question opens a new one."""
@@ -227,9 +304,12 @@ def last_line(err: str) -> str:
 
 
 def _heard(
-    child: subprocess.Popen[bytes], data: bytes | None, timeout: float, patient: bool,
+    child: subprocess.Popen[bytes],
+    data: bytes | None,
+    timeout: float,
+    patient: bool,
     watch: Callable[[str], None] | None,
-) -> tuple[bytes, bytes]:  # fmt: skip
+) -> tuple[bytes, bytes]:
     """All that it says, on both its pipes, until it ends."""
     try:
         return _followed(child, data, timeout, patient, watch)
@@ -239,21 +319,34 @@ def _heard(
 
 
 def _followed(
-    child: subprocess.Popen[bytes], data: bytes | None, timeout: float, patient: bool,
+    child: subprocess.Popen[bytes],
+    data: bytes | None,
+    timeout: float,
+    patient: bool,
     watch: Callable[[str], None] | None,
-) -> tuple[bytes, bytes]:  # fmt: skip
+) -> tuple[bytes, bytes]:
     deadline, said, told, spent = time.monotonic() + timeout, 0, time.monotonic(), 0.0
     while True:
         try:
-            return child.communicate(data, timeout=max(0.01, min(SLICE, deadline - time.monotonic())))
+            return child.communicate(
+                data, timeout=max(0.01, min(SLICE, deadline - time.monotonic()))
+            )
         except subprocess.TimeoutExpired as slow:
             now, out, err = time.monotonic(), slow.stdout or b"", slow.stderr or b""
             if child.poll() is not None:
-                return out, err  # what it started (a shared ssh connection) goes on, and holds its pipes
+                return (
+                    out,
+                    err,
+                )  # what it started (a shared ssh connection) goes on, and holds its pipes
             if watch and now > told + 1:
                 told = now
                 lines = err.decode(errors="replace").replace("\r", "\n").split("\n")
-                watch(next((line.strip() for line in reversed(lines) if line.strip()), "waiting for the remote"))
+                watch(
+                    next(
+                        (line.strip() for line in reversed(lines) if line.strip()),
+                        "waiting for the remote",
+                    )
+                )
             if patient and len(err) > said:
                 deadline, said = now + timeout, len(err)
             elif now > deadline:
@@ -266,8 +359,8 @@ def _followed(
 
 
 def _spent(group: int) -> float:
-    """The processor time, in seconds, of a process group's living members; 0 where the system does not tell. (git says
-    nothing while it takes in one large object.)"""
+    """The processor time, in seconds, of a process group's living members; 0 where the system does
+    not tell. (git says nothing while it takes in one large object.)"""
     ticks = 0
     for file in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -279,8 +372,8 @@ def _spent(group: int) -> float:
 
 
 def _stop(child: subprocess.Popen[bytes]) -> None:
-    """Terminate, wait, and only then kill: a git that is killed leaves its lock behind. (One that was stopped takes its
-    end only when it goes on.)"""
+    """Terminate, wait, and only then kill: a git that is killed leaves its lock behind. (One that
+    was stopped takes its end only when it goes on.)"""
     for sign in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(child.pid, sign)

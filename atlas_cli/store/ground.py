@@ -1,5 +1,5 @@
-"""Whether `.atlas` in a worktree is Atlas's own ground, or came with the project's files. What came with them is not
-read, not run, not taken in, and not written over."""
+"""Whether `.atlas` in a worktree is Atlas's own ground, or came with the project's files. What came
+with them is not read, not run, not taken in, and not written over."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ NAME = ".atlas"
 
 
 def foreign(place: Place, known: str = "") -> tuple[str, str]:
-    """Why it is not ours (empty: it is), and the state of git's index that this was asked in. `known` are the two of an
-    earlier look, in one text: what git tracks is asked again only where its index has changed since."""
+    """Why it is not ours (empty: it is), and the state of git's index that this was asked in.
+    `known` are the two of an earlier look, in one text: what git tracks is asked again only where
+    its index has changed since."""
     if place.top is None:
         return "there is no worktree", ""
     if why := _odd(place.top / NAME):
@@ -40,8 +41,9 @@ def _odd(root: Path) -> str:
 
 
 def brought(place: Place, base: Path, name: str) -> Path | None:
-    """The link that git tracks on the way to a path (from `base`, if it is no absolute one) or at its end; None where
-    there is none. The user's own links are followed as any tool follows them."""
+    """The link that git tracks on the way to a path (from `base`, if it is no absolute one) or
+    at its end; None where there is none. The user's own links are followed as any tool follows
+    them."""
     if place.top is None:
         return None
     top, at = place.top.resolve(), base.resolve()
@@ -54,8 +56,8 @@ def brought(place: Place, base: Path, name: str) -> Path | None:
 
 
 def _tracked(folder: Path, name: str, magic: str = "literal") -> str:
-    """What of a name in a folder git tracks, if it does: in the index or in the last commit, in either case of letters
-    (some file systems know none)."""
+    """What of a name in a folder git tracks, if it does: in the index or in the last commit, in
+    either case of letters (some file systems know none)."""
     git = Git(None, str(folder), hermetic=False)
     asked = ("-z", "--", f":({magic},icase){name}")
     code, out, _ = git.ask("ls-files", "--with-tree=HEAD", *asked)

@@ -1,5 +1,5 @@
-"""The store's history, read once in its order: for the index, for what a fetch brings, for `verify`. All read the same
-bytes of git's objects; what else git can show of them is not asked."""
+"""The store's history, read once in its order: for the index, for what a fetch brings, for
+`verify`. All read the same bytes of git's objects; what else git can show of them is not asked."""
 
 from __future__ import annotations
 
@@ -26,14 +26,19 @@ _WHO = rb"[^\n<>\0]*<[^\n<>\0]*> [0-9]+ [+-][0-9]{4}\n"
 _START = rb"tree (?P<tree>[0-9a-f]+)\n(?P<parents>(?:parent [0-9a-f]+\n)*)"
 # As git writes it: what a forge's editor, a signature or a merged tag adds is told of in it.
 _HEADER = (
-    _START + rb"author " + _WHO + rb"committer " + _WHO +
-    rb"(?:(?:encoding|gpgsig|gpgsig-sha256|mergetag|HG:[^ \n\0]+) [^\n\0]*\n(?: [^\n\0]*\n)*)*\n"
-)  # fmt: skip
+    _START
+    + rb"author "
+    + _WHO
+    + rb"committer "
+    + _WHO
+    + rb"(?:(?:encoding|gpgsig|gpgsig-sha256|mergetag|HG:[^ \n\0]+) [^\n\0]*\n(?: [^\n\0]*\n)*)*\n"
+)
 
 
 class Commit(NamedTuple):
-    """A commit with what it changed against its first parent; `modes` are the new modes by path. A folder stands among
-    the changes where it is not looked into. `faults` are (path, what git would not have written there)."""
+    """A commit with what it changed against its first parent; `modes` are the new modes by path. A
+    folder stands among the changes where it is not looked into. `faults` are (path, what git would
+    not have written there)."""
 
     oid: str
     parents: tuple[str, ...]
@@ -53,15 +58,17 @@ class _Raw(NamedTuple):
 
 
 def between(git: Git, old: str | None, new: str) -> Iterator[Commit]:
-    """The commits after `old` (None: all) up to `new`, each behind its parents. Damaged where `new` does not descend
-    from `old`, or where an object that tells what was changed is missing."""
+    """The commits after `old` (None: all) up to `new`, each behind its parents. Damaged where `new`
+    does not descend from `old`, or where an object that tells what was changed is missing."""
     names = _names(git, old, new)
     trees: dict[str, str] = {}
     for start in range(0, len(names), STEP):
         some = names[start : start + STEP]
         raws = [_told(name, found) for name, found in zip(some, git.objects(some), strict=True)]
         if not start and old is None and raws[0].parents:
-            raise Damaged(f"the history is cut at {some[0][:12]}: git does not show all of it", "atlas doctor")
+            raise Damaged(
+                f"the history is cut at {some[0][:12]}: git does not show all of it", "atlas doctor"
+            )
         trees |= {name: raw.tree for name, raw in zip(some, raws, strict=True)}
         pairs = [(_tree_before(git, raw, trees), raw.tree) for raw in raws]
         differ = _Differ(git, pairs)
@@ -78,7 +85,14 @@ def one(git: Git, oid: str) -> Commit:
     raw = _raw(git, oid)
     changes_, modes, faults = _Differ(git, [(_tree_before(git, raw, {}), raw.tree)]).found(0)
     said = parse(raw.message.decode(errors="replace").lstrip("\n"))
-    return Commit(oid, raw.parents, said, changes_, modes, (*([("", raw.fault)] if raw.fault else []), *faults))
+    return Commit(
+        oid,
+        raw.parents,
+        said,
+        changes_,
+        modes,
+        (*([("", raw.fault)] if raw.fault else []), *faults),
+    )
 
 
 def _tree_before(git: Git, raw: _Raw, trees: dict[str, str]) -> str:
@@ -88,25 +102,36 @@ def _tree_before(git: Git, raw: _Raw, trees: dict[str, str]) -> str:
 
 
 def unread(commit: Commit, get: Callable[[str, str], Answer]) -> dict[str, str]:
-    """What a commit brings that nobody reads, by path, and why: what is no plain file, and more YAML by hand than one
-    commit may bring. `get` gives the object of (path, id)."""
-    odd = {path: f"mode {mode}, where only plain files may be" for path, mode in commit.modes.items() if mode != PLAIN}
+    """What a commit brings that nobody reads, by path, and why: what is no plain file, and more
+    YAML by hand than one commit may bring. `get` gives the object of (path, id)."""
+    odd = {
+        path: f"mode {mode}, where only plain files may be"
+        for path, mode in commit.modes.items()
+        if mode != PLAIN
+    }
     if len(commit.modes) <= text.HANDS:
         return odd
     files = []
     for path, _, new in commit.changes:
-        found = get(path, new) if new and path not in odd and is_record(path) and path != policy.FOLDER else None
+        found = (
+            get(path, new)
+            if new and path not in odd and is_record(path) and path != policy.FOLDER
+            else None
+        )
         files += [(path, found[2])] if found and found[1] == "blob" else []
     return odd | dict.fromkeys(text.beyond(files), "by hand, and too much of it in one commit")
 
 
 def brings(commit: Commit, now: Callable[[str], str | None]) -> Commit:
-    """A merge, or another root, with what it changes of what is known: the rest was judged where it was made."""
+    """A merge, or another root, with what it changes of what is known: the rest was judged where it
+    was made."""
     if len(commit.parents) == 1:
         return commit
     changes_ = tuple(row for row in commit.changes if now(row[0]) != row[2])
     new = {path for path, _, _ in changes_}
-    return commit._replace(changes=changes_, modes={path: mode for path, mode in commit.modes.items() if path in new})
+    return commit._replace(
+        changes=changes_, modes={path: mode for path, mode in commit.modes.items() if path in new}
+    )
 
 
 def changes(git: Objects, old: str, new: str) -> tuple[FileChange, ...]:
@@ -132,7 +157,11 @@ def fork(git: Git, one: str, other: str) -> str | None:
 def _parents(git: Git, oid: str) -> list[str]:
     """The parents of a commit; none where it is not there."""
     found = git.object(oid)
-    lines = found[2].partition(b"\nauthor ")[0].split(b"\n")[1:] if found and found[1] == "commit" else []
+    lines = (
+        found[2].partition(b"\nauthor ")[0].split(b"\n")[1:]
+        if found and found[1] == "commit"
+        else []
+    )
     return [line[7:].decode(errors="replace") for line in lines if line.startswith(b"parent ")]
 
 
@@ -160,7 +189,11 @@ def _names(git: Git, old: str | None, new: str) -> list[str]:
         return found[::-1]
     limit = [f"^{old}"] if old else []
     names = git.run("rev-list", "--topo-order", "--reverse", new, *limit, "--").decode().split()
-    if old and (not names or parent(git, names[0]) != old) and git.ask("merge-base", "--is-ancestor", old, new)[0]:
+    if (
+        old
+        and (not names or parent(git, names[0]) != old)
+        and git.ask("merge-base", "--is-ancestor", old, new)[0]
+    ):
         raise Damaged(f"{old[:12]} is not in the history that leads to {new[:12]}", "atlas doctor")
     return names
 
@@ -176,7 +209,9 @@ def _told(oid: str, found: tuple[str, str, bytes] | None) -> _Raw:
     start = header or re.match(_START, data)
     if start is None:
         raise Damaged(f"the store's commit {oid} is missing or broken", "atlas doctor")
-    parents = tuple(start["parents"].decode().removeprefix("parent ").rstrip("\n").split("\nparent "))
+    parents = tuple(
+        start["parents"].decode().removeprefix("parent ").rstrip("\n").split("\nparent ")
+    )
     said = data[header.end() :] if header else data.partition(b"\n\n")[2]
     fault = "" if header else "its header is not as git writes it"
     fault = fault or ("its message holds a NUL byte" if b"\0" in said else "")
@@ -184,12 +219,15 @@ def _told(oid: str, found: tuple[str, str, bytes] | None) -> _Raw:
 
 
 def _gone(tree: str) -> Damaged:
-    return Damaged(f"the store's tree {tree} is missing or broken", "atlas doctor --fix has it again from the remote")
+    return Damaged(
+        f"the store's tree {tree} is missing or broken",
+        "atlas doctor --fix has it again from the remote",
+    )
 
 
 class _Task(NamedTuple):
-    """Two folders to be compared: of which commit, where, and their ids (empty: there is none). `light`: they are known
-    to hold no more than is looked into."""
+    """Two folders to be compared: of which commit, where, and their ids (empty: there is none).
+    `light`: they are known to hold no more than is looked into."""
 
     at: int
     path: str
@@ -211,7 +249,9 @@ class _Differ:
         for task in tasks:
             self._closed(task)
 
-    def found(self, at: int) -> tuple[tuple[FileChange, ...], dict[str, str], list[tuple[str, str]]]:
+    def found(
+        self, at: int
+    ) -> tuple[tuple[FileChange, ...], dict[str, str], list[tuple[str, str]]]:
         """(changes, new modes by path, faults) of one step."""
         found = sorted(self.changes[at], key=lambda one: one[0].encode(errors="surrogateescape"))
         changes = tuple((path, old, new) for path, old, new, _ in found)
@@ -228,15 +268,20 @@ class _Differ:
     def _closed(self, task: _Task) -> None:
         """A folder that is not looked into stands among the changes itself."""
         path = task.path.rstrip("/")
-        self.changes[task.at].append((path, task.old or None, task.new or None, FOLDER if task.new else ""))
+        self.changes[task.at].append(
+            (path, task.old or None, task.new or None, FOLDER if task.new else "")
+        )
 
     def _weighed(self, task: _Task) -> _Task | None:
-        """A folder that is all new, or all gone, if it is to be looked into. Few trees can name a great many files:
-        each is weighed once, and the lowest ones that are too heavy stay closed, wherever else something changes."""
+        """A folder that is all new, or all gone, if it is to be looked into. Few trees can name a
+        great many files: each is weighed once, and the lowest ones that are too heavy stay closed,
+        wherever else something changes."""
         oid, deep = task.old or task.new, task.path.count("/") - 1
         if self._weight(oid, deep) <= MOST:
             return task._replace(light=True)
-        if deep < DEEP - 1 and any(self._weight(one, deep + 1) > MOST for one in self._folders(oid)):
+        if deep < DEEP - 1 and any(
+            self._weight(one, deep + 1) > MOST for one in self._folders(oid)
+        ):
             return task
         self._closed(task)
         return None
@@ -245,7 +290,10 @@ class _Differ:
         """How many files lie below a folder that lies so deep, as far as that is of interest."""
         if (oid, deep) not in self.weights:
             rows_ = self._read(oid) if deep < DEEP - 1 else None
-            below = (self._weight(row[2].hex(), deep + 1) if row[0] == _FOLDER else 1 for row in rows_ or ())
+            below = (
+                self._weight(row[2].hex(), deep + 1) if row[0] == _FOLDER else 1
+                for row in rows_ or ()
+            )
             self.weights[oid, deep] = MOST + 1 if rows_ is None else min(sum(below), MOST + 1)
         return self.weights[oid, deep]
 
@@ -253,7 +301,8 @@ class _Differ:
         return [row[2].hex() for row in self._read(oid) if row[0] == _FOLDER]
 
     def _read(self, oid: str) -> list[Row]:
-        """The entries of a tree; Damaged for one that is not here, which is no fault of the commit that brings it."""
+        """The entries of a tree; Damaged for one that is not here, which is no fault of the commit
+        that brings it."""
         found = self.git.object(oid)
         if found is None or found[1] != "tree":
             raise _gone(oid)
@@ -265,7 +314,9 @@ class _Differ:
         folders = _Folders(self.git, tasks)
         for task in tasks:
             faults, gone, come = folders.compared(task.old, task.new)
-            self.faults[task.at] += [(task.path, f"a folder is not as git writes it: {fault}") for fault in faults]
+            self.faults[task.at] += [
+                (task.path, f"a folder is not as git writes it: {fault}") for fault in faults
+            ]
             below += self._compared(task, gone, come)
         return below
 
@@ -286,7 +337,8 @@ class _Differ:
 
 
 class _Folders:
-    """The trees of one level, each read once, in the order in which they are compared, and kept until the last time."""
+    """The trees of one level, each read once, in the order in which they are compared, and kept
+    until the last time."""
 
     def __init__(self, git: Objects, tasks: Sequence[_Task]) -> None:
         self.left = Counter(oid for task in tasks for oid in (task.old, task.new) if oid)
@@ -295,11 +347,14 @@ class _Folders:
         self.open: dict[str, Folder | bytes] = {"": NOTHING}
 
     def compared(self, old: str, new: str) -> tuple[tuple[str, ...], set[Row], set[Row]]:
-        """(what is wrong in the new one, entries that only the old one has, entries that only the new one has)."""
+        """(what is wrong in the new one, entries that only the old one has, entries that only the
+        new one has)."""
         width = len(old or new)
         before = self._folder(old, width)
         data = self._data(new) if new else b""
-        after, gone, come = compared(before, data, width) if new else (NOTHING, set(rows(before, width)), set())
+        after, gone, come = (
+            compared(before, data, width) if new else (NOTHING, set(rows(before, width)), set())
+        )
         if new:
             self.open[new] = after
         for oid in filter(None, (old, new)):

@@ -1,5 +1,6 @@
-"""A disposable cache of what the records say, brought up to date commit by commit. It answers what would cost a
-read of the whole store: live rows, who points at whom, which operation is where. Losing it loses nothing."""
+"""A disposable cache of what the records say, brought up to date commit by commit. It answers what
+would cost a read of the whole store: live rows, who points at whom, which operation is where.
+Losing it loses nothing."""
 
 from __future__ import annotations
 
@@ -26,13 +27,14 @@ from .trees import PLAIN
 FORMAT = 12
 _TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT);
-CREATE TABLE commits(seq INTEGER PRIMARY KEY, oid TEXT UNIQUE, operation TEXT, session TEXT, at INTEGER,
-                     subject TEXT, paths TEXT, stops TEXT);
+CREATE TABLE commits(seq INTEGER PRIMARY KEY, oid TEXT UNIQUE, operation TEXT, session TEXT,
+                     at INTEGER, subject TEXT, paths TEXT, stops TEXT);
 CREATE TABLE moved(oid TEXT PRIMARY KEY, seq INTEGER, paths TEXT);
 CREATE INDEX by_operation ON commits(operation);
 CREATE INDEX by_session ON commits(session, seq);
-CREATE TABLE records(path TEXT PRIMARY KEY, folder TEXT, ref TEXT, blob TEXT, until INTEGER, seq INTEGER, data TEXT,
-                     damage TEXT, rank INTEGER, born INTEGER, due INTEGER, over INTEGER, unmet INTEGER);
+CREATE TABLE records(path TEXT PRIMARY KEY, folder TEXT, ref TEXT, blob TEXT, until INTEGER,
+                     seq INTEGER, data TEXT, damage TEXT, rank INTEGER, born INTEGER, due INTEGER,
+                     over INTEGER, unmet INTEGER);
 CREATE INDEX by_rank ON records(folder, unmet, rank, born, due, over) WHERE rank IS NOT NULL;
 CREATE INDEX by_ref ON records(ref) WHERE born IS NOT NULL;
 CREATE INDEX by_time ON records(folder, until);
@@ -52,7 +54,8 @@ Row = dict[str, Any]
 
 
 class Index:
-    """The cache of one store. A file that cannot be written is replaced by one in memory for this command."""
+    """The cache of one store. A file that cannot be written is replaced by one in memory for this
+    command."""
 
     def __init__(self, file: Path, git: Git) -> None:
         self.file, self.git = file, git
@@ -85,7 +88,9 @@ class Index:
                 db.execute("PRAGMA journal_mode=WAL")
             db.execute("BEGIN IMMEDIATE")
             if db.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
-                for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall():
+                for (name,) in db.execute(
+                    "SELECT name FROM sqlite_master WHERE type='table'"
+                ).fetchall():
                     db.execute(f"DROP TABLE {name}")
                 for statement in _TABLES.split(";"):
                     db.execute(statement)
@@ -123,7 +128,8 @@ class Index:
         self._anew()
 
     def _detached(self) -> None:
-        """The file cannot be written (read-only, no room, a stopped process holds it): go on with a copy in memory."""
+        """The file cannot be written (read-only, no room, a stopped process holds it): go on with a
+        copy in memory."""
         file, self.db = self.db, self._ready(":memory:")
         try:
             file.backup(self.db)
@@ -170,7 +176,8 @@ class Index:
         self.db.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (key, value))
 
     def sync(self, head: str) -> None:
-        """Brings the cache to `head`; one that another command took past it stays. Notes a history that was rewound."""
+        """Brings the cache to `head`; one that another command took past it stays. Notes a history
+        that was rewound."""
         try:
             self._sync(head)
         except sqlite3.DatabaseError as error:
@@ -206,25 +213,42 @@ class Index:
         return some[-1].oid
 
     def _back(self, old: str | None, head: str) -> str | None:
-        """Takes out what the history no longer holds; the last commit that is left (None: all is to be read anew)."""
+        """Takes out what the history no longer holds; the last commit that is left (None: all is to
+        be read anew)."""
         base = history.fork(self.git, old, head) if old else None
         seq = self.seq(base) if base else None
         if base is None or seq is None:
-            for table in ("commits", "moved", "records", "reads", "edits", "broken", "links", "meta"):
+            for table in (
+                "commits",
+                "moved",
+                "records",
+                "reads",
+                "edits",
+                "broken",
+                "links",
+                "meta",
+            ):
                 self.db.execute(f"DELETE FROM {table}")
             return None
         gone = self.db.execute("SELECT oid, paths FROM commits WHERE seq>?", (seq,)).fetchall()
         if self._edited(gone):  # what these put right, or spoilt, is to be read from the beginning
             return self._back(None, head)
         self.db.execute("UPDATE moved SET seq=min(seq, ?)", (seq,))
-        self.db.executemany("INSERT OR REPLACE INTO moved VALUES(?,?,?)", [(row[0], seq, row[1]) for row in gone])
+        self.db.executemany(
+            "INSERT OR REPLACE INTO moved VALUES(?,?,?)", [(row[0], seq, row[1]) for row in gone]
+        )
         for table in ("edits", "broken"):
             self.db.executemany(f"DELETE FROM {table} WHERE oid=?", [(row[0],) for row in gone])
         self.db.execute("DELETE FROM commits WHERE seq>?", (seq,))
         then = Snapshot(self.git, base, len(base))
         for path in {path for row in gone for path in row[1].split("\n") if path}:
             blob, at = then.blob(path), self._written(path)
-            if blob and self.db.execute("SELECT 1 FROM commits WHERE seq=? AND operation IS NULL", (at,)).fetchone():
+            if (
+                blob
+                and self.db.execute(
+                    "SELECT 1 FROM commits WHERE seq=? AND operation IS NULL", (at,)
+                ).fetchone()
+            ):
                 return self._back(None, head)  # by hand: which rules it keeps is asked again
             self._record(path, blob, at, self.git.object(blob, bound(path)) if blob else None)
         return base
@@ -241,12 +265,17 @@ class Index:
     def _written(self, path: str) -> int:
         """The number of the last commit that changed a path."""
         where = "instr(char(10)||paths||char(10), char(10)||?||char(10))>0"
-        row = self.db.execute(f"SELECT coalesce(max(seq), 0) FROM commits WHERE {where}", (path,)).fetchone()
+        row = self.db.execute(
+            f"SELECT coalesce(max(seq), 0) FROM commits WHERE {where}", (path,)
+        ).fetchone()
         return int(row[0])
 
     def _knows(self, head: str) -> bool:
-        """Whether the cache is at `head`, or past it because the branch is (not because the branch went back)."""
-        return self.meta("head") == head or (self.reached(head) is not None and self._branch() != head)
+        """Whether the cache is at `head`, or past it because the branch is (not because the branch
+        went back)."""
+        return self.meta("head") == head or (
+            self.reached(head) is not None and self._branch() != head
+        )
 
     def _branch(self) -> str | None:
         found = self.git.object(BRANCH)
@@ -271,7 +300,9 @@ class Index:
             if commit.message.by_hand:
                 broken |= self._against(commit, odd)
             self._edits(commit.oid, commit.message, commit.changes)
-            self._policy(commit.oid, commit.message, commit.changes, commit.modes.get(policy.FOLDER, PLAIN))
+            self._policy(
+                commit.oid, commit.message, commit.changes, commit.modes.get(policy.FOLDER, PLAIN)
+            )
             self._reads(commit.message)
         self.db.executemany("INSERT OR REPLACE INTO commits VALUES(?,?,?,?,?,?,?,?)", rows)
         for path, good, _ in self.edits():
@@ -286,20 +317,29 @@ class Index:
             found = next(bodies) if oid and is_record(path) else None
             self._record(path, oid, at, found, there, first[path], odd.get(path, ""))
 
-    def _against(self, commit: history.Commit, odd: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-        """(commit, the first rule that it breaks) by path of what a hand brought, of the records that can be read. (An
-        edit of a document is kept by itself: it does not count.)"""
+    def _against(
+        self, commit: history.Commit, odd: Mapping[str, str]
+    ) -> dict[str, tuple[str, str]]:
+        """(commit, the first rule that it breaks) by path of what a hand brought, of the records
+        that can be read. (An edit of a document is kept by itself: it does not count.)"""
         wanted = [
             (path, old, new)
             for path, old, new in commit.changes
-            if new and is_record(path) and path not in odd and path != policy.FOLDER and _shown(path) == path
+            if new
+            and is_record(path)
+            and path not in odd
+            and path != policy.FOLDER
+            and _shown(path) == path
             if old is None or _is_row(path)
         ]
         parent, child = (
-            Snapshot(self.git, oid, len(commit.oid)) for oid in (next(iter(commit.parents), None), commit.oid)
+            Snapshot(self.git, oid, len(commit.oid))
+            for oid in (next(iter(commit.parents), None), commit.oid)
         )
         found = judging.judge(parent, child, wanted, commit.message) if wanted else []
-        return {one.path: (commit.oid, f"{one.rule}: {one.text}") for one in reversed(found) if one.path}
+        return {
+            one.path: (commit.oid, f"{one.rule}: {one.text}") for one in reversed(found) if one.path
+        }
 
     def _put_broken(self, changed: Iterable[str], broken: Mapping[str, tuple[str, str]]) -> None:
         if self.db.execute("SELECT 1 FROM broken LIMIT 1").fetchone():
@@ -311,11 +351,16 @@ class Index:
     def _now(self, last: dict[str, tuple[str | None, int]], path: str) -> str | None:
         """The blob at a path, behind the commits that are just being taken."""
         shown = _shown(path)
-        row = None if path in last else self.db.execute("SELECT blob FROM records WHERE path=?", (shown,)).fetchone()
+        row = (
+            None
+            if path in last
+            else self.db.execute("SELECT blob FROM records WHERE path=?", (shown,)).fetchone()
+        )
         return last[path][0] if path in last else row[0] if row else None
 
     def _edits(self, oid: str, message: Message, changes: Iterable[FileChange]) -> None:
-        """Keeps what a document first was, once a hand has changed it or taken it away, until a repair restores it."""
+        """Keeps what a document first was, once a hand has changed it or taken it away, until a
+        repair restores it."""
         for path, old, new in changes:
             kind = kind_of(path)
             if kind is None or kind.row or _shown(path) != path:
@@ -325,8 +370,11 @@ class Index:
             elif old is not None:
                 self.db.execute("INSERT OR IGNORE INTO edits VALUES(?,?,?)", (path, old, oid))
 
-    def _policy(self, oid: str, message: Message, changes: Sequence[FileChange], mode: str = PLAIN) -> None:
-        """Keeps the last policy that counts, once one stands there that does not, until it stands there again."""
+    def _policy(
+        self, oid: str, message: Message, changes: Sequence[FileChange], mode: str = PLAIN
+    ) -> None:
+        """Keeps the last policy that counts, once one stands there that does not, until it stands
+        there again."""
         for path, old, new in changes:
             if path != policy.FOLDER:
                 continue
@@ -336,7 +384,10 @@ class Index:
             parent, child = (Overlay(none, {path: self._blob(blob)}) for blob in (before, new))
             counts = mode == PLAIN and (
                 before in (None, new)
-                or (not message.repairs and not judging.spoils_policy(parent, child, changes, message))
+                or (
+                    not message.repairs
+                    and not judging.spoils_policy(parent, child, changes, message)
+                )
             )
             if counts:  # as it was, or as it may become of the last that counts
                 self.db.execute("DELETE FROM edits WHERE path=?", (path,))
@@ -357,10 +408,21 @@ class Index:
             self.db.executemany("INSERT OR IGNORE INTO reads VALUES(?,?)", pairs)
 
     @staticmethod
-    def _commit_row(seq: int, oid: str, message: Message, changes: Iterable[FileChange]) -> tuple[Any, ...]:
+    def _commit_row(
+        seq: int, oid: str, message: Message, changes: Iterable[FileChange]
+    ) -> tuple[Any, ...]:
         paths = "\n".join(_shown(path) for path, _, _ in changes)
         stops = "\n".join(message.stops)
-        return (seq, oid, message.operation, message.session, message.at, message.subject, paths, stops)
+        return (
+            seq,
+            oid,
+            message.operation,
+            message.session,
+            message.at,
+            message.subject,
+            paths,
+            stops,
+        )
 
     def _record(
         self,
@@ -372,10 +434,15 @@ class Index:
         first: int | None = None,
         odd: str = "",
     ) -> None:
-        """Takes one file as it now is, of which `found` is the object; `there`: one of that path may be in the cache;
-        `first`: the commit that it came with, if that is an earlier one; `odd`: why it is not read."""
+        """Takes one file as it now is, of which `found` is the object; `there`: one of that path
+        may be in the cache; `first`: the commit that it came with, if that is an earlier one;
+        `odd`: why it is not read."""
         shown = _shown(path)
-        born = self.db.execute("SELECT born FROM records WHERE path=?", (shown,)).fetchone() if there else None
+        born = (
+            self.db.execute("SELECT born FROM records WHERE path=?", (shown,)).fetchone()
+            if there
+            else None
+        )
         if there:
             self.db.execute("DELETE FROM records WHERE path=?", (shown,))
             self.db.execute("DELETE FROM links WHERE path=?", (shown,))
@@ -399,32 +466,41 @@ class Index:
             row[7] = error.message
         self.db.execute(f"INSERT INTO records VALUES({','.join('?' * 13)})", row)
         if row[9] is not None:
-            self._unmet("path IN (SELECT path FROM links WHERE target=? AND relation='needs')", row[2])
+            self._unmet(
+                "path IN (SELECT path FROM links WHERE target=? AND relation='needs')", row[2]
+            )
             if pairs:
                 self._unmet("path=?", shown)
 
     def _unmet(self, which: str, value: str) -> None:
         """Counts what these queued records still wait for: all that is not there, or not done."""
         self.db.execute(
-            "UPDATE records SET unmet=(SELECT count(*) FROM links l LEFT JOIN records n ON n.ref=l.target AND n.born "
-            "IS NOT NULL WHERE l.path=records.path AND l.relation='needs' AND (n.path IS NULL OR n.rank IS NOT NULL OR "
-            f"json_extract(n.data, '$.state')<>'done')) WHERE {which} AND born IS NOT NULL", (value,)
-        )  # fmt: skip
+            "UPDATE records SET unmet=(SELECT count(*) FROM links l LEFT JOIN records n ON"
+            " n.ref=l.target AND n.born IS NOT NULL WHERE l.path=records.path AND"
+            " l.relation='needs' AND (n.path IS NULL OR n.rank IS NOT NULL OR json_extract(n.data,"
+            f" '$.state')<>'done')) WHERE {which} AND born IS NOT NULL",
+            (value,),
+        )
 
     def advance(
-        self, parent: str | None, oid: str, message: Message, changes: Sequence[FileChange],
+        self,
+        parent: str | None,
+        oid: str,
+        message: Message,
+        changes: Sequence[FileChange],
         files: dict[str, bytes | None],
         midway: Callable[[], None] = lambda: None,
-    ) -> None:  # fmt: skip
-        """Takes the writer's own commit, if the cache stands at its parent (else the next reader does it).
-        `midway` is called with the transaction half done."""
+    ) -> None:
+        """Takes the writer's own commit, if the cache stands at its parent (else the next reader
+        does it). `midway` is called with the transaction half done."""
         try:
             with self._transaction():
                 if self.meta("head") != parent:
                     return
                 seq = self.db.execute("SELECT coalesce(max(seq), 0) FROM commits").fetchone()[0] + 1
                 self.db.execute(
-                    "INSERT INTO commits VALUES(?,?,?,?,?,?,?,?)", self._commit_row(seq, oid, message, changes)
+                    "INSERT INTO commits VALUES(?,?,?,?,?,?,?,?)",
+                    self._commit_row(seq, oid, message, changes),
                 )
                 midway()
                 self._edits(oid, message, changes)
@@ -433,7 +509,9 @@ class Index:
                 self._put_broken([path for path, _, _ in changes], {})
                 for path, _, new in changes:
                     data = files.get(path)
-                    self._record(path, new, seq, None if data is None else (new or "", "blob", data))
+                    self._record(
+                        path, new, seq, None if data is None else (new or "", "blob", data)
+                    )
                 self._set("head", oid)
         except sqlite3.DatabaseError:
             return  # a cache: the next reader brings it up to date
@@ -446,56 +524,79 @@ class Index:
 
     def commit(self, text: str) -> Row:
         """The one commit whose id begins with a text; NotFound where there is none, or more."""
-        rows = self._all("SELECT * FROM commits WHERE oid LIKE ? ESCAPE '!' LIMIT 2", (_literal(text) + "%",))
+        rows = self._all(
+            "SELECT * FROM commits WHERE oid LIKE ? ESCAPE '!' LIMIT 2", (_literal(text) + "%",)
+        )
         if len(rows) != 1 or len(text) < 4:
-            raise NotFound(f"there is no one commit {text[:80]!r} in this store", "atlas log --json names them whole")
+            raise NotFound(
+                f"there is no one commit {text[:80]!r} in this store",
+                "atlas log --json names them whole",
+            )
         return dict(rows[0])
 
     def reached(self, oid: str) -> int | None:
-        """A commit's number; of one that was carried over, that of the last one before it that stayed."""
+        """A commit's number; of one that was carried over, that of the last one before it that
+        stayed."""
         row = self._one("SELECT seq FROM moved WHERE oid=?", (oid,))
         return self.seq(oid) or (row[0] if row else None)
 
     def live(self, folder: str, after: int) -> list[tuple[str, Record]]:
         """The readable rows below a folder in force after that moment, soonest over first."""
         rows = self._all(
-            "SELECT path, data FROM records WHERE folder=? AND until>? AND data IS NOT NULL ORDER BY until, path",
+            "SELECT path, data FROM records WHERE folder=? AND until>? AND data IS NOT NULL ORDER"
+            " BY until, path",
             (folder, after),
         )
         return [(row[0], json.loads(row[1])) for row in rows]
 
     def rows(self, folder: str) -> list[Row]:
-        """All records of a folder with path, ref, blob, until, seq, data (None if damaged) and damage, oldest first."""
+        """All records of a folder with path, ref, blob, until, seq, data (None if damaged) and
+        damage, oldest first."""
         found = self._all("SELECT * FROM records WHERE folder=? ORDER BY seq, path", (folder,))
-        return [{**dict(row), "data": json.loads(row["data"]) if row["data"] else None} for row in found]
+        return [
+            {**dict(row), "data": json.loads(row["data"]) if row["data"] else None} for row in found
+        ]
 
     def queue(self, folder: str, now: int | None) -> Iterator[tuple[str, Record]]:
-        """The queued records of a folder, first come first, by path: those that may be given away at a moment (None:
-        all of them). Few are asked for, mostly: the first hundred by themselves."""
+        """The queued records of a folder, first come first, by path: those that may be given
+        away at a moment (None: all of them). Few are asked for, mostly: the first hundred by
+        themselves."""
         ready = "" if now is None else "AND unmet=0 AND due<=? AND over>?"
         for limit, start in ((100, 0), (MOST, 100)):
-            rows = self._all(f"SELECT path, data FROM records WHERE folder=? AND rank IS NOT NULL {ready} "
-                             f"ORDER BY rank, born, path LIMIT {limit} OFFSET {start}",
-                             (folder, *([] if now is None else [now, now])))  # fmt: skip
+            rows = self._all(
+                f"SELECT path, data FROM records WHERE folder=? AND rank IS NOT NULL {ready} "
+                f"ORDER BY rank, born, path LIMIT {limit} OFFSET {start}",
+                (folder, *([] if now is None else [now, now])),
+            )
             yield from ((row[0], json.loads(row[1])) for row in rows)
 
     def queue_length(self, folder: str, now: int | None = None) -> int:
-        """How many are queued (`now`: how many of these may be given away, as far as the cache can tell)."""
+        """How many are queued (`now`: how many of these may be given away, as far as the cache can
+        tell)."""
         ready = "" if now is None else "AND unmet=0 AND due<=? AND over>?"
         values = (folder, *([] if now is None else [now, now]))
-        return int(self._one(f"SELECT count(*) FROM records WHERE folder=? AND rank IS NOT NULL {ready}", values)[0])
+        return int(
+            self._one(
+                f"SELECT count(*) FROM records WHERE folder=? AND rank IS NOT NULL {ready}", values
+            )[0]
+        )
 
     def born(self, folder: str) -> dict[str, int]:
         """When each record of a folder came, as a number that rises."""
-        return {row[0]: row[1] for row in self._all("SELECT path, born FROM records WHERE folder=?", (folder,))}
+        return {
+            row[0]: row[1]
+            for row in self._all("SELECT path, born FROM records WHERE folder=?", (folder,))
+        }
 
     def backwards(self, folder: str) -> Iterator[tuple[int, str]]:
-        """(seq, path) of a folder's readable records, the one written last first; read as far as it is asked for."""
+        """(seq, path) of a folder's readable records, the one written last first; read as far as it
+        is asked for."""
         upto: tuple[int, str] = (MOST, "")
         while rows := self._all(
-            "SELECT seq, path FROM records WHERE folder=? AND (seq, path)<(?, ?) AND data IS NOT NULL "
-            "ORDER BY seq DESC, path DESC LIMIT 200", (folder, *upto),
-        ):  # fmt: skip
+            "SELECT seq, path FROM records WHERE folder=? AND (seq, path)<(?, ?) AND data IS NOT"
+            " NULL ORDER BY seq DESC, path DESC LIMIT 200",
+            (folder, *upto),
+        ):
             yield from ((row[0], row[1]) for row in rows)
             upto = rows[-1][0], rows[-1][1]
 
@@ -507,7 +608,8 @@ class Index:
     def newest(self, folder: str, limit: int) -> list[tuple[str, Record]]:
         """The records of a folder written last, newest first."""
         found = self._all(
-            "SELECT path, data FROM records WHERE folder=? AND data IS NOT NULL ORDER BY seq DESC, path DESC LIMIT ?",
+            "SELECT path, data FROM records WHERE folder=? AND data IS NOT NULL ORDER BY seq DESC,"
+            " path DESC LIMIT ?",
             (folder, min(limit, MOST)),
         )
         return [(row[0], json.loads(row[1])) for row in found]
@@ -518,18 +620,26 @@ class Index:
         return int(row[0])
 
     def edits(self) -> list[tuple[str, str, str]]:
-        """(path, first blob, commit) of each document that a hand has changed or taken away since it was written."""
-        return [(row[0], row[1], row[2]) for row in self._all("SELECT path, blob, oid FROM edits ORDER BY path")]
+        """(path, first blob, commit) of each document that a hand has changed or taken away since
+        it was written."""
+        return [
+            (row[0], row[1], row[2])
+            for row in self._all("SELECT path, blob, oid FROM edits ORDER BY path")
+        ]
 
     def written(self, path: str) -> tuple[str, str] | None:
-        """(first blob, commit that changed it) of a document that a hand has changed or taken away."""
+        """(first blob, commit that changed it) of a document that a hand has changed or taken
+        away."""
         row = self._one("SELECT blob, oid FROM edits WHERE path=?", (path,))
         return (row[0], row[1]) if row else None
 
     def broken(self) -> list[tuple[str, str]]:
-        """(path, the rule that it breaks) of each record that a hand brought, and that can be read."""
-        found = self._all("SELECT b.path, b.why FROM broken b JOIN records r ON r.path=b.path AND r.damage IS NULL "
-                          "ORDER BY b.path")  # fmt: skip
+        """(path, the rule that it breaks) of each record that a hand brought, and that can be
+        read."""
+        found = self._all(
+            "SELECT b.path, b.why FROM broken b JOIN records r ON r.path=b.path AND r.damage IS"
+            " NULL ORDER BY b.path"
+        )
         return [(row[0], row[1]) for row in found]
 
     def damaged(self) -> list[tuple[str, str]]:
@@ -548,25 +658,32 @@ class Index:
 
     def targets(self, path: str, relation: str) -> list[str]:
         """The REFs that a record points at."""
-        return [row[0] for row in self._all("SELECT target FROM links WHERE path=? AND relation=?", (path, relation))]
+        return [
+            row[0]
+            for row in self._all(
+                "SELECT target FROM links WHERE path=? AND relation=?", (path, relation)
+            )
+        ]
 
     def leaning(self) -> list[tuple[str, str, str, Record]]:
-        """(session, its record, what that relies on, the correction that retracted it) of each record that is the
-        newest of its name and was not corrected itself."""
+        """(session, its record, what that relies on, the correction that retracted it) of each
+        record that is the newest of its name and was not corrected itself."""
         found = self._all(
-            "SELECT json_extract(r.data, '$.session'), r.ref, l.target, c.data FROM records c "
-            "CROSS JOIN links k ON k.path=c.path AND k.relation='corrects' "
-            "CROSS JOIN links l ON l.target=k.target AND l.relation='relies_on' JOIN records r ON r.path=l.path "
-            "WHERE c.folder='corrections' AND json_extract(c.data, '$.retract') "
-            "AND NOT EXISTS (SELECT 1 FROM links o WHERE o.target=r.ref AND o.relation='corrects') "
-            "AND NOT EXISTS (SELECT 1 FROM records n WHERE n.folder=r.folder AND n.seq>r.seq AND instr(r.ref, '@')>0 "
-            "AND substr(n.ref, 1, instr(n.ref, '@'))=substr(r.ref, 1, instr(r.ref, '@')))"
+            "SELECT json_extract(r.data, '$.session'), r.ref, l.target, c.data FROM records c CROSS"
+            " JOIN links k ON k.path=c.path AND k.relation='corrects' CROSS JOIN links l ON"
+            " l.target=k.target AND l.relation='relies_on' JOIN records r ON r.path=l.path WHERE"
+            " c.folder='corrections' AND json_extract(c.data, '$.retract') AND NOT EXISTS (SELECT 1"
+            " FROM links o WHERE o.target=r.ref AND o.relation='corrects') AND NOT EXISTS (SELECT 1"
+            " FROM records n WHERE n.folder=r.folder AND n.seq>r.seq AND instr(r.ref, '@')>0 AND"
+            " substr(n.ref, 1, instr(n.ref, '@'))=substr(r.ref, 1, instr(r.ref, '@')))"
         )
         return [(row[0], row[1], row[2], json.loads(row[3])) for row in found]
 
     def operation(self, operation: str) -> Row | None:
         """The first commit of an operation."""
-        row = self._one("SELECT * FROM commits WHERE operation=? ORDER BY seq LIMIT 1", (operation,))
+        row = self._one(
+            "SELECT * FROM commits WHERE operation=? ORDER BY seq LIMIT 1", (operation,)
+        )
         return dict(row) if row else None
 
     def last_at(self, session: str) -> int:
@@ -575,12 +692,19 @@ class Index:
         return int(row[0])
 
     def commits(
-        self, limit: int, *, session: str | None = None, folder: str | None = None, path: str | None = None,
+        self,
+        limit: int,
+        *,
+        session: str | None = None,
+        folder: str | None = None,
+        path: str | None = None,
         operation: str | None = None,
-        after: int | None = None, upto: int | None = None, stopped: bool = False,
-    ) -> tuple[list[Row], int]:  # fmt: skip
-        """The newest commits first, and how many there are in all. `folder`: that changed something in it; `after` and
-        `upto`: commits by number; `stopped`: whose session had met a stop."""
+        after: int | None = None,
+        upto: int | None = None,
+        stopped: bool = False,
+    ) -> tuple[list[Row], int]:
+        """The newest commits first, and how many there are in all. `folder`: that changed something
+        in it; `after` and `upto`: commits by number; `stopped`: whose session had met a stop."""
         tests = {
             "session=?": session,
             "instr(char(10)||paths, char(10)||?)>0": folder,
@@ -594,12 +718,15 @@ class Index:
         where = " WHERE " + " AND ".join(chosen) if chosen else ""
         values = [_shown(text) if isinstance(text, str) else text for text in chosen.values()]
         total = self._one(f"SELECT count(*) FROM commits{where}", values)[0]
-        rows = self._all(f"SELECT * FROM commits{where} ORDER BY seq DESC LIMIT ?", [*values, min(limit, MOST)])
+        rows = self._all(
+            f"SELECT * FROM commits{where} ORDER BY seq DESC LIMIT ?", [*values, min(limit, MOST)]
+        )
         return [dict(row) for row in rows], int(total)
 
     def touched(self, after: int, upto: int, most: int) -> list[str] | None:
-        """The paths changed by the commits after one and up to another, and by those that were there once and are not
-        any more; None where these are more than `most`, or the paths more than ten times as many."""
+        """The paths changed by the commits after one and up to another, and by those that were
+        there once and are not any more; None where these are more than `most`, or the paths more
+        than ten times as many."""
         if upto - after > most:
             return None
         gone = self._all("SELECT paths FROM moved WHERE seq>=?", (after,))
@@ -619,25 +746,31 @@ class Index:
         return [row[0] for row in self._all("SELECT path FROM records ORDER BY seq, path")]
 
     def since(self, folder: str, seq: int) -> list[tuple[int, str, Record]]:
-        """(seq, path, record) of a folder's readable records written after a commit, oldest first."""
+        """(seq, path, record) of a folder's readable records written after a commit, oldest
+        first."""
         rows = self._all(
-            "SELECT seq, path, data FROM records WHERE folder=? AND seq>? AND data IS NOT NULL ORDER BY seq",
+            "SELECT seq, path, data FROM records WHERE folder=? AND seq>? AND data IS NOT NULL"
+            " ORDER BY seq",
             (folder, seq),
         )
         return [(row[0], row[1], json.loads(row[2])) for row in rows]
 
     def readers(self, ref: str) -> list[str]:
         """The sessions that have said, with a write, that they had read a record."""
-        return [row[0] for row in self._all("SELECT session FROM reads WHERE ref=? ORDER BY session", (ref,))]
+        return [
+            row[0]
+            for row in self._all("SELECT session FROM reads WHERE ref=? ORDER BY session", (ref,))
+        ]
 
     def upto(self, moment: int) -> int:
-        """The number of the last commit before a moment; 0 where there is none. (By halving: the commits' own times
-        rise, but for what the clocks of two machines differ.)"""
+        """The number of the last commit before a moment; 0 where there is none. (By halving: the
+        commits' own times rise, but for what the clocks of two machines differ.)"""
         low, high = 0, self.last_seq()
         while low < high:
             middle = (low + high + 1) // 2
             at = self._one(
-                "SELECT at FROM commits WHERE seq<=? AND at IS NOT NULL ORDER BY seq DESC LIMIT 1", (middle,)
+                "SELECT at FROM commits WHERE seq<=? AND at IS NOT NULL ORDER BY seq DESC LIMIT 1",
+                (middle,),
             )
             low, high = (middle, high) if at is None or at[0] < moment else (low, middle - 1)
         return low
@@ -650,25 +783,30 @@ class Index:
     def as_of(self, folder: str, seq: int) -> str | None:
         """The last path below a folder that was there when a commit was made."""
         row = self._one(
-            "SELECT path FROM records WHERE path>=? AND path<? AND seq<=? ORDER BY path DESC LIMIT 1",
+            "SELECT path FROM records WHERE path>=? AND path<? AND seq<=? ORDER BY path DESC"
+            " LIMIT 1",
             (f"{folder}/", f"{folder}0", seq),
         )
         return row[0] if row else None
 
     def active(self, seq: int) -> set[str]:
         """The sessions that wrote anything after a commit."""
-        return {row[0] for row in self._all("SELECT DISTINCT session FROM commits WHERE seq>?", (seq,)) if row[0]}
+        return {
+            row[0]
+            for row in self._all("SELECT DISTINCT session FROM commits WHERE seq>?", (seq,))
+            if row[0]
+        }
 
     def last_seq(self) -> int:
         return int(self._one("SELECT coalesce(max(seq), 0) FROM commits")[0])
 
     def clocks(self, limit: int, most: int = 1000) -> dict[str, int]:
-        """By session the newest moment that it wrote at, from the first of the newest `most` commits that lies behind
-        `limit` on; empty where none does."""
+        """By session the newest moment that it wrote at, from the first of the newest `most`
+        commits that lies behind `limit` on; empty where none does."""
         rows = self._all(
-            "WITH late AS (SELECT seq, session, at FROM commits WHERE seq>(SELECT max(seq) FROM commits)-?) "
-            "SELECT session, max(at) FROM late WHERE seq>=(SELECT min(seq) FROM late WHERE at>?) AND at IS NOT NULL "
-            "AND session IS NOT NULL GROUP BY session",
+            "WITH late AS (SELECT seq, session, at FROM commits WHERE seq>(SELECT max(seq) FROM"
+            " commits)-?) SELECT session, max(at) FROM late WHERE seq>=(SELECT min(seq) FROM late"
+            " WHERE at>?) AND at IS NOT NULL AND session IS NOT NULL GROUP BY session",
             (most, limit),
         )
         return {row[0]: row[1] for row in rows}
@@ -680,13 +818,17 @@ class Index:
 
     def last_at_before(self, session: str, seq: int) -> int:
         """The latest moment that a session had written at before a commit."""
-        row = self._one("SELECT coalesce(max(at), 0) FROM commits WHERE session=? AND seq<?", (session, seq))
+        row = self._one(
+            "SELECT coalesce(max(at), 0) FROM commits WHERE session=? AND seq<?", (session, seq)
+        )
         return int(row[0])
 
     def closed(self, session: str) -> bool:
-        """Whether a session has done its duty: a status entry of its own behind its last other work, or no work.
-        Beginning, ending and giving back are no work."""
-        rows = self._all("SELECT subject, paths FROM commits WHERE session=? ORDER BY seq DESC", (session,))
+        """Whether a session has done its duty: a status entry of its own behind its last other
+        work, or no work. Beginning, ending and giving back are no work."""
+        rows = self._all(
+            "SELECT subject, paths FROM commits WHERE session=? ORDER BY seq DESC", (session,)
+        )
         for subject, paths in rows:
             if any(path.startswith("status/") for path in paths.split("\n")):
                 return True
@@ -702,7 +844,9 @@ class Index:
     def beside(self, path: str) -> str:
         """The record that a file which is none belongs to: the one in its folder."""
         folder = path.rpartition("/")[0]
-        row = self._one("SELECT path FROM records WHERE path>=? AND path<?", (f"{folder}/", f"{folder}0"))
+        row = self._one(
+            "SELECT path FROM records WHERE path>=? AND path<?", (f"{folder}/", f"{folder}0")
+        )
         return row[0] if row else path
 
 

@@ -1,5 +1,5 @@
-"""The writer lock: a kernel lock, freed when its last holder dies. It is the queue; safety rests on the
-compare-and-set, so who has waited long enough goes on without it."""
+"""The writer lock: a kernel lock, freed when its last holder dies. It is the queue; safety rests on
+the compare-and-set, so who has waited long enough goes on without it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ NOWHERE = -1
 
 @contextmanager
 def held(path: Path, wait: float = WAIT, at: int | None = None) -> Iterator[int | None]:
-    """The lock's descriptor, to be inherited by the git children of the write; None where another has it; below zero
-    where there is nothing to inherit: on a file system without locks each goes on as if it had it. `at`: the open
-    folder that its file lies in. A link in its place is not followed."""
+    """The lock's descriptor, to be inherited by the git children of the write; None where another
+    has it; below zero where there is nothing to inherit: on a file system without locks each goes
+    on as if it had it. `at`: the open folder that its file lies in. A link in its place is not
+    followed."""
     if fcntl is None:
         yield from _portable(path, wait)
         return

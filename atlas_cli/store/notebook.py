@@ -1,5 +1,5 @@
-"""What this clone alone knows: who reads here, what they have read, which files of a view are ours. Not disposable,
-but not shared either: what others must know is published with the next write."""
+"""What this clone alone knows: who reads here, what they have read, which files of a view are ours.
+Not disposable, but not shared either: what others must know is published with the next write."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from ..errors import Failed
 
 FORMAT = 6
 _TABLES = """
-CREATE TABLE IF NOT EXISTS begun(worktree TEXT, caller TEXT, session TEXT, PRIMARY KEY(worktree, caller));
-CREATE TABLE IF NOT EXISTS receipts(session TEXT, reader TEXT, kind TEXT, id TEXT, number INTEGER, blob TEXT,
+CREATE TABLE IF NOT EXISTS begun(worktree TEXT, caller TEXT, session TEXT,
+                                 PRIMARY KEY(worktree, caller));
+CREATE TABLE IF NOT EXISTS receipts(session TEXT, reader TEXT, kind TEXT, id TEXT, number INTEGER,
+                                    blob TEXT,
                       at INTEGER,
                       claimed INTEGER, published INTEGER, PRIMARY KEY(session, kind, id, number));
 CREATE INDEX IF NOT EXISTS by_reader ON receipts(reader, kind, id, number);
@@ -29,8 +31,8 @@ CREATE TABLE IF NOT EXISTS grounds(worktree TEXT PRIMARY KEY, said TEXT);
 
 
 class Local:
-    """This clone's notebook. Where it cannot be written, it is empty and in memory: receipts are then not kept.
-    `say` is told, once, what the user should know of that."""
+    """This clone's notebook. Where it cannot be written, it is empty and in memory: receipts are
+    then not kept. `say` is told, once, what the user should know of that."""
 
     def __init__(self, file: Path, say: Callable[[str], None] = lambda _: None) -> None:
         self.file, self.say = file, say
@@ -42,7 +44,10 @@ class Local:
         except sqlite3.OperationalError as error:
             self.db, self.keeps = self._ready(":memory:"), False
             if "readonly" not in str(error) and "unable to open" not in str(error):
-                say(f"this clone's notebook cannot be used now ({error}): which session is yours is not known")
+                say(
+                    f"this clone's notebook cannot be used now ({error}): which session is yours is"
+                    " not known"
+                )
         except sqlite3.DatabaseError:
             self.db = self._anew()
 
@@ -55,8 +60,9 @@ class Local:
             except FileNotFoundError:
                 continue
         self.say(
-            f"this clone's notebook was damaged and is kept as {Path(aside).name}: which session is yours and what you "
-            "have read is not known here any more (atlas session list; --session ID goes on as one)"
+            f"this clone's notebook was damaged and is kept as {Path(aside).name}: which session is"
+            " yours and what you have read is not known here any more (atlas session list;"
+            " --session ID goes on as one)"
         )
         return self._ready(str(self.file))
 
@@ -78,12 +84,17 @@ class Local:
         self.db.close()
 
     def _put(self, statement: str, *values: object) -> None:
-        """Notes something. It never fails: the write that it belongs to may be in the store already."""
+        """Notes something. It never fails: the write that it belongs to may be in the store
+        already."""
         try:
             self._all(statement, *values)
         except Failed as error:
             self.keeps = False
-            if not self.silent and "readonly" not in error.message and "read-only" not in error.message:
+            if (
+                not self.silent
+                and "readonly" not in error.message
+                and "read-only" not in error.message
+            ):
                 self.silent = True
                 self.say(f"{error.message}; what you read or began just now may be asked for again")
 
@@ -93,7 +104,9 @@ class Local:
             return self.db.execute(statement, values).fetchall()
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.OperationalError) and "no such" not in str(error):
-                raise Failed(f"this clone's notebook cannot be used: {error}", "try again", retry="now") from None
+                raise Failed(
+                    f"this clone's notebook cannot be used: {error}", "try again", retry="now"
+                ) from None
             self.db.close()
             self.db = self._anew()
         return self.db.execute(statement, values).fetchall()
@@ -109,7 +122,10 @@ class Local:
 
     def everyone(self) -> list[tuple[str, str, str]]:
         """(worktree, caller, session) of all that was begun here."""
-        return [(row[0], row[1], row[2]) for row in self._all("SELECT * FROM begun ORDER BY worktree, caller")]
+        return [
+            (row[0], row[1], row[2])
+            for row in self._all("SELECT * FROM begun ORDER BY worktree, caller")
+        ]
 
     def begin(self, worktree: str, caller: str, session: str) -> None:
         self.moved = self.moved or self.begun(worktree, caller) != session
@@ -119,37 +135,68 @@ class Local:
         self._put("DELETE FROM begun WHERE session=?", session)
 
     def read(
-        self, session: str, reader: str, kind: str, id: str, number: int, blob: str, at: int, claimed: bool = False
+        self,
+        session: str,
+        reader: str,
+        kind: str,
+        id: str,
+        number: int,
+        blob: str,
+        at: int,
+        claimed: bool = False,
     ) -> None:
         """A receipt: this session has read that version, and these were its bytes."""
         if kind == "status" and (number, blob) not in self.seen(session, kind, id):
             self.moved = True
         self._put(
             "INSERT OR REPLACE INTO receipts VALUES(?,?,?,?,?,?,?,?,0)",
-            session, reader, kind, id, number, blob, at, int(claimed),
-        )  # fmt: skip
+            session,
+            reader,
+            kind,
+            id,
+            number,
+            blob,
+            at,
+            int(claimed),
+        )
 
     def seen(self, session: str, kind: str, id: str) -> list[tuple[int, str]]:
         """(number, blob) of the versions that a session has read, newest first."""
         rows = self._all(
-            "SELECT number, blob FROM receipts WHERE session=? AND kind=? AND id=? ORDER BY number DESC",
-            session, kind, id,
-        )  # fmt: skip
+            "SELECT number, blob FROM receipts WHERE session=? AND kind=? AND id=? ORDER BY number"
+            " DESC",
+            session,
+            kind,
+            id,
+        )
         return [(row[0], row[1]) for row in rows]
 
-    def glance(self, session: str, reader: str, stream: str, number: int, blob: str, at: int) -> None:
-        """A hook has printed that status entry: enough to commit, and to put one's own section beside it, not to
-        supersede it. Nothing to be published."""
+    def glance(
+        self, session: str, reader: str, stream: str, number: int, blob: str, at: int
+    ) -> None:
+        """A hook has printed that status entry: enough to commit, and to put one's own section
+        beside it, not to supersede it. Nothing to be published."""
         self.moved = True
         self._put(
             "INSERT OR REPLACE INTO receipts VALUES(?,?,'glance',?,?,?,?,0,1)",
-            session, reader, stream, number, blob, at,
-        )  # fmt: skip
+            session,
+            reader,
+            stream,
+            number,
+            blob,
+            at,
+        )
 
     def has_read(self, who: str, kind: str, id: str, number: int) -> bool:
         """Whether a session, or any session of a reader, has read a version."""
         return any(
-            self._one(f"SELECT 1 FROM receipts WHERE {as_}=? AND kind=? AND id=? AND number=?", who, kind, id, number)
+            self._one(
+                f"SELECT 1 FROM receipts WHERE {as_}=? AND kind=? AND id=? AND number=?",
+                who,
+                kind,
+                id,
+                number,
+            )
             for as_ in ("session", "reader")
         )
 
@@ -165,7 +212,9 @@ class Local:
 
     def readers(self, kind: str, id: str, number: int) -> list[str]:
         """The sessions of this clone that have read a version."""
-        rows = self._all("SELECT session FROM receipts WHERE kind=? AND id=? AND number=?", kind, id, number)
+        rows = self._all(
+            "SELECT session FROM receipts WHERE kind=? AND id=? AND number=?", kind, id, number
+        )
         return [row[0] for row in rows]
 
     def looked(self, reader: str) -> str | None:
@@ -190,12 +239,14 @@ class Local:
         return row[0] if row else ""
 
     def unpublished(self, session: str, limit: int = 100) -> dict[str, int]:
-        """The newest receipts that no commit carries yet, as `status:main@12~3f9c01ab77de`, each with its row's id."""
+        """The newest receipts that no commit carries yet, as `status:main@12~3f9c01ab77de`, each
+        with its row's id."""
         rows = self._all(
-            "SELECT rowid, kind, id, number, blob, claimed FROM receipts WHERE session=? AND published=0 AND number>0 "
-            "ORDER BY at DESC, kind, id, number DESC LIMIT ?",
-            session, limit,
-        )  # fmt: skip
+            "SELECT rowid, kind, id, number, blob, claimed FROM receipts WHERE session=? AND"
+            " published=0 AND number>0 ORDER BY at DESC, kind, id, number DESC LIMIT ?",
+            session,
+            limit,
+        )
         return {f"{r[1]}:{r[2]}@{r[3]}~{r[4][:12]}{' claimed' if r[5] else ''}": r[0] for r in rows}
 
     def published(self, receipts: Iterable[int]) -> None:
@@ -204,7 +255,8 @@ class Local:
             self._put("UPDATE receipts SET published=1 WHERE rowid=?", rowid)
 
     def note_rewind(self, head: str) -> None:
-        """The store's history lost what it had up to that head; said until somebody takes note of it."""
+        """The store's history lost what it had up to that head; said until somebody takes note of
+        it."""
         self._put("INSERT OR IGNORE INTO rewinds VALUES(?)", head)
 
     def rewinds(self) -> list[str]:
@@ -214,7 +266,8 @@ class Local:
         self._put("DELETE FROM rewinds")
 
     def told(self, session: str) -> str:
-        """The head up to which the session has been told of corrections; empty where it never was."""
+        """The head up to which the session has been told of corrections; empty where it never
+        was."""
         row = self._one("SELECT head FROM heard WHERE session=?", session)
         return row[0] if row else ""
 

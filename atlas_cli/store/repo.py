@@ -12,10 +12,11 @@ from typing import NamedTuple
 from ..errors import Failed, NotFound, Refused
 from .git import Git, last_line
 
-# The answers of one `git rev-parse`, a line each; what stands between makes it clear which is which where a path
-# holds a line feed.
+# The answers of one `git rev-parse`, a line each; what stands between makes it clear which is which
+# where a path holds a line feed.
 _ANSWER = re.compile(
-    r"(?P<common>.*)\n(?P<form>sha1|sha256)\n(?P<prefix>.*)\n(?:true|false)\n(?:(?P<top>.*)\n)?\Z", re.DOTALL
+    r"(?P<common>.*)\n(?P<form>sha1|sha256)\n(?P<prefix>.*)\n(?:true|false)\n(?:(?P<top>.*)\n)?\Z",
+    re.DOTALL,
 )
 
 
@@ -24,8 +25,9 @@ OWN = ".git/own"  # in an outbox's store, which git itself checks out nowhere
 
 
 class Place(NamedTuple):
-    """`common` is the git directory that all worktrees share, `top` the worktree (None in a bare repository),
-    `prefix` the working directory below it, `width` the length of object ids in hex."""
+    """`common` is the git directory that all worktrees share, `top` the worktree (None in a bare
+    repository), `prefix` the working directory below it, `width` the length of object ids in
+    hex."""
 
     common: Path
     top: Path | None
@@ -34,30 +36,41 @@ class Place(NamedTuple):
 
     @property
     def home(self) -> Path:
-        """Atlas's folder for this caller: the clone's, or the worktree's outbox, where it may not write that one."""
+        """Atlas's folder for this caller: the clone's, or the worktree's outbox, where it may not
+        write that one."""
         found, box = self.shared, self.outbox
         there = next(path for path in (found, *found.parents) if path.exists())
         if box is None or os.access(there, os.W_OK):
             return found
         made = box / "store.git"
-        # git would run what is written in its configuration, and a link among its files lead elsewhere
+        # git would run what is written in its configuration, and a link among its files lead
+        # elsewhere
         if made.is_dir() and (_linked(box) or not (made / OWN).exists()):
-            raise Refused(f"{made} came with the project's files, and is no store of this clone", "take it away")
+            raise Refused(
+                f"{made} came with the project's files, and is no store of this clone",
+                "take it away",
+            )
         return box if made.is_dir() or not (found / "store.git").is_dir() else found
 
     @property
     def shared(self) -> Path:
-        """The clone's: in the git directory, or, where that could not be written, in the user's state folder."""
+        """The clone's: in the git directory, or, where that could not be written, in the user's
+        state folder."""
         inside = self.common / "atlas"
         if (inside / "store.git").exists():
             return inside
         outside = state() / hashlib.sha256(os.fsencode(self.common)).hexdigest()[:16]
         # A store that was made there stays the store when the git directory can be written again.
-        return inside if os.access(self.common, os.W_OK) and not (outside / "store.git").exists() else outside
+        return (
+            inside
+            if os.access(self.common, os.W_OK) and not (outside / "store.git").exists()
+            else outside
+        )
 
     @property
     def outbox(self) -> Path | None:
-        """Where a caller who can write nothing but the worktree keeps a store, and what waits to be taken in."""
+        """Where a caller who can write nothing but the worktree keeps a store, and what waits to be
+        taken in."""
         return None if self.top is None else self.top / BOX
 
     @property
@@ -91,23 +104,34 @@ def state() -> Path:
 
 
 def find(directory: str, hook: bool = False) -> Place:
-    """The repository that `directory` lies in, or that git names to its `hook`. NotFound where there is none; Failed,
-    with git's own remedy, where git will not touch it."""
+    """The repository that `directory` lies in, or that git names to its `hook`. NotFound where
+    there is none; Failed, with git's own remedy, where git will not touch it."""
     git = Git(None, cwd=directory, hermetic=False)
     if not Path(directory).is_dir():
         raise NotFound(f"there is no folder {directory}", code="no_store")
     told = ("GIT_DIR", "GIT_WORK_TREE") if hook else ()
     code, out, err = git.ask(
-        "rev-parse", "--path-format=absolute", "--git-common-dir", "--show-object-format", "--show-prefix",
-        "--is-bare-repository", "--show-toplevel", extra={key: os.environ[key] for key in told if key in os.environ},
-    )  # fmt: skip
+        "rev-parse",
+        "--path-format=absolute",
+        "--git-common-dir",
+        "--show-object-format",
+        "--show-prefix",
+        "--is-bare-repository",
+        "--show-toplevel",
+        extra={key: os.environ[key] for key in told if key in os.environ},
+    )
     found = _ANSWER.match(os.fsdecode(out))
     if found is None:
         if "dubious" in err:
-            raise Failed(f"git will not touch this repository: {last_line(err)}", err.split("\n")[-1].strip())
+            raise Failed(
+                f"git will not touch this repository: {last_line(err)}", err.split("\n")[-1].strip()
+            )
         if "not a git repository" in err:
-            raise NotFound("this is not in a git repository", "go into one, or git init; then atlas init",
-                           code="no_store")  # fmt: skip
+            raise NotFound(
+                "this is not in a git repository",
+                "go into one, or git init; then atlas init",
+                code="no_store",
+            )
         raise Failed(f"git rev-parse failed: {last_line(err)}")
     width = 64 if found["form"] == "sha256" else 40
     top = Path(found["top"]) if not code and found["top"] else None

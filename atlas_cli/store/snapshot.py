@@ -25,7 +25,8 @@ class Objects(Protocol):
 
 
 class Staged:
-    """The objects of a repository, and new ones, by id as (type, bytes), that are still to be written."""
+    """The objects of a repository, and new ones, by id as (type, bytes), that are still to be
+    written."""
 
     def __init__(self, git: Objects, new: dict[str, tuple[str, bytes]]) -> None:
         self.git, self.new = git, new
@@ -41,7 +42,10 @@ class Staged:
 def bytes_of(path: str, oid: str, found: Answer) -> bytes:
     """The bytes of a file; Damaged where they are not there, or too many."""
     if found is not None and found[1] == LARGE:
-        raise Damaged(f"{path}: it has more than the {bound(path):,} bytes that are read of it", "atlas verify")
+        raise Damaged(
+            f"{path}: it has more than the {bound(path):,} bytes that are read of it",
+            "atlas verify",
+        )
     if found is None or found[1] != "blob":
         raise Damaged(f"{path}: its object {oid} is missing or broken", "atlas doctor")
     return found[2]
@@ -50,7 +54,9 @@ def bytes_of(path: str, oid: str, found: Answer) -> bytes:
 class Snapshot:
     """A `Tree` over a commit of the store (`head` None: the empty tree)."""
 
-    def __init__(self, git: Objects, head: str | None, width: int, live: Live | None = None) -> None:
+    def __init__(
+        self, git: Objects, head: str | None, width: int, live: Live | None = None
+    ) -> None:
         self.git, self.head, self.width, self._live = git, head, width, live
         self._trees: dict[str, dict[str, Entry]] = {}
         self._blobs: dict[str, bytes] = {}
@@ -78,7 +84,11 @@ class Snapshot:
 
     def names(self, folder: str) -> list[str]:
         entry = (FOLDER, self.root) if not folder else self.entry(folder)
-        return sorted(self.tree(entry[1])) if entry is not None and entry[0] == FOLDER and entry[1] else []
+        return (
+            sorted(self.tree(entry[1]))
+            if entry is not None and entry[0] == FOLDER and entry[1]
+            else []
+        )
 
     def live(self, folder: str, after: int) -> Iterable[tuple[str, Record]]:
         if self.head is None or self._live is None:
@@ -107,9 +117,11 @@ class Snapshot:
             self._trees[oid] = parse_tree(found[2], self.width)
         return self._trees[oid]
 
-    def planted(self, files: Mapping[str, bytes | None]) -> tuple[str, dict[str, tuple[str, bytes]]]:
-        """The root of the tree with `files` put into it (None: taken away), and the new objects by id as
-        (type, bytes): the folders on the way, and the files."""
+    def planted(
+        self, files: Mapping[str, bytes | None]
+    ) -> tuple[str, dict[str, tuple[str, bytes]]]:
+        """The root of the tree with `files` put into it (None: taken away), and the new objects by
+        id as (type, bytes): the folders on the way, and the files."""
         new: dict[str, tuple[str, bytes]] = {}
         nested: dict[str, dict[str, bytes | None]] = {}
         for path, data in files.items():
@@ -118,7 +130,10 @@ class Snapshot:
         return self._planted(self.root, nested, new) or self._store("tree", b"", new), new
 
     def _planted(
-        self, tree: str, nested: Mapping[str, Mapping[str, bytes | None]], new: dict[str, tuple[str, bytes]]
+        self,
+        tree: str,
+        nested: Mapping[str, Mapping[str, bytes | None]],
+        new: dict[str, tuple[str, bytes]],
     ) -> str:
         entries = dict(self.tree(tree)) if tree else {}
         for name, files in nested.items():
@@ -136,7 +151,10 @@ class Snapshot:
                 if under[0] != FOLDER and all(one is None for one in files.values()):
                     continue  # what is to go is gone
                 if under[0] != FOLDER and "" not in files:
-                    raise Damaged(f"{name} is a file in the store, where a folder should be", "atlas doctor --fix")
+                    raise Damaged(
+                        f"{name} is a file in the store, where a folder should be",
+                        "atlas doctor --fix",
+                    )
                 oid = self._planted(under[1] if under[0] == FOLDER else "", deeper, new)
                 mode = FOLDER
             if oid:

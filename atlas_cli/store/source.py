@@ -1,4 +1,5 @@
-"""The history of a store that may lie here or elsewhere: in this clone, in what it has fetched, or on its remote."""
+"""The history of a store that may lie here or elsewhere: in this clone, in what it has fetched, or
+on its remote."""
 
 from __future__ import annotations
 
@@ -28,14 +29,16 @@ class Source(NamedTuple):
 
 @contextmanager
 def source(place: Place, git: Git) -> Iterator[Source]:
-    """The store of this clone, else one that it has fetched, else the one that its remote has, fetched into a folder
-    that is gone afterwards. NotFound where there is none."""
+    """The store of this clone, else one that it has fetched, else the one that its remote has,
+    fetched into a folder that is gone afterwards. NotFound where there is none."""
     own = Git(str(place.home / "store.git"))
     if (place.home / "store.git").is_dir() and (found := own.object(BRANCH)):
         yield Source(own, found[0], OWN)
         return
     root = object_id("commit", root_commit(place.width), place.width)
-    out = git.run("for-each-ref", "--format=%(objectname) %(refname)", BRANCH, "refs/remotes/*/atlas").decode()
+    out = git.run(
+        "for-each-ref", "--format=%(objectname) %(refname)", BRANCH, "refs/remotes/*/atlas"
+    ).decode()
     for line in sorted(out.splitlines(), key=lambda line: ("/origin/" not in line, line)):
         oid, _, ref = line.partition(" ")
         if git.ask("merge-base", "--is-ancestor", root, oid)[0] == 0:
@@ -46,24 +49,47 @@ def source(place: Place, git: Git) -> Iterator[Source]:
 
 
 def _fetched(place: Place, git: Git, folder: str) -> Source:
-    """The remote's branch, its objects in `folder`. Nothing is written into the user's repository."""
+    """The remote's branch, its objects in `folder`. Nothing is written into the user's
+    repository."""
     net, remotes = inherited(), git.run("remote").decode().split()
     remote = "origin" if "origin" in remotes else next(iter(remotes), "")
-    named = transports.programs(git, place.common, remote) if remote and not os.environ.get("CI") else []
+    named = (
+        transports.programs(git, place.common, remote)
+        if remote and not os.environ.get("CI")
+        else []
+    )
     if named and not transports.used(place.common, named):  # (a CI's own checkout has put it there)
-        raise Failed(f"{remote} is reached by a program that this repository's own configuration names "
-                     f"({named[0][0]}), which a read does not run", "atlas init runs it, if you trust this repository",
-                     code="configuration")  # fmt: skip
-    code, out, _ = git.ask("ls-remote", "--end-of-options", remote, BRANCH, extra=net) if remote else (1, b"", "")
+        raise Failed(
+            f"{remote} is reached by a program that this repository's own configuration names "
+            f"({named[0][0]}), which a read does not run",
+            "atlas init runs it, if you trust this repository",
+            code="configuration",
+        )
+    code, out, _ = (
+        git.ask("ls-remote", "--end-of-options", remote, BRANCH, extra=net)
+        if remote
+        else (1, b"", "")
+    )
     if code or not out:
         where = f"in this clone or on {remote}" if remote else "in this clone, and it has no remote"
         raise NotFound(f"there is no Atlas store {where}", "atlas init makes one", code="no_store")
     objects = str(place.common / "objects").replace("\\", "\\\\").replace('"', '\\"')
     beside = {"GIT_OBJECT_DIRECTORY": folder, "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{objects}"'}
     code, _, err = git.ask(
-        "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=", "--no-recurse-submodules", "--no-filter",
-        "--no-auto-maintenance", "--end-of-options", remote, BRANCH, extra=net | beside, timeout=300,
-    )  # fmt: skip
+        "fetch",
+        "--quiet",
+        "--no-tags",
+        "--no-write-fetch-head",
+        "--refmap=",
+        "--no-recurse-submodules",
+        "--no-filter",
+        "--no-auto-maintenance",
+        "--end-of-options",
+        remote,
+        BRANCH,
+        extra=net | beside,
+        timeout=300,
+    )
     if code:
         raise Failed(f"the store on {remote} could not be fetched: {last_line(err)}", retry="later")
     there = Git(str(place.common))

@@ -27,7 +27,8 @@ _WHO = "Atlas <atlas@localhost> 0 +0000"
 
 
 class Store:
-    """An open store. What it keeps beside the repository: the index, the writer lock, this machine's id."""
+    """An open store. What it keeps beside the repository: the index, the writer lock, this
+    machine's id."""
 
     def __init__(self, place: Place, home: Path | None = None) -> None:
         self.place, self.home = place, home or place.home
@@ -59,7 +60,9 @@ class Store:
             return found
         made = os.urandom(6).hex()
         try:
-            files.put(file, f"{made}\n".encode(), sync=True)  # whole: an empty id would make all machines one
+            files.put(
+                file, f"{made}\n".encode(), sync=True
+            )  # whole: an empty id would make all machines one
         except OSError:
             return made  # where nothing can be written, no lease is written either
         return file.read_text().strip()
@@ -70,7 +73,8 @@ class Store:
         if found is None or found[1] != "commit":
             raise Damaged(
                 "the store's branch is missing or broken (refs/heads/atlas in its own repository)",
-                "atlas doctor says what is left of it, atlas doctor --fix takes the last head that is whole",
+                "atlas doctor says what is left of it, atlas doctor --fix takes the last head that"
+                " is whole",
             )
         return found[0]
 
@@ -88,8 +92,8 @@ class Store:
         return Snapshot(self.git, head or self.head(), self.place.width, self._live)
 
     def tree(self, snapshot: Snapshot, *paths: str) -> Tree:
-        """A snapshot for readers: each document, and the policy, as it was written, whatever a hand did to it since;
-        only those at these paths, if some are given."""
+        """A snapshot for readers: each document, and the policy, as it was written, whatever a hand
+        did to it since; only those at these paths, if some are given."""
         files: dict[str, bytes | None] = {}
         for path, blob, _ in self.at(snapshot.head or "").edits() if snapshot.head else ():
             if path in paths or not paths:
@@ -98,11 +102,13 @@ class Store:
         return Overlay(snapshot, files, snapshot.width) if files else snapshot
 
     def policy(self, snapshot: Snapshot) -> policy.Policy:
-        """The policy in force at a snapshot; Damaged (`newer_format`) where it is of a newer format."""
+        """The policy in force at a snapshot; Damaged (`newer_format`) where it is of a newer
+        format."""
         return policy.usable(self.tree(snapshot, policy.FOLDER))
 
     def parked(self) -> dict[str, str]:
-        """Commit by operation of the writes that could not be carried over to the remote's history."""
+        """Commit by operation of the writes that could not be carried over to the remote's
+        history."""
         found = {}
         packed = self.home / "store.git/packed-refs"
         for line in packed.read_text().split("\n") if packed.exists() else ():
@@ -121,7 +127,9 @@ class Store:
 
     def changed(self, commit: str) -> list[str]:
         """The paths that a commit changed."""
-        out = self.git.run("diff-tree", "-r", "-z", "--no-commit-id", "--name-only", "--root", commit)
+        out = self.git.run(
+            "diff-tree", "-r", "-z", "--no-commit-id", "--name-only", "--root", commit
+        )
         return [path for path in out.decode(errors="replace").split("\0") if path]
 
     def unpublished(self) -> int:
@@ -138,7 +146,9 @@ class Store:
         try:
             self.index.sync(head)
         except sqlite3.OperationalError as error:
-            raise Failed(f"the index {self.index.file} is busy: {error}", "try again", retry="now") from None
+            raise Failed(
+                f"the index {self.index.file} is busy: {error}", "try again", retry="now"
+            ) from None
         return self.index
 
     def close(self) -> None:
@@ -148,14 +158,19 @@ class Store:
 
 
 def parked_ref(operation: str) -> str:
-    """The ref under which a write is parked; an operation id that no ref can be named after goes by its hash."""
-    plain = names.valid(operation) and ".." not in operation and not operation.endswith((".lock", "."))
+    """The ref under which a write is parked; an operation id that no ref can be named after goes by
+    its hash."""
+    plain = (
+        names.valid(operation) and ".." not in operation and not operation.endswith((".lock", "."))
+    )
     return PARKED + (operation if plain else hashlib.sha256(operation.encode()).hexdigest()[:32])
 
 
-def create(place: Place, fill: Callable[[Path], None] | None = None, home: Path | None = None) -> Store:
-    """The store's repository with its root commit, made aside, filled, and put in place by one rename: it is there as a
-    whole, or not."""
+def create(
+    place: Place, fill: Callable[[Path], None] | None = None, home: Path | None = None
+) -> Store:
+    """The store's repository with its root commit, made aside, filled, and put in place by one
+    rename: it is there as a whole, or not."""
     store = Store(place, home)
     if (store.home / "store.git").is_dir():
         return store
@@ -163,26 +178,36 @@ def create(place: Place, fill: Callable[[Path], None] | None = None, home: Path 
     try:
         if store.home == place.outbox and place.top:
             if why := ground.foreign(place)[0]:
-                raise Failed(f"the store cannot be made in {store.home}: {why}", "it is made where nobody else writes")
+                raise Failed(
+                    f"the store cannot be made in {store.home}: {why}",
+                    "it is made where nobody else writes",
+                )
             with files.below(place.top, store.home, make=True) as folder:
                 folder.put(".gitignore", b"*\n")  # `info/exclude` cannot be written either
         else:
             store.home.mkdir(parents=True, exist_ok=True)
         form = "sha256" if place.width == 64 else "sha1"
         git = Git(None)
-        git.run("init", "--quiet", "--bare", "--template=", f"--object-format={form}", "--", str(aside))
+        git.run(
+            "init", "--quiet", "--bare", "--template=", f"--object-format={form}", "--", str(aside)
+        )
         git = Git(str(aside))
         if store.home == place.outbox:
             (aside / OWN).parent.mkdir()
             (aside / OWN).touch()
         git.run("symbolic-ref", "HEAD", BRANCH)
         git.run("config", "core.logAllRefUpdates", "true")
-        # A prune cannot tell garbage from what is just being written: here git itself deletes no object.
+        # A prune cannot tell garbage from what is just being written: here git itself deletes no
+        # object.
         git.run("config", "extensions.preciousObjects", "true")
-        git.run("config", "core.fsync", "all")  # a gc, by whomever: packed-refs that a power cut empties is the branch
+        git.run(
+            "config", "core.fsync", "all"
+        )  # a gc, by whomever: packed-refs that a power cut empties is the branch
         root = root_commit(place.width)
         for kind, data in (("tree", b""), ("commit", root)):
-            git.run("hash-object", "-t", kind, "-w", "--stdin", data=data, options=["core.fsync=all"])
+            git.run(
+                "hash-object", "-t", kind, "-w", "--stdin", data=data, options=["core.fsync=all"]
+            )
         zero = "0" * place.width
         git.run("update-ref", BRANCH, root_id(place.width), zero, options=["core.fsync=all"])
         if fill:
@@ -206,7 +231,10 @@ def configuration(width: int) -> str:
     core = "filemode = true\n\tbare = true\n\tlogAllRefUpdates = true\n\tfsync = all"
     form = "\tobjectformat = sha256\n" * (width == 64)
     version = int(width == 64)
-    return f"[core]\n\trepositoryformatversion = {version}\n\t{core}\n[extensions]\n{form}\tpreciousObjects = true\n"
+    return (
+        "[core]\n\trepositoryformatversion ="
+        f" {version}\n\t{core}\n[extensions]\n{form}\tpreciousObjects = true\n"
+    )
 
 
 def root_commit(width: int) -> bytes:
@@ -221,7 +249,8 @@ def root_id(width: int) -> str:
 
 
 def is_bare_root(snapshot: Snapshot) -> bool:
-    """Whether the store has its root and nothing else yet (one whose policy was taken out by hand is no new one)."""
+    """Whether the store has its root and nothing else yet (one whose policy was taken out by hand
+    is no new one)."""
     return not snapshot.names("")
 
 

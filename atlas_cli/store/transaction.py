@@ -31,8 +31,8 @@ HOUSEKEEPING = 256  # commits between two looks at whether the store wants packi
 
 
 class Written(NamedTuple):
-    """What became of a write. `replayed`: the operation was in the history already, and nothing was written.
-    `files` are those that it put."""
+    """What became of a write. `replayed`: the operation was in the history already, and nothing was
+    written. `files` are those that it put."""
 
     commit: str
     writer: Writer
@@ -44,9 +44,10 @@ class Written(NamedTuple):
 
 
 class Intent(NamedTuple):
-    """Who writes and on which condition. `bases`: what the session has read since its last write. `given`: the
-    operation id came from the caller, so it may be there already. `anew`: refused where the session's last commit lies
-    ahead of the clock, as what it takes would be honoured by nobody, or for too long; the command that begins anew."""
+    """Who writes and on which condition. `bases`: what the session has read since its last write.
+    `given`: the operation id came from the caller, so it may be there already. `anew`: refused
+    where the session's last commit lies ahead of the clock, as what it takes would be honoured by
+    nobody, or for too long; the command that begins anew."""
 
     writer: Writer
     clock: Callable[[], int]
@@ -58,14 +59,16 @@ class Intent(NamedTuple):
 
 
 def write(store: Store, decide: Decide, intent: Intent) -> Written:
-    """Runs `decide` on the head until the branch moves to its result. Everything that `decide` raises is a stop."""
+    """Runs `decide` on the head until the branch moves to its result. Everything that `decide`
+    raises is a stop."""
     try:
         with lock.held(store.home / "writer.lock") as fd:
             return _Attempts(store, decide, intent, fd).run()
     except PermissionError as error:
         raise Failed(
             f"the store cannot be written: {error.filename}: {error.strerror}",
-            "atlas begin lets this worktree's .atlas/outbox take what is written, until a command can write the store",
+            "atlas begin lets this worktree's .atlas/outbox take what is written, until a command"
+            " can write the store",
         ) from None
 
 
@@ -82,8 +85,11 @@ class _Attempts:
             head = self.store.head()
             index = self.store.at(head)
             self.store.decided = head
-            if (self.intent.given or self.made) and (found := index.operation(self.intent.writer.operation)):
-                # An earlier try had arrived, although git could not say so (or it was carried over since).
+            if (self.intent.given or self.made) and (
+                found := index.operation(self.intent.writer.operation)
+            ):
+                # An earlier try had arrived, although git could not say so (or it was carried over
+                # since).
                 own = not self.intent.given or found["oid"] in self.made
                 sync_folders(*[self.store.home / "store.git/refs/heads"] * own)
                 return self._replayed(found)._replace(replayed=not own)
@@ -103,7 +109,9 @@ class _Attempts:
         """The first outcome of an operation: the files that its commit put."""
         snapshot = self.store.snapshot(row["oid"])
         files: dict[str, bytes | None] = {
-            path: snapshot.read(path) for path in row["paths"].split("\n") if path and snapshot.blob(path)
+            path: snapshot.read(path)
+            for path in row["paths"].split("\n")
+            if path and snapshot.blob(path)
         }
         writer = self.intent.writer._replace(session=row["session"] or "", at=row["at"] or 0)
         return Written(row["oid"], writer, row["subject"], files, replayed=True)
@@ -111,29 +119,39 @@ class _Attempts:
     def _attempt(self, snapshot: Snapshot, writer: Writer) -> Written | None:
         """One try; None where the head moved or the ref was busy, so that another is due."""
         change = self.decide(self.store.tree(snapshot, policy.FOLDER), writer)
-        if not change.repairs and all(snapshot.read(path) == data for path, data in change.files.items()):
+        if not change.repairs and all(
+            snapshot.read(path) == data for path, data in change.files.items()
+        ):
             return Written(snapshot.head or "", writer, change.subject, change.files, empty=True)
         spoilt = self.store.index.written(policy.FOLDER) if policy.FOLDER in change.files else None
         if spoilt and not change.repairs:
-            raise Damaged(f"{policy.FOLDER} was changed by hand in {spoilt[1][:12]}, breaks a rule, and does not count",
-                          "atlas doctor --fix puts back the one before it, then try again")  # fmt: skip
+            raise Damaged(
+                f"{policy.FOLDER} was changed by hand in {spoilt[1][:12]}, breaks a rule, and does"
+                " not count",
+                "atlas doctor --fix puts back the one before it, then try again",
+            )
         if not change.repairs:  # (it puts back what the history has)
             guard(snapshot, change, writer.operation, writer.session)
         rule_book = self.store.policy(snapshot)
         root, objects = snapshot.planted(change.files)
-        message, changes = self._judged(snapshot, writer, change, rule_book["skip_mark"], root, objects)
+        message, changes = self._judged(
+            snapshot, writer, change, rule_book["skip_mark"], root, objects
+        )
         commit = _commit(root, snapshot.head, message, writer)
         oid = object_id("commit", commit, snapshot.width)
         objects[oid] = ("commit", commit)
-        # `fast` waits for the data but not for the disk's cache: without that order, a file system may come back with
-        # a branch that is newer than its (empty) objects, as ext4 does.
+        # `fast` waits for the data but not for the disk's cache: without that order, a file system
+        # may come back with a branch that is newer than its (empty) objects, as ext4 does.
         method = "fsync" if rule_book["durability"] == "full" else "writeout-only"
         fsync = ("core.fsync=all", f"core.fsyncMethod={method}")
         failpoints.at("before_objects", rule_book)
         self._put(objects, snapshot.width, fsync)
         failpoints.at("after_objects", rule_book)
         if rule_book["durability"] == "full":
-            folders = {self.store.home / "store.git/objects" / name for name in ("pack", *{one[:2] for one in objects})}
+            folders = {
+                self.store.home / "store.git/objects" / name
+                for name in ("pack", *{one[:2] for one in objects})
+            }
             sync_folders(*folders, self.store.home / "store.git/objects")
         failpoints.at("before_ref", rule_book)
         interrupts.point()
@@ -151,8 +169,11 @@ class _Attempts:
         return Written(oid, writer, message.subject, change.files, notices=change.notices)
 
     def _moved(self, old: str, new: str, fsync: Sequence[str]) -> bool:
-        """Whether the branch now is at the new commit. From here on an interrupt is no "nothing was written"."""
-        before = interrupts.moves(f"atlas log {self.intent.writer.operation} says whether it was written")
+        """Whether the branch now is at the new commit. From here on an interrupt is no "nothing was
+        written"."""
+        before = interrupts.moves(
+            f"atlas log {self.intent.writer.operation} says whether it was written"
+        )
         try:
             moved = self.branch.move(old, new, fsync)
         except Failed:
@@ -163,11 +184,16 @@ class _Attempts:
         return moved
 
     def _judged(
-        self, snapshot: Snapshot, writer: Writer, change: Change, mark: str, root: str,
+        self,
+        snapshot: Snapshot,
+        writer: Writer,
+        change: Change,
+        mark: str,
+        root: str,
         objects: dict[str, tuple[str, bytes]],
-    ) -> tuple[Message, list[FileChange]]:  # fmt: skip
-        """The message and the changed files, once the rules have nothing against them. (What a repair changes is no
-        plain file, it may be: it is read as everybody will read it.)"""
+    ) -> tuple[Message, list[FileChange]]:
+        """The message and the changed files, once the rules have nothing against them. (What a
+        repair changes is no plain file, it may be: it is read as everybody will read it.)"""
         child = Overlay(snapshot, change.files, snapshot.width)
         found = [(path, snapshot.blob(path), child.blob(path)) for path in sorted(change.files)]
         changes: list[FileChange] = [(path, old, new) for path, old, new in found if old != new]
@@ -191,18 +217,26 @@ class _Attempts:
             return message, changes
         broken = judging.judge(snapshot, child, changes, message)
         if broken:
-            raise Refused(f"the rule {broken[0].rule}: {broken[0].path}: {broken[0].text}", "atlas verify",
-                          code=broken[0].rule)  # fmt: skip
+            raise Refused(
+                f"the rule {broken[0].rule}: {broken[0].path}: {broken[0].text}",
+                "atlas verify",
+                code=broken[0].rule,
+            )
         return message, changes
 
-    def _put(self, objects: Mapping[str, tuple[str, bytes]], width: int, fsync: Sequence[str]) -> None:
+    def _put(
+        self, objects: Mapping[str, tuple[str, bytes]], width: int, fsync: Sequence[str]
+    ) -> None:
         """All objects of the write, by one child that syncs each."""
-        self.store.git.run(*taker(objects), data=pack(objects, width), options=fsync, keep=self.branch.keep)
+        self.store.git.run(
+            *taker(objects), data=pack(objects, width), options=fsync, keep=self.branch.keep
+        )
 
     def _settled(
         self, objects: Mapping[str, tuple[str, bytes]], width: int, fsync: Sequence[str], full: bool
-    ) -> None:  # fmt: skip
-        """The branch has moved: on the disk too, and with all that it needs. From here on a failure is no "no"."""
+    ) -> None:
+        """The branch has moved: on the disk too, and with all that it needs. From here on a failure
+        is no "no"."""
         try:
             if full:
                 sync_folders(self.store.home / "store.git/refs/heads")
@@ -212,68 +246,109 @@ class _Attempts:
 
     def _unknown(self, what: str) -> Unknown:
         operation = self.intent.writer.operation
-        return Unknown(f"{what} (operation {operation})", f"atlas log {operation} says whether it was written")
+        return Unknown(
+            f"{what} (operation {operation})", f"atlas log {operation} says whether it was written"
+        )
 
-    def _whole(self, objects: Mapping[str, tuple[str, bytes]], width: int, fsync: Sequence[str]) -> None:
-        """Before the answer: the commit's own objects are all there (a prune may have run beside us)."""
+    def _whole(
+        self, objects: Mapping[str, tuple[str, bytes]], width: int, fsync: Sequence[str]
+    ) -> None:
+        """Before the answer: the commit's own objects are all there (a prune may have run beside
+        us)."""
         for again in (True, False):
-            missing = {oid: what for oid, what in objects.items() if self.store.git.object(oid) is None}
+            missing = {
+                oid: what for oid, what in objects.items() if self.store.git.object(oid) is None
+            }
             if not missing:
                 return
             if again:
                 self._put(missing, width, fsync)
-        raise Failed(f"the object {next(iter(missing))} of this write is not in the store", "atlas doctor --fix")
+        raise Failed(
+            f"the object {next(iter(missing))} of this write is not in the store",
+            "atlas doctor --fix",
+        )
 
     def _cached(
-        self, parent: str | None, oid: str, message: Message, changes: list[FileChange], change: Change,
+        self,
+        parent: str | None,
+        oid: str,
+        message: Message,
+        changes: list[FileChange],
+        change: Change,
         rule_book: Mapping[str, Any],
-    ) -> None:  # fmt: skip
+    ) -> None:
         index = self.store.index
-        index.advance(parent, oid, message, changes, dict(change.files), lambda: failpoints.at("mid_cache", rule_book))
+        index.advance(
+            parent,
+            oid,
+            message,
+            changes,
+            dict(change.files),
+            lambda: failpoints.at("mid_cache", rule_book),
+        )
         if (index.seq(oid) or 1) % HOUSEKEEPING == 0:
             housekeeping(self.store)
 
 
 def _ahead(session: str, last: int, now: int, anew: str) -> Refused:
     return Refused(
-        f"the last write of {session} is dated {times.rfc3339(last)}, {times.span(last - now)} ahead of this machine's "
-        f"clock ({times.rfc3339(now)}): what it takes would be dated ahead as well",
+        f"the last write of {session} is dated {times.rfc3339(last)}, {times.span(last - now)}"
+        f" ahead of this machine's clock ({times.rfc3339(now)}): what it takes would be dated ahead"
+        " as well",
         f"where the clock is right now, begin anew: {anew}; where it is not, set it right first",
         code="clock",
     )
 
 
 def housekeeping(store: Store) -> None:
-    """Packs the loose objects in the background once they are many. It deletes what it packed, and nothing else."""
+    """Packs the loose objects in the background once they are many. It deletes what it packed, and
+    nothing else."""
     sample = store.home / "store.git/objects/17"  # the ids are spread evenly over 256 folders
     if not sample.is_dir() or len(list(sample.iterdir())) * 256 < LOOSE:
         return
-    argv = store.git.argv(("tidy",), ("alias.tidy=!git repack -q && git prune-packed -q", "core.fsync=all"))
+    argv = store.git.argv(
+        ("tidy",), ("alias.tidy=!git repack -q && git prune-packed -q", "core.fsync=all")
+    )
     try:
         subprocess.Popen(
-            argv, env=store.git.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            argv,
+            env=store.git.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
             start_new_session=True,
-        )  # fmt: skip
+        )
     except OSError:
         return  # another time: the write is done
 
 
 def expectation(text: str) -> Callable[[Tree, str], None]:
-    """The condition of `--expect`: a commit (its first digits), or the number or row version that a REF is at."""
+    """The condition of `--expect`: a commit (its first digits), or the number or row version that a
+    REF is at."""
     if ":" not in text:
-        if len(text) < 7 or text.strip("0123456789abcdef"):  # an empty variable of a script must not pass for a head
-            raise Usage(f"--expect {text[:80]!r} is no commit", "write it like 3f9c01ab77de or status:main@12")
+        if len(text) < 7 or text.strip(
+            "0123456789abcdef"
+        ):  # an empty variable of a script must not pass for a head
+            raise Usage(
+                f"--expect {text[:80]!r} is no commit",
+                "write it like 3f9c01ab77de or status:main@12",
+            )
         return partial(_at_head, text)
     base, _, digits = text.rpartition("@")
     if not digits.isdecimal() or len(digits) > 9 or not base:
-        raise Usage(f"--expect {text[:80]!r} names no number", "write it like --expect status:main@12")
+        raise Usage(
+            f"--expect {text[:80]!r} names no number", "write it like --expect status:main@12"
+        )
     return partial(_at_number, records.ref(base), int(digits))
 
 
 def _at_head(wanted: str, _: Tree, head: str) -> None:
     if not head.startswith(wanted):
-        raise VersionJump(f"the store's head is {head[:12]}, not {wanted[:64]}", "look at what was written: atlas log",
-                          details={"expected": wanted, "head": head})  # fmt: skip
+        raise VersionJump(
+            f"the store's head is {head[:12]}, not {wanted[:64]}",
+            "look at what was written: atlas log",
+            details={"expected": wanted, "head": head},
+        )
 
 
 def _at_number(ref: names.Ref, wanted: int, tree: Tree, _: str) -> None:
@@ -283,8 +358,11 @@ def _at_number(ref: names.Ref, wanted: int, tree: Tree, _: str) -> None:
     except NotFound:
         now = 0
     if now != wanted:
-        raise VersionJump(f"{ref} is at {now}, not at {wanted}", f"look at it: atlas show {ref}",
-                          details={"ref": str(ref), "expected": wanted, "head": now})  # fmt: skip
+        raise VersionJump(
+            f"{ref} is at {now}, not at {wanted}",
+            f"look at it: atlas show {ref}",
+            details={"ref": str(ref), "expected": wanted, "head": now},
+        )
 
 
 def _commit(root: str, parent: str | None, message: Message, writer: Writer) -> bytes:
@@ -297,7 +375,8 @@ _TYPES = {"commit": 1, "tree": 2, "blob": 3}
 
 
 def taker(objects: Collection[str]) -> tuple[str, str]:
-    """The git command that takes a pack into the store: many objects stay one file, since each file costs a sync."""
+    """The git command that takes a pack into the store: many objects stay one file, since each file
+    costs a sync."""
     return ("unpack-objects", "-q") if len(objects) <= MANY else ("index-pack", "--stdin")
 
 

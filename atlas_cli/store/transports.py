@@ -1,6 +1,7 @@
-"""What configuration may make git run on the way to a remote. The store's own repository is Atlas's: what Atlas did not
-write there is not obeyed. What the user's repository names in its own configuration may have come with it: it is run
-where the user asks for the remote (as their own `git push` would), and by a read only once that has happened."""
+"""What configuration may make git run on the way to a remote. The store's own repository is
+Atlas's: what Atlas did not write there is not obeyed. What the user's repository names in its own
+configuration may have come with it: it is run where the user asks for the remote (as their own `git
+push` would), and by a read only once that has happened."""
 
 from __future__ import annotations
 
@@ -13,28 +14,36 @@ from pathlib import Path
 from .git import Git
 from .repo import state
 
-# What the store's own configuration may hold: what `git init` and Atlas write, and what changes no call of Atlas's.
-# (None of these is compiled before it is needed: few commands call the remote.)
+# What the store's own configuration may hold: what `git init` and Atlas write, and what changes no
+# call of Atlas's. (None of these is compiled before it is needed: few commands call the remote.)
 _OWN = rb"""(?ix)\s*(?:[#;].*|\[(?:core|extensions|gc|pack|user)\]
     |(?:repositoryformatversion|filemode|bare|ignorecase|precomposeunicode|symlinks|logallrefupdates|fsync|fsyncmethod
        |compression|loosecompression|bigfilethreshold|sharedrepository|objectformat|preciousobjects|name|email
-       |auto|autopacklimit|pruneexpire|reflogexpire|windowmemory|threads|depth|window)\s*=\s*[\w.@+ -]*)?\s*\Z"""
+       |auto|autopacklimit|pruneexpire|reflogexpire|windowmemory|threads|depth
+       |window)\s*=\s*[\w.@+ -]*)?\s*\Z"""
 _LONG = 200  # bytes of a line, which none of these has
 # What names a program, or another way, for a call over the network.
-_NAMES = (r"^(remote\..*\.(url|pushurl|uploadpack|receivepack|vcs|proxy)"
-          r"|core\.(sshcommand|gitproxy|askpass|alternaterefscommand)"
-          r"|credential\.(.*\.)?helper|url\..*\.(insteadof|pushinsteadof))$")  # fmt: skip
+_NAMES = (
+    r"^(remote\..*\.(url|pushurl|uploadpack|receivepack|vcs|proxy)"
+    r"|core\.(sshcommand|gitproxy|askpass|alternaterefscommand)"
+    r"|credential\.(.*\.)?helper|url\..*\.(insteadof|pushinsteadof))$"
+)
 # Without one of these words a configuration names none: no process has to be asked.
 _WORDS = (
     rb"(?i)uploadpack|receivepack|vcs|proxy|sshcommand|askpass|alternaterefscommand|helper|include|worktreeconfig|::"
     rb"|url\s*=\s*\"?(?!https?:|ftps?:|ssh:|git:|file:|git\+ssh:|ssh\+git:)[a-z0-9][a-z0-9+.-]*://"
 )
-_HELPED = r"(?!(?:https?|ftps?|ssh|git|file|git\+ssh|ssh\+git)://)[A-Za-z0-9][A-Za-z0-9+.-]*:(?::|//)"  # git-remote-…
-_HELPER = r"[A-Za-z0-9-]*(?: --?[A-Za-z0-9=/._~-]+| [0-9]+)*\Z"  # git's own name for one: git-credential-…
+# git-remote-…
+_HELPED = (
+    r"(?!(?:https?|ftps?|ssh|git|file|git\+ssh|ssh\+git)://)[A-Za-z0-9][A-Za-z0-9+.-]*:(?::|//)"
+)
+# git's own name for one: git-credential-…
+_HELPER = r"[A-Za-z0-9-]*(?: --?[A-Za-z0-9=/._~-]+| [0-9]+)*\Z"
 
 
 def foreign(directory: str | None) -> str:
-    """The first line of a store's own configuration that Atlas did not write; empty where all is its own."""
+    """The first line of a store's own configuration that Atlas did not write; empty where all is
+    its own."""
     file = Path(directory or "", "config")
     if not directory or not file.is_file():
         return ""
@@ -44,8 +53,8 @@ def foreign(directory: str | None) -> str:
 
 
 def programs(git: Git, common: Path, remote: str) -> list[tuple[str, str]]:
-    """(key, value) of what the repository's own configuration, which `git` includes in its calls, names as a program on
-    the way to a remote. What stands in the user's own files is theirs."""
+    """(key, value) of what the repository's own configuration, which `git` includes in its calls,
+    names as a program on the way to a remote. What stands in the user's own files is theirs."""
     with suppress(OSError):
         if not re.search(_WORDS, (common / "config").read_bytes()):
             return []
@@ -64,9 +73,10 @@ def _runs(key: str, value: str, remote: str) -> bool:
         name, _, what = key.removeprefix("remote.").rpartition(".")
         if what in ("url", "pushurl"):
             return name == remote and re.match(_HELPED, value) is not None
-        return name == remote and value != {"uploadpack": "git-upload-pack", "receivepack": "git-receive-pack"}.get(
-            what
-        )
+        return name == remote and value != {
+            "uploadpack": "git-upload-pack",
+            "receivepack": "git-receive-pack",
+        }.get(what)
     if key.startswith("credential."):
         return not re.match(_HELPER, value)
     if key.startswith("url."):
@@ -80,7 +90,8 @@ def used(common: Path, found: list[tuple[str, str]]) -> bool:
 
 
 def use(common: Path, found: list[tuple[str, str]]) -> None:
-    """They have now. (It stands in their state folder: what lies in the repository may have come with it.)"""
+    """They have now. (It stands in their state folder: what lies in the repository may have come
+    with it.)"""
     mark = _mark(common, found)
     with suppress(OSError):
         mark.parent.mkdir(parents=True, exist_ok=True)
@@ -89,4 +100,8 @@ def use(common: Path, found: list[tuple[str, str]]) -> None:
 
 def _mark(common: Path, found: list[tuple[str, str]]) -> Path:
     said = "\0".join([str(common), *(word for row in sorted(found) for word in row)])
-    return state() / "transports" / hashlib.sha256(said.encode(errors="surrogateescape")).hexdigest()[:32]
+    return (
+        state()
+        / "transports"
+        / hashlib.sha256(said.encode(errors="surrogateescape")).hexdigest()[:32]
+    )

@@ -1,4 +1,5 @@
-"""git's binary trees (`mode SP name NUL id` for each entry): read with what is wrong in them, compared, and written."""
+"""git's binary trees (`mode SP name NUL id` for each entry): read with what is wrong in them,
+compared, and written."""
 
 from __future__ import annotations
 
@@ -26,9 +27,9 @@ def _rows(width: int) -> re.Pattern[bytes]:
 
 
 class Folder(NamedTuple):
-    """A tree that was read. `rows` are its entries where git would not have written it so (`faults` say why): without
-    the names that no folder can hold, and of one that stands twice the first, as for git. `starts` is where each entry
-    begins, and where the last one ends."""
+    """A tree that was read. `rows` are its entries where git would not have written it so (`faults`
+    say why): without the names that no folder can hold, and of one that stands twice the first, as
+    for git. `starts` is where each entry begins, and where the last one ends."""
 
     data: bytes
     starts: list[int]
@@ -44,14 +45,22 @@ def read(data: bytes, width: int) -> Folder:
     rows: list[Row] = _rows(width).findall(data)
     starts = [0, *accumulate(len(mode) + len(name) + len(oid) + 2 for mode, name, oid in rows)]
     if starts[-1] == len(data) and _in_order(rows) and len({row[1] for row in rows}) == len(rows):
-        return Folder(data, starts, rows, ()) if not any(_nowhere(row[1]) for row in rows) else _faulty(data, rows, [])
-    return _faulty(data, rows, [] if starts[-1] == len(data) else ["what stands in it is not all entries"])
+        return (
+            Folder(data, starts, rows, ())
+            if not any(_nowhere(row[1]) for row in rows)
+            else _faulty(data, rows, [])
+        )
+    return _faulty(
+        data, rows, [] if starts[-1] == len(data) else ["what stands in it is not all entries"]
+    )
 
 
 def _faulty(data: bytes, rows: list[Row], faults: list[str]) -> Folder:
     names = [row[1] for row in rows]
     first = {row[1]: row for row in reversed(rows)}
-    faults += [] if _in_order(rows) or len(first) < len(rows) else ["its entries are not in git's order"]
+    faults += (
+        [] if _in_order(rows) or len(first) < len(rows) else ["its entries are not in git's order"]
+    )
     faults += [f"it names {_shown(name)}" for name in first if _nowhere(name)]
     twice = [name for name, count in Counter(names).items() if count > 1]
     faults += [f"it names {_shown(name)} twice" for name in twice[:3]]
@@ -62,19 +71,28 @@ def _faulty(data: bytes, rows: list[Row], faults: list[str]) -> Folder:
 def parse_tree(data: bytes, width: int) -> dict[str, Entry]:
     """A folder's entries by name."""
     found = read(data, width).rows
-    return {name.decode(errors="surrogateescape"): (mode.decode(), oid.hex()) for mode, name, oid in found}
+    return {
+        name.decode(errors="surrogateescape"): (mode.decode(), oid.hex())
+        for mode, name, oid in found
+    }
 
 
 def pack_tree(entries: Mapping[str, Entry]) -> bytes:
     """The inverse; a folder is sorted as if its name ended with a slash."""
-    rows = [(name.encode(errors="surrogateescape"), mode, oid) for name, (mode, oid) in entries.items()]
+    rows = [
+        (name.encode(errors="surrogateescape"), mode, oid) for name, (mode, oid) in entries.items()
+    ]
     rows.sort(key=lambda row: row[0] + b"/" if row[1] == FOLDER else row[0])
-    return b"".join(b"%s %s\0%s" % (mode.encode(), name, bytes.fromhex(oid)) for name, mode, oid in rows)
+    return b"".join(
+        b"%s %s\0%s" % (mode.encode(), name, bytes.fromhex(oid)) for name, mode, oid in rows
+    )
 
 
 def compared(old: Folder, data: bytes, width: int) -> tuple[Folder, set[Row], set[Row]]:
     """(the new tree, the entries that only the old one has, those that only the new one has)."""
-    nearly = _nearly(old, data, width) if len(data) > LARGE and old.data and not old.faults else None
+    nearly = (
+        _nearly(old, data, width) if len(data) > LARGE and old.data and not old.faults else None
+    )
     if nearly is not None:
         return nearly
     new = read(data, width)
@@ -88,8 +106,9 @@ def rows(folder: Folder, width: int) -> list[Row]:
 
 
 def _nearly(old: Folder, data: bytes, width: int) -> tuple[Folder, set[Row], set[Row]] | None:
-    """The same for a tree that differs in one place, of which no more is read than that; None where that does not tell
-    whether it is as git writes it. (Large folders that change by an entry are what a history is made of.)"""
+    """The same for a tree that differs in one place, of which no more is read than that; None where
+    that does not tell whether it is as git writes it. (Large folders that change by an entry are
+    what a history is made of.)"""
     was, starts = old.data, old.starts
     size = min(len(was), len(data))
     differ = int.from_bytes(was[:size], "big") ^ int.from_bytes(data[:size], "big")
@@ -97,24 +116,42 @@ def _nearly(old: Folder, data: bytes, width: int) -> tuple[Folder, set[Row], set
     start = starts[at]
     if len(was) != len(data):
         left = size - start
-        differ = int.from_bytes(was[len(was) - left :], "big") ^ int.from_bytes(data[len(data) - left :], "big")
+        differ = int.from_bytes(was[len(was) - left :], "big") ^ int.from_bytes(
+            data[len(data) - left :], "big"
+        )
     tail = ((differ & -differ).bit_length() - 1) // 8 if differ else size - start
     upto = bisect_left(starts, len(was) - tail)
     shift = len(data) - len(was)
     piece = data[start : starts[upto] + shift]
     gone, come = _rows(width).findall(was[start : starts[upto]]), _rows(width).findall(piece)
-    inner = list(accumulate((len(mode) + len(name) + len(oid) + 2 for mode, name, oid in come), initial=start))
+    inner = list(
+        accumulate(
+            (len(mode) + len(name) + len(oid) + 2 for mode, name, oid in come), initial=start
+        )
+    )
     before = _rows(width).findall(was[starts[at - 1] : start]) if at else []
-    after = _rows(width).findall(was[starts[upto] : starts[upto + 1]]) if upto + 1 < len(starts) else []
-    known = {row[1] for row in gone if row[0] != _FOLDER}.intersection(row[1] for row in come if row[0] != _FOLDER)
+    after = (
+        _rows(width).findall(was[starts[upto] : starts[upto + 1]]) if upto + 1 < len(starts) else []
+    )
+    known = {row[1] for row in gone if row[0] != _FOLDER}.intersection(
+        row[1] for row in come if row[0] != _FOLDER
+    )
     if (
-        inner[-1] != start + len(piece) or not _in_order([*before, *come, *after])
+        inner[-1] != start + len(piece)
+        or not _in_order([*before, *come, *after])
         or len({row[1] for row in come}) < len(come)
-        or any(_nowhere(name) or (name not in known and data.count(b" %s\0" % name) > 1) for _, name, _ in come)
-    ):  # fmt: skip
+        or any(
+            _nowhere(name) or (name not in known and data.count(b" %s\0" % name) > 1)
+            for _, name, _ in come
+        )
+    ):
         return None
     rest = starts[upto + 1 :] if not shift else [one + shift for one in starts[upto + 1 :]]
-    return Folder(data, [*starts[:at], *inner, *rest], [], ()), set(gone) - set(come), set(come) - set(gone)
+    return (
+        Folder(data, [*starts[:at], *inner, *rest], [], ()),
+        set(gone) - set(come),
+        set(come) - set(gone),
+    )
 
 
 def _in_order(found: Iterable[Row]) -> bool:

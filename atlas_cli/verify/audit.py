@@ -1,4 +1,5 @@
-"""`verify`: walks the history and judges every commit by the rules that the writer used; and `doctor`'s repairs."""
+"""`verify`: walks the history and judges every commit by the rules that the writer used; and
+`doctor`'s repairs."""
 
 from __future__ import annotations
 
@@ -35,8 +36,9 @@ class Finding(NamedTuple):
 
 
 class Report(NamedTuple):
-    """`commits` were judged, from `start` (None: the beginning) to `head`; `good` is the last one before which, and
-    including which, nothing stands unrepaired; `counted`: what was asked of the tree that was judged."""
+    """`commits` were judged, from `start` (None: the beginning) to `head`; `good` is the last one
+    before which, and including which, nothing stands unrepaired; `counted`: what was asked of the
+    tree that was judged."""
 
     head: str
     start: str | None
@@ -51,14 +53,17 @@ class Report(NamedTuple):
 
 
 class Walk:
-    """The tree as it was at a point of the walk: a starting snapshot with all changes since, by blob."""
+    """The tree as it was at a point of the walk: a starting snapshot with all changes since, by
+    blob."""
 
     def __init__(self, git: Objects, base: Snapshot | None) -> None:
         self.git, self.base = git, base
         self.blobs: dict[str, str | None] = {}
         self.odd: dict[str, str] = {}  # what is no file that is read, by path: why
         self.folders: dict[str, set[str]] = {}
-        self.over: dict[str, int] = {}  # until when a row is in force, by object id: what is over is not read again
+        self.over: dict[
+            str, int
+        ] = {}  # until when a row is in force, by object id: what is over is not read again
         self.loaded: dict[str, Answer] = {}
 
     def load(self, path: str, oid: str) -> bytes:
@@ -66,11 +71,14 @@ class Walk:
         return bytes_of(path, oid, self.object(path, oid))
 
     def object(self, path: str, oid: str) -> Answer:
-        """The object of a file; small ones are kept, since rows are read again as what was there before."""
+        """The object of a file; small ones are kept, since rows are read again as what was there
+        before."""
         if oid in self.loaded:
             return self.loaded[oid]
         found = self.git.object(oid, bound(path))
-        if found is not None and found[1] != LARGE and len(found[2]) < SMALL:  # (how much is read depends on the path)
+        if (
+            found is not None and found[1] != LARGE and len(found[2]) < SMALL
+        ):  # (how much is read depends on the path)
             self._keep(oid, found)
         return found
 
@@ -81,21 +89,33 @@ class Walk:
 
     def ahead(self, commits: Iterable[history.Commit]) -> None:
         """Reads the records that these bring, all at once."""
-        wanted = {new: path for commit in commits for path, _, new in commit.changes if new and is_record(path)}
+        wanted = {
+            new: path
+            for commit in commits
+            for path, _, new in commit.changes
+            if new and is_record(path)
+        }
         names = [oid for oid in wanted if oid not in self.loaded]
         for oid, found in zip(names, self.git.objects(names, SMALL), strict=True):
             if found is not None and found[1] != LARGE:
                 self._keep(oid, found)
 
     def whole(self, commit: history.Commit) -> None:
-        """Damaged where a file that a commit changed is not here: no fault of the commit, and judged by nobody."""
+        """Damaged where a file that a commit changed is not here: no fault of the commit, and
+        judged by nobody."""
         for path, old, new in commit.changes:
-            plain = [old if self._plain(path) else None, new if commit.modes.get(path) == PLAIN else None]
+            plain = [
+                old if self._plain(path) else None,
+                new if commit.modes.get(path) == PLAIN else None,
+            ]
             for oid in filter(None, plain):
                 found = self.object(path, oid)
                 if found is None or found[1] not in ("blob", LARGE):
-                    raise Damaged(f"{path} in {commit.oid[:12]}: the object {oid} is missing or broken in this clone",
-                                  "atlas doctor --fix has it again from the remote")  # fmt: skip
+                    raise Damaged(
+                        f"{path} in {commit.oid[:12]}: the object {oid} is missing or broken in"
+                        " this clone",
+                        "atlas doctor --fix has it again from the remote",
+                    )
 
     def blob(self, path: str) -> str | None:
         if path in self.blobs:
@@ -190,16 +210,24 @@ class _Chain:
         if message.operation:
             first = self.index.operation(message.operation) if self.index else None
             if message.operation in self.operations or (first and first["oid"] != commit.oid):
-                yield Violation("operation", "", f"the operation {message.operation} is there already")
+                yield Violation(
+                    "operation", "", f"the operation {message.operation} is there already"
+                )
             self.operations.add(message.operation)
         if message.session and message.at is not None:
             if message.session not in self.last_at and self.index:
-                seq = self.index.seq(commit.oid)  # None: not in it yet, so all that it knows came before
-                self.last_at[message.session] = self.index.last_at_before(message.session, seq or MOST)
+                seq = self.index.seq(
+                    commit.oid
+                )  # None: not in it yet, so all that it knows came before
+                self.last_at[message.session] = self.index.last_at_before(
+                    message.session, seq or MOST
+                )
             last = self.last_at.get(message.session, 0)
             if message.at < last:
                 yield Violation(
-                    "clock", "", f"Atlas-At lies {last - message.at} s before {message.session}'s last commit"
+                    "clock",
+                    "",
+                    f"Atlas-At lies {last - message.at} s before {message.session}'s last commit",
                 )
             self.last_at[message.session] = max(last, message.at)
 
@@ -221,7 +249,8 @@ def audit(store: Store, head: str, full: bool) -> Report:
 
 
 def elsewhere(place: Place, git: Git, count: Callable[[Tree], int]) -> Report:
-    """Judges, from the beginning, the store that a clone without one has fetched, or that its remote has."""
+    """Judges, from the beginning, the store that a clone without one has fetched, or that its
+    remote has."""
     with source(place, git) as found:
         commits = list(history.between(found.git, None, found.head))
         findings = judged(found.git, place.width, None, commits, None)
@@ -230,11 +259,16 @@ def elsewhere(place: Place, git: Git, count: Callable[[Tree], int]) -> Report:
 
 
 def judged(
-    git: Git, width: int, base: Snapshot | None, commits: Sequence[history.Commit], index: Index | None,
+    git: Git,
+    width: int,
+    base: Snapshot | None,
+    commits: Sequence[history.Commit],
+    index: Index | None,
     earlier: Callable[[str], history.Commit | None] = lambda _: None,
-) -> tuple[Finding, ...]:  # fmt: skip
-    """All violations in `commits`, the line of history behind `base` (None: from the beginning), of which the index
-    knows what came before. `earlier` gives a violating commit before `base`, for a repair that names it."""
+) -> tuple[Finding, ...]:
+    """All violations in `commits`, the line of history behind `base` (None: from the beginning), of
+    which the index knows what came before. `earlier` gives a violating commit before `base`, for a
+    repair that names it."""
     walk, chain = Walk(git, base), _Chain(index)
     findings: list[Finding] = []
     bad: dict[str, history.Commit] = {}
@@ -258,14 +292,16 @@ def judged(
         if found:
             bad[commit.oid] = commit
         by = commit.message.session
-        findings += [Finding(commit.oid, commit.message.subject, by, violation) for violation in found]
+        findings += [
+            Finding(commit.oid, commit.message.subject, by, violation) for violation in found
+        ]
         walk.take(commit)
     return tuple(findings)
 
 
 def judge(git: Git, width: int, start: str, head: str, index: Index) -> list[Finding]:
-    """The violations of the commits after `start` up to `head` that none of them repairs, as `verify` finds them; the
-    index knows what came before."""
+    """The violations of the commits after `start` up to `head` that none of them repairs, as
+    `verify` finds them; the index knows what came before."""
 
     def earlier(oid: str) -> history.Commit | None:
         """The commit that a repair names, if it is there and does break a rule."""
@@ -296,17 +332,22 @@ def _last_good(report: Report, commits: list[history.Commit], start: str | None)
 
 
 def shape(commit: history.Commit, width: int) -> Iterable[Violation]:
-    """The rules on the commit itself: one line of history from the one root, as git writes it, plain files only."""
+    """The rules on the commit itself: one line of history from the one root, as git writes it,
+    plain files only."""
     root = object_id("commit", root_commit(width), width)
     if len(commit.parents) > 1:
         yield Violation("linear", "", f"a merge of {len(commit.parents)} histories")
     if not commit.parents and commit.oid != root:
-        yield Violation("linear", "", f"begins with {commit.oid[:12]}, not with the root of all stores")
+        yield Violation(
+            "linear", "", f"begins with {commit.oid[:12]}, not with the root of all stores"
+        )
     for path, fault in commit.faults:
         yield Violation("form", "", f"{path}: {fault}" if path else fault)
     for path, mode in commit.modes.items():
         if mode == FOLDER:
-            yield Violation("mode", path, f"a folder nested deeper than {history.DEEP}, or of too many files")
+            yield Violation(
+                "mode", path, f"a folder nested deeper than {history.DEEP}, or of too many files"
+            )
         elif mode != PLAIN:
             yield Violation("mode", path, f"mode {mode}, where only plain files may be")
 
@@ -320,7 +361,9 @@ def _repair(commit: history.Commit, bad: Mapping[str, history.Commit]) -> list[V
     found = []
     for path, old, new in commit.changes:
         if path not in was or (old, new) != (was[path][1], was[path][0]):
-            found.append(Violation("repair", path, f"is not restored to what it was before {named.oid[:12]}"))
+            found.append(
+                Violation("repair", path, f"is not restored to what it was before {named.oid[:12]}")
+            )
     return found
 
 
@@ -332,8 +375,8 @@ def _repaired(finding: Finding, commit: history.Commit, restored: set[str]) -> F
 
 
 def repairs(store: Store, report: Report) -> list[tuple[Finding, dict[str, str | None] | None]]:
-    """For each violating commit its first finding and the blobs to restore by path; None where later writes were
-    built on it, so that it cannot be taken back."""
+    """For each violating commit its first finding and the blobs to restore by path; None where
+    later writes were built on it, so that it cannot be taken back."""
     found: list[tuple[Finding, dict[str, str | None] | None]] = []
     commits = {finding.commit: finding for finding in reversed(report.open)}
     broken: dict[str, set[str]] = {oid: set() for oid in commits}
@@ -345,7 +388,9 @@ def repairs(store: Store, report: Report) -> list[tuple[Finding, dict[str, str |
         was = {path: (old, new) for path, old, new in (before.changes if before else ())}
         now = store.snapshot()
         paths = _with_it(store, now, before, paths) if before else paths
-        unread = {path for path, mode in before.modes.items() if mode == FOLDER} if before else set()
+        unread = (
+            {path for path, mode in before.modes.items() if mode == FOLDER} if before else set()
+        )
         restorable = all(path in was and _stands(now, path, was, path in unread) for path in paths)
         restorable = restorable and not any(_is_folder(store.git, was[path][0]) for path in paths)
         found.append((first, {path: was[path][0] for path in paths} if restorable else None))
@@ -353,15 +398,18 @@ def repairs(store: Store, report: Report) -> list[tuple[Finding, dict[str, str |
 
 
 def _with_it(store: Store, now: Snapshot, commit: history.Commit, paths: set[str]) -> set[str]:
-    """The paths, and whatever else of the commit breaks a rule once these are taken back: the bytes of a record that
-    goes, the result of a task that is open again. What is back already stays out."""
+    """The paths, and whatever else of the commit breaks a rule once these are taken back: the
+    bytes of a record that goes, the result of a task that is open again. What is back already
+    stays out."""
     above, width = history.parent(store.git, commit.oid), store.place.width
     walk = Walk(store.git, Snapshot(store.git, above, width) if above else None)
     rest = [change for change in commit.changes if now.blob(change[0]) != change[1]]
     while True:
         rest = [change for change in rest if change[0] not in paths]
         child = _Child(walk, commit._replace(changes=tuple(rest)))
-        judged = ((change[0], judging.judge(walk, child, [change], commit.message)) for change in rest)
+        judged = (
+            (change[0], judging.judge(walk, child, [change], commit.message)) for change in rest
+        )
         more = {path for path, found in judged if any(violation.path for violation in found)}
         if not more:
             return paths
@@ -369,20 +417,28 @@ def _with_it(store: Store, now: Snapshot, commit: history.Commit, paths: set[str
 
 
 def _is_folder(git: Git, oid: str | None) -> bool:
-    """Whether what was there before is a folder that nobody looks into: it is nothing to be put back."""
+    """Whether what was there before is a folder that nobody looks into: it is nothing to be put
+    back."""
     found = git.object(oid, SMALL) if oid else None
     return found is not None and found[1] == "tree"
 
 
-def _stands(now: Snapshot, path: str, was: Mapping[str, tuple[str | None, str | None]], folder: bool) -> bool:
-    """Whether what a commit put at a path lies there still; `folder`: it put one that nobody looks into."""
+def _stands(
+    now: Snapshot, path: str, was: Mapping[str, tuple[str | None, str | None]], folder: bool
+) -> bool:
+    """Whether what a commit put at a path lies there still; `folder`: it put one that nobody looks
+    into."""
     entry, new = now.entry(path), was[path][1]
     if entry is None or entry[0] != FOLDER or folder:
         return (entry[1] if entry else None) == new
-    return new is None and any(other.startswith(f"{path}/") for other in was)  # it made the folder, too
+    return new is None and any(
+        other.startswith(f"{path}/") for other in was
+    )  # it made the folder, too
 
 
-def repair(finding: Finding, blobs: Mapping[str, str | None], git: Git, tree: Tree, writer: Writer) -> Change:
+def repair(
+    finding: Finding, blobs: Mapping[str, str | None], git: Git, tree: Tree, writer: Writer
+) -> Change:
     """The change that restores the last good bytes of what a commit had broken."""
     files: dict[str, bytes | None] = {}
     for path, oid in blobs.items():

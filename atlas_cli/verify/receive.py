@@ -51,22 +51,43 @@ def server(place: Place) -> Git:
 
 
 def broken(git: Git, place: Place, push: Push) -> list[Finding]:
-    """Why a push to the store's branch is not to be taken: nothing where it is. Only what is new is judged; what was
-    there before is asked of a cache beside the repository (`atlas/received.sqlite`), made when it is missing."""
+    """Why a push to the store's branch is not to be taken: nothing where it is. Only what is new is
+    judged; what was there before is asked of a cache beside the repository
+    (`atlas/received.sqlite`), made when it is missing."""
     if push.new is None:
         return [_refused(push, "append_only", "the branch of the store cannot be deleted")]
     if push.old and history.fork(git, push.old, push.new) != push.old:
-        return [_refused(push, "append_only", f"does not contain {push.old[:12]}: the store cannot be rewound")]
+        return [
+            _refused(
+                push,
+                "append_only",
+                f"does not contain {push.old[:12]}: the store cannot be rewound",
+            )
+        ]
     if push.old is None:
         root = object_id("commit", root_commit(place.width), place.width)
         if root not in history.roots(git, push.new):
-            return [_refused(push, "linear", f"does not begin with {root[:12]}, the root of all stores: this is none")]
+            return [
+                _refused(
+                    push,
+                    "linear",
+                    f"does not begin with {root[:12]}, the root of all stores: this is none",
+                )
+            ]
     if push.old:
         found = audit.judge(git, place.width, push.old, push.new, _index(git, place, push.old))
     else:
         commits = list(history.between(git, None, push.new))
-        found = [one for one in audit.judged(git, place.width, None, commits, None) if one.repaired is None]
-    if not found and push.old is None and not judging.store_id(Snapshot(git, push.new, place.width)):
+        found = [
+            one
+            for one in audit.judged(git, place.width, None, commits, None)
+            if one.repaired is None
+        ]
+    if (
+        not found
+        and push.old is None
+        and not judging.store_id(Snapshot(git, push.new, place.width))
+    ):
         found = [_refused(push, "damaged", "holds no policy (atlas.yaml) with the id of a store")]
     return found
 
@@ -76,7 +97,8 @@ def _refused(push: Push, rule: str, text: str) -> Finding:
 
 
 def _index(git: Git, place: Place, head: str) -> Index:
-    """What the branch held before; in memory where no file can be written, or another push has it."""
+    """What the branch held before; in memory where no file can be written, or another push has
+    it."""
     folder = place.common / "atlas"
     with contextlib.suppress(OSError):
         folder.mkdir(exist_ok=True)

@@ -1,4 +1,5 @@
-"""Drafts: texts that a stop, a refusal or a hand edit left over. Nothing that somebody wrote is lost."""
+"""Drafts: texts that a stop, a refusal or a hand edit left over. Nothing that somebody wrote is
+lost."""
 
 from __future__ import annotations
 
@@ -15,21 +16,28 @@ from . import view
 
 
 class Drafts:
-    """The drafts of a worktree, in `.atlas/drafts/` (beside the store where there is no worktree, or that folder is not
-    Atlas's to write). `places` has where such a folder may lie, the best one first: below which trusted folder, and in
-    which one; no link is followed between the two. `here` is the folder that the caller stands in, `behind` what a
-    printed command must end with to be run from there."""
+    """The drafts of a worktree, in `.atlas/drafts/` (beside the store where there is no worktree,
+    or that folder is not Atlas's to write). `places` has where such a folder may lie, the best one
+    first: below which trusted folder, and in which one; no link is followed between the two. `here`
+    is the folder that the caller stands in, `behind` what a printed command must end with to be run
+    from there."""
 
-    def __init__(self, places: Sequence[tuple[Path, Path]], here: Path, local: Local, behind: str = "") -> None:
+    def __init__(
+        self, places: Sequence[tuple[Path, Path]], here: Path, local: Local, behind: str = ""
+    ) -> None:
         self.places, self.here, self.local, self.behind = places, here, local, behind
 
     def listed(self) -> list[dict[str, str]]:
-        """The drafts there are, oldest first: `file` as a person standing here would type it, and `submit`."""
+        """The drafts there are, oldest first: `file` as a person standing here would type it, and
+        `submit`."""
         there = [file for _, file, _ in sorted(self._files())]
-        return [{"file": self.shown(file), "submit": self.local.submits(str(file))} for file in there]
+        return [
+            {"file": self.shown(file), "submit": self.local.submits(str(file))} for file in there
+        ]
 
     def holds(self, file: Path) -> bool:
-        """Whether a file is one of them: it lies in one of those very folders, to which no link has led."""
+        """Whether a file is one of them: it lies in one of those very folders, to which no link has
+        led."""
         return any(folder.is_at(file.parent) for folder in self._folders())
 
     def settle(self, file: Path) -> None:
@@ -57,7 +65,8 @@ class Drafts:
         return f"a file of the view had been edited by hand; {said}{told}"
 
     def keep_spoken(self, error: AtlasError, name: str, data: bytes, words: list[str]) -> None:
-        """A text that was typed or piped in outlives the refusal of the command that these words were."""
+        """A text that was typed or piped in outlives the refusal of the command that these words
+        were."""
         if "draft" in error.details or not data.strip():
             return
         file = self._put(name, data)
@@ -65,11 +74,14 @@ class Drafts:
         error.hint += f"\nyour text is kept in {self.shown(file)}"
         again = shlex.join(_again(words, self.shown(file)))
         if again.isprintable():  # (what no terminal can carry is no command)
-            self.local.draft(str(file), f"atlas{self.behind} {again}")  # (behind a `--` they would be the command's)
+            self.local.draft(
+                str(file), f"atlas{self.behind} {again}"
+            )  # (behind a `--` they would be the command's)
 
     def keep(self, stop: AtlasError) -> None:
-        """Writes the draft of a stop: the merge of a version jump, or the text that was refused; and says how it is
-        submitted. Takes `merge`, `merged`, `body`, `carried` and `submit` out of the stop's details."""
+        """Writes the draft of a stop: the merge of a version jump, or the text that was refused;
+        and says how it is submitted. Takes `merge`, `merged`, `body`, `carried` and `submit` out of
+        the stop's details."""
         stop.details.pop("carried", None)
         texts, body = stop.details.pop("merge", None), stop.details.pop("body", None)
         whole, submit = stop.details.pop("merged", None), stop.details.pop("submit", "")
@@ -79,13 +91,19 @@ class Drafts:
         if texts is not None:
             body, count = (whole, 0) if whole is not None else _merged(texts, ref)
             stop.details["conflicts"] = count
-            kept = "a merged draft" + (f" with {count} conflict{'s' * (count > 1)} marked" if count else "")
+            kept = "a merged draft" + (
+                f" with {count} conflict{'s' * (count > 1)} marked" if count else ""
+            )
         ending = submit.rpartition(" --type ")[2] if "--type" in submit else "md"
         file = self._put(f"{ref.replace(':', '-').split('@')[0]}.{ending}", body.encode())
         stop.details["draft"] = str(file)
-        stop.details["next"] = submit.replace("{draft}", shlex.quote(self.shown(file))) + self.behind
+        stop.details["next"] = (
+            submit.replace("{draft}", shlex.quote(self.shown(file))) + self.behind
+        )
         self.local.draft(str(file), stop.details["next"])
-        stop.hint = f"{stop.hint}\n{kept} is in {self.shown(file)}; submit it with: {stop.details['next']}"
+        stop.hint = (
+            f"{stop.hint}\n{kept} is in {self.shown(file)}; submit it with: {stop.details['next']}"
+        )
 
     def _folders(self) -> Iterator[files.Folder]:
         for top, root in self.places:
@@ -93,7 +111,8 @@ class Drafts:
                 yield folder
 
     def _files(self, most: int = 0) -> Iterator[tuple[int, Path, bytes | None]]:
-        """(when it was written, path, its bytes where they are so many) of each plain file there."""
+        """(when it was written, path, its bytes where they are so many) of each plain file
+        there."""
         for folder in self._folders():
             for name in folder.names():
                 there = folder.look(name) if folder.plain(name) else None
@@ -103,7 +122,9 @@ class Drafts:
 
     def _put(self, name: str, data: bytes) -> Path:
         """A draft with these bytes: one that is there already, or a new one."""
-        if (there := next((file for _, file, text in self._files(len(data)) if text == data), None)) is not None:
+        if (
+            there := next((file for _, file, text in self._files(len(data)) if text == data), None)
+        ) is not None:
             return there
         for top, root in self.places[:-1]:
             with suppress(OSError):

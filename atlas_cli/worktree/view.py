@@ -1,8 +1,10 @@
-"""`.atlas/`: plain read-only files of the store for people and tools to read and grep, in each worktree. A view, not
-the store: refreshed by difference, each file by atomic rename; what a hand changed there is set aside, never lost.
+"""`.atlas/`: plain read-only files of the store for people and tools to read and grep, in each
+worktree. A view, not the store: refreshed by difference, each file by atomic rename; what a hand
+changed there is set aside, never lost.
 
-A name in the view is made of what a record says, and anybody may have written the record: it is a plain name below one
-of the kinds' folders, none that git or a tool takes orders from, and no link is followed on the way to it."""
+A name in the view is made of what a record says, and anybody may have written the record: it is a
+plain name below one of the kinds' folders, none that git or a tool takes orders from, and no link
+is followed on the way to it."""
 
 from __future__ import annotations
 
@@ -30,9 +32,15 @@ from ..store.notebook import Local
 from ..store.repo import Place
 from ..store.snapshot import Snapshot
 
-FORM = "3"  # of its names; one that was written in another form is looked through for names that are no more
+# of its names; one that was written in another form is looked through for names that are no more
+FORM = "3"
 DEEP = 4  # folders
-LEFT = (errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.EMLINK)  # what the system says of a name that is no folder
+LEFT = (
+    errno.ENOTDIR,
+    errno.ELOOP,
+    errno.EISDIR,
+    errno.EMLINK,
+)  # what the system says of a name that is no folder
 Content = tuple[str, bytes] | None  # the blob that a file is shown from, and its bytes
 SMALL = 200  # commits, or records, up to which a command refreshes the view by the way
 PACKAGE = os.fspath(Path(__file__).parents[2])  # where `atlas_cli` lies
@@ -40,7 +48,8 @@ PACKAGE = os.fspath(Path(__file__).parents[2])  # where `atlas_cli` lies
 LAUNCHER = """#!/bin/sh
 # The Atlas that ran here last. Written by Atlas, and written anew when another one runs here.
 if [ ! -x {python} ] || [ ! -e {package}/atlas_cli/main.py ]; then
-    echo "atlas: error (environment): the Atlas that ran here is gone; install atlas-cli, then run: atlas view" >&2
+    echo "atlas: error (environment): the Atlas that ran here is gone;" \\
+        "install atlas-cli, then run: atlas view" >&2
     exit 1
 fi
 of=main
@@ -53,21 +62,33 @@ __import__("atlas_cli." + of, fromlist=["run"]).run()' {package} "$of" "$@"
 
 
 class View:
-    """The view of one worktree. `launchers`: a folder that no checkout writes into, for a launcher that hooks run."""
+    """The view of one worktree. `launchers`: a folder that no checkout writes into, for a launcher
+    that hooks run."""
 
     def __init__(self, place: Place, local: Local, launchers: Path) -> None:
         assert place.top is not None and place.view is not None
-        self.place, self.top, self.root, self.local, self.launchers = place, place.top, place.view, local, launchers
+        self.place, self.top, self.root, self.local, self.launchers = (
+            place,
+            place.top,
+            place.view,
+            local,
+            launchers,
+        )
         self.key = os.fsencode(self.root).decode(errors="backslashreplace")
         # Not the interpreter's own name: one environment has several.
-        self.by = f"{sys.prefix}, {PACKAGE}".encode(errors="backslashreplace").decode().replace("\n", "\\n")
+        self.by = (
+            f"{sys.prefix}, {PACKAGE}".encode(errors="backslashreplace")
+            .decode()
+            .replace("\n", "\\n")
+        )
         self.known: list[str] = []
         self.aside: list[Path] = []  # hand edits that were put into drafts
         self.left: list[str] = []  # what is no plain file, and was left as it is
         self.why = ""  # it is not written: the place is not ours
 
     def as_of(self) -> dict[str, str]:
-        """What its first file says: the `head` that it shows, `by` whom and in which `form` it was written."""
+        """What its first file says: the `head` that it shows, `by` whom and in which `form` it was
+        written."""
         try:
             with files.below(self.top, self.root) as root:
                 found = root.read("AS-OF", 10_000) or b""
@@ -77,13 +98,14 @@ class View:
         return dict(line.partition(": ")[::2] for line in lines)
 
     def is_current(self, head: str | None) -> bool:
-        """Whether it shows that head, and its launcher starts this Atlas: one small file is read for it."""
+        """Whether it shows that head, and its launcher starts this Atlas: one small file is read
+        for it."""
         said = self.as_of()
         return (said.get("head"), said.get("by"), said.get("form")) == (head or "", self.by, FORM)
 
     def refresh(self, snapshot: Snapshot, index: Index, now: int, full: bool = False) -> bool:
-        """Brings the view to a snapshot. False where it was left as it is: too much at once (`atlas view` does it),
-        another command is at it, or the place is not ours to write (`why`)."""
+        """Brings the view to a snapshot. False where it was left as it is: too much at once (`atlas
+        view` does it), another command is at it, or the place is not ours to write (`why`)."""
         head, said = snapshot.head or "", self.as_of()
         if self.is_current(head) and not full:
             return True
@@ -134,8 +156,8 @@ class View:
         return index.touched(before, index.seq(head) or before, SMALL)
 
     def _gone(self, root: Folder, shown: _Shown, wanted: dict[str, Content] | None) -> list[str]:
-        """The names of files that are not to be there any more: what no record is ever shown under (an older view knew
-        worse), and, where all that is wanted is known, what is not wanted."""
+        """The names of files that are not to be there any more: what no record is ever shown under
+        (an older view knew worse), and, where all that is wanted is known, what is not wanted."""
         there = dict.fromkeys([*self.known, *(_walked(root) if wanted is not None else ())])
         stays = there.keys() if wanted is None else {*wanted, *shown.kept()}
         return [name for name in there if name not in stays or not records.is_shown(name)]
@@ -150,7 +172,9 @@ class View:
         except OSError as error:
             if error.errno not in LEFT:
                 raise
-            self.left.append(name)  # a link, or what was laid there by others: not to be written through, or away
+            self.left.append(
+                name
+            )  # a link, or what was laid there by others: not to be written through, or away
             return
         with folder:
             most = max(files.MOST, len(content[1]) if content else 0)
@@ -160,7 +184,12 @@ class View:
             if there is None and folder.look(last) is not None:
                 self.left.append(name)
                 return
-            if content is None and ours is None and there is not None and not self._stored(there, snapshot):
+            if (
+                content is None
+                and ours is None
+                and there is not None
+                and not self._stored(there, snapshot)
+            ):
                 return  # a hand's own file, of which the store never knew
             self._set_aside(name, there, (ours, content[0] if content else None), snapshot)
             if content is None:
@@ -172,7 +201,8 @@ class View:
         self.local.set_view(self.key, name, content[0] if content else None)
 
     def _way(self, root: Folder, way: list[str], snapshot: Snapshot, make: bool) -> Folder:
-        """The folder that a file goes into. A plain file that stands where it should be is set aside as an edit."""
+        """The folder that a file goes into. A plain file that stands where it should be is set
+        aside as an edit."""
         for depth, name in enumerate(way):
             with root.down(way[:depth]) as above:
                 if above.plain(name) and make:
@@ -195,9 +225,12 @@ class View:
     def _stored(data: bytes, snapshot: Snapshot) -> bool:
         return snapshot.git.object(blob_id(data, snapshot.width)) is not None
 
-    def _set_aside(self, name: str, there: bytes | None, ours: tuple[str | None, ...], snapshot: Snapshot) -> None:
-        """A file that is not as we wrote it goes into the drafts before it is replaced. What the store has is no such
-        file: a copied or moved worktree, or a lost notebook, knows nothing of what we wrote there."""
+    def _set_aside(
+        self, name: str, there: bytes | None, ours: tuple[str | None, ...], snapshot: Snapshot
+    ) -> None:
+        """A file that is not as we wrote it goes into the drafts before it is replaced. What the
+        store has is no such file: a copied or moved worktree, or a lost notebook, knows nothing of
+        what we wrote there."""
         if not there or blob_id(there, snapshot.width) in ours or self._stored(there, snapshot):
             return  # (an empty file is what a power cut leaves)
         self.aside.append(draft(self.top, self.root, f"edited-{name.replace('/', '-')}", there))
@@ -213,8 +246,8 @@ class View:
 
 
 class _Shown:
-    """What is to be seen of a store: its records that keep their rules, a document that a hand has spoilt as it was
-    written. `old` is the head that the view has shown so far."""
+    """What is to be seen of a store: its records that keep their rules, a document that a hand has
+    spoilt as it was written. `old` is the head that the view has shown so far."""
 
     def __init__(self, snapshot: Snapshot, index: Index, old: str, now: int) -> None:
         self.snapshot, self.index, self.old, self.now = snapshot, index, old, now
@@ -232,8 +265,8 @@ class _Shown:
             return None
 
     def wanted(self, paths: Iterable[str], known: Iterable[str]) -> dict[str, Content]:
-        """View file by name, for what these paths of the store have to do with: (blob, bytes), or None where there
-        should be none."""
+        """View file by name, for what these paths of the store have to do with: (blob, bytes), or
+        None where there should be none."""
         found: dict[str, Content] = {}
         stems: dict[str, list[str]] = {}
         for name in known:
@@ -249,18 +282,21 @@ class _Shown:
             due += more
             if name and found.get(name) is None:
                 found[name] = content
-                for other in stems.get(_stem(name), ()):  # another type: a new version may have changed it
+                for other in stems.get(
+                    _stem(name), ()
+                ):  # another type: a new version may have changed it
                     found.setdefault(other, None)
         return found
 
     def kept(self) -> set[str]:
-        """The names of records that are there and cannot be read now: the view keeps what it had."""
+        """The names of records that are there and cannot be read now: the view keeps what it
+        had."""
         gone = ((path, self._name_before(path)[0]) for path, _ in self.index.damaged())
         return {name for path, name in gone if name}
 
     def _one(self, path: str) -> tuple[str, Content, list[str]]:
-        """(name, content) of a record, and the paths of others that look different for it; an empty name where the
-        view keeps what it had."""
+        """(name, content) of a record, and the paths of others that look different for it; an empty
+        name where the view keeps what it had."""
         try:
             data = self.tree.read(path)
             kind = records.kind_of(path)
@@ -275,7 +311,8 @@ class _Shown:
             return "", None, []  # damaged: the view keeps what it had
 
     def _name_before(self, path: str) -> tuple[str, list[str]]:
-        """The name that a record which is not there any more was shown under, and what may be shown in its place."""
+        """The name that a record which is not there any more was shown under, and what may be shown
+        in its place."""
         kind = records.kind_of(path)
         try:
             data = self.before.read(path) if self.before else None
@@ -285,8 +322,13 @@ class _Shown:
             name = kind.view(self.before, path, record, self.now)[0]
             more = self._corrected(kind, record, self.before)
             with suppress(NotFound):
-                more.append(kind.find(self.tree, kind.ref(path, record).partition(":")[2].partition("@")[0]))
-            return names.unheeded(name), [*more, *([name] if name != path and self.tree.blob(name) else [])]
+                more.append(
+                    kind.find(self.tree, kind.ref(path, record).partition(":")[2].partition("@")[0])
+                )
+            return names.unheeded(name), [
+                *more,
+                *([name] if name != path and self.tree.blob(name) else []),
+            ]
         except (AtlasError, ValueError):
             return "", []
 
@@ -340,7 +382,8 @@ def _walked(root: Folder) -> list[str]:
 
 
 def draft(top: Path, root: Path, name: str, data: bytes) -> Path:
-    """Keeps a text under `drafts/` of a folder below one that is trusted, under a name of its own; the path."""
+    """Keeps a text under `drafts/` of a folder below one that is trusted, under a name of its own;
+    the path."""
     stem, dot, ext = name.rpartition(".")
     stamp = time.strftime("%m%d-%H%M%S", time.gmtime())
     with files.below(top, root / "drafts", make=True) as folder:

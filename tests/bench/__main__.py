@@ -26,9 +26,21 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "status write": ("status", "write", "-m", "All is well, once more.", "--section", "Bench"),
     "task list --ready": ("task", "list", "--ready", "-n", "20"),
     "task next --claim": ("task", "next", "--claim"),
-    "decision add": ("decision", "add", "--title", "t", "--recommended", "a", "--chosen", "a", "--stance", "agreed",
-                     "--why", "w"),
-}  # fmt: skip
+    "decision add": (
+        "decision",
+        "add",
+        "--title",
+        "t",
+        "--recommended",
+        "a",
+        "--chosen",
+        "a",
+        "--stance",
+        "agreed",
+        "--why",
+        "w",
+    ),
+}
 
 
 def main(runs: int) -> None:
@@ -67,7 +79,9 @@ def prepared(repo: Path, size: int, env: dict[str, str]) -> None:
     (repo / "note.md").write_text("# note\n\nsome words\n")
     for key, value in (("session_claims", "1000"), ("open_tasks", "100000")):
         run(("config", "set", key, value), repo, env)
-    (repo / "plan.md").write_text("".join(f"## one more {nth}\n\nwhat is to be done\n" for nth in range(60)))
+    (repo / "plan.md").write_text(
+        "".join(f"## one more {nth}\n\nwhat is to be done\n" for nth in range(60))
+    )
     run(("task", "add", "--plan", "plan.md"), repo, env)
     for command in COMMANDS.values():
         run(command, repo, env)
@@ -75,7 +89,9 @@ def prepared(repo: Path, size: int, env: dict[str, str]) -> None:
 
 def run(args: tuple[str, ...], cwd: Path, env: dict[str, str]) -> float:
     began = time.perf_counter()
-    done = subprocess.run([sys.executable, "-m", "atlas_cli", *args], cwd=cwd, env=env, capture_output=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "atlas_cli", *args], cwd=cwd, env=env, capture_output=True
+    )
     spent = time.perf_counter() - began
     if done.returncode:
         raise SystemExit(f"{args}: {done.stderr.decode()}")
@@ -83,7 +99,8 @@ def run(args: tuple[str, ...], cwd: Path, env: dict[str, str]) -> float:
 
 
 def measured(home: Path, runs: int, env: dict[str, str]) -> dict[tuple[str, int], list[float]]:
-    """Seconds of each command at each size, in turns, so that a slow moment of the machine falls on all alike."""
+    """Seconds of each command at each size, in turns, so that a slow moment of the machine falls on
+    all alike."""
     took: dict[tuple[str, int], list[float]] = {("bare", 0): []}
     for _ in range(runs):
         began = time.perf_counter()
@@ -103,12 +120,25 @@ def judged(repo: Path, env: dict[str, str]) -> None:
         "'--stance', 'agreed', '--why', 'w', '--quiet'])"
     )
     subprocess.run(
-        [sys.executable, "-c", code], cwd=repo, env=env | {"PYTHONUNBUFFERED": ""}, stdout=subprocess.DEVNULL
+        [sys.executable, "-c", code],
+        cwd=repo,
+        env=env | {"PYTHONUNBUFFERED": ""},
+        stdout=subprocess.DEVNULL,
     )
-    done = subprocess.run([sys.executable, "-m", "atlas_cli", "verify", "--full", "--json"], cwd=repo, env=env,
-                          capture_output=True, text=True)  # fmt: skip
-    done = subprocess.run([sys.executable, "-m", "atlas_cli", "verify", "--full"], cwd=repo, env=env,
-                          capture_output=True, text=True)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "atlas_cli", "verify", "--full", "--json"],
+        cwd=repo,
+        env=env,
+        capture_output=True,
+        text=True,
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "atlas_cli", "verify", "--full"],
+        cwd=repo,
+        env=env,
+        capture_output=True,
+        text=True,
+    )
     print(f"\nverify: {done.stdout.splitlines()[0]}")
 
 

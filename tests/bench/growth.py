@@ -1,5 +1,6 @@
-"""How the cost of sharing grows with the history: `python -m tests.bench.growth [COMMITS…]` prints the README's table.
-The remote lies on the same disk: what a network adds is a round trip or two each, and the bytes."""
+"""How the cost of sharing grows with the history: `python -m tests.bench.growth [COMMITS…]` prints
+the README's table. The remote lies on the same disk: what a network adds is a round trip or two
+each, and the bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +15,9 @@ from .stores import fill, records
 
 
 def main(sizes: list[int]) -> None:
-    print("| commits | remote | first push | join | one write, published | sync, three new | verify |")
+    print(
+        "| commits | remote | first push | join | one write, published | sync, three new | verify |"
+    )
     print("|---|---|---|---|---|---|---|")
     for size in sizes:
         with tempfile.TemporaryDirectory(prefix="atlas-growth-") as folder:
@@ -37,8 +40,14 @@ def row(top: Path, size: int) -> str:
     def decided(cwd: str) -> float:
         return atlas(cwd, *DECISION)
 
-    took(".", "git", "init", "-q", "--bare", "hub.git"), took(".", "git", "clone", "-q", "hub.git", "a")
-    took("a", "git", "commit", "-q", "--allow-empty", "-m", "x"), took("a", "git", "push", "-q", "origin", "HEAD")
+    (
+        took(".", "git", "init", "-q", "--bare", "hub.git"),
+        took(".", "git", "clone", "-q", "hub.git", "a"),
+    )
+    (
+        took("a", "git", "commit", "-q", "--allow-empty", "-m", "x"),
+        took("a", "git", "push", "-q", "origin", "HEAD"),
+    )
     atlas("a", "init", "--offline")
     fill(top / "a/.git/atlas/store.git", records(size, int(time.time())), int(time.time()), 1)
     first = atlas("a", "sync")
@@ -54,8 +63,10 @@ def row(top: Path, size: int) -> str:
             decided("c")
         sync.append(atlas("b", "sync"))
     verify = atlas("b", "verify", "--full")
-    return (f"| {size:,} | {heavy / 1e6:.1f} MB | {first:.1f} s | {min(join):.1f} s | {write:.2f} s | "
-            f"{sorted(sync)[2]:.2f} s | {verify:.1f} s |")  # fmt: skip
+    return (
+        f"| {size:,} | {heavy / 1e6:.1f} MB | {first:.1f} s | {min(join):.1f} s | {write:.2f} s | "
+        f"{sorted(sync)[2]:.2f} s | {verify:.1f} s |"
+    )
 
 
 if __name__ == "__main__":

@@ -20,8 +20,16 @@ STAGED, LEASES = 5000, 1000
 def leases(count: int, now: int) -> Iterator[tuple[str, bytes]]:
     """Live leases of another on as many paths, none of them staged."""
     for number in range(count):
-        row = {"resource": f"path:other/{number}.py", "version": 1, "token": 1, "holder": "bench-260101-aaaaaa",
-               "actor": "bench", "why": "bench", "at": times.rfc3339(now), "expires": times.rfc3339(now + 7200)}  # fmt: skip
+        row = {
+            "resource": f"path:other/{number}.py",
+            "version": 1,
+            "token": 1,
+            "holder": "bench-260101-aaaaaa",
+            "actor": "bench",
+            "why": "bench",
+            "at": times.rfc3339(now),
+            "expires": times.rfc3339(now + 7200),
+        }
         yield lease.place(str(row["resource"])), text.dump(row)
 
 
@@ -34,7 +42,10 @@ def prepared(repo: Path, env: dict[str, str], staged: int, held: int) -> None:
         subprocess.run(args, cwd=repo, env=env, check=True, capture_output=True)
 
     run("git", "init", "-q")
-    run("git", "config", "user.name", "bench"), run("git", "config", "user.email", "bench@example.invalid")
+    (
+        run("git", "config", "user.name", "bench"),
+        run("git", "config", "user.email", "bench@example.invalid"),
+    )
     for number in range(staged):
         (repo / f"src/{number}.py").write_text(f"{number}\n")
     run("git", "add", "."), run("git", "commit", "-qm", "first")
@@ -52,8 +63,12 @@ def prepared(repo: Path, env: dict[str, str], staged: int, held: int) -> None:
 def hook(repo: Path, env: dict[str, str], name: str, *args: str) -> float:
     """Seconds of one call."""
     began = time.perf_counter()
-    done = subprocess.run([str(repo / ".git/hooks" / name), *args], cwd=repo, capture_output=True,
-                          env=env | {"GIT_INDEX_FILE": ".git/index", "GIT_EDITOR": ":"})  # fmt: skip
+    done = subprocess.run(
+        [str(repo / ".git/hooks" / name), *args],
+        cwd=repo,
+        capture_output=True,
+        env=env | {"GIT_INDEX_FILE": ".git/index", "GIT_EDITOR": ":"},
+    )
     spent = time.perf_counter() - began
     if done.returncode or done.stderr:
         raise SystemExit(f"{name}: {done.stderr.decode()}")
@@ -62,7 +77,9 @@ def hook(repo: Path, env: dict[str, str], name: str, *args: str) -> float:
 
 def table(home: Path, runs: int, env: dict[str, str]) -> None:
     """Prints the rows of the README."""
-    env = {key: value for key, value in env.items() if key != "PYTHONPYCACHEPREFIX"}  # the hook's is isolated from it
+    env = {
+        key: value for key, value in env.items() if key != "PYTHONPYCACHEPREFIX"
+    }  # the hook's is isolated from it
     prepared(home / "small", env, 3, 0)
     prepared(home / "big", env, STAGED, LEASES)
     message = home / "message"

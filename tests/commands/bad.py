@@ -1,4 +1,5 @@
-"""What the tests of bad input share: a desk with a store, a session and a worker; and what a good refusal is like."""
+"""What the tests of bad input share: a desk with a store, a session and a worker; and what a good
+refusal is like."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ LONE = "\udcff"  # what an argument's byte that is no UTF-8 becomes
 
 
 class Desk(NamedTuple):
-    """A repository with a store, a process that runs one command after another in its session, and git in the store."""
+    """A repository with a store, a process that runs one command after another in its session, and
+    git in the store."""
 
     repo: Path
     worker: Worker
@@ -74,11 +76,14 @@ def argv(form: str, what: str = "") -> list[str]:
 
 
 def fails(done: Result, *codes: int) -> Result:
-    """One clear line in place of an answer, with one of these exit codes; hints below it, and no traceback."""
+    """One clear line in place of an answer, with one of these exit codes; hints below it, and no
+    traceback."""
     assert done.code in codes, done
     assert "Traceback" not in done.err and "internal error" not in done.err, done
     head, _, hints = done.err.partition("\n")
-    assert done.out == "" and head.startswith(("atlas: error (", f"atlas: stop {done.code} (")), done
+    assert done.out == "" and head.startswith(("atlas: error (", f"atlas: stop {done.code} (")), (
+        done
+    )
     assert all(line.startswith(("  ", "notice: ", "│", "──")) for line in hints.splitlines()), done
     assert not {"\x1b", "\x07", "\x7f", "\x9b"} & set(done.err), done
     return done

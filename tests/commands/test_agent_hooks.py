@@ -27,10 +27,11 @@ Hook = Callable[..., Any]
 
 @pytest.fixture
 def env(env: dict[str, str]) -> dict[str, str]:
-    """As a tool starts its hooks: an older one, that names its session nowhere but on standard input."""
-    return {key: value for key, value in env.items() if key not in ("CODEX_THREAD_ID", "ATLAS_ACTOR")} | {
-        "CLAUDECODE": "1"
-    }
+    """As a tool starts its hooks: an older one, that names its session nowhere but on standard
+    input."""
+    return {
+        key: value for key, value in env.items() if key not in ("CODEX_THREAD_ID", "ATLAS_ACTOR")
+    } | {"CLAUDECODE": "1"}
 
 
 def argv(name: str) -> list[str]:
@@ -41,7 +42,9 @@ def argv(name: str) -> list[str]:
 def hook(env: dict[str, str], tmp_path: Path) -> Hook:
     """What a hook says: `hook("edit", tool_input=…, at=…)`; None for nothing."""
 
-    def call(name: str, at: Path | None = None, extra: dict[str, str] | None = None, **given: Any) -> Any:
+    def call(
+        name: str, at: Path | None = None, extra: dict[str, str] | None = None, **given: Any
+    ) -> Any:
         where = at or tmp_path / "repo"
         told = {"session_id": "one", "cwd": str(where), "hook_event_name": name, **given}
         done = subprocess.run(
@@ -79,13 +82,15 @@ def test_a_session_starts_with_the_digest_and_goes_on_after_a_compaction(
 ) -> None:
     file = tmp_path / "env file"
     said = [
-        hook("session-start", source=source, extra={"CLAUDE_ENV_FILE": str(file)}) for source in ("startup", "compact")
+        hook("session-start", source=source, extra={"CLAUDE_ENV_FILE": str(file)})
+        for source in ("startup", "compact")
     ]
     assert all(one["hookEventName"] == "SessionStart" for one in said)
     me = one(atlas, "session", "show")
     assert me["id"].startswith("claude-")
     assert [
-        f"{verb} {me['id']}" in text["additionalContext"] for verb, text in zip(("are", "go on as"), said, strict=True)
+        f"{verb} {me['id']}" in text["additionalContext"]
+        for verb, text in zip(("are", "go on as"), said, strict=True)
     ]
     assert "git atlas begin --goal" in said[1]["additionalContext"]
     assert file.read_text() == "export CLAUDE_CODE_SESSION_ID=one\n" * 2
@@ -96,7 +101,9 @@ def test_a_session_starts_with_the_digest_and_goes_on_after_a_compaction(
     assert one(atlas, "session", "list")["total"] == 2
 
 
-def test_a_digest_that_is_too_long_for_the_tool_is_cut_and_says_so(repo: Path, hook: Hook, atlas: Atlas) -> None:
+def test_a_digest_that_is_too_long_for_the_tool_is_cut_and_says_so(
+    repo: Path, hook: Hook, atlas: Atlas
+) -> None:
     one(atlas, "begin")
     one(atlas, "config", "set", "status_words", "5000")
     one(atlas, "status", "write", "-m", "many words of a status é\n" * 700)
@@ -132,13 +139,17 @@ def test_the_end_gives_leases_back_and_closes_only_what_owes_nothing(
     assert atlas("git", "rev-parse", "atlas").out == head
 
 
-def test_the_end_gives_claims_back_as_no_attempt_that_failed(repo: Path, hook: Hook, atlas: Atlas) -> None:
+def test_the_end_gives_claims_back_as_no_attempt_that_failed(
+    repo: Path, hook: Hook, atlas: Atlas
+) -> None:
     one(atlas, "begin")
     me = one(atlas, "session", "show")["id"]
     task = one(atlas, "task", "add", "measure")["id"]
     one(atlas, "task", "claim", task)
     assert hook("session-end", reason="other") is None
-    assert one(atlas, "session", "show", me)["state"] == "live", "it wrote, and has not said where things stand"
+    assert one(atlas, "session", "show", me)["state"] == "live", (
+        "it wrote, and has not said where things stand"
+    )
     row = one(atlas, "task", "show", task)
     assert (row["state"], row["retries"], row["generation"]) == ("ready", 0, 1)
 
@@ -153,7 +164,9 @@ def test_the_end_gives_claims_back_as_no_attempt_that_failed(repo: Path, hook: H
     assert atlas("verify", "--full").code == 0
 
 
-def test_a_session_whose_writes_are_parked_is_not_ended(repo: Path, hook: Hook, atlas: Atlas) -> None:
+def test_a_session_whose_writes_are_parked_is_not_ended(
+    repo: Path, hook: Hook, atlas: Atlas
+) -> None:
     """As `atlas end` stops until they are settled."""
     me = one(atlas, "begin")["id"]
     one(atlas, "status", "write", "-m", "done")
@@ -162,7 +175,17 @@ def test_a_session_whose_writes_are_parked_is_not_ended(repo: Path, hook: Hook, 
     message = atlas("git", "log", "-1", "--format=%B", written).out
     other = re.sub("Atlas-Operation: .*", "Atlas-Operation: other", message)
     oid = atlas(
-        "git", "-c", "user.name=T", "-c", "user.email=t@x", "commit-tree", "atlas^{tree}", "-p", "atlas", "-m", other
+        "git",
+        "-c",
+        "user.name=T",
+        "-c",
+        "user.email=t@x",
+        "commit-tree",
+        "atlas^{tree}",
+        "-p",
+        "atlas",
+        "-m",
+        other,
     )
     assert oid.code == 0, oid
     atlas("git", "update-ref", "refs/atlas/parked/other", oid.out.strip())
@@ -175,22 +198,32 @@ def test_a_session_whose_writes_are_parked_is_not_ended(repo: Path, hook: Hook, 
 def test_a_lease_that_a_running_command_needs_is_kept(repo: Path, hook: Hook, atlas: Atlas) -> None:
     me = one(atlas, "begin")["id"]
     end = f"{shlex.join(argv('session-end'))} <<'E'\n" + json.dumps({"session_id": "one"}) + "\nE"
-    one(atlas, "lease", "run", "gpu1", "--why", "w", "--", "sh", "-c", f"unset ATLAS_SESSION\n{end}")
+    one(
+        atlas, "lease", "run", "gpu1", "--why", "w", "--", "sh", "-c", f"unset ATLAS_SESSION\n{end}"
+    )
     assert one(atlas, "session", "show", me)["state"] == "ended"
-    released = [row for row in one(atlas, "log")["items"] if row["subject"].startswith("lease: release")]
+    released = [
+        row for row in one(atlas, "log")["items"] if row["subject"].startswith("lease: release")
+    ]
     assert len(released) == 1, "by `lease run`, once its command was over"
 
 
-def test_an_edit_of_what_another_leases_is_told(repo: Path, hook: Hook, atlas: Atlas, other: str, git: Git) -> None:
+def test_an_edit_of_what_another_leases_is_told(
+    repo: Path, hook: Hook, atlas: Atlas, other: str, git: Git
+) -> None:
     one(atlas, "begin")
 
     def about(path: object, key: str = "file_path", **more: Any) -> Any:
-        found = hook("edit", tool_name="Edit", tool_input={key: str(path), "new_string": "x"}, **more)
+        found = hook(
+            "edit", tool_name="Edit", tool_input={key: str(path), "new_string": "x"}, **more
+        )
         return found and {key: re.sub(r" for .* more", "", text) for key, text in found.items()}
 
     said = about(repo / "src/x.py")
     assert list(said) == ["hookEventName", "additionalContext"]
-    assert all(word in said["additionalContext"] for word in (other, "path:src", "all of it", "advisory"))
+    assert all(
+        word in said["additionalContext"] for word in (other, "path:src", "all of it", "advisory")
+    )
     assert about("src/not/there/yet.ipynb", "notebook_path") == said
     assert about("x.py", at=repo / "src") == said
     assert [about(path) for path in ("README.md", "/etc/hostname", "/", "\0", "")] == [None] * 5
@@ -203,7 +236,8 @@ def test_an_edit_of_what_another_leases_is_told(repo: Path, hook: Hook, atlas: A
 
 
 @pytest.mark.parametrize(
-    ("choice", "key"), [("stop", "permissionDecision"), ("warn", "additionalContext"), ("off", None)]
+    ("choice", "key"),
+    [("stop", "permissionDecision"), ("warn", "additionalContext"), ("off", None)],
 )
 def test_the_policy_says_what_a_lease_does(
     choice: str, key: str | None, repo: Path, hook: Hook, other: str, env: dict[str, str]
@@ -217,22 +251,33 @@ def test_the_policy_says_what_a_lease_does(
     )
     said = hook("edit", tool_input={"file_path": "src/x.py"})
     assert (said and list(said)[1]) == key
-    assert choice != "stop" or (said["permissionDecision"] == "deny" and other in said["permissionDecisionReason"])
+    assert choice != "stop" or (
+        said["permissionDecision"] == "deny" and other in said["permissionDecisionReason"]
+    )
 
 
 ODD = {
-    "closed": "exec <&-; {}", "garbage": "echo nonsense | {}", "another shape": "echo '[1, 2]' | {}", "nothing": ": | {}",
-    "endless": "yes '{{' | {}", "huge": "head -c 40000000 /dev/zero | {}", "deep": "head -c 2000000 /dev/zero | tr '\\0' '[' | {}",
-    "never closed": "(echo '{{\"session_id\": \"one\"}}'; exec sleep 30) | {}", "silent": "sleep 30 | {}",
-}  # fmt: skip
+    "closed": "exec <&-; {}",
+    "garbage": "echo nonsense | {}",
+    "another shape": "echo '[1, 2]' | {}",
+    "nothing": ": | {}",
+    "endless": "yes '{{' | {}",
+    "huge": "head -c 40000000 /dev/zero | {}",
+    "deep": "head -c 2000000 /dev/zero | tr '\\0' '[' | {}",
+    "never closed": '(echo \'{{"session_id": "one"}}\'; exec sleep 30) | {}',
+    "silent": "sleep 30 | {}",
+}
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_whatever_is_given_it_answers_and_ends(name: str, repo: Path, atlas: Atlas, env: dict[str, str]) -> None:
+def test_whatever_is_given_it_answers_and_ends(
+    name: str, repo: Path, atlas: Atlas, env: dict[str, str]
+) -> None:
     one(atlas, "begin")
     children = {}
     for case, script in ODD.items():
-        # The hook's answer and code are this shell's, whatever feeds it; a feeder that is left over is not waited for.
+        # The hook's answer and code are this shell's, whatever feeds it; a feeder that is left over
+        # is not waited for.
         line = script.format(f'{{ {shlex.join(argv(name))}; echo "end $?"; }}')
         children[case] = subprocess.Popen(
             ["bash", "-c", line], cwd=repo, env=env, stdout=subprocess.PIPE, start_new_session=True
@@ -252,7 +297,9 @@ def test_whatever_is_given_it_answers_and_ends(name: str, repo: Path, atlas: Atl
 
 def test_a_terminal_is_not_waited_for(repo: Path, env: dict[str, str]) -> None:
     keyboard, terminal = pty.openpty()
-    done = subprocess.run(argv("session-start"), cwd=repo, env=env, stdin=terminal, capture_output=True, timeout=60)
+    done = subprocess.run(
+        argv("session-start"), cwd=repo, env=env, stdin=terminal, capture_output=True, timeout=60
+    )
     os.close(keyboard), os.close(terminal)
     assert (done.returncode, "additionalContext" in done.stdout.decode()) == (0, True)
 
@@ -277,13 +324,19 @@ def test_the_commands_in_the_settings_work_without_atlas_on_path(
 ) -> None:
     commands = {event: group["hooks"][0]["command"] for event, group in CLAUDE.items()}
     bare = {key: value for key, value in env.items() if key != "PYTHONPATH"}
-    bare |= {"PATH": f"{Path(shutil.which('git') or '').parent}:/usr/bin:/bin", "CLAUDE_PROJECT_DIR": str(repo)}
+    bare |= {
+        "PATH": f"{Path(shutil.which('git') or '').parent}:/usr/bin:/bin",
+        "CLAUDE_PROJECT_DIR": str(repo),
+    }
 
     def said(event: str, **given: str) -> bytes:
         done = subprocess.run(
-            ["sh", "-c", commands[event]], cwd=tmp_path, env=bare, capture_output=True,
+            ["sh", "-c", commands[event]],
+            cwd=tmp_path,
+            env=bare,
+            capture_output=True,
             input=json.dumps({"session_id": "one", "cwd": str(repo), **given}).encode(),
-        )  # fmt: skip
+        )
         assert (done.returncode, done.stderr) == (0, b"")
         return done.stdout
 
@@ -294,6 +347,8 @@ def test_the_commands_in_the_settings_work_without_atlas_on_path(
     for name in (".atlas/atlas", "atlas"):  # as the project's own files may bring it
         (repo / name).write_text("#!/bin/sh\ntouch $CLAUDE_PROJECT_DIR/owned\n")
         (repo / name).chmod(0o755)
-    assert b"SessionStart" in said("SessionStart") and said("SessionEnd") == said("PreToolUse") == b""
+    assert (
+        b"SessionStart" in said("SessionStart") and said("SessionEnd") == said("PreToolUse") == b""
+    )
     (repo / ".git/atlas/atlas").unlink()
     assert said("SessionStart") == b"" and not (repo / "owned").exists()

@@ -37,9 +37,13 @@ class Tool:
 
     def __init__(self, cwd: Path, env: dict[str, str], name: str = "") -> None:
         self.child = subprocess.Popen(
-            [sys.executable, "-c", TOOL, *[name] * bool(name)], cwd=cwd, env=env, text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        )  # fmt: skip
+            [sys.executable, "-c", TOOL, *[name] * bool(name)],
+            cwd=cwd,
+            env=env,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
 
     def run(self, script: str) -> tuple[int, str]:
         assert self.child.stdin is not None
@@ -66,9 +70,14 @@ def tools(repo: Path, env: dict[str, str]) -> Iterator[list[Tool]]:
 
 
 def test_two_agents_in_one_worktree_are_two_sessions(tools: list[Tool]) -> None:
-    ids = [tool("begin", "--goal", f"goal {number}")[1]["data"]["id"] for number, tool in enumerate(tools)]
+    ids = [
+        tool("begin", "--goal", f"goal {number}")[1]["data"]["id"]
+        for number, tool in enumerate(tools)
+    ]
     assert ids[0] != ids[1]
-    assert [tool("begin")[1]["data"]["id"] for tool in tools] == ids, "a lost context costs one call"
+    assert [tool("begin")[1]["data"]["id"] for tool in tools] == ids, (
+        "a lost context costs one call"
+    )
     assert tools[0]("lease", "take", "gpu0", "--why", "w")[0] == 0
     code, answer = tools[1]("lease", "take", "gpu0", "--why", "w")
     assert (code, answer["error"]["details"]["holder"]) == (4, ids[0])
@@ -92,21 +101,32 @@ def test_subagents_of_one_tool_in_another_worktree_are_others(
     repo: Path, atlas: Atlas, git: Git, tmp_path: Path
 ) -> None:
     git("worktree", "add", "-q", "--detach", "../other")
-    ids = [atlas("begin", "--json", cwd=where, CODEX_THREAD_ID="t").data["id"] for where in (repo, tmp_path / "other")]
+    ids = [
+        atlas("begin", "--json", cwd=where, CODEX_THREAD_ID="t").data["id"]
+        for where in (repo, tmp_path / "other")
+    ]
     assert ids[0] != ids[1]
 
 
 def test_a_tool_that_runs_in_another_tool_is_another_caller(repo: Path, atlas: Atlas) -> None:
     outer = {"CLAUDE_CODE_SESSION_ID": "o", "CLAUDECODE": "1"}
-    ids = [atlas("begin", "--json", **who).data["id"] for who in (outer, outer | {"CODEX_THREAD_ID": "i"}, outer)]
+    ids = [
+        atlas("begin", "--json", **who).data["id"]
+        for who in (outer, outer | {"CODEX_THREAD_ID": "i"}, outer)
+    ]
     assert (ids[0] == ids[2], ids[0] == ids[1]) == (True, False)
 
 
 @pytest.mark.parametrize(
     ("marks", "actor"),
-    [({"CLAUDECODE": "1"}, "claude"), ({"CODEX_THREAD_ID": "t"}, "codex"), ({"COPILOT_CLI": "1"}, "copilot"),
-     ({"CURSOR_TRACE_ID": "a person's window"}, "tester"), ({"AI_AGENT": "new-tool/2.1"}, "new-tool-2-1")],
-)  # fmt: skip
+    [
+        ({"CLAUDECODE": "1"}, "claude"),
+        ({"CODEX_THREAD_ID": "t"}, "codex"),
+        ({"COPILOT_CLI": "1"}, "copilot"),
+        ({"CURSOR_TRACE_ID": "a person's window"}, "tester"),
+        ({"AI_AGENT": "new-tool/2.1"}, "new-tool-2-1"),
+    ],
+)
 def test_the_actor_is_the_tool(marks: dict[str, str], actor: str, repo: Path, atlas: Atlas) -> None:
     named = atlas("begin", "--json", ATLAS_ACTOR="", USER="tester", LOGNAME="tester", **marks)
     assert named.data["you"]["actor"] == actor
@@ -119,12 +139,17 @@ def test_each_job_of_cron_is_its_own_session(repo: Path, env: dict[str, str]) ->
     begin = shlex.join(command("begin", "--json"))
     jobs = [daemon.run(f"{begin}; {begin}") for _ in range(2)]
     daemon.close()
-    ids = [[json.loads(line)["data"]["id"] for line in out.splitlines()] for code, out in jobs if code == 0]
+    ids = [
+        [json.loads(line)["data"]["id"] for line in out.splitlines()]
+        for code, out in jobs
+        if code == 0
+    ]
     assert [len(set(job)) for job in ids] == [1, 1]
     assert ids[0][0] != ids[1][0]
 
 
-# A container whose first process is the command's own shell, and one in which no process can be looked at.
+# A container whose first process is the command's own shell, and one in which no process can be
+# looked at.
 ALONE = (
     ["unshare", "-pf", "--mount-proc", "sh", "-c"],
     ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /proc && exec sh -c "$0"'],
@@ -136,7 +161,10 @@ def alone(container: list[str], repo: Path, env: dict[str, str], *args: str) -> 
     if shutil.which("unshare") is None:
         pytest.skip("unshare is not installed")
     done = subprocess.run(
-        [*container, shlex.join(command(*args, "--json")) + "; exit 0"], cwd=repo, env=env, capture_output=True
+        [*container, shlex.join(command(*args, "--json")) + "; exit 0"],
+        cwd=repo,
+        env=env,
+        capture_output=True,
     )
     if done.returncode:
         pytest.skip(f"no namespace of one's own here: {done.stderr.decode().strip()}")
@@ -159,7 +187,9 @@ def test_where_nothing_tells_it_is_the_only_live_session_here(
     assert any("newest of 2 sessions" in notice for notice in taken["notices"])
 
 
-def test_a_child_works_under_its_ancestors_leases_and_gives_none_back(repo: Path, atlas: Atlas) -> None:
+def test_a_child_works_under_its_ancestors_leases_and_gives_none_back(
+    repo: Path, atlas: Atlas
+) -> None:
     def data(*args: str) -> Any:
         done = atlas(*args, "--json")
         assert done.code == 0, done.out
@@ -172,7 +202,9 @@ def test_a_child_works_under_its_ancestors_leases_and_gives_none_back(repo: Path
     before = atlas("git", "rev-parse", "atlas").out
     assert data("lease", "take", "gpu0", "--why", "w", "--session", child)["holder"] == parent
     assert atlas("git", "rev-parse", "atlas").out == before, "nothing had to be written"
-    assert data("lease", "take", "path:src/x.py", "--why", "w", "--session", child)["holder"] == child
+    assert (
+        data("lease", "take", "path:src/x.py", "--why", "w", "--session", child)["holder"] == child
+    )
     assert atlas("lease", "release", "gpu0", "--session", child).code == 4
     assert data("end", "--session", child)["released"] == ["path:src/x.py"]
     assert sorted(row["resource"] for row in data("lease", "list")["items"]) == ["gpu0", "path:src"]

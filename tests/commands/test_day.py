@@ -10,7 +10,9 @@ import pytest
 
 from ..conftest import DECISION, Atlas, Git, command
 
-LONG = "\n".join(f"- line {number} says one thing that is still true" for number in range(12)) + "\n"
+LONG = (
+    "\n".join(f"- line {number} says one thing that is still true" for number in range(12)) + "\n"
+)
 
 LATER = {"ATLAS_CLOCK_OFFSET": str(5 * 3600)}  # past the idle time of a session
 
@@ -52,7 +54,9 @@ def test_end_of_a_session_that_did_nothing_needs_no_text(begun: str, atlas: Atla
     assert ok(atlas, "end")["released"] == []
 
 
-def test_end_writes_the_section_of_the_goal_and_gives_back_the_leases(begun: str, atlas: Atlas) -> None:
+def test_end_writes_the_section_of_the_goal_and_gives_back_the_leases(
+    begun: str, atlas: Atlas
+) -> None:
     ok(atlas, "status", "write", "-m", "Carried text.")
     ok(atlas, "lease", "take", "gpu0", "gpu1", "disk", "--why", "w")
     ended = ok(atlas, "end", "-m", "Done: the test.", "--keep", "disk")
@@ -68,7 +72,9 @@ def test_end_unchanged_carries_the_text_with_the_reason(begun: str, atlas: Atlas
     assert ended["status"]["unchanged"] == "only looked around"
 
 
-def test_a_text_that_drops_half_of_the_entry_is_kept_as_a_draft(begun: str, repo: Path, atlas: Atlas) -> None:
+def test_a_text_that_drops_half_of_the_entry_is_kept_as_a_draft(
+    begun: str, repo: Path, atlas: Atlas
+) -> None:
     ok(atlas, "status", "write", "-m", LONG)
     refused = atlas("status", "write", "-m", "All new.", "--json")
     assert (refused.code, refused.json["error"]["code"]) == (6, "drops_too_much")
@@ -104,11 +110,17 @@ def test_what_was_not_read_cannot_be_superseded(begun: str, other: str, atlas: A
 def test_a_claimed_base_is_recorded_as_claimed(begun: str, other: str, atlas: Atlas) -> None:
     ok(atlas, "status", "write", "-m", "One.")
     ok(atlas, "status", "write", "-m", "Two.", "--base", "1", "--session", other)
-    assert any(base.endswith(" claimed") for base in ok(atlas, "log", "status:main@2")["items"][0]["bases"])
+    assert any(
+        base.endswith(" claimed") for base in ok(atlas, "log", "status:main@2")["items"][0]["bases"]
+    )
 
 
-@pytest.mark.parametrize("body", [b"", b"\r\nold\r\n", b"\x00\xff\x1b[2J", "ü\u2028x".encode(), b"no newline"])
-def test_an_artifact_comes_back_byte_for_byte(begun: str, repo: Path, atlas: Atlas, body: bytes) -> None:
+@pytest.mark.parametrize(
+    "body", [b"", b"\r\nold\r\n", b"\x00\xff\x1b[2J", "ü\u2028x".encode(), b"no newline"]
+)
+def test_an_artifact_comes_back_byte_for_byte(
+    begun: str, repo: Path, atlas: Atlas, body: bytes
+) -> None:
     (repo / "in.dat").write_bytes(body)
     record = ok(atlas, "artifact", "put", "thing", "in.dat")
     assert (record["size"], record["ext"]) == (len(body), "dat")
@@ -116,8 +128,12 @@ def test_an_artifact_comes_back_byte_for_byte(begun: str, repo: Path, atlas: Atl
     assert (repo / "out.dat").read_bytes() == body
 
 
-def test_a_text_about_something_else_does_not_hide_what_is_there(begun: str, repo: Path, atlas: Atlas) -> None:
-    (repo / "a.md").write_text("alpha beta gamma delta epsilon zeta eta theta iota kappa lambda sigma omega\n")
+def test_a_text_about_something_else_does_not_hide_what_is_there(
+    begun: str, repo: Path, atlas: Atlas
+) -> None:
+    (repo / "a.md").write_text(
+        "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda sigma omega\n"
+    )
     (repo / "b.md").write_text(
         "monday tuesday wednesday thursday friday saturday sunday january february march april june\n"
     )
@@ -133,8 +149,27 @@ def test_a_retraction_withholds_the_body_and_reaches_who_relied_on_it(
     ok(atlas, "artifact", "put", "stages", "src/x.py", "--caveat", "from the README")
     ok(atlas, "artifact", "show", "stages", "--session", other)
     (repo / "plan.md").write_text("first E\n")
-    ok(atlas, "artifact", "put", "plan", "plan.md", "--relies-on", "artifact:stages", "--session", other)
-    found = ok(atlas, "correct", "artifact:stages@1", "--why", "broken README", "--cause", "README.md", "--retract")
+    ok(
+        atlas,
+        "artifact",
+        "put",
+        "plan",
+        "plan.md",
+        "--relies-on",
+        "artifact:stages",
+        "--session",
+        other,
+    )
+    found = ok(
+        atlas,
+        "correct",
+        "artifact:stages@1",
+        "--why",
+        "broken README",
+        "--cause",
+        "README.md",
+        "--retract",
+    )
     assert (found["own"], found["relied_on_by"]) == (True, ["artifact:plan@1"])
     told = atlas("lease", "list", "--session", other, "--json").json["notices"]
     assert any("artifact:stages@1, which you relied on, was retracted" in notice for notice in told)
@@ -164,7 +199,9 @@ def test_who_names_leases_sessions_and_young_commits_of_any_branch(
     assert other in str(ok(atlas, "who", "src/x.py", "--session", begun)["items"])
 
 
-def test_the_view_follows_and_sets_hand_edits_aside(begun: str, repo: Path, atlas: Atlas, git: Git) -> None:
+def test_the_view_follows_and_sets_hand_edits_aside(
+    begun: str, repo: Path, atlas: Atlas, git: Git
+) -> None:
     ok(atlas, "status", "write", "-m", "One.")
     shown = repo / ".atlas/status/main.md"
     assert shown.read_text().endswith("One.\n")
@@ -182,7 +219,9 @@ def test_the_view_follows_and_sets_hand_edits_aside(begun: str, repo: Path, atla
     assert shown.exists()
 
 
-def test_a_symlink_in_the_views_place_is_left_alone(begun: str, repo: Path, atlas: Atlas, tmp_path: Path) -> None:
+def test_a_symlink_in_the_views_place_is_left_alone(
+    begun: str, repo: Path, atlas: Atlas, tmp_path: Path
+) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     atlas("git", "status")
@@ -194,27 +233,44 @@ def test_a_symlink_in_the_views_place_is_left_alone(begun: str, repo: Path, atla
     assert list(outside.iterdir()) == []
 
 
-def test_the_policy_keeps_its_comments_and_its_own_keys(begun: str, repo: Path, atlas: Atlas) -> None:
+def test_the_policy_keeps_its_comments_and_its_own_keys(
+    begun: str, repo: Path, atlas: Atlas
+) -> None:
     ok(atlas, "config", "set", "status_words", "300")
     text = atlas("git", "show", "atlas:atlas.yaml").out
     assert "# how long a status entry may be, in words" in text
     assert ok(atlas, "config", "get", "status_words")["value"] == 300
-    assert [atlas("config", "set", key, value).code for key, value in
-            (("test", "false"), ("store", "x"), ("nope", "1"), ("lease_max", "9h"), ("durability", "none"))] == [6, 6, 7, 2, 2]  # fmt: skip
+    assert [
+        atlas("config", "set", key, value).code
+        for key, value in (
+            ("test", "false"),
+            ("store", "x"),
+            ("nope", "1"),
+            ("lease_max", "9h"),
+            ("durability", "none"),
+        )
+    ] == [6, 6, 7, 2, 2]
     assert atlas("config", "edit").code == 2
 
 
-def test_secrets_are_refused_before_anything_is_stored(begun: str, repo: Path, atlas: Atlas) -> None:
+def test_secrets_are_refused_before_anything_is_stored(
+    begun: str, repo: Path, atlas: Atlas
+) -> None:
     secret = "ghp_" + "a1B2" * 9
     before = atlas("git", "count-objects").out
-    for args in (("status", "write", "-m", f"use {secret}"), ("lease", "take", "x", "--why", secret)):
+    for args in (
+        ("status", "write", "-m", f"use {secret}"),
+        ("lease", "take", "x", "--why", secret),
+    ):
         refused = atlas(*args, "--json")
         assert (refused.code, refused.json["error"]["code"]) == (6, "secret")
         assert secret not in refused.out + refused.err
     assert atlas("git", "count-objects").out == before
 
 
-def test_stops_are_counted_and_listed_with_what_came_of_them(begun: str, other: str, atlas: Atlas) -> None:
+def test_stops_are_counted_and_listed_with_what_came_of_them(
+    begun: str, other: str, atlas: Atlas
+) -> None:
     ok(atlas, "lease", "take", "gpu0", "--why", "w")
     assert atlas("lease", "take", "gpu0", "--why", "w", "--session", other).code == 4
     ok(atlas, "lease", "take", "gpu1", "--why", "w", "--session", other)
@@ -242,7 +298,9 @@ def test_an_answer_that_cannot_be_printed_does_not_lie_about_the_write(
 ) -> None:
     def ended(*args: str) -> tuple[int, bytes]:
         with Path("/dev/full").open("wb") as full:
-            done = subprocess.run(command(*args), cwd=repo, env=env, stdout=full, stderr=subprocess.PIPE, check=False)
+            done = subprocess.run(
+                command(*args), cwd=repo, env=env, stdout=full, stderr=subprocess.PIPE, check=False
+            )
         return done.returncode, done.stderr
 
     code, err = ended("artifact", "put", "notes", "src/x.py")
@@ -251,10 +309,14 @@ def test_an_answer_that_cannot_be_printed_does_not_lie_about_the_write(
     assert ok(atlas, "artifact", "list")["total"] == 1
 
 
-def test_a_reader_that_leaves_early_or_never_came_is_no_error(begun: str, repo: Path, env: dict[str, str]) -> None:
+def test_a_reader_that_leaves_early_or_never_came_is_no_error(
+    begun: str, repo: Path, env: dict[str, str]
+) -> None:
     for tail in ("| true", ">&- 2>&-"):
         script = f"set -o pipefail; {shlex.join(command('log', '-n', '1000'))} {tail}"
-        done = subprocess.run(["bash", "-c", script], cwd=repo, env=env, capture_output=True, check=False)
+        done = subprocess.run(
+            ["bash", "-c", script], cwd=repo, env=env, capture_output=True, check=False
+        )
         assert (done.returncode, done.stderr) == (0, b"")
 
 
@@ -266,5 +328,8 @@ def test_a_text_over_the_limit_becomes_an_artifact_with_its_first_paragraph_as_t
     assert record["body"] == "The short of it.\n\nThe whole text: artifact:long-story@1\n"
     assert ok(atlas, "artifact", "get", "long-story")["body"] == whole
     ended = ok(atlas, "end", "-m", whole, "--overflow", "long-story")
-    assert "## test\n\nThe short of it.\n\nThe whole text: artifact:long-story@2\n" in ended["status"]["body"]
+    assert (
+        "## test\n\nThe short of it.\n\nThe whole text: artifact:long-story@2\n"
+        in ended["status"]["body"]
+    )
     assert atlas("verify", "--full").code == 0

@@ -1,4 +1,5 @@
-"""The digest: within its budget, and with what matters in it; the morning report; what is new, and to whom."""
+"""The digest: within its budget, and with what matters in it; the morning report; what is new, and
+to whom."""
 
 from __future__ import annotations
 
@@ -20,39 +21,83 @@ MANY = " ".join(f"word{count}" for count in range(40))
 
 
 def thousand(store: Path, now: int) -> None:
-    """250 each of live sessions, live leases, artifacts and corrections, wordy ones, put by plumbing in one commit."""
+    """250 each of live sessions, live leases, artifacts and corrections, wordy ones, put by
+    plumbing in one commit."""
     at = times.rfc3339(now - 60)
     files: dict[str, bytes] = {}
     for count in range(250):
         who = session.new_id(f"actor{count}", now, count.to_bytes(6, "big"))
         by = {"session": who, "actor": f"actor{count}", "at": at}
-        row = {"id": who, "version": 1, "actor": by["actor"], "goal": MANY, "machine": "m", "began": at}
+        row = {
+            "id": who,
+            "version": 1,
+            "actor": by["actor"],
+            "goal": MANY,
+            "machine": "m",
+            "began": at,
+        }
         files[session.place(who)] = text.dump(row)
-        held = {"resource": f"box{count}", "version": 1, "token": 1, "holder": who, "actor": by["actor"], "why": MANY}
-        files[lease.place(held["resource"])] = text.dump(held | {"at": at, "expires": times.rfc3339(now + 3600)})
-        about = {"name": f"doc{count}", "number": 1, "ext": "md", "size": 1, "title": MANY, "sha256": "0" * 64, **by}
+        held = {
+            "resource": f"box{count}",
+            "version": 1,
+            "token": 1,
+            "holder": who,
+            "actor": by["actor"],
+            "why": MANY,
+        }
+        files[lease.place(held["resource"])] = text.dump(
+            held | {"at": at, "expires": times.rfc3339(now + 3600)}
+        )
+        about = {
+            "name": f"doc{count}",
+            "number": 1,
+            "ext": "md",
+            "size": 1,
+            "title": MANY,
+            "sha256": "0" * 64,
+            **by,
+        }
         files[artifact.place(about["name"], 1)] = text.dump(about)
-        found = {"target": f"decision:x{count}", "retract": False, "own": True, **by, "operation": f"{count:032x}"}
-        files[f"{correction.FOLDER}/2026/01-01-x{count}-{count:06x}.md"] = text.with_front(found, MANY)
+        found = {
+            "target": f"decision:x{count}",
+            "retract": False,
+            "own": True,
+            **by,
+            "operation": f"{count:032x}",
+        }
+        files[f"{correction.FOLDER}/2026/01-01-x{count}-{count:06x}.md"] = text.with_front(
+            found, MANY
+        )
     plumbed(store, files, now)
 
 
 def plumbed(store: Path, files: dict[str, bytes], now: int) -> None:
     """A commit made past the commands."""
-    lines = [f"commit refs/heads/atlas\ncommitter b <b@x> {now} +0000\ndata 1\nx\nfrom refs/heads/atlas^0\n".encode()]
-    lines += [b"M 100644 inline %s\ndata %d\n%s\n" % (path.encode(), len(data), data) for path, data in files.items()]
-    subprocess.run(["git", "-C", store, "fast-import", "--quiet"], input=b"".join(lines), check=True)
+    lines = [
+        f"commit refs/heads/atlas\ncommitter b <b@x> {now} +0000\ndata 1\nx\nfrom refs/heads/atlas^0\n".encode()
+    ]
+    lines += [
+        b"M 100644 inline %s\ndata %d\n%s\n" % (path.encode(), len(data), data)
+        for path, data in files.items()
+    ]
+    subprocess.run(
+        ["git", "-C", store, "fast-import", "--quiet"], input=b"".join(lines), check=True
+    )
 
 
 AUTHOR = {
-    f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in (("NAME", "t"), ("EMAIL", "t@x"))
+    f"GIT_{role}_{what}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "t"), ("EMAIL", "t@x"))
 }
 
 
 @pytest.fixture
 def other(begun: str, atlas: Atlas) -> str:
     """A second session, of another actor."""
-    found = str(ok(atlas, "begin", "--new", "--goal", "speed up the parser", "--actor", "other")["id"])
+    found = str(
+        ok(atlas, "begin", "--new", "--goal", "speed up the parser", "--actor", "other")["id"]
+    )
     ok(atlas, "begin", "--session", begun)
     return found
 
@@ -63,16 +108,31 @@ def test_the_digest_of_a_large_store_fits_and_names_what_matters(
     ok(atlas, "status", "write", "-m", "word " * 240)
     ok(atlas, "artifact", "put", "base", "src/x.py")
     ok(atlas, "artifact", "put", "mine", "src/x.py", "--relies-on", "artifact:base")
-    ok(atlas, "correct", "artifact:base", "--retract", "--why", "measured on the wrong machine", "--session", other)
+    ok(
+        atlas,
+        "correct",
+        "artifact:base",
+        "--retract",
+        "--why",
+        "measured on the wrong machine",
+        "--session",
+        other,
+    )
     store = repo / ".git/atlas/store.git"
     said = f"decision: x\n\nAtlas-Operation: 0123abcd\nAtlas-Session: {begun}"
     last = atlas("git", "commit-tree", "refs/heads/atlas^{tree}", "-m", said, **AUTHOR).out.strip()
-    subprocess.run(["git", "-C", store, "update-ref", "refs/atlas/parked/0123abcd", last], check=True)
+    subprocess.run(
+        ["git", "-C", store, "update-ref", "refs/atlas/parked/0123abcd", last], check=True
+    )
     thousand(store, times.moment(ok(atlas, "session", "show", other)["last"]))
     done = atlas("begin", "--session", begun, "--goal", "the parser: speed up")
     said = (done.out + done.err).split()
     assert len(said) <= 700, f"{len(said)} words\n{done.out}"
-    for matter in ("artifact:base@1  retracted  you relied on", "PARKED", f"! {other} (live) has nearly your goal"):
+    for matter in (
+        "artifact:base@1  retracted  you relied on",
+        "PARKED",
+        f"! {other} (live) has nearly your goal",
+    ):
         assert matter in done.out, done.out
     data = ok(atlas, "begin", "--session", begun)
     assert {len(data[key]) for key in ("leases", "sessions", "new", "corrections")} == {20}
@@ -91,8 +151,14 @@ def test_the_morning_report_tells_what_happened_since(begun: str, other: str, at
     report = ok(atlas, "--since", "last", "--session", begun)
     assert report["since"]["writes"] == 3
     assert [row["id"] for row in report["done"]] == [other]
-    assert [(row["session"], row["stops"]) for row in report["collisions"]] == [(other, ["write_last 1"])]
-    assert (report["status"][0]["number"], report["status"][0]["since"], len(report["decisions"])) == (2, 1, 1)
+    assert [(row["session"], row["stops"]) for row in report["collisions"]] == [
+        (other, ["write_last 1"])
+    ]
+    assert (
+        report["status"][0]["number"],
+        report["status"][0]["since"],
+        len(report["decisions"]),
+    ) == (2, 1, 1)
     shown = atlas("--since", "status:main@1", "--session", begun).out
     assert "│  Still true.\n│ -The build is red.\n│ +The build is green.\n" in shown
     assert ok(atlas, "--since", "last", "--session", begun)["since"]["writes"] == 0
@@ -106,7 +172,9 @@ def test_every_list_can_be_asked_what_came_since(begun: str, other: str, atlas: 
         ok(atlas, "lease", "take", f"box{count}", "--why", "w")
         ok(atlas, *DECISION)
     since = ("--since", "lease:box1")
-    assert [row["name"] for row in ok(atlas, "artifact", "list", *since)["items"]] == ["doc-bbbbbbbb"]
+    assert [row["name"] for row in ok(atlas, "artifact", "list", *since)["items"]] == [
+        "doc-bbbbbbbb"
+    ]
     assert [row["resource"] for row in ok(atlas, "lease", "list", *since)["items"]] == ["box2"]
     assert ok(atlas, "decision", "list", *since)["total"] == 2
     assert [row["ref"] for row in ok(atlas, "status", "log", *since)["items"]] == ["status:main@2"]
@@ -124,17 +192,33 @@ def test_every_unread_version_is_new_and_a_noisy_name_counts_once(
     files: dict[str, bytes] = {}
     for name, versions, age in (("state", 49, 60), ("plan", 3, 60), ("history", 2, 30 * 86400)):
         for number in range(1, versions + 1):
-            about = {"name": name, "number": number, "ext": "md", "size": 1, "sha256": X_SHA256, **by}
+            about = {
+                "name": name,
+                "number": number,
+                "ext": "md",
+                "size": 1,
+                "sha256": X_SHA256,
+                **by,
+            }
             about["at"] = times.rfc3339(now - age)
-            files |= {artifact.place(name, number): text.dump(about), artifact.body_place(about): b"x"}
+            files |= {
+                artifact.place(name, number): text.dump(about),
+                artifact.body_place(about): b"x",
+            }
     plumbed(repo / ".git/atlas/store.git", files, now)
     listed = atlas("artifact", "list", "--new", "--json")
     names = [row["name"] for row in listed.data["items"]]
     assert (names.count("state"), names.count("plan")) == (1, 3)
-    assert any("state was put 49 times within the day" in notice for notice in listed.json["notices"])
+    assert any(
+        "state was put 49 times within the day" in notice for notice in listed.json["notices"]
+    )
     ok(atlas, "artifact", "show", "plan@2")
-    assert "artifact:plan@2" not in [row["ref"] for row in ok(atlas, "artifact", "list", "--new")["items"]]
-    assert "artifact:plan@2" in str(ok(atlas, "artifact", "list", "--new", "--session", other)["items"]), "per reader"
+    assert "artifact:plan@2" not in [
+        row["ref"] for row in ok(atlas, "artifact", "list", "--new")["items"]
+    ]
+    assert "artifact:plan@2" in str(
+        ok(atlas, "artifact", "list", "--new", "--session", other)["items"]
+    ), "per reader"
 
 
 def test_a_new_reader_is_spared_what_is_older_than_a_week(begun: str, atlas: Atlas) -> None:
@@ -153,7 +237,9 @@ def test_a_record_names_who_is_known_to_have_read_it(begun: str, other: str, atl
     assert ok(atlas, "show", "artifact:notes")["read_by"] == [other]
     ok(atlas, "lease", "take", "gpu0", "--why", "publishes the receipt", "--session", other)
     for file in ("local.sqlite", "local.sqlite-wal", "local.sqlite-shm", "index.sqlite"):
-        Path(atlas("git", "rev-parse", "--absolute-git-dir").out.strip()).parent.joinpath(file).unlink(missing_ok=True)
+        Path(atlas("git", "rev-parse", "--absolute-git-dir").out.strip()).parent.joinpath(
+            file
+        ).unlink(missing_ok=True)
     shown = atlas("show", "artifact:notes", "--session", begun).out
     assert f"known to have been read by: {other}" in shown, "published: another clone knows it too"
     assert " ago " in shown.split("\n")[0]
@@ -177,9 +263,13 @@ def test_a_draft_is_listed_with_its_command_and_gone_once_submitted(
 
 
 @pytest.mark.parametrize("words", [("-m", "A text of six words, or so."), ("-",)])
-def test_a_typed_text_that_was_refused_is_submitted_again(words: tuple[str, ...], begun: str, atlas: Atlas) -> None:
+def test_a_typed_text_that_was_refused_is_submitted_again(
+    words: tuple[str, ...], begun: str, atlas: Atlas
+) -> None:
     ok(atlas, "status", "write", "-m", "One.")
-    refused = atlas("status", "write", "--section", "S", *words, "--expect", "status:main@7", data="-")
+    refused = atlas(
+        "status", "write", "--section", "S", *words, "--expect", "status:main@7", data="-"
+    )
     assert refused.code == 3 and "your text is kept" in refused.err
     (draft,) = ok(atlas, "begin")["you"]["drafts"]
     assert "--section S --file" in draft["submit"]

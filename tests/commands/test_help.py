@@ -44,12 +44,23 @@ def test_a_page_is_short_and_names_nothing_that_is_not_there(topic: str, said: S
 
 def test_the_facts_of_the_pages_are_those_of_the_code(said: Said) -> None:
     for code, (meaning, again) in EXITS.items():
-        assert re.search(rf"^{code} +{re.escape(again)} +{re.escape(meaning)}$", PAGES["stops"], re.MULTILINE)
-    assert all(re.search(rf"^{rule} +{re.escape(what)}$", PAGES["files"], re.MULTILINE) for rule, what in RULES.items())
+        assert re.search(
+            rf"^{code} +{re.escape(again)} +{re.escape(meaning)}$", PAGES["stops"], re.MULTILINE
+        )
+    assert all(
+        re.search(rf"^{rule} +{re.escape(what)}$", PAGES["files"], re.MULTILINE)
+        for rule, what in RULES.items()
+    )
     assert LAYOUT in PAGES["files"] and all(kind.folder in LAYOUT for kind in KINDS)
-    assert all(f'"{code}"' in SOURCE for code in re.findall(r"\b([a-z]+_[a-z]+)[:.]", PAGES["stops"]))
+    assert all(
+        f'"{code}"' in SOURCE for code in re.findall(r"\b([a-z]+_[a-z]+)[:.]", PAGES["stops"])
+    )
     shown = json.loads(ENVELOPE)
-    assert ENVELOPE in PAGES["json"] and [list(shown), list(shown["store"]), list(shown["error"])] == [
+    assert ENVELOPE in PAGES["json"] and [
+        list(shown),
+        list(shown["store"]),
+        list(shown["error"]),
+    ] == [
         KEYS,
         STORE,
         ERROR,
@@ -59,7 +70,9 @@ def test_the_facts_of_the_pages_are_those_of_the_code(said: Said) -> None:
 def test_the_limits_are_of_the_policy_in_force(said: Said, places: tuple[Path, str]) -> None:
     assert "for 2h, or --for D: from 5 min to 4h" in said("help", "leases", where="outside").out
     assert "for 2h, or --for D: from 5 min to 3h" in page("leases", DEFAULTS | {"lease_max": "3h"})
-    assert said("help", "leases").out == said("help", "leases", where="outside").out  # its store has the defaults
+    assert (
+        said("help", "leases").out == said("help", "leases", where="outside").out
+    )  # its store has the defaults
 
 
 def test_bare_it_lists_the_topics(said: Said) -> None:
@@ -79,4 +92,7 @@ def test_help_of_a_command_is_its_own_page(verb: tuple[str, ...], said: Said) ->
 def test_an_unknown_topic_is_7_and_names_the_nearest(said: Said) -> None:
     error = envelope(said("help", "lesaes", "--json"))["error"]
     assert error["code"] == "not_found"
-    assert error["hint"] == f"did you mean leases? the topics are {', '.join(TOPICS)}; atlas --help lists the commands"
+    assert (
+        error["hint"]
+        == f"did you mean leases? the topics are {', '.join(TOPICS)}; atlas --help lists the commands"
+    )

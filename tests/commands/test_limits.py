@@ -1,5 +1,6 @@
-"""Each example of a help page does what it says; each answer, text and JSON, closes with the limits that its help
-shows, under the policy in force, and tells times as its reader needs them: ages to people, RFC 3339 to programs."""
+"""Each example of a help page does what it says; each answer, text and JSON, closes with the limits
+that its help shows, under the policy in force, and tells times as its reader needs them: ages to
+people, RFC 3339 to programs."""
 
 from __future__ import annotations
 
@@ -29,16 +30,73 @@ NOON = 1795953600  # 2026-11-29T12:00:00Z, the day that the examples tell of
 OTHER = "claude-261129-7f3k2m"
 TIMES = {"at", "began", "ended", "expires", "released", "last", "adopted", "fetched_at"}
 NO_MECHANISM = {"git", "tour", "help", "completion"}
-# In an order in which each finds what it tells of. What starts programs of its own, and the tour, have tests elsewhere.
+# In an order in which each finds what it tells of. What starts programs of its own, and the tour,
+# have tests elsewhere.
 ORDER = [
-    "init", "begin", "status write", "status show", "status log", "status diff", "artifact show", "artifact put",
-    "artifact get", "artifact list", "artifact log", "artifact diff", "lease take", "lease renew", "lease show", "lease list",
-    "lease release", "decision show", "decision add", "decision list", "correct", "show", "session list", "session show",
-    "session adopt", "who", "log", "verify", "check", "links", "parked list", "hooks install", "hooks status", "hooks remove", "config show", "config get", "config set", "task add", "task list", "task show", "task edit", "task freeze", "task thaw", "task claim", "task start", "task renew",
-    "task next", "task done", "task results", "task board", "task graph", "task dead", "session offer",
-    "gate raise", "gate list", "signal post", "signal list", "doctor", "view", "setup", "help", "completion",
+    "init",
+    "begin",
+    "status write",
+    "status show",
+    "status log",
+    "status diff",
+    "artifact show",
+    "artifact put",
+    "artifact get",
+    "artifact list",
+    "artifact log",
+    "artifact diff",
+    "lease take",
+    "lease renew",
+    "lease show",
+    "lease list",
+    "lease release",
+    "decision show",
+    "decision add",
+    "decision list",
+    "correct",
+    "show",
+    "session list",
+    "session show",
+    "session adopt",
+    "who",
+    "log",
+    "verify",
+    "check",
+    "links",
+    "parked list",
+    "hooks install",
+    "hooks status",
+    "hooks remove",
+    "config show",
+    "config get",
+    "config set",
+    "task add",
+    "task list",
+    "task show",
+    "task edit",
+    "task freeze",
+    "task thaw",
+    "task claim",
+    "task start",
+    "task renew",
+    "task next",
+    "task done",
+    "task results",
+    "task board",
+    "task graph",
+    "task dead",
+    "session offer",
+    "gate raise",
+    "gate list",
+    "signal post",
+    "signal list",
+    "doctor",
+    "view",
+    "setup",
+    "help",
+    "completion",
     "end",
-]  # fmt: skip
+]
 PROGRAMS = {
     "git": 0,
     "lease run": 0,
@@ -70,20 +128,29 @@ def example(name: str) -> tuple[list[str], str]:
 
 
 def closing(name: str) -> tuple[str, ...]:
-    return limits.of(name, {key: value for key, (value, _) in policy.KEYS.items()} | {"lease_max": "3h"})
+    return limits.of(
+        name, {key: value for key, (value, _) in policy.KEYS.items()} | {"lease_max": "3h"}
+    )
 
 
 def moments(data: object) -> int:
-    """How many times there are in the data: each in RFC 3339, in UTC; and no age, which is for people only."""
+    """How many times there are in the data: each in RFC 3339, in UTC; and no age, which is for
+    people only."""
     if isinstance(data, list):
         return sum(moments(item) for item in data)
     if not isinstance(data, dict):
-        assert not (isinstance(data, str) and re.search(r"\d (s|min|h|days) (ago|left)", data)), data
+        assert not (isinstance(data, str) and re.search(r"\d (s|min|h|days) (ago|left)", data)), (
+            data
+        )
         return 0
     found = {key: data[key] for key in TIMES & set(data) if isinstance(data[key], str)}
-    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", text) for text in found.values()), found
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", text) for text in found.values()), (
+        found
+    )
     # `when` of `who` is the age beside an `at`.
-    return len(found) + sum(moments(value) for key, value in data.items() if not (key == "when" and "at" in data))
+    return len(found) + sum(
+        moments(value) for key, value in data.items() if not (key == "when" and "at" in data)
+    )
 
 
 @contextmanager
@@ -101,7 +168,8 @@ def standing(repo: Path, now: int) -> Iterator[pytest.MonkeyPatch]:
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with the store that the examples tell of: another session was there, and is over."""
+    """A repository with the store that the examples tell of: another session was there, and is
+    over."""
     repo = tmp_path_factory.mktemp("told") / "repo"
     (repo / "src").mkdir(parents=True)
     files = {
@@ -117,12 +185,17 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for argv in (["init", "-q", "-b", "main"], ["add", "."], [*who, "commit", "-qm", "first"]):
         subprocess.run(["git", *argv], cwd=repo, env=environment(repo.parent), check=True)
     deeds = ["init", "begin --actor claude", "config set lease_max 3h"]
-    deeds += [f"status write -m 'Entry {number}.'" for number in range(12)] + ["artifact put schema schema.sql"] * 3
+    deeds += [f"status write -m 'Entry {number}.'" for number in range(12)] + [
+        "artifact put schema schema.sql"
+    ] * 3
     deeds += [
         "decision add --title storage --recommended sqlite --chosen files --stance disagreed --why w",
         "end -m Done",
     ]
-    deeds[-1:-1] = ["task add first --role backend", "task add second --role backend --needs 2mq9xa7f3k"]
+    deeds[-1:-1] = [
+        "task add first --role backend",
+        "task add second --role backend --needs 2mq9xa7f3k",
+    ]
     ids = iter(("2mq9xa7f3k", "7f3k2mq9xa"))
     with standing(repo, NOON) as patch:
         patch.setattr(session, "new_id", lambda *_: OTHER)
@@ -147,12 +220,20 @@ def test_each_example_runs_and_its_answer_closes_with_its_limits(
             code = main([*words, *(["--json"] if form == "json" else [])])
             out, err = capsys.readouterr()
             assert code == 0, (name, out, err)
-            said = json.loads(out)["notices"] if form == "json" else re.findall("^note: (.*)$", out + err, re.MULTILINE)
+            said = (
+                json.loads(out)["notices"]
+                if form == "json"
+                else re.findall("^note: (.*)$", out + err, re.MULTILINE)
+            )
             assert set(closing(name)) <= set(said), (name, out, err)
             if form == "json":
                 moments(json.loads(out)["data"])
             else:  # (what a record says, in a frame, is its own)
-                assert not re.search(r"^[^│].*\d\d:\d\dZ?", out + err, re.MULTILINE), (name, out, err)
+                assert not re.search(r"^[^│].*\d\d:\d\dZ?", out + err, re.MULTILINE), (
+                    name,
+                    out,
+                    err,
+                )
 
 
 def test_the_examples_that_start_programs_run_too(repo: Path, atlas: Atlas) -> None:

@@ -20,7 +20,9 @@ def test_a_move_breaks_links_and_fix_corrects_them(repo: Path, atlas: Atlas, git
     (repo / "docs").mkdir()
     (repo / "docs/a.md").write_text(f"{TEXT}back to [all](../README.md)\n")
     (repo / "docs/old.md").write_text("old\n")
-    (repo / "README.md").write_bytes(b"see [a](docs/a.md#x),\r\n[old](docs/old.md) and [dead](nowhere.md)\r\n\xff")
+    (repo / "README.md").write_bytes(
+        b"see [a](docs/a.md#x),\r\n[old](docs/old.md) and [dead](nowhere.md)\r\n\xff"
+    )
     (repo / "README.md").chmod(0o640)
     (repo / "link.md").symlink_to("README.md")
     git("add", "."), git("commit", "-qm", "docs", "--no-verify")
@@ -36,14 +38,22 @@ def test_a_move_breaks_links_and_fix_corrects_them(repo: Path, atlas: Atlas, git
         for item in done.json["error"]["details"]["items"]
     ]
     assert found == [
-        ("README.md", 1, "docs/a.md#x", "guide/one/a%20b.md#x"), ("README.md", 2, "docs/old.md", None),
+        ("README.md", 1, "docs/a.md#x", "guide/one/a%20b.md#x"),
+        ("README.md", 2, "docs/old.md", None),
         ("guide/one/a b.md", 4, "../README.md", "../../README.md"),
-    ]  # fmt: skip
+    ]
     assert difference(before, picture(repo, (".atlas", ".git/atlas"))) == []
     done = atlas("links", "--fix", cwd=repo / "guide")
     assert done.code == 9 and "2 were corrected" in done.err and "docs/old.md is gone" in done.err
-    assert difference(before, picture(repo, (".atlas", ".git/atlas"))) == ["README.md", "guide/one/a b.md"]
-    assert (repo / "README.md").read_bytes().startswith(b"see [a](guide/one/a%20b.md#x),\r\n[old](docs/old.md)")
+    assert difference(before, picture(repo, (".atlas", ".git/atlas"))) == [
+        "README.md",
+        "guide/one/a b.md",
+    ]
+    assert (
+        (repo / "README.md")
+        .read_bytes()
+        .startswith(b"see [a](guide/one/a%20b.md#x),\r\n[old](docs/old.md)")
+    )
     assert (repo / "README.md").read_bytes().endswith(b"\r\n\xff")
     assert (repo / "README.md").stat().st_mode & 0o777 == 0o640 and (repo / "link.md").is_symlink()
     (repo / "docs").mkdir(exist_ok=True)
@@ -58,13 +68,17 @@ def test_nothing_is_written_through_a_link(bare_project: Path, tmp_path: Path) -
     (bare_project / "a.md").symlink_to(tmp_path / "outside/a.md")
     (bare_project / "b.md").write_text("b")
     files = renames.Worktree(Door(None), bare_project, {})
-    assert [files.write(path, b"new") for path in ("docs/a.md", "a.md", "../outside/a.md", "b.md")] == [False] * 3 + [
-        True
-    ]
-    assert (tmp_path / "outside/a.md").read_text() == "[x](../x.md)\n" and files.read("a.md") is None
+    assert [
+        files.write(path, b"new") for path in ("docs/a.md", "a.md", "../outside/a.md", "b.md")
+    ] == [False] * 3 + [True]
+    assert (tmp_path / "outside/a.md").read_text() == "[x](../x.md)\n" and files.read(
+        "a.md"
+    ) is None
 
 
-def test_commits_and_the_index_are_compared_in_the_same_way(bare_project: Path, git: Git, home: Path) -> None:
+def test_commits_and_the_index_are_compared_in_the_same_way(
+    bare_project: Path, git: Git, home: Path
+) -> None:
     names = [b"caf\xe9.md", b"new\nline.md", b"_.md", b"plain.md"]
     top = os.fsencode(bare_project)
     for name in names:
@@ -77,7 +91,12 @@ def test_commits_and_the_index_are_compared_in_the_same_way(bare_project: Path, 
         subprocess.run([b"git", b"mv", name, b"src/"], cwd=bare_project, check=True)
     door = Door(None, str(bare_project), hermetic=False)
     staged = broken(*renames.between(door, "HEAD", None))
-    assert [one.corrected for one in staged] == ["src/caf%E9.md", "src/new%0Aline.md", "src/_.md", "src/plain.md"]
+    assert [one.corrected for one in staged] == [
+        "src/caf%E9.md",
+        "src/new%0Aline.md",
+        "src/_.md",
+        "src/plain.md",
+    ]
     git("commit", "-qm", "moved")
     assert broken(*renames.between(door, "HEAD~1", "HEAD")) == staged
     assert broken(*renames.between(door, "HEAD", None)) == []

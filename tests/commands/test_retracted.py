@@ -1,4 +1,5 @@
-"""What was retracted is told of by no command, of whatever kind the record is: that it was, by whom and why is."""
+"""What was retracted is told of by no command, of whatever kind the record is: that it was, by whom
+and why is."""
 
 from __future__ import annotations
 
@@ -16,24 +17,69 @@ from .test_day import ok
 
 WRONG, WHY = "WRONG FACT", "the table was of May"
 NULL = {
-    "status": "body", "artifact": "body", "decision": "why", "signal": "text", "gate": "why", "task": "body",
-    "inbox": "body", "lease": "why", "session": "goal", "correction": "why",
-}  # fmt: skip
+    "status": "body",
+    "artifact": "body",
+    "decision": "why",
+    "signal": "text",
+    "gate": "why",
+    "task": "body",
+    "inbox": "body",
+    "lease": "why",
+    "session": "goal",
+    "correction": "why",
+}
 READS = (
-    "", "--since 24h", "begin", "status", "status log", "status diff", "artifact list", "artifact list --new",
-    "artifact log notes", "artifact show notes", "artifact diff notes 1 2", "decision list", "decision show {decision}",
-    "signal list", "signal show {signal}", "gate list", "gate list --all", "gate show {gate}", "task list", "task list --explain",
-    "task list --all", "task show {task}", "task board", "task graph", "task graph --format dot", "task dead", "task next",
-    "task results {done}", "task claim {task}", "task release {task}", "lease list", "lease list --all", "lease show gpu0",
-    "lease take gpu0 --why w", "session list", "session show {session}", "who src/x.py", "log", "log -n 50",
-    "signal list --since 24h", "decision list --since 24h",
-)  # fmt: skip
+    "",
+    "--since 24h",
+    "begin",
+    "status",
+    "status log",
+    "status diff",
+    "artifact list",
+    "artifact list --new",
+    "artifact log notes",
+    "artifact show notes",
+    "artifact diff notes 1 2",
+    "decision list",
+    "decision show {decision}",
+    "signal list",
+    "signal show {signal}",
+    "gate list",
+    "gate list --all",
+    "gate show {gate}",
+    "task list",
+    "task list --explain",
+    "task list --all",
+    "task show {task}",
+    "task board",
+    "task graph",
+    "task graph --format dot",
+    "task dead",
+    "task next",
+    "task results {done}",
+    "task claim {task}",
+    "task release {task}",
+    "lease list",
+    "lease list --all",
+    "lease show gpu0",
+    "lease take gpu0 --why w",
+    "session list",
+    "session show {session}",
+    "who src/x.py",
+    "log",
+    "log -n 50",
+    "signal list --since 24h",
+    "decision list --since 24h",
+)
 
 
 @pytest.fixture
 def refs(begun: str, repo: Path, env: dict[str, str], atlas: Atlas) -> dict[str, str]:
-    """A record of each kind that says WRONG, by its kind; all retracted by a second session that lives here, too."""
-    bob = str(ok(atlas, "begin", "--new", "--actor", "bob", "--goal", WRONG, "--on", "src/x.py")["id"])
+    """A record of each kind that says WRONG, by its kind; all retracted by a second session that
+    lives here, too."""
+    bob = str(
+        ok(atlas, "begin", "--new", "--actor", "bob", "--goal", WRONG, "--on", "src/x.py")["id"]
+    )
     ok(atlas, "begin", "--new", "--actor", "ann", "--on", "src/x.py")
     here = ("--session", bob)
     file = repo / "notes.md"
@@ -43,14 +89,30 @@ def refs(begun: str, repo: Path, env: dict[str, str], atlas: Atlas) -> dict[str,
     found = {
         "session": f"session:{bob}",
         "status": ok(atlas, "status", "write", "-m", f"{WRONG}\n", *here)["ref"],
-        "artifact": ok(atlas, "artifact", "put", "notes", str(file), "--title", WRONG, "--caveat", WRONG, *here)["ref"],
-        "decision": ok(atlas, "decision", "add", "--title", WRONG, "--recommended", WRONG, "--chosen", WRONG,
-                       "--stance", "agreed", "--why", WRONG, *here)["ref"],
+        "artifact": ok(
+            atlas, "artifact", "put", "notes", str(file), "--title", WRONG, "--caveat", WRONG, *here
+        )["ref"],
+        "decision": ok(
+            atlas,
+            "decision",
+            "add",
+            "--title",
+            WRONG,
+            "--recommended",
+            WRONG,
+            "--chosen",
+            WRONG,
+            "--stance",
+            "agreed",
+            "--why",
+            WRONG,
+            *here,
+        )["ref"],
         "signal": ok(atlas, "signal", "post", "finding", "-m", WRONG, *here)["ref"],
         "task": ok(atlas, "task", "add", WRONG, "-m", WRONG, *here)["ref"],
         "gate": ok(atlas, "gate", "raise", "--why", WRONG, "--scope", "label:none", *here)["ref"],
         "result": f"result:{done}",
-    }  # fmt: skip
+    }
     ok(atlas, "lease", "take", "gpu0", "path:src/x.py", "--why", WRONG, *here)
     found |= {"lease": "lease:gpu0", "path": "lease:path:src/x.py"}
     found["correction"] = ok(atlas, "correct", found["status"], "--why", WRONG, *here)["ref"]
@@ -65,28 +127,46 @@ def words(form: str, refs: dict[str, str]) -> list[str]:
     return form.format(**{kind: ref.partition(":")[2] or ref for kind, ref in refs.items()}).split()
 
 
-def test_no_command_prints_it_and_each_says_by_whom_and_why(refs: dict[str, str], repo: Path, atlas: Atlas) -> None:
+def test_no_command_prints_it_and_each_says_by_whom_and_why(
+    refs: dict[str, str], repo: Path, atlas: Atlas
+) -> None:
     for form in READS:
         for done in (atlas(*words(form, refs)), atlas(*words(form, refs), "--json")):
             assert WRONG not in done.out + done.err, (form, done)
             assert "internal error" not in done.err and " None " not in done.out, (form, done)
     for file in (repo / ".atlas").rglob("*"):
         assert not file.is_file() or WRONG not in file.read_text(errors="replace"), file
-    for form in ("status", "status log", "artifact list", "decision list", "signal list", "gate list", "task list --all",
-                 "lease list", "session list", "task results {done}", "gate show {gate}", "task show {task}"):  # fmt: skip
+    for form in (
+        "status",
+        "status log",
+        "artifact list",
+        "decision list",
+        "signal list",
+        "gate list",
+        "task list --all",
+        "lease list",
+        "session list",
+        "task results {done}",
+        "gate show {gate}",
+        "task show {task}",
+    ):
         done = atlas(*words(form, refs))
         assert "retracted, by " in done.out and WHY in done.out, (form, done)
 
 
 @pytest.mark.parametrize("kind", NULL)
-def test_it_is_shown_to_who_asks_for_what_was_withdrawn(kind: str, refs: dict[str, str], atlas: Atlas) -> None:
+def test_it_is_shown_to_who_asks_for_what_was_withdrawn(
+    kind: str, refs: dict[str, str], atlas: Atlas
+) -> None:
     plain, asked = atlas("show", refs[kind]), atlas("show", refs[kind], "--withdrawn")
     assert WRONG not in plain.out and WHY in plain.out
     data = ok(atlas, "show", refs[kind])
     assert [one["why"] for one in data["corrections"]][-1] == WHY
     if kind != "gate":  # (what it was raised for is its signal's)
         assert data[NULL[kind]] is None and "--withdrawn" in plain.out
-        assert WRONG in asked.out and WRONG in str(ok(atlas, "show", refs[kind], "--withdrawn")[NULL[kind]])
+        assert WRONG in asked.out and WRONG in str(
+            ok(atlas, "show", refs[kind], "--withdrawn")[NULL[kind]]
+        )
 
 
 def test_a_result_is_given_only_to_who_asks_for_it(refs: dict[str, str], atlas: Atlas) -> None:
@@ -96,7 +176,9 @@ def test_a_result_is_given_only_to_who_asks_for_it(refs: dict[str, str], atlas: 
     assert atlas("task", "results", refs["done"], "--raw", "--withdrawn").out == f"{WRONG}\n"
 
 
-def test_the_words_of_who_takes_a_lease_after_it_are_shown(refs: dict[str, str], atlas: Atlas) -> None:
+def test_the_words_of_who_takes_a_lease_after_it_are_shown(
+    refs: dict[str, str], atlas: Atlas
+) -> None:
     ok(atlas, "lease", "renew", "gpu0", "--session", refs["session"].partition(":")[2])
     assert ok(atlas, "lease", "show", "gpu0")["why"] is None
     ok(atlas, "lease", "release", "gpu0", "--session", refs["session"].partition(":")[2])
@@ -107,11 +189,19 @@ def test_the_words_of_who_takes_a_lease_after_it_are_shown(refs: dict[str, str],
     assert (row["title"], row["body"]) == ("measured anew", None)
 
 
-def test_hooks_and_stops_do_not_quote_it(refs: dict[str, str], repo: Path, env: dict[str, str], atlas: Atlas) -> None:
+def test_hooks_and_stops_do_not_quote_it(
+    refs: dict[str, str], repo: Path, env: dict[str, str], atlas: Atlas
+) -> None:
     given = {"cwd": str(repo), "tool_input": {"file_path": str(repo / "src/x.py")}}
     for name in ("edit", "session-start"):
-        said = subprocess.run([sys.executable, "-c", "from atlas_cli.hook import run; run()", name], env=env, cwd=repo,
-                              input=json.dumps(given).encode(), capture_output=True, check=True).stdout.decode()  # fmt: skip
+        said = subprocess.run(
+            [sys.executable, "-c", "from atlas_cli.hook import run; run()", name],
+            env=env,
+            cwd=repo,
+            input=json.dumps(given).encode(),
+            capture_output=True,
+            check=True,
+        ).stdout.decode()
         assert WRONG not in said and "retracted" in said
     stop = atlas("lease", "take", "gpu0", "--why", "w", "--json")
     assert stop.code == 4 and "retracted" in stop.json["error"]["message"]
@@ -119,7 +209,12 @@ def test_hooks_and_stops_do_not_quote_it(refs: dict[str, str], repo: Path, env: 
     assert atlas("hooks", "install").code == 0
     (repo / "src/x.py").write_text("y")
     done = subprocess.run(
-        ["git", "commit", "-qam", "x"], cwd=repo, env=env, capture_output=True, text=True, check=False
+        ["git", "commit", "-qam", "x"],
+        cwd=repo,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert "retracted" in done.stderr and WRONG not in done.stderr
 

@@ -23,18 +23,29 @@ from ..store.snap import picture
 
 OWN = ("AGENTS.md", "CLAUDE.md", ".claude")
 TEXTS = {
-    "empty": b"", "a line": b"# Rules\n", "no final newline": b"# Rules\n\nBe kind.", "CRLF": b"# Rules\r\n\r\nBe kind.\r\n",
-    "CRLF, no final newline": b"# Rules\r\nBe kind.", "BOM": b"\xef\xbb\xbf# R\xc3\xa4glement\n", "only a BOM": b"\xef\xbb\xbf",
-    "newlines": b"\n\n\n", "Latin-1": b"# R\xe8gles\n",
-}  # fmt: skip
+    "empty": b"",
+    "a line": b"# Rules\n",
+    "no final newline": b"# Rules\n\nBe kind.",
+    "CRLF": b"# Rules\r\n\r\nBe kind.\r\n",
+    "CRLF, no final newline": b"# Rules\r\nBe kind.",
+    "BOM": b"\xef\xbb\xbf# R\xc3\xa4glement\n",
+    "only a BOM": b"\xef\xbb\xbf",
+    "newlines": b"\n\n\n",
+    "Latin-1": b"# R\xe8gles\n",
+}
 JSONS = {
-    "empty": "{}", "empty, open": "{\n}\n", "one line": '{"model": "opus", "hooks": {}}', "tabs": '{\n\t"model": "opus"\n}\n',
-    "four spaces": '{\n    "z": 1,\n    "a": [1, 2]\n}', "CRLF": '{\r\n  "model": "opus"\r\n}\r\n', "a BOM": '\ufeff{\n  "model": "é"\n}\n',
+    "empty": "{}",
+    "empty, open": "{\n}\n",
+    "one line": '{"model": "opus", "hooks": {}}',
+    "tabs": '{\n\t"model": "opus"\n}\n',
+    "four spaces": '{\n    "z": 1,\n    "a": [1, 2]\n}',
+    "CRLF": '{\r\n  "model": "opus"\r\n}\r\n',
+    "a BOM": '\ufeff{\n  "model": "é"\n}\n',
     "hooks of others": '{\n  "hooks": {\n    "PreToolUse": [\n      {"matcher": "Bash", "hooks": [{"type": "command", "command": "x"}]}\n    ],\n    "Stop": []\n  },\n  "b": 1\n}\n',
     "an empty list": '{\n  "hooks": {\n    "SessionStart": [],\n    "SessionEnd": [ ]\n  }\n}\n',
     "comments": '// ours\n{\n  // why\n  "model": "opus", /* , } */\n  "url": "http://x//y",\n  "hooks": {\n    "SessionStart": [\n      {"hooks": [{"type": "command", "command": "a,]b"}]}, // last\n    ],\n  },\n}\n// end\n',
     "remarks": '{\n  "a": 1, // one\n  "b": 2 /* two */\n  // three\n}\n',
-}  # fmt: skip
+}
 
 
 def undone(data: bytes) -> bytes | None:
@@ -51,7 +62,11 @@ def test_a_text_is_the_same_after_the_block_was_there(data: bytes) -> None:
     assert b"\r\n" not in data or b"\n" not in marked_block.put(data).replace(b"\r\n", b"")
 
 
-@given(st.lists(st.sampled_from([b"a", b"\n", b"\r\n", b"# b", b" ", b"<!-- atlas", b"\xc3\xa9"])).map(b"".join))
+@given(
+    st.lists(st.sampled_from([b"a", b"\n", b"\r\n", b"# b", b" ", b"<!-- atlas", b"\xc3\xa9"])).map(
+        b"".join
+    )
+)
 @settings(max_examples=200, deadline=None)
 def test_any_text_is_the_same_after_the_block_was_there(data: bytes) -> None:
     assert undone(data) == data
@@ -72,10 +87,15 @@ def test_an_older_block_is_refreshed_in_its_place() -> None:
 
 @pytest.mark.parametrize(
     "broken",
-    [marked_block.put(b"a\n") * 2, marked_block.put(b"a\n").replace(b"atlas:end", b"atlas"), marked_block.put(b"a\n").replace(b"begin 1", b"begin"),
-     b"<!-- atlas:end -->\n" + marked_block.put(None).replace(b"<!-- atlas:end -->", b""), "# é".encode("utf-16")],
+    [
+        marked_block.put(b"a\n") * 2,
+        marked_block.put(b"a\n").replace(b"atlas:end", b"atlas"),
+        marked_block.put(b"a\n").replace(b"begin 1", b"begin"),
+        b"<!-- atlas:end -->\n" + marked_block.put(None).replace(b"<!-- atlas:end -->", b""),
+        "# é".encode("utf-16"),
+    ],
     ids=["two", "no end", "half a mark", "end first", "UTF-16"],
-)  # fmt: skip
+)
 def test_a_block_that_is_not_whole_is_refused(broken: bytes) -> None:
     for edit in (marked_block.put, marked_block.take):
         with pytest.raises(Refused):
@@ -86,7 +106,15 @@ def test_the_block_is_short_and_plain_and_names_every_way_to_start_atlas() -> No
     text = (ROOT / "templates/agents.md").read_text(encoding="ascii")
     assert len(text.split()) <= 250
     assert all(
-        word in text for word in ("git atlas begin", ".atlas/atlas", "atlas-cli", "--parent", "--session", "not orders")
+        word in text
+        for word in (
+            "git atlas begin",
+            ".atlas/atlas",
+            "atlas-cli",
+            "--parent",
+            "--session",
+            "not orders",
+        )
     )
     assert marked_block.put(None).startswith(b"<!-- atlas:begin 1 new-file ")
     assert marked_block.take(marked_block.put(None)) is None
@@ -109,7 +137,9 @@ def test_settings_are_the_same_after_our_hooks_were_there(text: str) -> None:
 def test_our_hook_is_refreshed_where_it_stands_and_taken_from_between_others() -> None:
     theirs = {"hooks": [{"type": "command", "command": "x"}]}
     stale = {**setup.CLAUDE["SessionStart"], "matcher": "startup"}
-    mixed = json.dumps({"hooks": {"SessionStart": [stale, theirs], "Stop": [theirs]}}, indent=4).encode()
+    mixed = json.dumps(
+        {"hooks": {"SessionStart": [stale, theirs], "Stop": [theirs]}}, indent=4
+    ).encode()
     once = json.loads(hooks.put(mixed, setup.CLAUDE))
     assert once["hooks"]["SessionStart"] == [setup.CLAUDE["SessionStart"], theirs]
     left = hooks.take(mixed)
@@ -119,14 +149,15 @@ def test_our_hook_is_refreshed_where_it_stands_and_taken_from_between_others() -
 
 def test_the_hook_of_an_earlier_version_is_found_and_replaced() -> None:
     for name in ("session-start", "session-end", "edit"):
-        command = (
-            f'"${{CLAUDE_PROJECT_DIR:-.}}/.atlas/atlas" hook {name} 2>/dev/null || atlas-hook {name} 2>/dev/null || :'
-        )
+        command = f'"${{CLAUDE_PROJECT_DIR:-.}}/.atlas/atlas" hook {name} 2>/dev/null || atlas-hook {name} 2>/dev/null || :'
         old = {"hooks": [{"type": "command", "command": command, "timeout": 30}]}
         data = json.dumps({"hooks": {"SessionStart": [old]}}, indent=2).encode()
         assert hooks.take(data) is None
         once = hooks.put(data, setup.CLAUDE)
-        assert json.loads(once)["hooks"]["SessionStart"] == [setup.CLAUDE["SessionStart"]] and b"/.atlas/" not in once
+        assert (
+            json.loads(once)["hooks"]["SessionStart"] == [setup.CLAUDE["SessionStart"]]
+            and b"/.atlas/" not in once
+        )
 
 
 OURS = hooks.put(None, setup.CLAUDE).decode()
@@ -135,9 +166,19 @@ SHARED = json.dumps({"hooks": {"SessionEnd": [{"hooks": setup.CLAUDE["SessionEnd
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", '{"a": 1', '{"a": 1}}', '{"hooks": []}', '{"hooks": {"SessionStart": {}}}', '{"a": 1, "a": 2}', SHARED,
-     "{'a': 1}", "[" * 10**5],
-)  # fmt: skip
+    [
+        "",
+        "[]",
+        '{"a": 1',
+        '{"a": 1}}',
+        '{"hooks": []}',
+        '{"hooks": {"SessionStart": {}}}',
+        '{"a": 1, "a": 2}',
+        SHARED,
+        "{'a': 1}",
+        "[" * 10**5,
+    ],
+)
 def test_settings_that_are_not_clear_are_refused(text: str) -> None:
     with pytest.raises(Refused):
         hooks.put(text.encode(), setup.CLAUDE)
@@ -146,10 +187,14 @@ def test_settings_that_are_not_clear_are_refused(text: str) -> None:
 def test_what_you_put_around_our_hooks_stays() -> None:
     assert hooks.take(OURS.encode()) is None
     noted = OURS.replace('"SessionEnd": [', '"SessionEnd": [ // gives back')
-    noted = noted.replace("    ],\n", "    ], // mine\n", 1).replace("{\n", '{\n  "model": "opus", // mine too\n', 1)
+    noted = noted.replace("    ],\n", "    ], // mine\n", 1).replace(
+        "{\n", '{\n  "model": "opus", // mine too\n', 1
+    )
     left = hooks.take(noted.encode())
     assert left is not None
-    assert [left.count(word) for word in (b"// gives back", b"// mine\n", b"// mine too\n", b"atlas")] == [1, 1, 1, 0]
+    assert [
+        left.count(word) for word in (b"// gives back", b"// mine\n", b"// mine too\n", b"atlas")
+    ] == [1, 1, 1, 0]
     assert hooks._value(left.decode()) == {"model": "opus", "hooks": {"SessionEnd": []}}
 
 
@@ -173,7 +218,9 @@ def test_it_sets_up_says_so_and_leaves_no_trace(repo: Path, atlas: Atlas) -> Non
         assert set(states(ok(atlas, "setup", tool, cwd=repo / "src")).values()) == {"written"}
         assert set(states(ok(atlas, "setup", tool)).values()) == {"unchanged"}
         assert ok(atlas, "setup", tool, "--check")
-    (repo / "CLAUDE.md").write_bytes((repo / "CLAUDE.md").read_bytes().replace(b"Read first", b"Read"))
+    (repo / "CLAUDE.md").write_bytes(
+        (repo / "CLAUDE.md").read_bytes().replace(b"Read first", b"Read")
+    )
     assert states(ok(atlas, "setup"))["CLAUDE.md"] == "outdated"
     assert "outdated" in atlas("setup", "claude", "--check").err
     for tool in ("agents", "claude"):
@@ -197,7 +244,9 @@ def test_what_was_there_stays_to_the_byte_and_to_the_mode(repo: Path, atlas: Atl
     assert picture(repo) == before
 
 
-def test_what_is_not_clear_is_refused_before_anything_is_written(repo: Path, atlas: Atlas, tmp_path: Path) -> None:
+def test_what_is_not_clear_is_refused_before_anything_is_written(
+    repo: Path, atlas: Atlas, tmp_path: Path
+) -> None:
     (repo / ".claude").mkdir()
     (repo / ".claude/settings.json").write_text('{"hooks": ')
     spoilt = picture(repo)
@@ -216,7 +265,10 @@ def test_what_is_not_clear_is_refused_before_anything_is_written(repo: Path, atl
         assert (done.code, word in done.err) == (6, True), done
     assert (tmp_path / "elsewhere.md").read_text() == "not yours\n"
     assert (repo / "AGENTS.md").read_text() == "mine\n"
-    assert [atlas("setup", *words).code for words in (["emacs"], ["--check"], ["agents", "--check", "--remove"])] == [
+    assert [
+        atlas("setup", *words).code
+        for words in (["emacs"], ["--check"], ["agents", "--check", "--remove"])
+    ] == [
         7,
         2,
         2,

@@ -13,14 +13,26 @@ from .test_day import LATER, ok
 
 @pytest.mark.parametrize(
     "other",
-    ["config set status_words 111", "begin --new --goal n", "status write -m x", "artifact put a src/x.py", "end",
-     "lease release gpu0", "correct lease:gpu0 --why w", shlex.join(DECISION)],
-)  # fmt: skip
-def test_an_operation_is_not_done_because_another_had_its_id(other: str, begun: str, atlas: Atlas) -> None:
+    [
+        "config set status_words 111",
+        "begin --new --goal n",
+        "status write -m x",
+        "artifact put a src/x.py",
+        "end",
+        "lease release gpu0",
+        "correct lease:gpu0 --why w",
+        shlex.join(DECISION),
+    ],
+)
+def test_an_operation_is_not_done_because_another_had_its_id(
+    other: str, begun: str, atlas: Atlas
+) -> None:
     ok(atlas, "lease", "take", "gpu0", "--why", "w", "--operation", "op-1")
     refused = atlas(*shlex.split(other), "--operation", "op-1", "--json")
     assert (refused.code, refused.json["error"]["code"]) == (6, "operation_used"), refused.out
-    assert ok(atlas, "lease", "take", "gpu0", "--why", "w", "--operation", "op-1")["replayed"] is True
+    assert (
+        ok(atlas, "lease", "take", "gpu0", "--why", "w", "--operation", "op-1")["replayed"] is True
+    )
 
 
 def test_an_operation_of_another_session_is_not_ones_own(begun: str, atlas: Atlas) -> None:
@@ -46,10 +58,19 @@ def test_bytes_are_written_through_links_and_pipes(begun: str, repo: Path, atlas
     assert Path("/dev/null").stat().st_rdev == null.st_rdev
 
 
-def test_a_retracted_status_is_withheld_everywhere_and_not_carried_on(begun: str, atlas: Atlas) -> None:
+def test_a_retracted_status_is_withheld_everywhere_and_not_carried_on(
+    begun: str, atlas: Atlas
+) -> None:
     ok(atlas, "status", "write", "-m", "WRONG FACT")
     ok(atlas, "correct", "status:main@1", "--why", "I had misread it", "--retract")
-    for args in (("status",), ("status", "log"), ("status", "diff"), ("begin",), (), ("show", "status:main")):
+    for args in (
+        ("status",),
+        ("status", "log"),
+        ("status", "diff"),
+        ("begin",),
+        (),
+        ("show", "status:main"),
+    ):
         for done in (atlas(*args), atlas(*args, "--json")):
             assert "WRONG FACT" not in done.out, args
     assert atlas("end", "-m", "Done.").code == 6
@@ -81,8 +102,13 @@ def test_a_printed_ref_is_taken_by_its_noun(begun: str, atlas: Atlas) -> None:
     ok(atlas, "artifact", "put", "notes", "src/x.py")
     ok(atlas, "lease", "take", "gpu1", "--why", "w")
     decided = ok(atlas, *DECISION)["ref"]
-    for args in (("status", "show", "status:main@1"), ("artifact", "get", "artifact:notes@1"), ("lease", "lease:gpu1"),
-                 ("session", "show", f"session:{begun}"), ("decision", "show", decided)):  # fmt: skip
+    for args in (
+        ("status", "show", "status:main@1"),
+        ("artifact", "get", "artifact:notes@1"),
+        ("lease", "lease:gpu1"),
+        ("session", "show", f"session:{begun}"),
+        ("decision", "show", decided),
+    ):
         ok(atlas, *args)
 
 
@@ -92,20 +118,40 @@ def test_the_printed_next_command_goes_through_as_it_stands(
     ok(atlas, "status", "write", "-m", "One.")
     other = str(ok(atlas, "begin", "--new", "--actor", "other")["id"])
     ok(atlas, "status", "write", "-m", "One, two.", "--session", other)
-    stop = atlas("-C", str(repo), "status", "write", "-m", "One, three.", "--caveat", "a guess", "--session", begun,
-                 "--json", cwd=tmp_path)  # fmt: skip
+    stop = atlas(
+        "-C",
+        str(repo),
+        "status",
+        "write",
+        "-m",
+        "One, three.",
+        "--caveat",
+        "a guess",
+        "--session",
+        begun,
+        "--json",
+        cwd=tmp_path,
+    )
     printed = stop.json["error"]["details"]
     assert printed["since"][0]["body"] == "One, two.\n"
     draft = Path(printed["draft"])
     draft.write_text("One, two, three.\n")
     record = ok(atlas, *shlex.split(printed["next"])[1:], cwd=tmp_path)
-    assert (record["session"], record["caveat"], record["body"]) == (begun, "a guess", "One, two, three.\n")
+    assert (record["session"], record["caveat"], record["body"]) == (
+        begun,
+        "a guess",
+        "One, two, three.\n",
+    )
 
 
-def test_a_text_that_was_piped_in_outlives_the_refusal(begun: str, repo: Path, atlas: Atlas) -> None:
+def test_a_text_that_was_piped_in_outlives_the_refusal(
+    begun: str, repo: Path, atlas: Atlas
+) -> None:
     stop = atlas("end", "-", data="hours of insight\n", **LATER)
     assert (stop.code, "expired" in stop.err) == (5, True)
-    assert [file.read_text() for file in (repo / ".atlas/drafts").iterdir()] == ["hours of insight\n"]
+    assert [file.read_text() for file in (repo / ".atlas/drafts").iterdir()] == [
+        "hours of insight\n"
+    ]
 
 
 def test_an_ended_session_is_named_and_not_denied(begun: str, atlas: Atlas) -> None:
@@ -121,7 +167,17 @@ def test_an_operation_is_found_by_how_it_begins(begun: str, atlas: Atlas) -> Non
 
 def test_a_command_under_a_lease_knows_its_session(begun: str, repo: Path, atlas: Atlas) -> None:
     done = atlas(
-        "lease", "run", "gpu7", "gpu8", "--any", "--why", "w", "--", "sh", "-c", "echo $ATLAS_SESSION $ATLAS_LEASE"
+        "lease",
+        "run",
+        "gpu7",
+        "gpu8",
+        "--any",
+        "--why",
+        "w",
+        "--",
+        "sh",
+        "-c",
+        "echo $ATLAS_SESSION $ATLAS_LEASE",
     )
     assert done.out.split("\n")[0] == f"{begun} gpu7"
 

@@ -1,4 +1,5 @@
-"""A name, a command or an option that is nearly right is answered with the right one, by one function for all."""
+"""A name, a command or an option that is nearly right is answered with the right one, by one
+function for all."""
 
 from __future__ import annotations
 
@@ -12,16 +13,27 @@ from ..contract import Said, envelope, places, said
 
 __all__ = ["places", "said"]  # fixtures
 TYPED = {
-    "stauts": "did you mean atlas status?", "lgo": "did you mean atlas log?", "lease tkae": "did you mean atlas lease take?",
+    "stauts": "did you mean atlas status?",
+    "lgo": "did you mean atlas log?",
+    "lease tkae": "did you mean atlas lease take?",
     "artifact show aa": "did you mean artifact:a?",
-    "status show mian@1": "did you mean status:main?", "status diff mian": "did you mean status:main?",
-    "show status:mian": "did you mean status:main?", "show lease:gpo0": "did you mean gpu0?", "lease show gpo0": "did you mean gpu0?",
-    "show artefact:a": "did you mean artifact?", "decision show DECISIO": "did you mean DECISION?",
-    "session show SESSIO1": "did you mean SESSION?", "show session:SESSIO1": "did you mean SESSION?",
-    "config get lease_mx": "did you mean lease_max?", "log --kind leese": "did you mean lease?",
-    "lease list --al": "did you mean --all?", "status --jsno": "did you mean --json?", "--jsno status": "did you mean --json?",
-    "--sesion x status": "did you mean --session?", "lease take --wyh x": "did you mean --why?",
-}  # fmt: skip
+    "status show mian@1": "did you mean status:main?",
+    "status diff mian": "did you mean status:main?",
+    "show status:mian": "did you mean status:main?",
+    "show lease:gpo0": "did you mean gpu0?",
+    "lease show gpo0": "did you mean gpu0?",
+    "show artefact:a": "did you mean artifact?",
+    "decision show DECISIO": "did you mean DECISION?",
+    "session show SESSIO1": "did you mean SESSION?",
+    "show session:SESSIO1": "did you mean SESSION?",
+    "config get lease_mx": "did you mean lease_max?",
+    "log --kind leese": "did you mean lease?",
+    "lease list --al": "did you mean --all?",
+    "status --jsno": "did you mean --json?",
+    "--jsno status": "did you mean --json?",
+    "--sesion x status": "did you mean --session?",
+    "lease take --wyh x": "did you mean --why?",
+}
 
 
 @pytest.mark.parametrize("line", TYPED)
@@ -55,11 +67,19 @@ def test_what_stands_behind_an_unknown_option_is_not_called_an_extra_argument(sa
 @pytest.mark.parametrize(
     ("text", "others", "wanted"),
     [
-        ("shcema", ["schema", "notes"], "schema"), ("mian", ["main"], "main"), ("x", ["main"], None), ("", ["main"], None),
-        ("codex-261129-aaaaab", ["codex-261129-aaaaaa", "codex-261129-zzzzzz"], "codex-261129-aaaaaa"),
-        ("codex-261129-bbbbbb", ["codex-261129-aaaaaa"], None), ("x" * 10_000, ["main"], None),
+        ("shcema", ["schema", "notes"], "schema"),
+        ("mian", ["main"], "main"),
+        ("x", ["main"], None),
+        ("", ["main"], None),
+        (
+            "codex-261129-aaaaab",
+            ["codex-261129-aaaaaa", "codex-261129-zzzzzz"],
+            "codex-261129-aaaaaa",
+        ),
+        ("codex-261129-bbbbbb", ["codex-261129-aaaaaa"], None),
+        ("x" * 10_000, ["main"], None),
     ],
-)  # fmt: skip
+)
 def test_which_name_was_meant(text: str, others: list[str], wanted: str | None) -> None:
     assert names.meant(text, others) == wanted
     assert (

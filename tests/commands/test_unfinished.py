@@ -1,4 +1,5 @@
-"""What was left undone is taken over, and what nearly is there already is said before it is doubled."""
+"""What was left undone is taken over, and what nearly is there already is said before it is
+doubled."""
 
 from __future__ import annotations
 
@@ -48,14 +49,21 @@ def test_a_live_session_is_not_adopted(gone: str, atlas: Atlas) -> None:
 
 def test_a_goal_that_another_has_is_said_before_the_work_begins(gone: str, atlas: Atlas) -> None:
     goal = ("--goal", "Rewrite the parser now")
-    assert f"! {gone} (live) has nearly your goal" in atlas("begin", "--new", "--actor", "twin", *goal).out
+    assert (
+        f"! {gone} (live) has nearly your goal"
+        in atlas("begin", "--new", "--actor", "twin", *goal).out
+    )
     ok(atlas, "end")
-    assert gone in [row["id"] for row in ok(atlas, "begin", "--new", "--actor", "twin", *goal)["alike"]]
+    assert gone in [
+        row["id"] for row in ok(atlas, "begin", "--new", "--actor", "twin", *goal)["alike"]
+    ]
     assert ok(atlas, "begin", "--new", "--actor", "twin", "--goal", "paint the shed")["alike"] == []
 
 
 @pytest.mark.parametrize("name", ["proposals", "propsal", "claims-store"])
-def test_a_name_that_nearly_is_there_stops_unless_it_is_meant(name: str, begun: str, atlas: Atlas) -> None:
+def test_a_name_that_nearly_is_there_stops_unless_it_is_meant(
+    name: str, begun: str, atlas: Atlas
+) -> None:
     for there in ("proposal", "store-claims", "topic-1"):
         ok(atlas, "artifact", "put", there, "src/x.py")
     refused = atlas("artifact", "put", name, "src/x.py", "--json")
@@ -79,7 +87,9 @@ def test_the_digest_says_what_is_owed_and_which_drafts_lie_about(begun: str, atl
     assert ".atlas/drafts/" in atlas("begin").out
 
 
-def test_a_kept_text_is_submitted_by_the_printed_command_whatever_the_words_are(begun: str, atlas: Atlas) -> None:
+def test_a_kept_text_is_submitted_by_the_printed_command_whatever_the_words_are(
+    begun: str, atlas: Atlas
+) -> None:
     named = ("--session", begun, "--expect", "status:main@9")
     assert atlas(*named, "task", "add", "-m", "its text", "--", "--json").code == 3
     (draft,) = ok(atlas, "begin")["you"]["drafts"]
@@ -90,9 +100,11 @@ def test_a_stream_may_be_named_by_a_number(begun: str, atlas: Atlas) -> None:
     for stream, text in (("main", "one"), ("main", "two"), ("2026", "three"), ("2026", "four")):
         ok(atlas, "status", "write", stream, "-m", text, "--replace")
     for words, old, new in (
-        (["2026"], "2026@1", "2026@2"), (["2026", "2"], "2026@2", "2026@2"), (["1"], "main@1", "main@2"),
+        (["2026"], "2026@1", "2026@2"),
+        (["2026", "2"], "2026@2", "2026@2"),
+        (["1"], "main@1", "main@2"),
         (["2", "1"], "main@2", "main@1"),
-    ):  # fmt: skip
+    ):
         found = ok(atlas, "status", "diff", *words)
         assert (found["from"], found["to"]) == (f"status:{old}", f"status:{new}"), words
     for odd in ("0", "007", "9" * 5000):

@@ -1,4 +1,5 @@
-"""A whole day of three workers, with everything that goes wrong in one; each call is counted (the README shows it)."""
+"""A whole day of three workers, with everything that goes wrong in one; each call is counted (the
+README shows it)."""
 
 from __future__ import annotations
 
@@ -23,7 +24,11 @@ class Day:
     def __call__(self, worker: str, *args: str, code: int = 0) -> Any:
         """A worker's call: its data, or its error where it is to stop."""
         said: Result = self.atlas(
-            *args, "--json", CODEX_THREAD_ID=worker, ATLAS_ACTOR=worker, ATLAS_CLOCK_OFFSET=str(self.offset)
+            *args,
+            "--json",
+            CODEX_THREAD_ID=worker,
+            ATLAS_ACTOR=worker,
+            ATLAS_CLOCK_OFFSET=str(self.offset),
         )
         assert said.code == code, (worker, args, said.out, said.err)
         kind = said.json["error"]["code"] if code else ""
@@ -37,7 +42,9 @@ class Day:
         """A stop's own next step, once the draft was looked over."""
         draft = Path(error["details"]["draft"])
         lines = [
-            line for line in draft.read_text().split("\n") if not line.startswith(("<<<<<<<", "=======", ">>>>>>>"))
+            line
+            for line in draft.read_text().split("\n")
+            if not line.startswith(("<<<<<<<", "=======", ">>>>>>>"))
         ]
         draft.write_text("\n".join(lines))
         return self(worker, *error["details"]["next"].split()[1:])
@@ -56,7 +63,9 @@ def test_a_day_costs_two_calls_and_each_mishap_one_more(repo: Path, atlas: Atlas
     day("ann", "status", "write", "-m", "Parser: being rewritten.\n")
     bob = day("bob", "begin", "--goal", "write the manual")["id"]
     day("ann", "status", "write", "-m", "Parser: being rewritten.\nTests: green.\n")
-    jump = day("bob", "status", "write", "-m", "Parser: being rewritten.\nManual: chapter 1.\n", code=3)  # first jump
+    jump = day(
+        "bob", "status", "write", "-m", "Parser: being rewritten.\nManual: chapter 1.\n", code=3
+    )  # first jump
     assert "Tests: green." in day.submitted("bob", jump)["body"]
     jump = day("ann", "end", "-m", "Lexer done.", code=3)  # second jump: her end meets his entry
     assert day.submitted("ann", jump)["ended"]
@@ -68,12 +77,29 @@ def test_a_day_costs_two_calls_and_each_mishap_one_more(repo: Path, atlas: Atlas
     ann = day("ann", "begin", "--goal", "measure the parser")["id"]
     child = day("ann", "begin", "--parent", ann, "--goal", "measure the lexer")["id"]
     day("ann", "lease", "take", "gpu0", "--why", "measuring", "--session", child)
-    day("ann", "decision", "add", "--title", "timer", "--recommended", "a", "--chosen", "a", "--stance", "agreed",
-        "--why", "w", "--session", child)  # fmt: skip
+    day(
+        "ann",
+        "decision",
+        "add",
+        "--title",
+        "timer",
+        "--recommended",
+        "a",
+        "--chosen",
+        "a",
+        "--stance",
+        "agreed",
+        "--why",
+        "w",
+        "--session",
+        child,
+    )
     stop = day("ann", "end", "--session", child, code=5)
     assert stop["code"] == "write_last"
     day("ann", "end", "--session", child, "-m", "Measured: 3x faster.")
-    assert atlas("session", "show", ann, "--json").data["state"] == "live", "the child's end closed nobody else"
+    assert atlas("session", "show", ann, "--json").data["state"] == "live", (
+        "the child's end closed nobody else"
+    )
 
     # 12:00. Cid builds on the grammar, and crashes.
     day.offset = 3 * HOUR
@@ -83,7 +109,9 @@ def test_a_day_costs_two_calls_and_each_mishap_one_more(repo: Path, atlas: Atlas
     # 12:30. Ann retracts the grammar; whoever used it hears of it at the next command.
     day.offset = 3 * HOUR + HOUR // 2
     day("ann", "correct", "artifact:grammar@1", "--retract", "--why", "the errors are missing")
-    jump = day("ann", "end", "-m", "Lexer measured. The grammar is withdrawn.", code=3)  # third jump: her child's entry
+    jump = day(
+        "ann", "end", "-m", "Lexer measured. The grammar is withdrawn.", code=3
+    )  # third jump: her child's entry
     assert "Measured: 3x faster." in day.submitted("ann", jump)["status"]["body"]
 
     # 12:40. Bob lost his context: one call, and he is himself again, and has heard of it.
@@ -99,12 +127,21 @@ def test_a_day_costs_two_calls_and_each_mishap_one_more(repo: Path, atlas: Atlas
     assert [row["target"] for row in report["corrections"]] == ["artifact:grammar@1"]
     day("dan", "begin", "--goal", "go on with the code")
     day("dan", "session", "adopt", cid, "--why", "it never came back")
-    assert "artifact:grammar@1" in str(atlas("show", "artifact:code", CODEX_THREAD_ID="dan").out), "and is warned"
+    assert "artifact:grammar@1" in str(atlas("show", "artifact:code", CODEX_THREAD_ID="dan").out), (
+        "and is warned"
+    )
     assert day("cid", "artifact", "put", "code", "src/x.py", code=5)["code"] == "no_session"
     day("dan", "end", "-m", "Cid's code rests on a withdrawn grammar: to be done again.")
 
     assert atlas("verify", "--full").code == 0
-    mishaps = {"version_jump": 3, "lost context": 1, "write_last": 1, "adopted": 1, "report": 1, "no_session": 1}
+    mishaps = {
+        "version_jump": 3,
+        "lost context": 1,
+        "write_last": 1,
+        "adopted": 1,
+        "report": 1,
+        "no_session": 1,
+    }
     assert day.extra() == mishaps, "one call each, and none for the crash and the retraction"
     work, sessions = 8, 6  # Cid never came to his `end`
     assert len(day.calls) == work + 2 * sessions - 1 + sum(mishaps.values())

@@ -15,11 +15,21 @@ from .files import ANN, BOB, NOW, Files, done, store, writer
 
 
 def world(*titles: str, **changed: object) -> Files:
-    """A store with the sessions of ann and bob, and a task for each title, every one needing the one before it."""
+    """A store with the sessions of ann and bob, and a task for each title, every one needing the
+    one before it."""
     tree = store(**changed)
     for name in (ANN, BOB):
-        begun = session.begin(tree, writer(name), goal="g", worktree="", branch="", kind="work", paths=[], streams=[],
-                              lasts=None)  # fmt: skip
+        begun = session.begin(
+            tree,
+            writer(name),
+            goal="g",
+            worktree="",
+            branch="",
+            kind="work",
+            paths=[],
+            streams=[],
+            lasts=None,
+        )
         tree = done(tree, begun, writer(name))
     for nth, title in enumerate(titles):
         tree = added(tree, title, ids(tree)[-1:], at=NOW + nth)
@@ -28,7 +38,11 @@ def world(*titles: str, **changed: object) -> Files:
 
 def ids(tree: Files) -> list[str]:
     """The tasks in their order of arrival."""
-    return [task.parse(path, data)["id"] for path, data in tree.files.items() if path.startswith("tasks/")]
+    return [
+        task.parse(path, data)["id"]
+        for path, data in tree.files.items()
+        if path.startswith("tasks/")
+    ]
 
 
 def queue(tree: Files) -> list[tuple[str, Record]]:
@@ -38,10 +52,21 @@ def queue(tree: Files) -> list[tuple[str, Record]]:
     return [(task.place(row["id"]), row) for row in sorted(found, key=lambda row: -row["priority"])]
 
 
-def added(tree: Files, title: str, needs: list[str] | None = None, at: int = NOW, who: str = ANN, **more: Any) -> Files:
+def added(
+    tree: Files,
+    title: str,
+    needs: list[str] | None = None,
+    at: int = NOW,
+    who: str = ANN,
+    **more: Any,
+) -> Files:
     """The tree with one more task."""
     by = Writer(who, who.split("-")[0], "m1", at, f"add {title} {len(tree.files)}")
-    return done(tree, posting.add(tree, by, [{"title": title, "needs": needs or [], **more}], len(ids(tree))), by)
+    return done(
+        tree,
+        posting.add(tree, by, [{"title": title, "needs": needs or [], **more}], len(ids(tree))),
+        by,
+    )
 
 
 def by_hand(tree: Files, wanted: str, **fields: object) -> Mapping[str, bytes | None]:

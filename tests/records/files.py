@@ -1,4 +1,5 @@
-"""A store without git: a tree of files in a dict, writers at chosen moments, and changes judged by the rules."""
+"""A store without git: a tree of files in a dict, writers at chosen moments, and changes judged by
+the rules."""
 
 from __future__ import annotations
 
@@ -36,7 +37,9 @@ class Files:
 
     def names(self, folder: str) -> list[str]:
         lead = f"{folder}/" if folder else ""
-        return sorted({path[len(lead) :].split("/")[0] for path in self.files if path.startswith(lead)})
+        return sorted(
+            {path[len(lead) :].split("/")[0] for path in self.files if path.startswith(lead)}
+        )
 
     def live(self, folder: str, after: int) -> Iterable[tuple[str, Record]]:
         for path, data in sorted(self.files.items()):
@@ -64,14 +67,20 @@ def store(**changed: object) -> Files:
     return tree
 
 
-def writer(session: str = ANN, at: int = NOW, machine: str = "m1", operation: str = "0" * 32) -> Writer:
+def writer(
+    session: str = ANN, at: int = NOW, machine: str = "m1", operation: str = "0" * 32
+) -> Writer:
     return Writer(session, session.split("-")[0], machine, at, operation)
 
 
 def changes(tree: Files, child: Files) -> list[FileChange]:
     """What differs between two trees, by path."""
     paths = sorted({*tree.files, *child.files})
-    return [(path, tree.blob(path), child.blob(path)) for path in paths if tree.blob(path) != child.blob(path)]
+    return [
+        (path, tree.blob(path), child.blob(path))
+        for path in paths
+        if tree.blob(path) != child.blob(path)
+    ]
 
 
 def judged(tree: Files, files: Mapping[str, bytes | None], who: Writer | None) -> list[Violation]:
@@ -81,7 +90,9 @@ def judged(tree: Files, files: Mapping[str, bytes | None], who: Writer | None) -
     if who is None:
         return judging.judge(tree, child, found, Message("by hand"))
     message = Message("a change", who.operation, who.session, who.at)
-    return judging.judge(tree, child, found, message._replace(change=change_digest(STORE, message, found)))
+    return judging.judge(
+        tree, child, found, message._replace(change=change_digest(STORE, message, found))
+    )
 
 
 def done(tree: Files, change: Change, who: Writer) -> Files:

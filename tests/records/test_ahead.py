@@ -1,4 +1,5 @@
-"""What is dated ahead: nobody honours it longer than a lease can run, whoever reads it, and whenever."""
+"""What is dated ahead: nobody honours it longer than a lease can run, whoever reads it, and
+whenever."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ from .files import ANN, BOB, FEW, NOW, Files, done, judged, store, writer
 
 FEWER = settings(FEW, max_examples=60)
 HOUR, DAY = 3600, 86400
-ahead = st.one_of(st.integers(-DAY, 2 * DAY), st.integers(-130, 130), st.integers(4 * HOUR - 130, 4 * HOUR + 130))
+ahead = st.one_of(
+    st.integers(-DAY, 2 * DAY), st.integers(-130, 130), st.integers(4 * HOUR - 130, 4 * HOUR + 130)
+)
 length = st.sampled_from([300, HOUR, 2 * HOUR, 4 * HOUR])
 
 
@@ -28,7 +31,9 @@ def taken(at: int, seconds: int, who: str = ANN) -> Files:
 
 @given(ahead, length, st.integers(-DAY, 2 * DAY))
 @FEW
-def test_a_lease_is_honoured_for_four_hours_from_any_now_at_most(ahead: int, seconds: int, now: int) -> None:
+def test_a_lease_is_honoured_for_four_hours_from_any_now_at_most(
+    ahead: int, seconds: int, now: int
+) -> None:
     row = lease.current(taken(NOW + ahead, seconds), "gpu0")
     assert row is not None
     held, over = lease.holds(row, NOW + now), ahead + seconds
@@ -40,7 +45,9 @@ def test_a_lease_is_honoured_for_four_hours_from_any_now_at_most(ahead: int, sec
 
 @given(ahead, length, st.sampled_from(["m1", "m2"]))
 @FEWER
-def test_what_nobody_honours_is_taken_by_the_next_and_no_violation(ahead: int, seconds: int, machine: str) -> None:
+def test_what_nobody_honours_is_taken_by_the_next_and_no_violation(
+    ahead: int, seconds: int, machine: str
+) -> None:
     tree, bob = taken(NOW + ahead, seconds), writer(BOB, NOW, machine)
     row = lease.current(tree, "gpu0")
     try:
@@ -55,7 +62,9 @@ def test_what_nobody_honours_is_taken_by_the_next_and_no_violation(ahead: int, s
 
 @given(st.integers(0, 2 * DAY), length)
 @FEW
-def test_an_old_history_that_was_dated_ahead_throughout_breaks_no_rule(ahead: int, seconds: int) -> None:
+def test_an_old_history_that_was_dated_ahead_throughout_breaks_no_rule(
+    ahead: int, seconds: int
+) -> None:
     tree = taken(NOW + ahead, seconds)
     by = writer(ANN, NOW + ahead + 200)
     tree = done(tree, lease.renew(tree, by, ["gpu0"], seconds), by)
@@ -93,7 +102,9 @@ def test_a_claim_is_honoured_as_a_lease_is(ahead: int, seconds: int, now: int) -
 
 @given(ahead.filter(lambda at: at >= 0), length, st.sampled_from(["m1", "m2"]))
 @FEWER
-def test_who_claims_what_nobody_honours_breaks_no_rule(ahead: int, seconds: int, machine: str) -> None:
+def test_who_claims_what_nobody_honours_breaks_no_rule(
+    ahead: int, seconds: int, machine: str
+) -> None:
     tree, bob = claimed(ahead, seconds), writer(BOB, NOW + 60, machine)
     row = task.get(tree, ids(tree)[0])
     try:
@@ -123,8 +134,10 @@ def test_adopting_passes_on_what_is_honoured_and_nothing_else() -> None:
         tree = done(tree, lease.take(tree, by, ["gpu0"], "w", 2 * HOUR), by)
         tree = done(tree, claims.claim(tree, by, ids(tree), HOUR), by)
         bob = writer(BOB, NOW + 60)
-        assert len(lease.inherit(tree, bob, ANN)) == len(assigning.inherited(tree, bob, ANN)) == passed
-    assert text.load(lease.take(store(), writer(), ["a"], "w", 300).files[lease.place("a")] or b"", "")["at"] == later(
-        0
-    )
+        assert (
+            len(lease.inherit(tree, bob, ANN)) == len(assigning.inherited(tree, bob, ANN)) == passed
+        )
+    assert text.load(
+        lease.take(store(), writer(), ["a"], "w", 300).files[lease.place("a")] or b"", ""
+    )["at"] == later(0)
     assert times.moment(later(5)) == NOW + 5

@@ -21,20 +21,38 @@ FIRST = " ".join(f"alpha{n}" for n in range(20)).encode()
 OTHER = " ".join(f"omega{n}" for n in range(20)).encode()
 
 
-def put(tree: Files, who: Writer, data: bytes, seen: int | None = None, ext: str = "txt", **wish: Any) -> Files:
+def put(
+    tree: Files, who: Writer, data: bytes, seen: int | None = None, ext: str = "txt", **wish: Any
+) -> Files:
     return done(tree, artifact.put(tree, who, "a", Wish(data, ext, **wish), seen), who)
 
 
 def test_a_version_is_its_bytes_and_what_is_said_of_them() -> None:
     tree = put(
-        store(), writer(), b"x\0\xff", title="t", caveat="c", relies_on=("status:main@1",), same_topic=True, ext="bin"
+        store(),
+        writer(),
+        b"x\0\xff",
+        title="t",
+        caveat="c",
+        relies_on=("status:main@1",),
+        same_topic=True,
+        ext="bin",
     )
     record = artifact.get(tree, "a", 1)
     assert record == {
-        "name": "a", "number": 1, "ext": "bin", "size": 3, "sha256": hashlib.sha256(b"x\0\xff").hexdigest(),
-        "session": ANN, "actor": "ann", "at": "2026-11-29T14:00:00Z", "title": "t", "caveat": "c",
-        "relies_on": ["status:main@1"], "same_topic": True,
-    }  # fmt: skip
+        "name": "a",
+        "number": 1,
+        "ext": "bin",
+        "size": 3,
+        "sha256": hashlib.sha256(b"x\0\xff").hexdigest(),
+        "session": ANN,
+        "actor": "ann",
+        "at": "2026-11-29T14:00:00Z",
+        "title": "t",
+        "caveat": "c",
+        "relies_on": ["status:main@1"],
+        "same_topic": True,
+    }
     assert artifact.body(tree, record) == b"x\0\xff"
     assert sorted(path for path in tree.files if path.startswith("artifacts/")) == [
         "artifacts/a/0001/about.yaml",
@@ -56,9 +74,14 @@ def test_versions_follow_each_other_and_none_is_superseded_unread() -> None:
     with pytest.raises(NotFound, match="newest version is 1"):
         put(tree, writer(BOB), b"two", seen=2)
     tree = put(tree, writer(BOB), b"two", seen=1)
-    with pytest.raises(VersionJump, match=f"you read artifact:a@1, and {BOB} put version 2") as stop:
+    with pytest.raises(
+        VersionJump, match=f"you read artifact:a@1, and {BOB} put version 2"
+    ) as stop:
         put(tree, writer(), b"three", seen=1)
-    assert stop.value.details["merge"] == ("one", "two", "three") and "--base 2" in stop.value.details["submit"]
+    assert (
+        stop.value.details["merge"] == ("one", "two", "three")
+        and "--base 2" in stop.value.details["submit"]
+    )
     assert artifact.body(tree, artifact.get(tree, "a", 1)) == b"one"
     with pytest.raises(VersionJump) as stop:
         put(tree, writer(), b"\0", seen=1)
@@ -101,17 +124,31 @@ def test_a_name_that_is_put_all_the_time_is_told_where_it_does_not_belong() -> N
     for number in range(artifact.BUSY):
         tree = put(tree, writer(at=NOW + 60 * number), b"%d" % number, seen=number or None)
     soon, late = writer(at=NOW + 3599), writer(at=NOW + 3600)
-    assert "288 versions a day" in artifact.put(tree, soon, "a", Wish(b"x", "txt"), artifact.BUSY).notices[0]
+    assert (
+        "288 versions a day"
+        in artifact.put(tree, soon, "a", Wish(b"x", "txt"), artifact.BUSY).notices[0]
+    )
     assert artifact.put(tree, late, "a", Wish(b"x", "txt"), artifact.BUSY).notices == ()
 
 
 @pytest.mark.parametrize(
     ("given_type", "file", "data", "ext"),
-    [(None, "a.md", b"", "md"), (None, "A.MD", b"", "md"), (None, "a.tar.gz", b"", "gz"), ("md", "a.txt", b"", "md"),
-     (".MD", "", b"", "md"), (None, "a", "é".encode(), "txt"), (None, "a", b"\xff", "bin"), (None, "a", b"a\0", "bin"),
-     (None, "", b"", "txt"), (None, "a.", b"x", "txt"), (None, "a.b c", b"x", "txt"),
-     (None, "a." + "x" * 17, b"x", "txt"), (None, ".bashrc", b"x", "bashrc")],
-)  # fmt: skip
+    [
+        (None, "a.md", b"", "md"),
+        (None, "A.MD", b"", "md"),
+        (None, "a.tar.gz", b"", "gz"),
+        ("md", "a.txt", b"", "md"),
+        (".MD", "", b"", "md"),
+        (None, "a", "é".encode(), "txt"),
+        (None, "a", b"\xff", "bin"),
+        (None, "a", b"a\0", "bin"),
+        (None, "", b"", "txt"),
+        (None, "a.", b"x", "txt"),
+        (None, "a.b c", b"x", "txt"),
+        (None, "a." + "x" * 17, b"x", "txt"),
+        (None, ".bashrc", b"x", "bashrc"),
+    ],
+)
 def test_the_type_is_given_or_the_files_or_seen_in_the_bytes(
     given_type: str | None, file: str, data: bytes, ext: str
 ) -> None:
@@ -142,10 +179,22 @@ def test_a_hand_that_changes_or_adds_bytes_breaks_a_rule() -> None:
     assert broken(tree, {"artifacts/a/0001/body.md": b"more"}) == {"immutable"}
     assert broken(tree, {"artifacts/a/0002/body.txt": b"two"}) == {"immutable"}
     two = {"artifacts/a/0002/about.yaml": text.dump({**about, "number": 2})}
-    assert broken(tree, two) == {"digest"} == broken(tree, {**two, "artifacts/a/0002/body.txt": b"two"})
+    assert (
+        broken(tree, two)
+        == {"digest"}
+        == broken(tree, {**two, "artifacts/a/0002/body.txt": b"two"})
+    )
     assert broken(tree, {**two, "artifacts/a/0002/body.txt": b"one"}) == set()
-    assert "misplaced" in broken(tree, {"artifacts/a/1/x": b"", "artifacts/b": b"", "artifacts/A/0001/about.yaml": b""})
+    assert "misplaced" in broken(
+        tree, {"artifacts/a/1/x": b"", "artifacts/b": b"", "artifacts/A/0001/about.yaml": b""}
+    )
     assert broken(
-        tree, {"artifacts/a/0003/about.yaml": text.dump({**about, "number": 3}), "artifacts/a/0003/body.txt": b"one"}
+        tree,
+        {
+            "artifacts/a/0003/about.yaml": text.dump({**about, "number": 3}),
+            "artifacts/a/0003/body.txt": b"one",
+        },
     ) == {"version_jump"}
-    assert "damaged" in broken(tree, {"artifacts/b/0001/about.yaml": text.dump({**about, "ext": "../x"})})
+    assert "damaged" in broken(
+        tree, {"artifacts/b/0001/about.yaml": text.dump({**about, "ext": "../x"})}
+    )

@@ -1,4 +1,5 @@
-"""The rules of `check`, without git: order in the store decides, clocks only warn but on a merge request."""
+"""The rules of `check`, without git: order in the store decides, clocks only warn but on a merge
+request."""
 
 from __future__ import annotations
 
@@ -20,7 +21,9 @@ ROWS: dict[str, Any] = {name: {"began": times.rfc3339(NOW)} for name in (ANN, BO
 
 def entries(*by: str | None) -> dict[str, dict[int, Entry]]:
     """The stream main: an entry at places 10, 20, 30 …, an hour apart."""
-    return {"main": {n: Entry(10 * n, NOW + n * HOUR, f"{n}" * 40, who) for n, who in enumerate(by, 1)}}
+    return {
+        "main": {n: Entry(10 * n, NOW + n * HOUR, f"{n}" * 40, who) for n, who in enumerate(by, 1)}
+    }
 
 
 def past(*by: str | None, begins: dict[str, int] | None = None, **more: Any) -> Past:
@@ -29,7 +32,9 @@ def past(*by: str | None, begins: dict[str, int] | None = None, **more: Any) -> 
 
 
 def code(*lines: str, at: int = NOW + HOUR, **more: Any) -> Code:
-    return Code("c" * 40, ("p",), ME, at, ME, at, "\n".join(["subject", "", *lines]))._replace(**more)
+    return Code("c" * 40, ("p",), ME, at, ME, at, "\n".join(["subject", "", *lines]))._replace(
+        **more
+    )
 
 
 def ann(number: int, at: int = NOW + HOUR, **more: Any) -> Code:
@@ -51,8 +56,9 @@ def test_trailers_are_read_anywhere_in_a_message() -> None:
         f"Atlas-Read: api@0\nAtlas-Read: main@2~{'2' * 12}\n\nCo-authored-by: x\nAtlas-Session: no session\nAtlas-Read: x"
     )
     assert claims(squashed) == {
-        ANN: {Read("main", 1, "1" * 12)}, BOB: {Read("api", 0, ""), Read("main", 2, "2" * 12)},
-    }  # fmt: skip
+        ANN: {Read("main", 1, "1" * 12)},
+        BOB: {Read("api", 0, ""), Read("main", 2, "2" * 12)},
+    }
     assert claims(f"s\n\nAtlas-Read: main@0\nAtlas-Session: {ANN}") == {ANN: {Read("main", 0, "")}}
     assert claims("s\n\nthe trailer Atlas-Session: x is what names it") == {}
 
@@ -60,14 +66,20 @@ def test_trailers_are_read_anywhere_in_a_message() -> None:
 def test_a_session_and_an_entry_that_the_history_has_pass() -> None:
     assert said(past("x"), ann(1)) == []
     assert said(past(), ann(0)) == []
-    assert said(past("x", "x"), ann(1), ann(2)) == []  # superseded while the session lived: the commit may be older
+    assert (
+        said(past("x", "x"), ann(1), ann(2)) == []
+    )  # superseded while the session lived: the commit may be older
 
 
 def test_what_the_history_does_not_have_stops() -> None:
     assert said(past("x", begins={BOB: 1}), ann(1)) == [("session", "stop")]
     assert said(past("x"), ann(2)) == [("read_first", "stop")]
-    assert said(past("x"), code(f"Atlas-Session: {ANN}", "Atlas-Read: main@1~badbadbadbad")) == [("read_first", "stop")]
-    assert said(past("x"), code(f"Atlas-Session: {ANN}", "Atlas-Read: main@1")) == [("read_first", "stop")]
+    assert said(past("x"), code(f"Atlas-Session: {ANN}", "Atlas-Read: main@1~badbadbadbad")) == [
+        ("read_first", "stop")
+    ]
+    assert said(past("x"), code(f"Atlas-Session: {ANN}", "Atlas-Read: main@1")) == [
+        ("read_first", "stop")
+    ]
     assert said(past("x"), code(f"Atlas-Session: {ANN}")) == [("read_first", "stop")]
 
 
@@ -77,14 +89,18 @@ def test_what_was_superseded_before_the_session_began_stops() -> None:
     assert said(past("x", "x", begins={ANN: 19}), ann(1)) == []
 
 
-def test_by_the_clock_a_session_must_have_known_of_the_newer_entry_once_it_wrote_behind_it() -> None:
+def test_by_the_clock_a_session_must_have_known_of_the_newer_entry_once_it_wrote_behind_it() -> (
+    None
+):
     found = past("x", "x", writes={ANN: [(1, NOW), (25, NOW + 3 * HOUR)]})
     late = ann(1, at=NOW + 3 * HOUR + 1)
     assert said(found, ann(1, at=NOW + 3 * HOUR)) == []
     assert said(found, late) == [("read_first", "warn")]
     assert said(found, late, where=Where(request=True)) == [("read_first", "stop")]
     assert said(past("x", ANN, writes=found.writes), late) == []  # its own entry is no news to it
-    assert said(past("x", ANN, "x", writes={ANN: [(35, NOW + 3 * HOUR)]}), late) == [("read_first", "warn")]
+    assert said(past("x", ANN, "x", writes={ANN: [(35, NOW + 3 * HOUR)]}), late) == [
+        ("read_first", "warn")
+    ]
     # Without a write it would not have been live for longer than `session_idle`.
     assert said(past("x", "x"), ann(1, at=NOW + 6 * HOUR)) == []
     assert said(past("x", "x"), ann(1, at=NOW + 6 * HOUR + 1)) == [("read_first", "warn")]
@@ -94,25 +110,44 @@ def test_the_dates_of_a_merge_button_are_nobodys() -> None:
     found = past("x", "x", writes={ANN: [(25, NOW + 3 * HOUR)]})
     day = NOW + 24 * HOUR
     assert said(found, ann(1, at=day, committer="GitHub <noreply@github.com>")) == []
-    both = code(f"Atlas-Session: {ANN}", f"Atlas-Read: main@1~{'1' * 12}", f"Atlas-Session: {BOB}",
-                f"Atlas-Read: main@1~{'1' * 12}", at=day)  # fmt: skip
+    both = code(
+        f"Atlas-Session: {ANN}",
+        f"Atlas-Read: main@1~{'1' * 12}",
+        f"Atlas-Session: {BOB}",
+        f"Atlas-Read: main@1~{'1' * 12}",
+        at=day,
+    )
     assert said(found, both) == []
     # A rebase keeps the author's date, whoever does it.
     assert said(found, ann(1, at=day, committer="Eve <eve@x>")._replace(made=NOW + 2 * HOUR)) == []
-    assert said(found, ann(1, at=day + 9, committer="Eve <eve@x>")._replace(made=day)) == [("read_first", "warn")]
+    assert said(found, ann(1, at=day + 9, committer="Eve <eve@x>")._replace(made=day)) == [
+        ("read_first", "warn")
+    ]
 
 
 def test_a_commit_is_made_in_its_sessions_life_give_or_take() -> None:
     rows = {ANN: {"began": times.rfc3339(NOW), "ended": times.rfc3339(NOW + HOUR)}}
     found = past(sessions=rows)
-    for at, wanted in ((NOW - SLACK, []), (NOW + HOUR + SLACK, []), (NOW - SLACK - 1, [("session", "warn")]),
-                       (NOW + HOUR + SLACK + 1, [("session", "warn")])):  # fmt: skip
+    for at, wanted in (
+        (NOW - SLACK, []),
+        (NOW + HOUR + SLACK, []),
+        (NOW - SLACK - 1, [("session", "warn")]),
+        (NOW + HOUR + SLACK + 1, [("session", "warn")]),
+    ):
         assert said(found, ann(0, at=at)) == wanted
 
 
-def lease(holder: str, at: int, token: int = 1, resource: str = "path:src", **more: Any) -> tuple[int, dict[str, Any]]:
-    row = {"resource": resource, "holder": holder, "token": token, "at": times.rfc3339(at), "why": "w",
-           "expires": times.rfc3339(at + 2 * HOUR)}  # fmt: skip
+def lease(
+    holder: str, at: int, token: int = 1, resource: str = "path:src", **more: Any
+) -> tuple[int, dict[str, Any]]:
+    row = {
+        "resource": resource,
+        "holder": holder,
+        "token": token,
+        "at": times.rfc3339(at),
+        "why": "w",
+        "expires": times.rfc3339(at + 2 * HOUR),
+    }
     return at, row | more
 
 
@@ -124,7 +159,10 @@ def lease(holder: str, at: int, token: int = 1, resource: str = "path:src", **mo
         ([lease(BOB, NOW, resource="repo:run")], True),
         ([lease(BOB, NOW, resource="path:srcs")], False),
         ([lease(BOB, NOW + HOUR - 10)], False),  # taken a moment before
-        ([lease(BOB, NOW), lease(BOB, NOW + HOUR + 10, released=times.rfc3339(NOW + HOUR + 10))], False),
+        (
+            [lease(BOB, NOW), lease(BOB, NOW + HOUR + 10, released=times.rfc3339(NOW + HOUR + 10))],
+            False,
+        ),
         ([lease(BOB, NOW), lease(BOB, NOW + HOUR - 10)], True),  # renewed a moment before
         ([lease(BOB, NOW), lease(EVE, NOW + HOUR - 10, token=2)], False),
         ([lease(BOB, NOW - HOUR - 60)], False),  # about to run out
@@ -132,8 +170,18 @@ def lease(holder: str, at: int, token: int = 1, resource: str = "path:src", **mo
 )
 def test_leases_are_judged_as_the_store_had_them_then(versions: Any, wanted: bool) -> None:
     changed = ann(0, paths=("docs/a", "src/x.py"))
-    assert said(past(leases={versions[0][1]["resource"]: versions}), changed) == [("leases", "warn")] * wanted
-    assert said(past(leases={versions[0][1]["resource"]: versions}), changed, preconditions={"leases": "off"}) == []
+    assert (
+        said(past(leases={versions[0][1]["resource"]: versions}), changed)
+        == [("leases", "warn")] * wanted
+    )
+    assert (
+        said(
+            past(leases={versions[0][1]["resource"]: versions}),
+            changed,
+            preconditions={"leases": "off"},
+        )
+        == []
+    )
     strict = said(
         past(leases={versions[0][1]["resource"]: versions}),
         changed,
@@ -145,7 +193,10 @@ def test_leases_are_judged_as_the_store_had_them_then(versions: Any, wanted: boo
 
 def test_a_lease_of_an_ancestor_covers() -> None:
     rows = {ANN: {**ROWS[ANN], "lineage": [BOB]}}
-    assert said(past(leases={"path:src": [lease(BOB, NOW)]}, sessions=rows), ann(0, paths=("src/x",))) == []
+    assert (
+        said(past(leases={"path:src": [lease(BOB, NOW)]}, sessions=rows), ann(0, paths=("src/x",)))
+        == []
+    )
 
 
 MAIN = Where(integration=True)
@@ -154,10 +205,14 @@ MAIN = Where(integration=True)
 def test_the_status_is_written_last() -> None:
     assert said(past("x"), ann(1), where=MAIN) == [("write_last", "stop")]
     assert said(past("x"), ann(1)) == []  # a branch of its own
-    assert said(past("x"), ann(1), where=Where(True, True)) == [("write_last", "warn")]  # not merged yet
+    assert said(past("x"), ann(1), where=Where(True, True)) == [
+        ("write_last", "warn")
+    ]  # not merged yet
     assert said(past("x", ANN), ann(1), where=MAIN) == []
     assert said(past(ANN), ann(0), where=MAIN) == []
-    assert said(past("x", ANN), ann(1), ann(2), where=MAIN) == [("write_last", "stop")]  # it committed after it
+    assert said(past("x", ANN), ann(1), ann(2), where=MAIN) == [
+        ("write_last", "stop")
+    ]  # it committed after it
     assert said(past("x", "x"), ann(1), where=MAIN) == [("write_last", "stop")]
     assert said(past("x"), ann(1), where=MAIN, preconditions={"write_last": "off"}) == []
 
@@ -165,7 +220,10 @@ def test_the_status_is_written_last() -> None:
 def test_whoever_adopted_a_session_or_began_it_may_write_its_status() -> None:
     adopted = {ANN: {**ROWS[ANN], "adopted_by": BOB}, BOB: {**ROWS[BOB], "adopted_by": ANN}}
     assert said(past("x", BOB, sessions=adopted), ann(1), where=MAIN) == []
-    assert said(past("x", BOB, sessions={ANN: {**ROWS[ANN], "lineage": [BOB]}}), ann(1), where=MAIN) == []
+    assert (
+        said(past("x", BOB, sessions={ANN: {**ROWS[ANN], "lineage": [BOB]}}), ann(1), where=MAIN)
+        == []
+    )
     assert said(past("x", EVE, sessions=adopted), ann(1), where=MAIN) == [("write_last", "stop")]
 
 
@@ -174,21 +232,31 @@ def test_one_session_hands_over_for_those_that_have_ended() -> None:
     over = {**ROWS, ANN: {**ROWS[ANN], "ended": times.rfc3339(NOW + 2 * HOUR)}}
     assert said(past("x", BOB), ann(1), bob, where=MAIN) == [("write_last", "warn")]
     assert said(past("x", BOB, sessions=over), ann(1), bob, where=MAIN) == []
-    assert said(past("x", BOB), ann(1), bob._replace(parents=("p", "q")), where=MAIN) == [("write_last", "warn")]
+    assert said(past("x", BOB), ann(1), bob._replace(parents=("p", "q")), where=MAIN) == [
+        ("write_last", "warn")
+    ]
 
 
 def test_who_takes_no_part_is_counted() -> None:
     strangers = (code(), code(parents=("p", "q")), code(at=NOW - 1), ann(9, parents=("p", "q")))
     verdict = judge(strangers, past(), policy.of(store()), Where(), lambda _: ())
     assert verdict.findings == () and verdict.judged == 0
-    assert dict(verdict.unattended) == {"without a session": 2, "merges": 1, "older than the store": 1}
+    assert dict(verdict.unattended) == {
+        "without a session": 2,
+        "merges": 1,
+        "older than the store": 1,
+    }
     assert said(past(), *strangers, unattended="warn") == [("unattended", "warn")] * 2
     assert said(past(), *strangers, unattended="stop") == [("unattended", "stop")] * 2
 
 
 def test_dead_links_are_held_against_the_commit_that_broke_them() -> None:
-    verdict = judge([ann(0), code()], past(), policy.of(store()), Where(), lambda _: [("a.md", "x is dead")])
-    assert [(one.rule, one.level, one.path) for one in verdict.findings] == [("links", "stop", "a.md")]
+    verdict = judge(
+        [ann(0), code()], past(), policy.of(store()), Where(), lambda _: [("a.md", "x is dead")]
+    )
+    assert [(one.rule, one.level, one.path) for one in verdict.findings] == [
+        ("links", "stop", "a.md")
+    ]
 
 
 def test_a_merge_after_the_status_owes_nothing() -> None:

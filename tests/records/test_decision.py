@@ -1,4 +1,5 @@
-"""Decisions and corrections: named by their operation, so that two at once are both kept; stored as they were given."""
+"""Decisions and corrections: named by their operation, so that two at once are both kept; stored as
+they were given."""
 
 from __future__ import annotations
 
@@ -15,23 +16,46 @@ from .files import ANN, BOB, NOW, STORE, Files, broken, done, store, writer
 
 
 def add(tree: Files, who: Writer, **given: Any) -> Change:
-    wish = {"title": "Use X", "recommended": "x", "chosen": "y", "stance": "disagreed", "why": "timing", "about": [],
-            "chosen_by": None, "recommended_by": None}  # fmt: skip
+    wish = {
+        "title": "Use X",
+        "recommended": "x",
+        "chosen": "y",
+        "stance": "disagreed",
+        "why": "timing",
+        "about": [],
+        "chosen_by": None,
+        "recommended_by": None,
+    }
     return decision.add(tree, who, **{**wish, **given})
 
 
 def test_a_decision_is_kept_as_it_was_given() -> None:
     change = add(
-        store(), writer(), why="timing,\nnot content\n", about=["status:main@1"], chosen_by="eve", recommended_by="ann"
+        store(),
+        writer(),
+        why="timing,\nnot content\n",
+        about=["status:main@1"],
+        chosen_by="eve",
+        recommended_by="ann",
     )
     path = "decisions/2026/11-29-use-x-000000.md"
     tree = done(store(), change, writer())
     record = decision.parse(path, tree.read(path) or b"")
     assert record == {
-        "title": "Use X", "recommended": "x", "chosen": "y", "stance": "disagreed", "about": ["status:main@1"],
-        "chosen_by": "eve", "recommended_by": "ann", "session": ANN, "actor": "ann", "at": "2026-11-29T14:00:00Z",
-        "operation": "0" * 32, "id": "2026-11-29-use-x-000000", "why": "timing,\nnot content",
-    }  # fmt: skip
+        "title": "Use X",
+        "recommended": "x",
+        "chosen": "y",
+        "stance": "disagreed",
+        "about": ["status:main@1"],
+        "chosen_by": "eve",
+        "recommended_by": "ann",
+        "session": ANN,
+        "actor": "ann",
+        "at": "2026-11-29T14:00:00Z",
+        "operation": "0" * 32,
+        "id": "2026-11-29-use-x-000000",
+        "why": "timing,\nnot content",
+    }
     assert decision.KIND.ref(path, record) == "decision:2026-11-29-use-x-000000"
     assert list(decision.KIND.links(record)) == [("about", "status:main@1")]
 
@@ -52,12 +76,29 @@ def test_two_of_one_title_and_day_are_two() -> None:
     with pytest.raises(Usage, match="names 2 decisions") as stop:
         decision.KIND.find(tree, "2026-11-29-use-x")
     assert "aaaaaa" in stop.value.hint and "bbbbbb" in stop.value.hint
-    assert decision.KIND.find(done(store(), add(store(), one), one), "2026-11-29-use-x").endswith("aaaaaa.md")
+    assert decision.KIND.find(done(store(), add(store(), one), one), "2026-11-29-use-x").endswith(
+        "aaaaaa.md"
+    )
 
 
-@pytest.mark.parametrize("wanted", ["", "x", "2026", "2026-11-29", "2026-11-29-use", "2026-11-29-use-x-00000",
-                                    "2026-11-30-use-x", "../2026-11-29-use-x", "2026-11-29-use-x-000000.md",
-                                    "2026-11-29-USE-X", "٢٠٢٦-11-29-use-x", "\udcff", "x" * 5000])  # fmt: skip
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        "",
+        "x",
+        "2026",
+        "2026-11-29",
+        "2026-11-29-use",
+        "2026-11-29-use-x-00000",
+        "2026-11-30-use-x",
+        "../2026-11-29-use-x",
+        "2026-11-29-use-x-000000.md",
+        "2026-11-29-USE-X",
+        "٢٠٢٦-11-29-use-x",
+        "\udcff",
+        "x" * 5000,
+    ],
+)
 def test_what_names_no_decision_is_told_so_on_one_line(wanted: str) -> None:
     tree = done(store(), add(store(), writer()), writer())
     with pytest.raises(NotFound, match="there is no decision") as stop:
@@ -67,11 +108,16 @@ def test_what_names_no_decision_is_told_so_on_one_line(wanted: str) -> None:
 
 def test_the_tail_of_a_name_is_the_operations_or_that_of_its_hash() -> None:
     assert op6("abcdef" + "0" * 26) == "abcdef"
-    assert len(op6("mine")) == 6 and op6("mine") == op6("mine") != op6("yours") and int(op6("mine"), 16) >= 0
+    assert (
+        len(op6("mine")) == 6
+        and op6("mine") == op6("mine") != op6("yours")
+        and int(op6("mine"), 16) >= 0
+    )
 
 
 @pytest.mark.parametrize(
-    "title", ["../../etc/passwd", "-rf", "con", "日本", "a" * 500, "\x1b[2J", "a\u2028b", "[bold]", "."]
+    "title",
+    ["../../etc/passwd", "-rf", "con", "日本", "a" * 500, "\x1b[2J", "a\u2028b", "[bold]", "."],
 )
 def test_no_title_makes_a_path_of_its_own(title: str) -> None:
     tree = done(store(), add(store(), writer(), title=title), writer())
@@ -102,14 +148,23 @@ def test_a_correction_names_its_record_and_says_whose_it_is() -> None:
     tree = done(
         tree,
         correction.add(
-            tree, who, target="status:main@1", why="a broken README", cause="README.md", retract=True, own=True
+            tree,
+            who,
+            target="status:main@1",
+            why="a broken README",
+            cause="README.md",
+            retract=True,
+            own=True,
         ),
         who,
     )
     path = "corrections/2026/11-29-status-main-1-cccccc.md"
     record = correction.parse(path, tree.read(path) or b"")
     assert correction.KIND.ref(path, record) == "correction:2026-11-29-status-main-1-cccccc"
-    assert list(correction.KIND.links(record)) == [("corrects", "status:main@1"), ("cause", "README.md")]
+    assert list(correction.KIND.links(record)) == [
+        ("corrects", "status:main@1"),
+        ("cause", "README.md"),
+    ]
     assert (
         correction.shown(record, NOW + 720)
         == "retracted, put right by its writer, 12 min ago: a broken README (cause: README.md)"
@@ -127,4 +182,7 @@ def test_neither_is_ever_edited_removed_or_signed_by_another() -> None:
     assert broken(tree, {path: None}) == {"append_only"}
     assert broken(store(), {path: data}, writer(BOB)) == {"session"}
     record, _ = text.front(data, path)
-    assert broken(store(), {path: text.with_front({**record, "about": "x"}, "w")}) == {"damaged"} and STORE
+    assert (
+        broken(store(), {path: text.with_front({**record, "about": "x"}, "w")}) == {"damaged"}
+        and STORE
+    )

@@ -1,4 +1,5 @@
-"""Gates by themselves: what one holds, that it follows from the history alone, who clears it, what breaks a rule."""
+"""Gates by themselves: what one holds, that it follows from the history alone, who clears it, what
+breaks a rule."""
 
 from __future__ import annotations
 
@@ -17,8 +18,15 @@ from .files import ANN, BOB, EVE, NOW, Files, broken, done, judged, writer
 from .test_task import act, claimed, code, state, take
 
 
-def raised(tree: Files, *scope: str, why: str = "w", deadline: str | None = None, at: int = NOW + 5,
-           op: str = "1" * 32, who: str = ANN) -> Files:  # fmt: skip
+def raised(
+    tree: Files,
+    *scope: str,
+    why: str = "w",
+    deadline: str | None = None,
+    at: int = NOW + 5,
+    op: str = "1" * 32,
+    who: str = ANN,
+) -> Files:
     by = writer(who, at, operation=op)
     return done(tree, raising.put(tree, by, why, None, scope, deadline), by)
 
@@ -47,16 +55,23 @@ def test_it_holds_what_it_names_and_all_that_needs_it() -> None:
     assert [state(tree, one) for one in (a, b, c, apart)] == ["ready", "gated", "gated", "ready"]
     tree = act(take(tree), claims.done, a, None, None)
     clear = only(tree)["id"]
-    assert readiness.assess(tree, task.get(tree, b), NOW, policy.of(tree)) == ("gated", [(clear, "uncleared")])
+    assert readiness.assess(tree, task.get(tree, b), NOW, policy.of(tree)) == (
+        "gated",
+        [(clear, "uncleared")],
+    )
     assert code(claims.claim, tree, [b], None) == (6, "gated")
     assert readiness.needs(tree, task.get(tree, b)) == [a, clear] and state(tree, clear) == "frozen"
-    assert code(posting.thaw, tree, clear) == code(posting.cancel, tree, clear, "w", 1) == (6, "gate")
+    assert (
+        code(posting.thaw, tree, clear) == code(posting.cancel, tree, clear, "w", 1) == (6, "gate")
+    )
     tree = act(tree, raising.clear, clear, None)
     assert (state(tree, b), state(tree, clear), readiness.standing(tree)) == ("ready", "done", [])
     assert task.get(take(tree, at=NOW + 30), b)["claim"]["needs"] == {a: 3}
 
 
-@pytest.mark.parametrize(("scope", "held"), [("all", "abc"), ("label:x", "ab"), ("role:r", "c"), ("label:y", "")])
+@pytest.mark.parametrize(
+    ("scope", "held"), [("all", "abc"), ("label:x", "ab"), ("role:r", "c"), ("label:y", "")]
+)
 def test_a_scope_holds_what_lies_under_it_now_and_later(scope: str, held: str) -> None:
     tree = added(world(), "a", labels=["x"], at=NOW + 1)
     tree = added(tree, "b", ids(tree), at=NOW + 2)
@@ -94,12 +109,16 @@ def test_a_claim_goes_on_and_what_needs_it_stays_held_once_it_is_done() -> None:
 
 
 def test_two_replays_give_the_same_bytes() -> None:
-    """Whatever the clock and whoever writes: of the gate all but its signature, and the clearance's id."""
+    """Whatever the clock and whoever writes: of the gate all but its signature, and the clearance's
+    id."""
 
     def replay(at: int, who: str, op: str) -> tuple[bytes, str]:
         tree = raised(world("a", "b"), "all", at=at, who=who, op=op)
         record = only(tree)
-        made = {key: record[key] for key in ("id", "clearance", "scope", "edges", "blocker", "graph_delta_hash")}
+        made = {
+            key: record[key]
+            for key in ("id", "clearance", "scope", "edges", "blocker", "graph_delta_hash")
+        }
         return text.dump(made), tree.files[gate.place(record["id"])].decode()
 
     first = replay(NOW + 5, ANN, "1" * 32)
@@ -122,13 +141,25 @@ def test_a_deadline_that_passes_releases_nothing_and_raising_again_says_so() -> 
     assert only(tree)["id"] != first["id"] and state(tree, a) == "gated"
     end = end_of(tree, first["id"])
     assert (end["resolution"], end["resolver"], end["raised"]) == ("expired", BOB, "1" * 32)
-    assert gate.state(tree, first, NOW) == "expired" and task.get(tree, first["id"])["state"] == "done"
+    assert (
+        gate.state(tree, first, NOW) == "expired" and task.get(tree, first["id"])["state"] == "done"
+    )
 
 
 def below(tree: Files, parent: str, who: str = EVE) -> Files:
     by = writer(who)
-    begun = session.begin(tree, by, goal="g", worktree="", branch="", kind="work", paths=[], streams=[], lasts=None,
-                          parent=parent)  # fmt: skip
+    begun = session.begin(
+        tree,
+        by,
+        goal="g",
+        worktree="",
+        branch="",
+        kind="work",
+        paths=[],
+        streams=[],
+        lasts=None,
+        parent=parent,
+    )
     return done(tree, begun, by)
 
 
@@ -174,11 +205,17 @@ def test_a_claim_during_a_gate_by_hand_is_named_with_its_task() -> None:
     (a,) = work(tree)
     (found,) = judged(tree, by_hand(tree, a, **claimed(tree, a)), None)
     assert (found.rule, found.path) == ("gate", task.place(a)) and only(tree)["id"] in found.text
-    assert broken(act(tree, raising.clear, only(tree)["id"], None), by_hand(tree, a, **claimed(tree, a))) == set()
+    assert (
+        broken(
+            act(tree, raising.clear, only(tree)["id"], None), by_hand(tree, a, **claimed(tree, a))
+        )
+        == set()
+    )
 
 
 def forged(tree: Files, path: str, by: Writer | None = None, **fields: object) -> set[str]:
-    """The rules that a document breaks which is put with other fields than the one that `tree` would get."""
+    """The rules that a document breaks which is put with other fields than the one that `tree`
+    would get."""
     change = raising.put(tree, writer(at=NOW + 5), "w", None, ["all"], None) if not path else None
     files = dict(change.files) if change else {path: tree.files[path]}
     name = next(one for one in files if one.startswith("gates/"))
@@ -186,8 +223,17 @@ def forged(tree: Files, path: str, by: Writer | None = None, **fields: object) -
     return broken(tree, files, by)
 
 
-@pytest.mark.parametrize("fields", [{"edges": []}, {"graph_delta_hash": "0" * 64}, {"scope": ["role:r"]},
-                                    {"blocker": "0" * 64}, {"resolution": "cleared"}, {"clearance": "other"}])  # fmt: skip
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"edges": []},
+        {"graph_delta_hash": "0" * 64},
+        {"scope": ["role:r"]},
+        {"blocker": "0" * 64},
+        {"resolution": "cleared"},
+        {"clearance": "other"},
+    ],
+)
 def test_a_raising_that_the_history_does_not_give_is_found(fields: dict[str, object]) -> None:
     assert forged(world("a"), "") == set()
     assert forged(world("a"), "", **fields) == {"gate"}
@@ -200,10 +246,18 @@ def test_an_end_by_another_or_of_another_is_found() -> None:
     name = gate.place(wanted + gate.END)
 
     def ended(**fields: object) -> set[str]:
-        return broken(tree, {**files, name: text.dump({**text.load(files[name] or b"", name), **fields})})
+        return broken(
+            tree, {**files, name: text.dump({**text.load(files[name] or b"", name), **fields})}
+        )
 
     assert ended() == set()
-    assert ended(session=BOB) == ended(edges=[]) == ended(raised="x") == ended(resolution="expired") == {"gate"}
+    assert (
+        ended(session=BOB)
+        == ended(edges=[])
+        == ended(raised="x")
+        == ended(resolution="expired")
+        == {"gate"}
+    )
     assert broken(tree, {gate.place("nowhere.cleared"): files[name]}) >= {"misplaced"}
     assert broken(tree, {gate.place(wanted): None}) == {"append_only"}
     assert broken(tree, by_hand(tree, wanted, state="done", frozen=None)) >= {"task_state"}

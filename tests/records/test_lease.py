@@ -1,4 +1,5 @@
-"""The life of a lease: taken, renewed, given back, over by itself; and a token that rises when it changes hands."""
+"""The life of a lease: taken, renewed, given back, over by itself; and a token that rises when it
+changes hands."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ from .files import ANN, BOB, EVE, NOW, Files, broken, done, store, writer
 HOUR = 3600
 
 
-def take(tree: Files, who: Writer, *resources: str, seconds: int | None = None, **more: Any) -> Files:
+def take(
+    tree: Files, who: Writer, *resources: str, seconds: int | None = None, **more: Any
+) -> Files:
     """The tree once somebody has taken it, by a change that breaks no rule."""
     return done(tree, lease.take(tree, who, resources or ("gpu0",), "a test", seconds, **more), who)
 
@@ -30,9 +33,16 @@ def row(tree: Files, resource: str = "gpu0") -> dict[str, Any]:
 def test_a_lease_is_taken_for_the_default_and_says_who_and_why() -> None:
     found = row(take(store(), writer()))
     assert found == {
-        "resource": "gpu0", "version": 1, "token": 1, "holder": ANN, "actor": "ann", "machine": "m1", "why": "a test",
-        "at": "2026-11-29T14:00:00Z", "expires": "2026-11-29T16:00:00Z",
-    }  # fmt: skip
+        "resource": "gpu0",
+        "version": 1,
+        "token": 1,
+        "holder": ANN,
+        "actor": "ann",
+        "machine": "m1",
+        "why": "a test",
+        "at": "2026-11-29T14:00:00Z",
+        "expires": "2026-11-29T16:00:00Z",
+    }
     assert row(take(store(lease_default="30m"), writer()))["expires"] == "2026-11-29T14:30:00Z"
 
 
@@ -40,11 +50,18 @@ def test_who_comes_second_is_told_who_holds_it_why_and_how_long() -> None:
     tree = take(store(), writer())
     with pytest.raises(Held) as stop:
         lease.take(tree, writer(BOB, NOW + HOUR), ["gpu0"], "mine", None)
-    assert ANN in stop.value.message and "a test" in stop.value.message and "1 h" in stop.value.message
+    assert (
+        ANN in stop.value.message and "a test" in stop.value.message and "1 h" in stop.value.message
+    )
     assert stop.value.details == {
-        "resource": "gpu0", "holder": ANN, "actor": "ann", "why": "a test", "expires": "2026-11-29T16:00:00Z",
-        "seconds_left": HOUR, "token": 1,
-    }  # fmt: skip
+        "resource": "gpu0",
+        "holder": ANN,
+        "actor": "ann",
+        "why": "a test",
+        "expires": "2026-11-29T16:00:00Z",
+        "seconds_left": HOUR,
+        "token": 1,
+    }
 
 
 def test_it_is_over_in_the_second_that_it_names() -> None:
@@ -62,7 +79,9 @@ def test_another_machine_waits_longer_and_a_holder_counts_on_less() -> None:
         lease.take(tree, writer(BOB, NOW + HOUR + times.SKEW - 1, "m2"), ["gpu0"], "mine", None)
     assert row(take(tree, writer(BOB, NOW + HOUR + times.SKEW, "m2")))["token"] == 2
     assert lease.left(row(tree), NOW) == HOUR - times.SKEW
-    assert lease.left(row(tree), NOW + HOUR - times.SKEW) == lease.left(row(tree), NOW + 2 * HOUR) == 0
+    assert (
+        lease.left(row(tree), NOW + HOUR - times.SKEW) == lease.left(row(tree), NOW + 2 * HOUR) == 0
+    )
 
 
 def test_another_machine_waits_for_what_overlaps_too() -> None:
@@ -77,7 +96,11 @@ def test_the_token_stays_over_renewals_and_rises_when_it_changes_hands() -> None
     tree = take(store(), writer())
     ann, later = writer(at=NOW + 600), writer(at=NOW + 700)
     tree = done(tree, lease.renew(tree, ann, ["gpu0"], HOUR), ann)
-    assert (row(tree)["token"], row(tree)["version"], row(tree)["expires"]) == (1, 2, "2026-11-29T15:10:00Z")
+    assert (row(tree)["token"], row(tree)["version"], row(tree)["expires"]) == (
+        1,
+        2,
+        "2026-11-29T15:10:00Z",
+    )
     tree = take(tree, later)  # taking what one holds renews it
     assert (row(tree)["token"], row(tree)["version"]) == (1, 3)
     tree = done(tree, lease.release(tree, later, ["gpu0"]), later)
@@ -92,7 +115,10 @@ def test_the_token_stays_over_renewals_and_rises_when_it_changes_hands() -> None
 
 def test_who_lost_it_can_neither_renew_nor_release_it() -> None:
     tree = take(store(), writer(), seconds=HOUR)
-    for verb in (lambda who: lease.renew(tree, who, ["gpu0"], None), lambda who: lease.release(tree, who, ["gpu0"])):
+    for verb in (
+        lambda who: lease.renew(tree, who, ["gpu0"], None),
+        lambda who: lease.release(tree, who, ["gpu0"]),
+    ):
         with pytest.raises(Refused, match="yours was over 0 s ago"):
             verb(writer(at=NOW + HOUR))
         with pytest.raises(Held):
@@ -157,7 +183,9 @@ def test_no_file_is_honoured_for_longer_than_four_hours_from_its_date() -> None:
     record = {**row(tree), "expires": "2099-01-01T00:00:00Z"}
     assert lease.until(record) == NOW + 4 * HOUR
     assert lease.until({**record, "released": "2026-11-29T14:01:00Z"}) == NOW + 60
-    assert lease.until({**record, "expires": "2020-01-01T00:00:00Z"}) == times.moment("2020-01-01T00:00:00Z")
+    assert lease.until({**record, "expires": "2020-01-01T00:00:00Z"}) == times.moment(
+        "2020-01-01T00:00:00Z"
+    )
 
 
 def test_unknown_fields_survive_renewal_release_and_another_holder() -> None:
@@ -186,8 +214,15 @@ def test_a_hand_that_takes_a_live_lease_or_renews_for_too_long_breaks_a_rule() -
     record = {**row(tree), "version": 2}
     place = lease.place("gpu0")
     assert broken(tree, {place: text.dump({**record, "holder": BOB, "token": 2})}) == {"live_lease"}
-    assert broken(tree, {place: text.dump({**record, "expires": "2026-11-29T18:00:01Z"})}) == {"limit"}
+    assert broken(tree, {place: text.dump({**record, "expires": "2026-11-29T18:00:01Z"})}) == {
+        "limit"
+    }
     assert broken(
-        tree, {place: text.dump({**record, "at": "2026-11-29T16:00:00Z", "expires": "2026-11-29T17:00:00Z"})}
+        tree,
+        {
+            place: text.dump(
+                {**record, "at": "2026-11-29T16:00:00Z", "expires": "2026-11-29T17:00:00Z"}
+            )
+        },
     ) == {"token"}
     assert broken(tree, {place: text.dump({**record, "expires": "2026-11-29T15:00:00Z"})}) == set()

@@ -1,4 +1,5 @@
-"""One lease, several sessions on machines whose clocks differ, and moving time: whatever they do, it is held once."""
+"""One lease, several sessions on machines whose clocks differ, and moving time: whatever they do,
+it is held once."""
 
 from __future__ import annotations
 
@@ -7,7 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 
 from atlas_cli.errors import Held, Refused
 from atlas_cli.model import times
@@ -22,9 +29,12 @@ lengths = st.sampled_from([300, 301, 600, 3600, 4 * 3600])
 
 
 class OneLease(RuleBasedStateMachine):
-    """The model is four values: who holds it, until when, whether it was given back, and the token."""
+    """The model is four values: who holds it, until when, whether it was given back, and the
+    token."""
 
-    @initialize(fast=st.integers(-times.SKEW, times.SKEW), slow=st.integers(-times.SKEW, times.SKEW))
+    @initialize(
+        fast=st.integers(-times.SKEW, times.SKEW), slow=st.integers(-times.SKEW, times.SKEW)
+    )
     def begin(self, fast: int, slow: int) -> None:
         self.tree, self.time = store(), NOW
         self.clocks = {"m1": min(0, fast), "m2": max(0, slow)}
@@ -110,17 +120,26 @@ class OneLease(RuleBasedStateMachine):
         if not getattr(self, "token", 0):
             return
         row = self.row()
-        assert (row["holder"], row["token"], "released" in row) == (self.holder, self.token, self.back)
+        assert (row["holder"], row["token"], "released" in row) == (
+            self.holder,
+            self.token,
+            self.back,
+        )
         assert self.back or times.moment(row["expires"]) == self.until
 
     @invariant()
     def nobody_counts_on_it_but_its_holder(self) -> None:
         if getattr(self, "token", 0) and not self.back:
-            assert [row["holder"] for _, row in self.tree.live(lease.FOLDER, self.time)] in ([], [self.holder])
+            assert [row["holder"] for _, row in self.tree.live(lease.FOLDER, self.time)] in (
+                [],
+                [self.holder],
+            )
 
 
 def test_one_lease_is_held_once_whatever_its_sessions_do() -> None:
-    few = settings(max_examples=40, stateful_step_count=30, deadline=None, database=None, derandomize=True)
+    few = settings(
+        max_examples=40, stateful_step_count=30, deadline=None, database=None, derandomize=True
+    )
     run_state_machine_as_test(OneLease, settings=few)  # type: ignore[no-untyped-call]
 
 

@@ -1,4 +1,5 @@
-"""Which relative links a move breaks, and what they must say instead: pure, on files in a dictionary."""
+"""Which relative links a move breaks, and what they must say instead: pure, on files in a
+dictionary."""
 
 from __future__ import annotations
 
@@ -32,8 +33,17 @@ def moves(files: dict[str, str], moved: dict[str, str | None]) -> tuple[list[Bro
 
 def written(form: str, moved: dict[str, str | None], file: str = "docs/a.md") -> str | None:
     """What one link becomes (None: nothing is said of it)."""
-    there = {"docs/b.md": "", "docs/b (1).md": "", "docs/ü.md": "", "img/x.png": "", "docs/a:b.md": "", "README.md": ""}
-    found, after = moves({**there, **dict.fromkeys(moved, ""), file: f"text\r\n{form} more\r\n"}, moved)
+    there = {
+        "docs/b.md": "",
+        "docs/b (1).md": "",
+        "docs/ü.md": "",
+        "img/x.png": "",
+        "docs/a:b.md": "",
+        "README.md": "",
+    }
+    found, after = moves(
+        {**there, **dict.fromkeys(moved, ""), file: f"text\r\n{form} more\r\n"}, moved
+    )
     if not found:
         return None
     path = moved.get(file, file) or file
@@ -51,20 +61,39 @@ TO: dict[str, str | None] = {"docs/b.md": "guide/c d.md"}
 @pytest.mark.parametrize(
     ("form", "right"),
     [
-        ("[b](b.md)", "[b](../guide/c%20d.md)"), ("[b](./b.md#part)", "[b](../guide/c%20d.md#part)"),
-        ("[b](<b.md>)", "[b](<../guide/c d.md>)"), ('[b](b.md "b.md?")', '[b](../guide/c%20d.md "b.md?")'),
-        ("![b]( b.md 't' )", "![b]( ../guide/c%20d.md 't' )"), ("[b](b.md (t))", "[b](../guide/c%20d.md (t))"),
-        ("[b](../docs/b.md?x=(1)#y)", "[b](../guide/c%20d.md?x=(1)#y)"), ("[![i](b.md)](b.md)",
-         "[![i](../guide/c%20d.md)](../guide/c%20d.md)"), ("[b](\r\nb.md)", None),
-        ('<a class="x" href="b.md#y">', '<a class="x" href="../guide/c%20d.md#y">'), ("<img src=b.md>",
-         "<img src=../guide/c%20d.md>"), ("<a href='b.md'>", "<a href='../guide/c%20d.md'>"),
-        ("`[b](b.md)`", None), ("``[b](b.md) ` ``", None), ("\\[b\\](b.md)", None), ("<!-- [b](b.md) -->", None),
-        ("[b](/docs/b.md)", None), ("[b](https://x/b.md)", None), ("[b](mailto:b.md)", None), ("[b](#b.md)", None),
-        ("[b](//x/b.md)", None), ("[b](dead.md)", None), ("[b](../../b.md)", None), ("[b](b.md x)", None),
-        ("[b](b.md", None), ("[b](README.md)", None), ("[b]()", None), ("[b](..)", None), ("b.md", None),
-        ("[b](b\\.md)", "[b](../guide/c%20d.md)"), ("a [b](b.md) and [c](b.md)", "a [b](../guide/c%20d.md) and [c](../guide/c%20d.md)"),
+        ("[b](b.md)", "[b](../guide/c%20d.md)"),
+        ("[b](./b.md#part)", "[b](../guide/c%20d.md#part)"),
+        ("[b](<b.md>)", "[b](<../guide/c d.md>)"),
+        ('[b](b.md "b.md?")', '[b](../guide/c%20d.md "b.md?")'),
+        ("![b]( b.md 't' )", "![b]( ../guide/c%20d.md 't' )"),
+        ("[b](b.md (t))", "[b](../guide/c%20d.md (t))"),
+        ("[b](../docs/b.md?x=(1)#y)", "[b](../guide/c%20d.md?x=(1)#y)"),
+        ("[![i](b.md)](b.md)", "[![i](../guide/c%20d.md)](../guide/c%20d.md)"),
+        ("[b](\r\nb.md)", None),
+        ('<a class="x" href="b.md#y">', '<a class="x" href="../guide/c%20d.md#y">'),
+        ("<img src=b.md>", "<img src=../guide/c%20d.md>"),
+        ("<a href='b.md'>", "<a href='../guide/c%20d.md'>"),
+        ("`[b](b.md)`", None),
+        ("``[b](b.md) ` ``", None),
+        ("\\[b\\](b.md)", None),
+        ("<!-- [b](b.md) -->", None),
+        ("[b](/docs/b.md)", None),
+        ("[b](https://x/b.md)", None),
+        ("[b](mailto:b.md)", None),
+        ("[b](#b.md)", None),
+        ("[b](//x/b.md)", None),
+        ("[b](dead.md)", None),
+        ("[b](../../b.md)", None),
+        ("[b](b.md x)", None),
+        ("[b](b.md", None),
+        ("[b](README.md)", None),
+        ("[b]()", None),
+        ("[b](..)", None),
+        ("b.md", None),
+        ("[b](b\\.md)", "[b](../guide/c%20d.md)"),
+        ("a [b](b.md) and [c](b.md)", "a [b](../guide/c%20d.md) and [c](../guide/c%20d.md)"),
     ],
-)  # fmt: skip
+)
 def test_each_form_of_a_link_to_a_moved_file(form: str, right: str | None) -> None:
     if "\n" not in form:
         assert written(form, TO) == right
@@ -85,21 +114,39 @@ def test_each_form_of_a_link_to_a_moved_file(form: str, right: str | None) -> No
         ("[b](./a:b.md)", {"docs/a:b.md": "x.md"}, "[b](../x.md)"),
         ("[b](b.md)", {"docs/b.md": None}, "[b](b.md)"),
         ('<a href="t&amp;t.md">', {"docs/t&t.md": "docs/u&u.md"}, '<a href="u&amp;u.md">'),
-        ("[d](part/)", {"docs/part/1.md": "docs/whole/1.md", "docs/part/2/3.md": "docs/whole/2/3.md"}, "[d](whole/)"),
-        ("[d](part)", {"docs/part/1.md": "docs/whole/1.md", "docs/part/2.md": "docs/else/2.md"}, "[d](part)"),
+        (
+            "[d](part/)",
+            {"docs/part/1.md": "docs/whole/1.md", "docs/part/2/3.md": "docs/whole/2/3.md"},
+            "[d](whole/)",
+        ),
+        (
+            "[d](part)",
+            {"docs/part/1.md": "docs/whole/1.md", "docs/part/2.md": "docs/else/2.md"},
+            "[d](part)",
+        ),
         ("[d](part)", {"docs/part/1.md": None}, "[d](part)"),
     ],
-)  # fmt: skip
-def test_how_the_corrected_link_is_written(form: str, moved: dict[str, str | None], right: str) -> None:
+)
+def test_how_the_corrected_link_is_written(
+    form: str, moved: dict[str, str | None], right: str
+) -> None:
     assert written(form, moved) == right
 
 
 @pytest.mark.parametrize(
     ("form", "right"),
-    [("[i](../img/x.png)", "[i](../../img/x.png)"), ("[b](b.md)", "[b](../b.md)"), ("[me](a.md#x)", "[me](n.md#x)"),
-     ("[me](#x)", None), ("[r](../README.md)", "[r](../../README.md)"), ("[d](../img/)", "[d](../../img/)"),
-     ("[dead](c.md)", None), ("[up](..)", None), ("[up](./)", None)],
-)  # fmt: skip
+    [
+        ("[i](../img/x.png)", "[i](../../img/x.png)"),
+        ("[b](b.md)", "[b](../b.md)"),
+        ("[me](a.md#x)", "[me](n.md#x)"),
+        ("[me](#x)", None),
+        ("[r](../README.md)", "[r](../../README.md)"),
+        ("[d](../img/)", "[d](../../img/)"),
+        ("[dead](c.md)", None),
+        ("[up](..)", None),
+        ("[up](./)", None),
+    ],
+)
 def test_links_from_a_file_that_moved(form: str, right: str | None) -> None:
     assert written(form, {"docs/a.md": "docs/sub/n.md"}) == right
 
@@ -107,8 +154,12 @@ def test_links_from_a_file_that_moved(form: str, right: str | None) -> None:
 def test_files_that_move_together_keep_their_links_and_a_swap_breaks_none() -> None:
     files = {"a/1.md": "[2](2.md) [x](../x.md)", "a/2.md": "[1](1.md)", "x.md": "[1](a/1.md)"}
     found, after = moves(files, {"a/1.md": "b/1.md", "a/2.md": "b/2.md"})
-    assert [(one.file, one.written, one.corrected) for one in found] == [("x.md", "a/1.md", "b/1.md")]
-    found, _ = moves({"a.md": "", "b.md": "", "c.md": "[a](a.md) [b](b.md)"}, {"a.md": "b.md", "b.md": "a.md"})
+    assert [(one.file, one.written, one.corrected) for one in found] == [
+        ("x.md", "a/1.md", "b/1.md")
+    ]
+    found, _ = moves(
+        {"a.md": "", "b.md": "", "c.md": "[a](a.md) [b](b.md)"}, {"a.md": "b.md", "b.md": "a.md"}
+    )
     assert found == [] and after
 
 
@@ -125,12 +176,18 @@ def test_code_in_fences_is_no_link_and_reference_definitions_are() -> None:
         "[two]:\n  <b.md>\n[three]: b.md not a title\n```sh\n[four]: b.md\n````\n> [five]: b.md#x\n~~~\n[b](b.md)"
     )
     found, after = moves({"a.md": text, "b.md": ""}, {"b.md": "c/b.md"})
-    assert [(one.line, one.corrected) for one in found] == [(10, "c/b.md"), (13, "c/b.md"), (18, "c/b.md#x")]
+    assert [(one.line, one.corrected) for one in found] == [
+        (10, "c/b.md"),
+        (13, "c/b.md"),
+        (18, "c/b.md#x"),
+    ]
     assert fixed(after["a.md"], found).count(b"c/b.md") == 3
 
 
 def test_bytes_that_are_no_utf8_stay_and_a_changed_file_is_left_alone() -> None:
-    found, after = moves({"a.md": "\udcff\udce9 [b](\udce9.md)\r", "\udce9.md": ""}, {"\udce9.md": "d/\udce9.md"})
+    found, after = moves(
+        {"a.md": "\udcff\udce9 [b](\udce9.md)\r", "\udce9.md": ""}, {"\udce9.md": "d/\udce9.md"}
+    )
     assert fixed(after["a.md"], found) == b"\xff\xe9 [b](d/\xe9.md)\r"
     assert fixed(b"something else", found) == b"something else"
 

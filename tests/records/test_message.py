@@ -1,4 +1,5 @@
-"""A commit's message: its trailers are read as they were written, and a digest tells any other change apart."""
+"""A commit's message: its trailers are read as they were written, and a digest tells any other
+change apart."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ WHOLE = Message(
 # git object ids and paths, as a change has them
 ids = st.none() | st.sampled_from(["a" * 40, "b" * 40])
 files = st.lists(
-    st.tuples(st.sampled_from(["a", "a/b", "b", "b\0c"]), ids, ids), max_size=4, unique_by=lambda file: file[0]
+    st.tuples(st.sampled_from(["a", "a/b", "b", "b\0c"]), ids, ids),
+    max_size=4,
+    unique_by=lambda file: file[0],
 )
 
 
@@ -35,7 +38,9 @@ def test_a_message_is_read_as_it_was_written() -> None:
 def test_a_mark_for_other_programs_is_a_line_of_its_own_that_changes_nothing() -> None:
     marked = WHOLE._replace(mark="[skip ci]")
     assert marked.text().split("\n")[:4] == ["lease: take gpu0", "", "[skip ci]", ""]
-    assert parse(marked.text()) == WHOLE and change_digest("s", marked, ()) == change_digest("s", WHOLE, ())
+    assert parse(marked.text()) == WHOLE and change_digest("s", marked, ()) == change_digest(
+        "s", WHOLE, ()
+    )
 
 
 def test_a_message_of_somebody_else_has_no_trailers_of_ours() -> None:
@@ -58,7 +63,9 @@ def test_trailers_are_read_from_the_last_paragraph_only() -> None:
 
 
 def test_what_is_wrong_with_trailers_is_named() -> None:
-    assert parse("s\n\nAtlas-Session: a\nAtlas-Session: b\n").faults == ("the trailer Atlas-Session stands twice",)
+    assert parse("s\n\nAtlas-Session: a\nAtlas-Session: b\n").faults == (
+        "the trailer Atlas-Session stands twice",
+    )
     assert parse("s\n\nAtlas-Base: a\nAtlas-Base: b\nAtlas-Stop: c\nAtlas-Stop: d\n").faults == ()
     [fault] = parse("s\n\nAtlas-At: soon\nAtlas-Operation: x\n").faults
     assert fault.startswith("Atlas-At: ") and "'soon'" in fault

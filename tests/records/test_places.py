@@ -1,4 +1,5 @@
-"""A record lies where its own name says, and its name is one: else it is a violation, and no reader acts on it."""
+"""A record lies where its own name says, and its name is one: else it is a violation, and no reader
+acts on it."""
 
 from __future__ import annotations
 
@@ -20,10 +21,31 @@ from .files import ANN, NOW, Files, broken, store, writer
 WHEN = "2026-11-29T14:00:00Z"
 SIGNED = {"session": ANN, "actor": "ann", "at": WHEN}
 BODY = b"x\n"
-# Texts that are names for no kind: out of a folder, absolute, hidden, of another case or Unicode form, cut by NUL, too
-# long, ending in what a file system drops, a device of Windows.
-NO_NAMES = ["..", ".", "", "../../x", "/etc/x", "a/b", ".git", "A", "ａgents", "é", "a\0b", "x" * 65, "a" * 5000, "a.",
-            "a ", "con", "nul.x", "a\\b", "-a", "a\n", "a.lock"]  # fmt: skip
+# Texts that are names for no kind: out of a folder, absolute, hidden, of another case or Unicode
+# form, cut by NUL, too long, ending in what a file system drops, a device of Windows.
+NO_NAMES = [
+    "..",
+    ".",
+    "",
+    "../../x",
+    "/etc/x",
+    "a/b",
+    ".git",
+    "A",
+    "ａgents",
+    "é",
+    "a\0b",
+    "x" * 65,
+    "a" * 5000,
+    "a.",
+    "a ",
+    "con",
+    "nul.x",
+    "a\\b",
+    "-a",
+    "a\n",
+    "a.lock",
+]
 
 
 def entry(stream: str, number: int = 1) -> bytes:
@@ -32,12 +54,24 @@ def entry(stream: str, number: int = 1) -> bytes:
 
 def about(name: str, number: int = 1, ext: str = "txt") -> bytes:
     digest = "73cb3858a687a8494ca3323053016282f3dad39d42cf62ca4e79dda2aac7d9ac"  # of BODY
-    return text.dump({"name": name, "number": number, "ext": ext, "size": len(BODY), "sha256": digest, **SIGNED})
+    return text.dump(
+        {"name": name, "number": number, "ext": ext, "size": len(BODY), "sha256": digest, **SIGNED}
+    )
 
 
 def row(resource: str) -> bytes:
-    return text.dump({"resource": resource, "version": 1, "token": 1, "holder": ANN, "actor": "ann", "why": "w",
-                      "at": WHEN, "expires": "2026-11-29T15:00:00Z"})  # fmt: skip
+    return text.dump(
+        {
+            "resource": resource,
+            "version": 1,
+            "token": 1,
+            "holder": ANN,
+            "actor": "ann",
+            "why": "w",
+            "at": WHEN,
+            "expires": "2026-11-29T15:00:00Z",
+        }
+    )
 
 
 def life(id: str) -> bytes:
@@ -46,30 +80,72 @@ def life(id: str) -> bytes:
 
 def job(id: str, **more: object) -> bytes:
     return text.with_front(
-        {"id": id, "version": 1, "state": "open", "title": "t", "priority": 50, "generation": 1, "attempt": 0,
-         "token": 0, "retries": 0, **SIGNED, "created": WHEN, **more}, ""
-    )  # fmt: skip
+        {
+            "id": id,
+            "version": 1,
+            "state": "open",
+            "title": "t",
+            "priority": 50,
+            "generation": 1,
+            "attempt": 0,
+            "token": 0,
+            "retries": 0,
+            **SIGNED,
+            "created": WHEN,
+            **more,
+        },
+        "",
+    )
 
 
 def outcome(id: str, ext: str = "txt") -> bytes:
-    return text.dump({"task": id, "generation": 1, "attempt": 1, "token": 1, "store": "s", "ext": ext, "size": 2,
-                      "sha256": "0", **SIGNED})  # fmt: skip
+    return text.dump(
+        {
+            "task": id,
+            "generation": 1,
+            "attempt": 1,
+            "token": 1,
+            "store": "s",
+            "ext": ext,
+            "size": 2,
+            "sha256": "0",
+            **SIGNED,
+        }
+    )
 
 
 def barrier(id: str, **more: object) -> bytes:
-    return text.dump({"id": id, "signal": "s", "blocker": "b", "clearance": "c1", "graph_delta_hash": "h", "scope": [],
-                      "resolution": "pending", "operation": "0" * 32, "edges": [], **SIGNED, **more})  # fmt: skip
+    return text.dump(
+        {
+            "id": id,
+            "signal": "s",
+            "blocker": "b",
+            "clearance": "c1",
+            "graph_delta_hash": "h",
+            "scope": [],
+            "resolution": "pending",
+            "operation": "0" * 32,
+            "edges": [],
+            **SIGNED,
+            **more,
+        }
+    )
 
 
 Made = Callable[[str], bytes]
-# kind: (its bytes for a name, where a whole one lies, where one of that name would lie if its name were taken for a path)
+# kind: (its bytes for a name, where a whole one lies, where one of that name would lie if its name
+# were taken for a path)
 NAMED: dict[str, tuple[Made, str, Callable[[str], str]]] = {
     "status": (entry, status.place("a1", 1), lambda name: f"status/{name}/000/000001.md"),
     "artifact": (about, artifact.place("a1", 1), lambda name: f"artifacts/{name}/0001/about.yaml"),
     "lease": (row, lease.place("a1"), lambda name: f"leases/{names.bucket(name)}/{name}.yaml"),
     "session": (life, session.place(ANN), lambda name: f"sessions/261129/{name}.yaml"),
     "task": (job, task.place("a1"), lambda name: f"tasks/{names.bucket(name)}/{name}.md"),
-    "result": (outcome, result.place("a1"), lambda name: f"results/{names.bucket(name)}/{name}/about.yaml"),
+    "result": (
+        outcome,
+        result.place("a1"),
+        lambda name: f"results/{names.bucket(name)}/{name}/about.yaml",
+    ),
     "gate": (barrier, gate.place("a1"), lambda name: f"gates/{name}.yaml"),
 }
 
@@ -91,8 +167,15 @@ def test_a_record_elsewhere_than_its_name_says_is_misplaced(kind: str) -> None:
     made, whole, literal = NAMED[kind]
     data = made(ANN if kind == "session" else "a1")
     folder, _, file = whole.rpartition("/")
-    for path in (literal("b1"), f"{folder}/x/{file}", f"{folder}/../{folder.rpartition('/')[2]}/{file}", f"{whole}.txt",
-                 whole.upper(), f"{folder}/{file.upper()}", f"x/{whole}"):  # fmt: skip
+    for path in (
+        literal("b1"),
+        f"{folder}/x/{file}",
+        f"{folder}/../{folder.rpartition('/')[2]}/{file}",
+        f"{whole}.txt",
+        whole.upper(),
+        f"{folder}/{file.upper()}",
+        f"x/{whole}",
+    ):
         with pytest.raises(Misplaced):
             records.BY_NAME[kind].parse(path, data)
     assert "misplaced" in broken(store(), {literal("b1"): data})
@@ -100,20 +183,42 @@ def test_a_record_elsewhere_than_its_name_says_is_misplaced(kind: str) -> None:
 
 @pytest.mark.parametrize("ext", ["", "../x", "md/x", "MD", "a" * 17, "é", "m.d", "md\n", "."])
 def test_a_type_that_is_none_is_refused(ext: str) -> None:
-    for kind, path, data in ((artifact, artifact.place("a1", 1), about("a1", ext=ext)),
-                             (result, result.place("a1"), outcome("a1", ext))):  # fmt: skip
+    for kind, path, data in (
+        (artifact, artifact.place("a1", 1), about("a1", ext=ext)),
+        (result, result.place("a1"), outcome("a1", ext)),
+    ):
         with pytest.raises(Damaged, match="is no file type"):
             kind.parse(path, data)
 
 
-@pytest.mark.parametrize("kind", [decision.KIND, records.correction.KIND, signal.KIND], ids=lambda kind: kind.name)
 @pytest.mark.parametrize(
-    "path", ["2026/../11-29-x-abcdef.md", "2026/11-29-../x-abcdef.md", "../11-29-x-abcdef.md", "2026/11-29-X-abcdef.md",
-             "٢٠٢٦/11-29-x-abcdef.md", "2026/11-29-x-abcdef.txt", "2026/11-29-x-abcdef.md/y", "11-29-x-abcdef.md"],
-)  # fmt: skip
+    "kind", [decision.KIND, records.correction.KIND, signal.KIND], ids=lambda kind: kind.name
+)
+@pytest.mark.parametrize(
+    "path",
+    [
+        "2026/../11-29-x-abcdef.md",
+        "2026/11-29-../x-abcdef.md",
+        "../11-29-x-abcdef.md",
+        "2026/11-29-X-abcdef.md",
+        "٢٠٢٦/11-29-x-abcdef.md",
+        "2026/11-29-x-abcdef.txt",
+        "2026/11-29-x-abcdef.md/y",
+        "11-29-x-abcdef.md",
+    ],
+)
 def test_a_dated_document_has_a_dated_name(kind: Any, path: str) -> None:
-    fields = {"title": "t", "recommended": "a", "chosen": "a", "stance": "agreed", "target": "status:main@1",
-              "retract": False, "kind": "alert", "operation": "0" * 32, **SIGNED}  # fmt: skip
+    fields = {
+        "title": "t",
+        "recommended": "a",
+        "chosen": "a",
+        "stance": "agreed",
+        "target": "status:main@1",
+        "retract": False,
+        "kind": "alert",
+        "operation": "0" * 32,
+        **SIGNED,
+    }
     data = text.with_front(fields, "why\n")
     assert kind.parse(f"{kind.folder}/2026/11-29-x-abcdef.md", data)["id"] == "2026-11-29-x-abcdef"
     with pytest.raises(Misplaced):
@@ -121,9 +226,23 @@ def test_a_dated_document_has_a_dated_name(kind: Any, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["HEAD", "config", "objects/a.md", "refs/a.md", "../a.md", ".git.md", "a.md/b.md", "a\n.md", "é.md", "a.mdx",
-             "a" * 90 + ".md", " a.md", "a.MD"],
-)  # fmt: skip
+    "name",
+    [
+        "HEAD",
+        "config",
+        "objects/a.md",
+        "refs/a.md",
+        "../a.md",
+        ".git.md",
+        "a.md/b.md",
+        "a\n.md",
+        "é.md",
+        "a.mdx",
+        "a" * 90 + ".md",
+        " a.md",
+        "a.MD",
+    ],
+)
 def test_the_inbox_takes_texts_by_plain_names(name: str) -> None:
     tree = store().put({f"inbox/{name}": b"x", "inbox/a b.md": b"x"})
     with pytest.raises(Misplaced):
@@ -146,10 +265,19 @@ def test_what_a_record_names_besides_is_a_name_too() -> None:
 
 
 def test_no_reader_takes_what_is_no_entry_for_the_newest_one() -> None:
-    more = {"status/main/000/000009.txt": b"x", "status/main/000/000008": b"x", "status/main/001/000007.md": entry("x"),
-            "status/main/0/000006.md": b"x", "status/main/000/000005.md/x": b"x", "artifacts/a1/0009/body.txt": BODY,
-            "artifacts/a1/9/about.yaml": b"x", "artifacts/a1/0008": b"x"}  # fmt: skip
-    tree = store().put({status.place("main", 1): entry("main"), artifact.place("a1", 1): about("a1"), **more})
+    more = {
+        "status/main/000/000009.txt": b"x",
+        "status/main/000/000008": b"x",
+        "status/main/001/000007.md": entry("x"),
+        "status/main/0/000006.md": b"x",
+        "status/main/000/000005.md/x": b"x",
+        "artifacts/a1/0009/body.txt": BODY,
+        "artifacts/a1/9/about.yaml": b"x",
+        "artifacts/a1/0008": b"x",
+    }
+    tree = store().put(
+        {status.place("main", 1): entry("main"), artifact.place("a1", 1): about("a1"), **more}
+    )
     assert (status.newest(tree, "main"), artifact.newest(tree, "a1")) == (1, 1)
     assert status.find(tree, "main") == status.place("main", 1)
 
@@ -157,11 +285,16 @@ def test_no_reader_takes_what_is_no_entry_for_the_newest_one() -> None:
 def test_a_gate_that_lies_elsewhere_holds_nothing() -> None:
     tree = world("a")
     (wanted,) = ids(tree)
-    wrong = {gate.place("b1"): barrier("c1", scope=["all"]), "gates/notes.txt": b"x", "gates/x.cleared.yaml": b"x"}
+    wrong = {
+        gate.place("b1"): barrier("c1", scope=["all"]),
+        "gates/notes.txt": b"x",
+        "gates/x.cleared.yaml": b"x",
+    }
     assert readiness.standing(tree.put(wrong)) == []
-    assert [one["id"] for one in readiness.standing(tree.put({gate.place("c1"): barrier("c1", scope=["all"])}))] == [
-        "c1"
-    ]
+    assert [
+        one["id"]
+        for one in readiness.standing(tree.put({gate.place("c1"): barrier("c1", scope=["all"])}))
+    ] == ["c1"]
     assert readiness.holding(tree.put(wrong), task.get(tree, wanted)) == []
     assert added(tree.put(wrong), "b")  # what stands there is in nobody's way
 
@@ -171,7 +304,9 @@ def test_a_lease_at_anothers_place_is_neither_held_nor_listed() -> None:
     assert list(tree.live("leases", NOW)) == []
     with pytest.raises(Misplaced):
         lease.take(tree, writer(), ["gpu0"], "w", None)
-    assert lease.take(tree, writer(), ["gpu1"], "w", None).files, "the row elsewhere bars nobody from what it names"
+    assert lease.take(tree, writer(), ["gpu1"], "w", None).files, (
+        "the row elsewhere bars nobody from what it names"
+    )
 
 
 OBEYED = """AGENTS.md agents.MD Agents CLAUDE.md CLAUDE.local.md claude.txt GEMINI.md CONVENTIONS.md .cursorrules .git .gitmodules
@@ -204,19 +339,44 @@ def test_distinct_names_stay_distinct_in_the_view() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["../x.md", "status/../x.md", "/status/x.md", "status//x.md", "inbox/HEAD", "inbox/a.md", "other/x.md",
-             "status/agents.md", "status/a/b/c.md", "status/.x.md", "artifacts/from-store--plain.md.txt",
-             "artifacts/from-store--claude.md", "inbox/objects/a.md",
-             "AS-OF", "atlas", "drafts/x.md", "status/x\0.md", "status/" + "x" * 300],
-)  # fmt: skip
+    "name",
+    [
+        "../x.md",
+        "status/../x.md",
+        "/status/x.md",
+        "status//x.md",
+        "inbox/HEAD",
+        "inbox/a.md",
+        "other/x.md",
+        "status/agents.md",
+        "status/a/b/c.md",
+        "status/.x.md",
+        "artifacts/from-store--plain.md.txt",
+        "artifacts/from-store--claude.md",
+        "inbox/objects/a.md",
+        "AS-OF",
+        "atlas",
+        "drafts/x.md",
+        "status/x\0.md",
+        "status/" + "x" * 300,
+    ],
+)
 def test_what_no_record_is_shown_under_is_known(name: str) -> None:
     assert not records.is_shown(name)
 
 
 def test_what_records_are_shown_under_is_known() -> None:
-    for name in ("status/main.md", "artifacts/schema.sql", "artifacts/from-store--claude.md.txt", "atlas.yaml",
-                 "inbox/from-forge--My note.txt", "leases/path%3asrc.yaml", "decisions/2026/11-29-x-abcdef.md",
-                 "results/ce/qt3q7bvv4t.txt", "artifacts/from-store--from-store--x.md.txt"):  # fmt: skip
+    for name in (
+        "status/main.md",
+        "artifacts/schema.sql",
+        "artifacts/from-store--claude.md.txt",
+        "atlas.yaml",
+        "inbox/from-forge--My note.txt",
+        "leases/path%3asrc.yaml",
+        "decisions/2026/11-29-x-abcdef.md",
+        "results/ce/qt3q7bvv4t.txt",
+        "artifacts/from-store--from-store--x.md.txt",
+    ):
         assert records.is_shown(name), name
 
 

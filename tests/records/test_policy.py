@@ -1,4 +1,5 @@
-"""The policy: a row for people. Limits are read from it, comments survive, and what cannot be is refused."""
+"""The policy: a row for people. Limits are read from it, comments survive, and what cannot be is
+refused."""
 
 from __future__ import annotations
 
@@ -28,7 +29,9 @@ def test_a_new_policy_shows_the_defaults_and_sets_none() -> None:
 def test_a_key_is_set_and_the_comments_stay() -> None:
     tree = store(status_words=300)
     data = tree.files[PATH]
-    assert b"status_words: 300" in data and data.count(b"#") == policy.first(STORE, False).count(b"#")
+    assert b"status_words: 300" in data and data.count(b"#") == policy.first(STORE, False).count(
+        b"#"
+    )
     assert policy.of(tree)["status_words"] == 300 and policy.of(tree)["version"] == 2
     tree = store(streams={"my-api": ["services/api/**"]}, lease_max="90m", durability="fast")
     assert (
@@ -39,26 +42,67 @@ def test_a_key_is_set_and_the_comments_stay() -> None:
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("status_words", 0), ("status_words", -1), ("status_words", "250"), ("status_words", 1.5), ("status_words", True),
-     ("status_words", None), ("status_words", float("nan")), ("lease_max", "5h"), ("lease_max", "4m"),
-     ("lease_max", 7200), ("lease_max", "NaN"), ("lease_default", "0"), ("fresh", "-1"), ("fresh", ""),
-     ("durability", "none"), ("durability", None), ("publish", "later"), ("streams", []), ("streams", "x"),
-     ("skip_mark", "a\nb"), ("skip_mark", " "), ("skip_mark", 1), ("skip_mark", "x" * 81), ("unattended", "off"),
-     ("streams", {"a": "x"}), ("streams", {"a": [1]}), ("streams", {"a": [float("inf")]}),
-     ("streams", {"a": [[[["x"]]]]})],
-)  # fmt: skip
+    [
+        ("status_words", 0),
+        ("status_words", -1),
+        ("status_words", "250"),
+        ("status_words", 1.5),
+        ("status_words", True),
+        ("status_words", None),
+        ("status_words", float("nan")),
+        ("lease_max", "5h"),
+        ("lease_max", "4m"),
+        ("lease_max", 7200),
+        ("lease_max", "NaN"),
+        ("lease_default", "0"),
+        ("fresh", "-1"),
+        ("fresh", ""),
+        ("durability", "none"),
+        ("durability", None),
+        ("publish", "later"),
+        ("streams", []),
+        ("streams", "x"),
+        ("skip_mark", "a\nb"),
+        ("skip_mark", " "),
+        ("skip_mark", 1),
+        ("skip_mark", "x" * 81),
+        ("unattended", "off"),
+        ("streams", {"a": "x"}),
+        ("streams", {"a": [1]}),
+        ("streams", {"a": [float("inf")]}),
+        ("streams", {"a": [[[["x"]]]]}),
+    ],
+)
 def test_a_value_that_a_key_cannot_have_is_refused_on_one_line(key: str, value: Any) -> None:
     with pytest.raises(Usage) as stop:
         policy.put(store(), writer(), key, value)
     assert "\n" not in stop.value.message
 
 
-@pytest.mark.parametrize("line", ["status_words: 0", "status_words: 1.5", "status_words: many", "lease_max: 5h",
-                                  "fresh: 0", "durability: none", "streams: [a]", "streams: {a: b}", "publish: true",
-                                  "version: -1", "store: 1", "test: 1"])  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        "status_words: 0",
+        "status_words: 1.5",
+        "status_words: many",
+        "lease_max: 5h",
+        "fresh: 0",
+        "durability: none",
+        "streams: [a]",
+        "streams: {a: b}",
+        "publish: true",
+        "version: -1",
+        "store: 1",
+        "test: 1",
+    ],
+)
 def test_such_a_value_in_the_file_is_damage_with_its_path(line: str) -> None:
     key = line.partition(":")[0]
-    kept = [one for one in policy.first(STORE, False).decode().split("\n") if not one.startswith(f"{key}:")]
+    kept = [
+        one
+        for one in policy.first(STORE, False).decode().split("\n")
+        if not one.startswith(f"{key}:")
+    ]
     with pytest.raises(Damaged, match=rf"^{PATH}: "):
         policy.parse(PATH, "\n".join([*kept, line, ""]).encode())
 
@@ -67,7 +111,11 @@ def test_such_a_value_in_the_file_is_damage_with_its_path(line: str) -> None:
 def test_the_stores_own_keys_cannot_be_set(key: str) -> None:
     with pytest.raises(Refused, match="cannot be set"):
         policy.put(store(), writer(), key, True)
-    edited = store().files[PATH].replace(b"version: 1\n", b'version: 1\ntest: true\nstore: "x"\nformat: 1\n')
+    edited = (
+        store()
+        .files[PATH]
+        .replace(b"version: 1\n", b'version: 1\ntest: true\nstore: "x"\nformat: 1\n')
+    )
     with pytest.raises((Refused, Damaged)):
         policy.replace(store(), writer(), edited)
 
@@ -83,7 +131,11 @@ def test_a_key_that_is_not_there_is_named() -> None:
 def test_an_edited_policy_goes_one_version_further() -> None:
     edited = store().files[PATH] + b"status_words: 90  # short\nfresh: 2m\n"
     tree = done(store(), policy.replace(store(), writer(), edited), writer())
-    assert (policy.of(tree)["status_words"], policy.of(tree)["fresh"], policy.of(tree)["version"]) == (90, "2m", 2)
+    assert (
+        policy.of(tree)["status_words"],
+        policy.of(tree)["fresh"],
+        policy.of(tree)["version"],
+    ) == (90, "2m", 2)
     assert b"# short" in tree.files[PATH]
 
 

@@ -1,4 +1,5 @@
-"""Every rule that can be judged from two trees and a message is broken once, and named with its path."""
+"""Every rule that can be judged from two trees and a message is broken once, and named with its
+path."""
 
 from __future__ import annotations
 
@@ -14,22 +15,39 @@ from atlas_cli.records import judging, lease, policy, session, status
 
 from .files import ANN, BOB, NOW, STORE, Files, changes, done, judged, store, writer
 
-Broken = tuple[Mapping[str, bytes | None], Writer | None, str]  # the files, who wrote them, the path that is named
+Broken = tuple[
+    Mapping[str, bytes | None], Writer | None, str
+]  # the files, who wrote them, the path that is named
 ENTRY, NEXT, ROW = "status/main/000/000001.md", "status/main/000/000002.md", lease.place("gpu0")
 OVER = session.place(BOB)  # bob's session, which has ended
-FROM_TREES = {"mode", "form", "operation", "linear", "repair"}  # these look at the commit itself, and at the chain
+FROM_TREES = {
+    "mode",
+    "form",
+    "operation",
+    "linear",
+    "repair",
+}  # these look at the commit itself, and at the chain
 TASKS = {"gated", "gate", "task_state", "edge", "receipt"}  # test_task.py, test_gate.py
 
 
 def world() -> Files:
-    """A store with a status entry, a lease that ann holds with token 2, her session and one that is over."""
+    """A store with a status entry, a lease that ann holds with token 2, her session and one that is
+    over."""
     tree = store()
     tree = done(tree, status.write(tree, writer(), "main", status.Wish("one"), None), writer())
     for at in (NOW - 86400, NOW):
         tree = done(tree, lease.take(tree, writer(at=at), ["gpu0"], "w", 3600), writer(at=at))
     for who in (writer(), writer(BOB)):
         begun = session.begin(
-            tree, who, goal="g", worktree="", branch="", kind="work", paths=[], streams=[], lasts=None
+            tree,
+            who,
+            goal="g",
+            worktree="",
+            branch="",
+            kind="work",
+            paths=[],
+            streams=[],
+            lasts=None,
         )
         tree = done(tree, begun, who)
     return done(tree, session.end(tree, writer(BOB)), writer(BOB))
@@ -41,7 +59,13 @@ def row(**fields: object) -> bytes:
 
 
 def entry(number: int, **fields: object) -> bytes:
-    head = {"stream": "main", "number": number, "session": ANN, "actor": "ann", "at": times.rfc3339(NOW)}
+    head = {
+        "stream": "main",
+        "number": number,
+        "session": ANN,
+        "actor": "ann",
+        "at": times.rfc3339(NOW),
+    }
     return text.with_front({**head, **fields}, "x\n")
 
 
@@ -79,11 +103,29 @@ MISPLACED: dict[str, bytes] = {
     "decisions/2026/x.md": decided("agreed"),
     "sessions/261129/x.yaml": text.dump({**session.get(world(), ANN), "version": 1}),
 }
-TORN = [b"", b'torn: "x', b"a: 1\na: 2\n", b"a: !!x y\n", b"a: " + b"[" * 30_000, b"\xff", b"format: 99\n"]
+TORN = [
+    b"",
+    b'torn: "x',
+    b"a: 1\na: 2\n",
+    b"a: !!x y\n",
+    b"a: " + b"[" * 30_000,
+    b"\xff",
+    b"format: 99\n",
+]
 WRONG: list[tuple[str, object]] = [
-    ("token", "2"), ("token", -1), ("token", True), ("at", "2026-11-29"), ("at", 1764424800), ("expires", None),
-    ("holder", 1), ("format", 99), ("format", "1"), ("format", 0), ("released", "soon"), ("why", ["w"]),
-]  # fmt: skip
+    ("token", "2"),
+    ("token", -1),
+    ("token", True),
+    ("at", "2026-11-29"),
+    ("at", 1764424800),
+    ("expires", None),
+    ("holder", 1),
+    ("format", 99),
+    ("format", "1"),
+    ("format", 0),
+    ("released", "soon"),
+    ("why", ["w"]),
+]
 CASES: dict[str, list[Broken]] = {
     "append_only": [({ENTRY: None}, None, ENTRY), ({ROW: None}, writer(), ROW)],
     "immutable": [
@@ -108,7 +150,8 @@ CASES: dict[str, list[Broken]] = {
         ({ROW: row(at=LATE, released=LATE)}, writer(at=NOW + 7200), ROW),
     ],
     "limit": [
-        ({ROW: row(expires=times.rfc3339(NOW + length))}, writer(), ROW) for length in (4 * 3600 + 1, 299, 0, -1)
+        ({ROW: row(expires=times.rfc3339(NOW + length))}, writer(), ROW)
+        for length in (4 * 3600 + 1, 299, 0, -1)
     ],
     "clock": [({ROW: row(at=times.rfc3339(NOW - 60))}, writer(), ROW)],
     "session": [({ROW: row()}, writer(BOB), ROW), ({NEXT: entry(2)}, writer(BOB), NEXT)],
@@ -116,13 +159,28 @@ CASES: dict[str, list[Broken]] = {
     "misplaced": [({path: data}, None, path) for path, data in MISPLACED.items()],
     "schema": [({DECIDED: decided("maybe")}, writer(), DECIDED)],
     "damaged": [
-        *(({path: data}, None, path) for path in (ROW, OVER, ABOUT, policy.FOLDER) for data in TORN),
-        *(({path: b"---\n" + data + b"---\n"}, None, path) for path in (NEXT, DECIDED) for data in TORN),
+        *(
+            ({path: data}, None, path)
+            for path in (ROW, OVER, ABOUT, policy.FOLDER)
+            for data in TORN
+        ),
+        *(
+            ({path: b"---\n" + data + b"---\n"}, None, path)
+            for path in (NEXT, DECIDED)
+            for data in TORN
+        ),
         *(({ROW: row(**{key: value})}, None, ROW) for key, value in WRONG),
     ],
-    "digest": [({ABOUT: about(1, "0" * 64), "artifacts/a/0001/body.md": b"x"}, writer(), "artifacts/a/0001/body.md")],
+    "digest": [
+        (
+            {ABOUT: about(1, "0" * 64), "artifacts/a/0001/body.md": b"x"},
+            writer(),
+            "artifacts/a/0001/body.md",
+        )
+    ],
     "unknown_path": [
-        ({path: b"x"}, None, path) for path in ("x", "code/main.py", ".gitattributes", "Status/x", "..", "status2/a")
+        ({path: b"x"}, None, path)
+        for path in ("x", "code/main.py", ".gitattributes", "Status/x", "..", "status2/a")
     ],
 }
 
@@ -144,10 +202,14 @@ TYPED = b"---\n# by a hand\nstream: main\nnumber:   2\nsession: me\nactor: me\na
 
 def test_what_is_whole_breaks_none() -> None:
     fine: list[tuple[Mapping[str, bytes | None], Writer | None]] = [
-        ({NEXT: entry(2)}, writer()), ({NEXT: entry(2), ROW: row()}, writer()), ({ROW: row()}, None),
-        ({"README.md": b"anything"}, None), ({"README.md": None}, None),
-        ({NEXT: entry(2, later="an unknown field", more=[1])}, writer()), ({NEXT: TYPED}, None),
-    ]  # fmt: skip
+        ({NEXT: entry(2)}, writer()),
+        ({NEXT: entry(2), ROW: row()}, writer()),
+        ({ROW: row()}, None),
+        ({"README.md": b"anything"}, None),
+        ({"README.md": None}, None),
+        ({NEXT: entry(2, later="an unknown field", more=[1])}, writer()),
+        ({NEXT: TYPED}, None),
+    ]
     for files, who in fine:
         assert judged(world(), files, who) == [], files
 
@@ -167,13 +229,21 @@ def test_trailers_are_whole_or_absent_and_their_digest_is_of_the_change() -> Non
         ]
         assert named == [f"Atlas-{part.title()} missing beside the others"]
     for other in ({"operation": "1" * 32}, {"session": BOB}, {"at": NOW + 1}, {"change": "0" * 64}):
-        assert "change_digest" in {one.rule for one in judging.judge(tree, child, found, whole._replace(**other))}
-    twice = judging.judge(tree, child, found, whole._replace(faults=("the trailer Atlas-At stands twice",)))
-    assert [(one.rule, one.text) for one in twice] == [("trailers", "the trailer Atlas-At stands twice")]
+        assert "change_digest" in {
+            one.rule for one in judging.judge(tree, child, found, whole._replace(**other))
+        }
+    twice = judging.judge(
+        tree, child, found, whole._replace(faults=("the trailer Atlas-At stands twice",))
+    )
+    assert [(one.rule, one.text) for one in twice] == [
+        ("trailers", "the trailer Atlas-At stands twice")
+    ]
 
 
 def test_a_damaged_policy_leaves_the_default_limits_in_force() -> None:
     broken = world().put({policy.FOLDER: b"torn"})
-    assert {one.rule for one in judged(broken, {ROW: row(expires=times.rfc3339(NOW + 5 * 3600))}, None)} == {"limit"}
+    assert {
+        one.rule for one in judged(broken, {ROW: row(expires=times.rfc3339(NOW + 5 * 3600))}, None)
+    } == {"limit"}
     with pytest.raises(Damaged):
         policy.of(broken)

@@ -1,4 +1,5 @@
-"""Sections of the status: one is replaced, all else is carried to the byte; merged by sections where that is clear."""
+"""Sections of the status: one is replaced, all else is carried to the byte; merged by sections
+where that is clear."""
 
 from __future__ import annotations
 
@@ -60,9 +61,12 @@ words = st.text(st.sampled_from("ab \n#`"), max_size=30)
 
 @FEW
 @given(words, st.sampled_from(["A", "B c"]), words)
-def test_what_was_written_under_a_heading_is_there_once(body: str, heading: str, content: str) -> None:
+def test_what_was_written_under_a_heading_is_there_once(
+    body: str, heading: str, content: str
+) -> None:
     if "##" in content or "```" in content + body:
-        return  # a text may bring its own headings, and code that is never closed hides what follows
+        # a text may bring its own headings, and code that is never closed hides what follows
+        return
     once = with_section(body, heading, content)
     assert [name for name, _ in sections(once)].count(heading) == 1
     assert with_section(once, heading, content) == once
@@ -70,23 +74,30 @@ def test_what_was_written_under_a_heading_is_there_once(body: str, heading: str,
 
 def test_two_sections_changed_by_two_are_merged() -> None:
     base = "top\n\n## A\n\n1\n\n## B\n\n1\n"
-    assert merged(base, with_section(base, "A", "2"), with_section(base, "B", "3")) == "top\n\n## A\n\n2\n\n## B\n\n3\n"
+    assert (
+        merged(base, with_section(base, "A", "2"), with_section(base, "B", "3"))
+        == "top\n\n## A\n\n2\n\n## B\n\n3\n"
+    )
     assert (
         merged(base, with_section(base, "C", "new"), with_section(base, "A", "2"))
         == "top\n\n## A\n\n2\n\n## B\n\n1\n\n## C\n\nnew\n"
     )
-    assert merged(base, base, "top\n\n## B\n\n1\n") == "top\n\n## B\n\n1\n"  # dropped by one, left alone by the other
+    assert (
+        merged(base, base, "top\n\n## B\n\n1\n") == "top\n\n## B\n\n1\n"
+    )  # dropped by one, left alone by the other
     assert merged("", "## A\n\n1\n", "## B\n\n2\n") == "## A\n\n1\n\n## B\n\n2\n"
-    assert merged(base, with_section(base, "A", "same"), with_section(base, "A", "same")) == with_section(
-        base, "A", "same"
-    )
+    assert merged(
+        base, with_section(base, "A", "same"), with_section(base, "A", "same")
+    ) == with_section(base, "A", "same")
 
 
 def test_one_section_changed_by_two_is_left_to_a_merge_of_lines() -> None:
     base = "## A\n\n1\n"
     assert merged(base, "## A\n\n2\n", "## A\n\n3\n") is None
     assert merged(base, "## A\n\n2\n", "") is None
-    assert merged(base, base + "\n## A\n\n2\n", base) is None  # a heading that stands twice tells nothing
+    assert (
+        merged(base, base + "\n## A\n\n2\n", base) is None
+    )  # a heading that stands twice tells nothing
 
 
 def test_a_section_that_brings_headings_of_its_own_stays_one_section() -> None:

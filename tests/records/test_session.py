@@ -43,9 +43,22 @@ def test_an_id_carries_its_day_and_is_never_confusing() -> None:
     assert not letters & set("01ilo")
 
 
-@pytest.mark.parametrize("wrong", ["", "ann", "ann-261129", "ann-261129-aaaaaaa", "../../x-261129-aaaaaa",
-                                   "Ann-261129-aaaaaa", "\udcff", "ann-261129-aaaaaa\n", "-rf-261129-aaaaaa",
-                                   "a" * 300 + "-261129-aaaaaa", "ann-2611٢9-aaaaaa"])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "",
+        "ann",
+        "ann-261129",
+        "ann-261129-aaaaaaa",
+        "../../x-261129-aaaaaa",
+        "Ann-261129-aaaaaa",
+        "\udcff",
+        "ann-261129-aaaaaa\n",
+        "-rf-261129-aaaaaa",
+        "a" * 300 + "-261129-aaaaaa",
+        "ann-2611٢9-aaaaaa",
+    ],
+)
 def test_what_is_no_session_id_is_refused(wrong: str) -> None:
     for ask in (
         session.place,
@@ -60,9 +73,19 @@ def test_what_is_no_session_id_is_refused(wrong: str) -> None:
 def test_what_it_began_with_stands_in_its_row() -> None:
     tree = begun(paths=["src"], streams=["api"], lasts=600)
     assert session.get(tree, ANN) == {
-        "id": ANN, "version": 1, "actor": "ann", "goal": "a goal", "machine": "m1", "worktree": "/w", "branch": "main",
-        "class": "work", "paths": ["src"], "streams": ["api"], "lasts": 600, "began": "2026-11-29T14:00:00Z",
-    }  # fmt: skip
+        "id": ANN,
+        "version": 1,
+        "actor": "ann",
+        "goal": "a goal",
+        "machine": "m1",
+        "worktree": "/w",
+        "branch": "main",
+        "class": "work",
+        "paths": ["src"],
+        "streams": ["api"],
+        "lasts": 600,
+        "began": "2026-11-29T14:00:00Z",
+    }
     bare = session.get(begun(goal="", worktree="", branch=""), ANN)
     assert not {"goal", "worktree", "branch", "paths", "streams", "lasts"} & set(bare)
 
@@ -85,7 +108,12 @@ def test_who_goes_on_says_only_what_is_new() -> None:
     who, tree = writer(at=NOW + 60), begun(paths=["src"])
     tree = done(tree, session.aim(tree, who, goal="another", paths=[], streams=["api"]), who)
     found = session.get(tree, ANN)
-    assert (found["goal"], found["paths"], found["streams"], found["version"]) == ("another", ["src"], ["api"], 2)
+    assert (found["goal"], found["paths"], found["streams"], found["version"]) == (
+        "another",
+        ["src"],
+        ["api"],
+        2,
+    )
     assert found["began"] == "2026-11-29T14:00:00Z"
 
 
@@ -93,7 +121,10 @@ def test_an_ended_session_stays_ended() -> None:
     who, tree = writer(at=NOW + 60), begun()
     tree = done(tree, session.end(tree, who), who)
     assert session.until(session.get(tree, ANN)) == NOW + 60
-    for again in (session.end, lambda one, two: session.aim(one, two, goal="g", paths=[], streams=[])):
+    for again in (
+        session.end,
+        lambda one, two: session.aim(one, two, goal="g", paths=[], streams=[]),
+    ):
         with pytest.raises(Protocol, match=r"has ended, 0 s ago"):
             again(tree, who)
     record = session.get(tree, ANN)
@@ -113,20 +144,38 @@ def test_nobody_writes_the_row_of_another_or_a_new_beginning() -> None:
     tree, place = begun(), session.place(ANN)
     record = {**session.get(tree, ANN), "version": 2}
     assert broken(tree, {place: text.dump({**record, "goal": "mine"})}, writer(BOB)) == {"session"}
-    for key, value in {"actor": "bob", "machine": "m2", "began": times.rfc3339(NOW + 1), "id": BOB}.items():
+    for key, value in {
+        "actor": "bob",
+        "machine": "m2",
+        "began": times.rfc3339(NOW + 1),
+        "id": BOB,
+    }.items():
         rule = "misplaced" if key == "id" else "immutable"
         assert rule in broken(tree, {place: text.dump({**record, key: value})}), key
 
 
-@pytest.mark.parametrize(("given", "actor"), [("ann", "ann"), ("Ann Smith", "ann-smith"),
-                                              ("DOMAIN\\ann", "domain-ann"), ("日本", "x"), ("", "x"), ("con", "con"),
-                                              ("a" * 100, "a" * 24), ("../..", "x")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "actor"),
+    [
+        ("ann", "ann"),
+        ("Ann Smith", "ann-smith"),
+        ("DOMAIN\\ann", "domain-ann"),
+        ("日本", "x"),
+        ("", "x"),
+        ("con", "con"),
+        ("a" * 100, "a" * 24),
+        ("../..", "x"),
+    ],
+)
 def test_an_actor_is_a_name_whatever_the_login_is(given: str, actor: str) -> None:
     assert session.actor(given) == actor
 
 
 def test_a_guest_is_written_once_and_never_over_somebody_else() -> None:
-    there, guest = store(), {"id": ANN, "actor": "ann", "began": times.rfc3339(NOW - 60), "goal": "g", "project": "p"}
+    there, guest = (
+        store(),
+        {"id": ANN, "actor": "ann", "began": times.rfc3339(NOW - 60), "goal": "g", "project": "p"},
+    )
     files = session.visit(there, writer(), guest)
     row = session.parse(session.place(ANN), files[session.place(ANN)] or b"")
     assert (row["version"], row["began"], row["machine"]) == (1, guest["began"], writer().machine)

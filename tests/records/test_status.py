@@ -1,4 +1,5 @@
-"""The status stream: each entry follows the last, nothing is written over, and nothing is dropped by the way."""
+"""The status stream: each entry follows the last, nothing is written over, and nothing is dropped
+by the way."""
 
 from __future__ import annotations
 
@@ -32,15 +33,21 @@ def test_the_first_entry_needs_no_reading_and_the_next_follows_it() -> None:
     change = status.write(tree, writer(BOB), "main", Wish("two"), 1)
     blob = tree.blob("status/main/000/000001.md")
     assert change.bases == (f"status:main@1~{(blob or '')[:12]}",)
-    assert list(change.files) == ["status/main/000/000002.md"] and change.subject == f"status: main 2 ({BOB})"
+    assert (
+        list(change.files) == ["status/main/000/000002.md"]
+        and change.subject == f"status: main 2 ({BOB})"
+    )
     assert body(done(tree, change, writer(BOB)), 1) == "one\n"
 
 
 def test_entries_lie_a_thousand_in_a_folder() -> None:
     assert [status.place("a", number) for number in (1, 999, 1000, 123456, 1234567)] == [
-        "status/a/000/000001.md", "status/a/000/000999.md", "status/a/001/001000.md", "status/a/123/123456.md",
+        "status/a/000/000001.md",
+        "status/a/000/000999.md",
+        "status/a/001/001000.md",
+        "status/a/123/123456.md",
         "status/a/1234/1234567.md",
-    ]  # fmt: skip
+    ]
     entry = b'---\nstream: "main"\nnumber: %d\nsession: "s"\nactor: "a"\nat: "2026-11-29T14:00:00Z"\n---\nx\n'
     tree = store().put({status.place("main", number): entry % number for number in (998, 999)})
     for number in (1000, 1001):
@@ -75,13 +82,22 @@ def test_who_read_an_older_entry_is_stopped_with_what_was_written_since() -> Non
     tree = written(store(), writer(), "## A\n\none\n", None)
     tree = written(tree, writer(BOB), "## A\n\ntwo\n", 1)
     tree = written(tree, writer(BOB), "## A\n\nthree\n", 2)
-    with pytest.raises(VersionJump, match=f"you read status:main@1, and {BOB} wrote up to 3") as stop:
+    with pytest.raises(
+        VersionJump, match=f"you read status:main@1, and {BOB} wrote up to 3"
+    ) as stop:
         status.write(tree, writer(), "main", Wish("four"), 1)
     details = stop.value.details
-    assert (stop.value.exit, details["base"], details["head"], details["ref"]) == (3, 1, 3, "status:main@3")
+    assert (stop.value.exit, details["base"], details["head"], details["ref"]) == (
+        3,
+        1,
+        3,
+        "status:main@3",
+    )
     assert [entry["number"] for entry in details["since"]] == [2, 3]
     assert details["merge"] == ("## A\n\none\n", "## A\n\nthree\n", "four\n")
-    assert "--base 3" in details["submit"] and [title.split()[0] for title, _ in stop.value.blocks] == [
+    assert "--base 3" in details["submit"] and [
+        title.split()[0] for title, _ in stop.value.blocks
+    ] == [
         "status:main@2",
         "status:main@3",
     ]
@@ -99,7 +115,9 @@ def test_a_section_written_meanwhile_is_merged_and_carried() -> None:
 
 
 def test_unchanged_carries_the_whole_text_and_says_why() -> None:
-    tree = written(written(store(), writer(), LONG, None), writer(BOB), "", 1, unchanged="only typos")
+    tree = written(
+        written(store(), writer(), LONG, None), writer(BOB), "", 1, unchanged="only typos"
+    )
     path = status.find(tree, "main")
     record = status.parse(path, tree.read(path) or b"")
     assert (record["body"], record["unchanged"], record["number"]) == (LONG, "only typos", 2)
@@ -118,7 +136,9 @@ def test_a_text_over_the_limit_is_refused_and_handed_back() -> None:
         status.write(store(), writer(), "main", Wish("word " * 251), None)
     assert stop.value.code == "limit" and stop.value.details["body"] == "word " * 251 + "\n"
     tree = written(store(), writer(), "word " * 250, None)
-    with pytest.raises(Refused, match="253 words"):  # a section counts with its heading and with what it carries
+    with pytest.raises(
+        Refused, match="253 words"
+    ):  # a section counts with its heading and with what it carries
         status.write(tree, writer(), "main", Wish("x", section="x"), 1)
     written(store(status_words=3), writer(), "one two three", None)
     with pytest.raises(Refused, match="at most 3"):
@@ -130,7 +150,11 @@ def test_a_whole_text_that_drops_most_lines_is_refused() -> None:
     lines = LONG.splitlines()
     with pytest.raises(Refused, match="keeps 4 of the 10 lines") as stop:
         status.write(tree, writer(BOB), "main", Wish("\n".join(lines[:4])), 1)
-    assert stop.value.code == "drops_too_much" and "--replace" in stop.value.hint and stop.value.details["body"]
+    assert (
+        stop.value.code == "drops_too_much"
+        and "--replace" in stop.value.hint
+        and stop.value.details["body"]
+    )
     written(tree, writer(BOB), "\n".join(lines[:5]), 1)
     written(tree, writer(BOB), "new", 1, replace=True)
     written(tree, writer(BOB), "new", 1, section="Mine")
@@ -146,7 +170,16 @@ def test_conflict_markers_are_refused_only_where_a_merge_left_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "odd", ["a\u2028b\x85c\x7f", "[bold]x[/]", "\x1b[2J", "---\n---\n", "a\r\nb", "é\u0301", "```\n## no\n```"]
+    "odd",
+    [
+        "a\u2028b\x85c\x7f",
+        "[bold]x[/]",
+        "\x1b[2J",
+        "---\n---\n",
+        "a\r\nb",
+        "é\u0301",
+        "```\n## no\n```",
+    ],
 )
 def test_an_odd_text_is_kept_to_the_byte(odd: str) -> None:
     tree = written(store(), writer(), odd, None, caveat=odd)
@@ -157,14 +190,28 @@ def test_an_odd_text_is_kept_to_the_byte(odd: str) -> None:
 def test_what_it_relies_on_and_its_caveat_are_kept_and_linked() -> None:
     tree = written(store(), writer(), "x", None, relies_on=("artifact:a@1",), caveat="not measured")
     record = status.get(tree, "main", 1)
-    assert list(status.KIND.links(record)) == [("relies_on", "artifact:a@1")] and record["caveat"] == "not measured"
-    assert (record["session"], record["actor"], record["at"]) == (ANN, "ann", "2026-11-29T14:00:00Z") and NOW
+    assert (
+        list(status.KIND.links(record)) == [("relies_on", "artifact:a@1")]
+        and record["caveat"] == "not measured"
+    )
+    assert (record["session"], record["actor"], record["at"]) == (
+        ANN,
+        "ann",
+        "2026-11-29T14:00:00Z",
+    ) and NOW
 
 
 def test_an_entry_of_a_newer_format_or_without_its_fields_is_damaged() -> None:
-    good = text.front(written(store(), writer(), "x", None).files["status/main/000/000001.md"], "p")[0]
-    for wrong in ({**good, "format": 2}, {**good, "number": "1"}, {**good, "at": "soon"}, {**good, "number": -1},
-                  {**good, "relies_on": "x"},
-                  {key: value for key, value in good.items() if key != "session"}):  # fmt: skip
+    good = text.front(
+        written(store(), writer(), "x", None).files["status/main/000/000001.md"], "p"
+    )[0]
+    for wrong in (
+        {**good, "format": 2},
+        {**good, "number": "1"},
+        {**good, "at": "soon"},
+        {**good, "number": -1},
+        {**good, "relies_on": "x"},
+        {key: value for key, value in good.items() if key != "session"},
+    ):
         with pytest.raises(Damaged, match=r"^p: "):
             status.parse("p", text.with_front(wrong, "x"))

@@ -28,13 +28,25 @@ def take(tree: Files, who: str = ANN, at: int = NOW + 10, machine: str = "m1") -
     return done(tree, claims.next_(tree, by, queue(tree), None, None), by)
 
 
-def act(tree: Files, verb: Callable[..., Change], wanted: str, *more: Any, who: str = ANN, at: int = NOW + 20) -> Files:
+def act(
+    tree: Files,
+    verb: Callable[..., Change],
+    wanted: str,
+    *more: Any,
+    who: str = ANN,
+    at: int = NOW + 20,
+) -> Files:
     by = writer(who, at)
     return done(tree, verb(tree, by, wanted, *more), by)
 
 
 def code(
-    verb: Callable[..., Change], tree: Files, wanted: Any, *more: Any, who: str = ANN, at: int = NOW + 20
+    verb: Callable[..., Change],
+    tree: Files,
+    wanted: Any,
+    *more: Any,
+    who: str = ANN,
+    at: int = NOW + 20,
 ) -> tuple[int, str]:
     with pytest.raises(AtlasError) as stop:
         verb(tree, writer(who, at), wanted, *more)
@@ -56,7 +68,10 @@ def test_a_need_that_is_lost_blocks_and_is_named() -> None:
     tree = world("a", "b")
     a, b = ids(tree)
     tree = act(tree, posting.cancel, a, "w", 1)
-    assert readiness.assess(tree, task.get(tree, b), NOW, policy.of(tree)) == ("blocked", [(a, "cancelled")])
+    assert readiness.assess(tree, task.get(tree, b), NOW, policy.of(tree)) == (
+        "blocked",
+        [(a, "cancelled")],
+    )
     assert code(claims.claim, tree, [b], None) == (6, "blocked")
     freed = act(tree, posting.edit, b, {}, [], [a], "without it")
     assert state(freed, b) == "ready" and task.get(freed, b)["dropped"][0]["why"] == "without it"
@@ -64,7 +79,9 @@ def test_a_need_that_is_lost_blocks_and_is_named() -> None:
 
 
 def test_the_order_is_priority_then_arrival() -> None:
-    tree = added(added(added(world(), "a"), "b", priority=90, at=NOW + 1), "c", priority=90, at=NOW + 2)
+    tree = added(
+        added(added(world(), "a"), "b", priority=90, at=NOW + 1), "c", priority=90, at=NOW + 2
+    )
     a, b, c = ids(tree)
     taken = []
     for _ in range(3):
@@ -82,21 +99,40 @@ def test_a_plan_is_one_change_and_names_its_own() -> None:
     tree = done(tree, posting.add(tree, who, wishes, 0), who)
     first, second = ids(tree)
     assert task.get(tree, first)["needs"] == [second]
-    circle = [{"name": "x", "title": "x", "needs": ["y"]}, {"name": "y", "title": "y", "needs": ["x"]}]
-    assert code(lambda tree, who, wishes: posting.add(tree, who, wishes, 0), tree, circle) == (6, "cycle")
-    assert code(lambda tree, who, one: posting.edit(tree, who, one, {}, [first], [], None), tree, second) == (
+    circle = [
+        {"name": "x", "title": "x", "needs": ["y"]},
+        {"name": "y", "title": "y", "needs": ["x"]},
+    ]
+    assert code(lambda tree, who, wishes: posting.add(tree, who, wishes, 0), tree, circle) == (
+        6,
+        "cycle",
+    )
+    assert code(
+        lambda tree, who, one: posting.edit(tree, who, one, {}, [first], [], None), tree, second
+    ) == (
         6,
         "cycle",
     )
 
 
 def test_a_claim_names_all_that_it_was_granted_under() -> None:
-    tree = take(act(take(world("a", "b")), claims.done, ids(world("a", "b"))[0], None, None), BOB, NOW + 30)
+    tree = take(
+        act(take(world("a", "b")), claims.done, ids(world("a", "b"))[0], None, None), BOB, NOW + 30
+    )
     a, b = ids(tree)
     receipt = task.get(tree, b)["claim"]
     assert receipt["needs"] == {a: 3} and receipt["version"] == 1 and receipt["path"] == "next"
-    assert (receipt["session"], receipt["generation"], receipt["attempt"], receipt["token"]) == (BOB, 1, 1, 1)
-    assert (receipt["store"], receipt["at"], receipt["expires"]) == (STORE, later(30), later(30 + HOUR))
+    assert (receipt["session"], receipt["generation"], receipt["attempt"], receipt["token"]) == (
+        BOB,
+        1,
+        1,
+        1,
+    )
+    assert (receipt["store"], receipt["at"], receipt["expires"]) == (
+        STORE,
+        later(30),
+        later(30 + HOUR),
+    )
 
 
 def test_a_claim_that_ran_out_comes_back_and_its_holder_cannot_overwrite() -> None:
@@ -111,7 +147,11 @@ def test_a_claim_that_ran_out_comes_back_and_its_holder_cannot_overwrite() -> No
     row = task.get(again, a)
     assert (row["generation"], row["attempt"], row["token"], row["retries"]) == (2, 2, 2, 1)
     assert row["failures"][0]["why"] == "the claim ran out"
-    for verb, more in ((claims.done, (None, None)), (claims.fail, (None, "w")), (claims.start, (None,))):
+    for verb, more in (
+        (claims.done, (None, None)),
+        (claims.fail, (None, "w")),
+        (claims.start, (None,)),
+    ):
         assert code(verb, again, a, *more, at=over + 5) == (4, "stale_session")
     with pytest.raises(NotFound):  # another machine waits a little longer
         take(tree, BOB, over + times.SKEW - 1, "m2")
@@ -119,9 +159,13 @@ def test_a_claim_that_ran_out_comes_back_and_its_holder_cannot_overwrite() -> No
 
 @pytest.mark.parametrize(
     ("receipt", "name"),
-    [("1.2.2." + STORE, "stale_generation"), ("2.1.2." + STORE, "stale_attempt"), ("2.2.1." + STORE, "stale_claim"),
-     ("2.2.2.other", "stale_claim")],
-)  # fmt: skip
+    [
+        ("1.2.2." + STORE, "stale_generation"),
+        ("2.1.2." + STORE, "stale_attempt"),
+        ("2.2.1." + STORE, "stale_claim"),
+        ("2.2.2.other", "stale_claim"),
+    ],
+)
 def test_each_stale_part_of_a_receipt_has_its_name(receipt: str, name: str) -> None:
     tree = act(take(world("a")), claims.fail, ids(world("a"))[0], None, "w")
     tree = take(tree, at=NOW + 30)
@@ -147,13 +191,25 @@ def test_a_poisonous_task_is_a_dead_letter_after_its_retries() -> None:
     a, b = ids(tree)
     for nth in range(3):
         assert state(tree, a) == "ready"
-        tree = act(take(tree, at=NOW + 100 * nth), claims.fail, a, None, f"no {nth}", at=NOW + 100 * nth + 50)
+        tree = act(
+            take(tree, at=NOW + 100 * nth),
+            claims.fail,
+            a,
+            None,
+            f"no {nth}",
+            at=NOW + 100 * nth + 50,
+        )
     assert (state(tree, a), state(tree, b)) == ("dead", "blocked")
     again = claims.fail(tree, writer(at=NOW + 999), a, None, "no 2")
     assert {path: tree.read(path) for path in again.files} == again.files
     tree = act(tree, posting.retry, a, "mended", 1, at=NOW + 400)
     row = task.get(tree, a)
-    assert (state(tree, a), row["generation"], row["retries"], len(row["failures"])) == ("ready", 4, 0, 4)
+    assert (state(tree, a), row["generation"], row["retries"], len(row["failures"])) == (
+        "ready",
+        4,
+        0,
+        4,
+    )
 
 
 def test_expired_claims_use_up_retries_without_anybody_writing() -> None:
@@ -179,7 +235,10 @@ def test_a_frozen_task_is_listed_and_never_offered() -> None:
     tree = world("a")
     (a,) = ids(tree)
     tree = act(tree, posting.freeze, a, "w", later(60))
-    assert state(tree, a, NOW + 999) == "frozen" and code(claims.claim, tree, [a], None) == (6, "frozen")
+    assert state(tree, a, NOW + 999) == "frozen" and code(claims.claim, tree, [a], None) == (
+        6,
+        "frozen",
+    )
     assert state(act(tree, posting.thaw, a), a) == "ready"
 
 
@@ -193,17 +252,25 @@ def test_a_batch_claims_what_it_can_and_ones_own_again_is_renewed() -> None:
         claims.claim(tree, writer(BOB, NOW + 30), [b, "nowhere"], None)
     assert [one["code"] for one in stop.value.details["failed"]] == ["gated", "not_found"]
     again = act(tree, claims.claim, [a], None, at=NOW + 600)
-    assert task.get(again, a)["token"] == 1 and task.get(again, a)["claim"]["expires"] == later(600 + HOUR)
+    assert task.get(again, a)["token"] == 1 and task.get(again, a)["claim"]["expires"] == later(
+        600 + HOUR
+    )
 
 
 def test_bounds_are_refused_with_limit_and_value() -> None:
-    tree = added(added(world(session_claims=1, task_needs=1, task_body=10, open_tasks=3), "a"), "b", at=NOW + 1)
+    tree = added(
+        added(world(session_claims=1, task_needs=1, task_body=10, open_tasks=3), "a"),
+        "b",
+        at=NOW + 1,
+    )
     a, b = ids(tree)
     for wish, there in (({"needs": [a, b]}, 2), ({"body": "x" * 11}, 2), ({}, 3)):
         with pytest.raises(Refused, match=r"at most (1|10|3)") as stop:
             posting.add(tree, writer(), [{"title": "t", **wish}], there)
         assert stop.value.code == "limit"
-    assert code(lambda tree, who, _: claims.next_(tree, who, queue(tree), None, None), take(tree), a) == (6, "limit")
+    assert code(
+        lambda tree, who, _: claims.next_(tree, who, queue(tree), None, None), take(tree), a
+    ) == (6, "limit")
     assert [*claims.claim(tree, writer(), [a, b], None).files] == [task.place(a)]
     assert code(claims.claim, take(tree), [b], None) == (6, "limit")
     assert code(claims.claim, tree, [a], 5 * HOUR) == (6, "limit")
@@ -221,20 +288,32 @@ def test_an_open_task_is_cancelled_against_the_version_seen() -> None:
 
 
 def offering(tree: Files, who: str, **fields: object) -> Files:
-    change = session.offer(tree, writer(who), {"slots": 2, "status": "healthy", "load": 0, **fields})
+    change = session.offer(
+        tree, writer(who), {"slots": 2, "status": "healthy", "load": 0, **fields}
+    )
     return done(tree, change, writer(who))
 
 
 def given(tree: Files, at: int = NOW + 10, **named: Any) -> tuple[Files, str]:
     by = writer(ANN, at)
-    change = assigning.assign(tree, by, queue(tree), named.get("task"), named.get("to"), [ANN, BOB], None)
+    change = assigning.assign(
+        tree, by, queue(tree), named.get("task"), named.get("to"), [ANN, BOB], None
+    )
     tree = done(tree, change, by)
     return tree, str(task.parse(*next(iter(change.files.items())))["claim"]["session"])  # type: ignore[arg-type]
 
 
 def test_slots_are_whole_numbers_after_the_load_less_what_is_held() -> None:
-    assert [assigning.effective({"slots": slots, "load": load}, [{}] * held) for slots, load, held in
-            ((4, 0, 0), (4, 2500, 0), (4, 2501, 0), (3, 5000, 1), (4, 10_000, 0))] == [4, 3, 2, 0, 0]  # fmt: skip
+    assert [
+        assigning.effective({"slots": slots, "load": load}, [{}] * held)
+        for slots, load, held in (
+            (4, 0, 0),
+            (4, 2500, 0),
+            (4, 2501, 0),
+            (3, 5000, 1),
+            (4, 10_000, 0),
+        )
+    ] == [4, 3, 2, 0, 0]
 
 
 def test_most_slots_left_first_ties_by_smallest_id() -> None:
@@ -254,7 +333,9 @@ def test_what_was_assigned_and_never_started_is_offered_again_as_no_attempt() ->
     assert (row["attempt"], row["generation"], row["token"], row["retries"]) == (1, 1, 2, 0)
     begun = act(tree, claims.start, a, None, who=BOB)
     assert state(begun, a, NOW + 1000) == "claimed"
-    assert state(act(tree, claims.release, [a]), a) == "ready"  # whoever assigned it may take it back
+    assert (
+        state(act(tree, claims.release, [a]), a) == "ready"
+    )  # whoever assigned it may take it back
 
 
 def test_a_dropped_session_frees_what_it_held_at_once() -> None:
@@ -263,7 +344,11 @@ def test_a_dropped_session_frees_what_it_held_at_once() -> None:
     tree = take(tree, BOB)
     by = writer(ANN, NOW + 20)
     change = session.drop(tree, by, BOB, "w", ["ann"])
-    tree = done(tree, change._replace(files={**change.files, **assigning.freed(tree, by, BOB, "dropped")}), by)
+    tree = done(
+        tree,
+        change._replace(files={**change.files, **assigning.freed(tree, by, BOB, "dropped")}),
+        by,
+    )
     row = task.get(tree, a)
     assert (state(tree, a), row["retries"], row["failures"][0]["session"]) == ("ready", 1, BOB)
     with pytest.raises(Refused, match="no session that you started"):
@@ -275,7 +360,9 @@ def test_whoever_adopts_a_session_has_its_claims_with_a_new_token() -> None:
     (a,) = ids(tree)
     by = writer(BOB, NOW + 20)
     change = session.adopt(tree, by, ANN, "w")
-    tree = done(tree, change._replace(files={**change.files, **assigning.inherited(tree, by, ANN)}), by)
+    tree = done(
+        tree, change._replace(files={**change.files, **assigning.inherited(tree, by, ANN)}), by
+    )
     row = task.get(tree, a)
     assert (row["claim"]["session"], row["token"], row["attempt"]) == (BOB, 2, 1)
 
@@ -286,9 +373,21 @@ def test_whoever_adopts_a_session_has_its_claims_with_a_new_token() -> None:
 def claimed(tree: Files, wanted: str, **fields: object) -> dict[str, object]:
     """The fields of a grant, whole, but for those given."""
     row = task.get(tree, wanted)
-    receipt = {"session": BOB, "actor": "bob", "generation": 1, "attempt": 1, "token": 1, "store": STORE, "at": later(30),
-               "expires": later(30 + HOUR), "path": "claim", "version": row["version"], "started": later(30),
-               "needs": {need: task.get(tree, need)["version"] for need in row.get("needs", ())}, **fields}  # fmt: skip
+    receipt = {
+        "session": BOB,
+        "actor": "bob",
+        "generation": 1,
+        "attempt": 1,
+        "token": 1,
+        "store": STORE,
+        "at": later(30),
+        "expires": later(30 + HOUR),
+        "path": "claim",
+        "version": row["version"],
+        "started": later(30),
+        "needs": {need: task.get(tree, need)["version"] for need in row.get("needs", ())},
+        **fields,
+    }
     return {"state": "claimed", "attempt": 1, "token": 1, "at": later(30), "claim": receipt}
 
 
@@ -318,7 +417,9 @@ def test_what_others_have_is_not_gone_on_with() -> None:
     other = {**claimed(tree, a, attempt=2, token=2), "attempt": 2, "token": 2}
     assert "live_lease" in forged(tree, a, **other)
     assert forged(tree, a, writer(BOB, NOW + 30), state="done", at=later(30)) == {"not_held"}
-    assert forged(tree, a, writer(BOB, NOW + 30), state="open", claim=None, at=later(30)) == {"not_held"}
+    assert forged(tree, a, writer(BOB, NOW + 30), state="open", claim=None, at=later(30)) == {
+        "not_held"
+    }
     assert forged(tree, a, state="done", claim={**row["claim"], "needs": {a: 1}}) == {"receipt"}
     assert forged(tree, a, state="done", claim=None) == {"receipt"}
     assert forged(tree, a, claim={**row["claim"], "expires": later(9 * HOUR)}) == {"limit"}

@@ -1,5 +1,6 @@
-"""A board that anybody may do anything to at any time, against a small model: an error changes nothing, a success moves
-one row by one version, and nothing is ever claimed, or done, before what it needs."""
+"""A board that anybody may do anything to at any time, against a small model: an error changes
+nothing, a success moves one row by one version, and nothing is ever claimed, or done, before what
+it needs."""
 
 from __future__ import annotations
 
@@ -9,7 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 
 from atlas_cli.errors import AtlasError
 from atlas_cli.model.change import Change, Writer
@@ -66,7 +73,11 @@ class Board(RuleBasedStateMachine):
     def ready(self, one: str) -> bool:
         found = self.tasks[one]
         free = found.state == "open" or (found.lapsed(self.now) and not found.dead(self.now))
-        return free and not found.frozen and all(self.tasks[need].state == "done" for need in found.needs)
+        return (
+            free
+            and not found.frozen
+            and all(self.tasks[need].state == "done" for need in found.needs)
+        )
 
     def do(self, who: Writer, verb: Any, *given: Any) -> Change | None:
         """Runs a write; None where it is refused, and then the tree is as it was."""
@@ -79,7 +90,11 @@ class Board(RuleBasedStateMachine):
         old, self.tree = self.tree, self.tree.put(change.files)
         for path, _, _ in changes(old, self.tree):
             if path.startswith("tasks/"):
-                before = task.parse(path, old.files[path]) if path in old.files else {"version": 0, "at": ""}
+                before = (
+                    task.parse(path, old.files[path])
+                    if path in old.files
+                    else {"version": 0, "at": ""}
+                )
                 after = task.parse(path, self.tree.files[path])
                 assert after["version"] == before["version"] + 1 and after["at"] >= before["at"]
         return change
@@ -92,20 +107,32 @@ class Board(RuleBasedStateMachine):
         generation, attempt, token, retries = found.counts
         again = found.state == "claimed" and found.started
         attempt += again or found.state != "claimed"
-        self.moved(one, state="claimed", holder=holder, until=until, started=started, past=(*found.past, found.counts),
-                   counts=(generation + again, attempt, token + 1, retries + again))  # fmt: skip
+        self.moved(
+            one,
+            state="claimed",
+            holder=holder,
+            until=until,
+            started=started,
+            past=(*found.past, found.counts),
+            counts=(generation + again, attempt, token + 1, retries + again),
+        )
 
     @rule(seconds=st.sampled_from([0, 1, 60, 899, 900, 1800, HOUR]))
     def later(self, seconds: int) -> None:
         self.now += seconds
 
-    @rule(session=sessions, needs=st.lists(nths, max_size=2), priority=st.sampled_from([10, 50, 90]))
+    @rule(
+        session=sessions, needs=st.lists(nths, max_size=2), priority=st.sampled_from([10, 50, 90])
+    )
     def add(self, session: str, needs: list[int], priority: int) -> None:
         if len(self.tasks) < 6:
             self.post(session, needs, priority)
 
     def post(self, session: str, needs: list[int], priority: int) -> None:
-        who, wanted = self.writer(session), list(dict.fromkeys(self.pick(nth) for nth in needs if self.tasks))
+        who, wanted = (
+            self.writer(session),
+            list(dict.fromkeys(self.pick(nth) for nth in needs if self.tasks)),
+        )
         new = task.new_id(who.operation, 0)
         wish = {"title": "t", "needs": wanted, "priority": priority}
         assert self.do(who, posting.add, [wish], len(self.tasks)) is not None
@@ -116,7 +143,9 @@ class Board(RuleBasedStateMachine):
         one, need = self.pick(nth), self.pick(other)
         change = self.do(self.writer(session), posting.edit, one, {}, [need], [], None)
         circle = one == need or (bool(self.tasks) and self.reaches(need, one))
-        assert (change is not None) == (one in self.tasks and self.tasks[one].state == "open" and not circle)
+        assert (change is not None) == (
+            one in self.tasks and self.tasks[one].state == "open" and not circle
+        )
         if change is not None:
             self.moved(one, needs=tuple(dict.fromkeys((*self.tasks[one].needs, need))))
 
@@ -141,7 +170,9 @@ class Board(RuleBasedStateMachine):
         if not ready:
             assert change is None
             return
-        first = max(ready, key=lambda one: self.tasks[one].priority)  # (first come first: max keeps the first)
+        first = max(
+            ready, key=lambda one: self.tasks[one].priority
+        )  # (first come first: max keeps the first)
         assert change is not None and [*change.files] == [task.place(first)]
         self.granted(first, session, self.now + HOUR)
 
@@ -150,7 +181,12 @@ class Board(RuleBasedStateMachine):
         one = self.pick(nth)
         change = self.do(self.writer(session), claims.claim, [one], None)
         found = self.tasks.get(one)
-        own = found is not None and found.state == "claimed" and found.holder == session and found.until > self.now
+        own = (
+            found is not None
+            and found.state == "claimed"
+            and found.holder == session
+            and found.until > self.now
+        )
         assert (change is not None) == (own or (found is not None and self.ready(one)))
         if own:
             self.moved(one, until=self.now + HOUR, started=True)
@@ -160,21 +196,34 @@ class Board(RuleBasedStateMachine):
     @rule(nth=nths)
     def assign(self, nth: int) -> None:
         one = self.pick(nth)
-        held = sum(found.state == "claimed" and found.holder == BOB and found.until > self.now
-                   for found in self.tasks.values())  # fmt: skip
-        change = self.do(self.writer(ANN), assigning.assign, queue(self.tree), one, None, [ANN, BOB], None)
+        held = sum(
+            found.state == "claimed" and found.holder == BOB and found.until > self.now
+            for found in self.tasks.values()
+        )
+        change = self.do(
+            self.writer(ANN), assigning.assign, queue(self.tree), one, None, [ANN, BOB], None
+        )
         assert (change is not None) == (one in self.tasks and self.ready(one) and held < 2)
         if change is not None:
             self.granted(one, BOB, self.now + 900, started=False)
 
-    @rule(session=sessions, nth=nths, verb=st.sampled_from(["start", "renew", "done", "fail", "release"]))
+    @rule(
+        session=sessions,
+        nth=nths,
+        verb=st.sampled_from(["start", "renew", "done", "fail", "release"]),
+    )
     def go_on(self, session: str, nth: int, verb: str) -> None:
         one = self.pick(nth)
         found = self.tasks.get(one)
         mine = found is not None and found.state == "claimed" and found.holder == session
         live = mine and found is not None and found.until > self.now
-        given = {"start": (one, None), "renew": ([one], None, None), "done": (one, None, None), "fail": (one, None, "w"),
-                 "release": ([one],)}[verb]  # fmt: skip
+        given = {
+            "start": (one, None),
+            "renew": ([one], None, None),
+            "done": (one, None, None),
+            "fail": (one, None, "w"),
+            "release": ([one],),
+        }[verb]
         before = self.tree
         change = self.do(self.writer(session), getattr(claims, verb), *given)
         if (
@@ -209,8 +258,13 @@ class Board(RuleBasedStateMachine):
         elif retries >= RETRIES:
             self.moved(one, state="failed")
         else:
-            self.moved(one, state="open", holder="", counts=(generation + 1, attempt, token, retries + 1),
-                       past=(*found.past, found.counts))  # fmt: skip
+            self.moved(
+                one,
+                state="open",
+                holder="",
+                counts=(generation + 1, attempt, token, retries + 1),
+                past=(*found.past, found.counts),
+            )
 
     @rule(session=sessions, nth=nths, seen=st.booleans())
     def cancel(self, session: str, nth: int, seen: bool) -> None:
@@ -235,18 +289,30 @@ class Board(RuleBasedStateMachine):
             if (generation, attempt, token) == self.tasks[one].counts[:3]:
                 continue
             receipt = f"{generation}.{attempt}.{token}.{STORE}"
-            assert self.do(self.writer(session), claims.done, one, receipt, result.Wish(b"late", "txt")) is None
+            assert (
+                self.do(
+                    self.writer(session), claims.done, one, receipt, result.Wish(b"late", "txt")
+                )
+                is None
+            )
 
     @rule(session=sessions, nth=nths)
     def retry(self, session: str, nth: int) -> None:
         one = self.pick(nth)
         found = self.tasks.get(one)
         change = self.do(self.writer(session), posting.retry, one, "w", len(self.tasks))
-        assert (change is not None) == (found is not None and (found.dead(self.now) or found.state == "cancelled"))
+        assert (change is not None) == (
+            found is not None and (found.dead(self.now) or found.state == "cancelled")
+        )
         if change is not None and found is not None:
             generation, attempt, token, _ = found.counts
-            self.moved(one, state="open", holder="", counts=(generation + 1, attempt, token, 0),
-                       past=(*found.past, found.counts))  # fmt: skip
+            self.moved(
+                one,
+                state="open",
+                holder="",
+                counts=(generation + 1, attempt, token, 0),
+                past=(*found.past, found.counts),
+            )
 
     @rule(session=sessions, nth=nths, cold=st.booleans())
     def freeze(self, session: str, nth: int, cold: bool) -> None:
@@ -257,7 +323,12 @@ class Board(RuleBasedStateMachine):
         if change is not None:
             self.moved(one, frozen=cold)
 
-    @rule(nth=nths, values=st.sampled_from([{"state": "done"}, {"generation": 9}, {"token": 9}, {"state": "claimed"}]))
+    @rule(
+        nth=nths,
+        values=st.sampled_from(
+            [{"state": "done"}, {"generation": 9}, {"token": 9}, {"state": "claimed"}]
+        ),
+    )
     def tamper(self, nth: int, values: dict[str, object]) -> None:
         """What a hand bends is found (and not taken)."""
         one = self.pick(nth)
@@ -269,21 +340,34 @@ class Board(RuleBasedStateMachine):
         for one, found in getattr(self, "tasks", {}).items():
             row = task.get(self.tree, one)
             counts = tuple(row[key] for key in ("generation", "attempt", "token", "retries"))
-            assert (row["state"], counts, tuple(row.get("needs", ()))) == (found.state, found.counts, found.needs)
+            assert (row["state"], counts, tuple(row.get("needs", ()))) == (
+                found.state,
+                found.counts,
+                found.needs,
+            )
             if found.state == "claimed":
-                assert (row["claim"]["session"], task.claim_ends(row)) == (found.holder, found.until)
+                assert (row["claim"]["session"], task.claim_ends(row)) == (
+                    found.holder,
+                    found.until,
+                )
             state, _ = readiness.assess(self.tree, row, self.now, policy.of(self.tree))
-            assert (state == "ready") == self.ready(one) and (state == "dead") == found.dead(self.now)
+            assert (state == "ready") == self.ready(one) and (state == "dead") == found.dead(
+                self.now
+            )
 
     @invariant()
     def nothing_is_done_before_what_it_needs(self) -> None:
         for found in getattr(self, "tasks", {}).values():
-            if found.state in ("done", "failed") or (found.state == "claimed" and found.until > self.now):
+            if found.state in ("done", "failed") or (
+                found.state == "claimed" and found.until > self.now
+            ):
                 assert all(self.tasks[need].state == "done" for need in found.needs)
 
 
 def test_a_board_is_what_its_model_says_whatever_is_done_to_it() -> None:
-    few = settings(max_examples=40, stateful_step_count=30, deadline=None, database=None, derandomize=True)
+    few = settings(
+        max_examples=40, stateful_step_count=30, deadline=None, database=None, derandomize=True
+    )
     run_state_machine_as_test(Board, settings=few)  # type: ignore[no-untyped-call]
 
 

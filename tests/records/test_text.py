@@ -1,4 +1,5 @@
-"""The canonical text of a record gives back exactly what it was given, and nothing that it would change."""
+"""The canonical text of a record gives back exactly what it was given, and nothing that it would
+change."""
 
 from __future__ import annotations
 
@@ -17,19 +18,41 @@ from .files import FEW
 
 LONE = "\udcff"  # what a byte that is no UTF-8 becomes in an argument
 ODD = {
-    "a line separator": "a\u2028b\u2029c", "next line": "a\x85b", "delete": "a\x7fb", "NUL": "a\0b",
-    "markup": "[bold]x[/]", "a conflict marker": "<<<<<<< ours", "terminal escapes": "\x1b[2J\x1b]0;title\x07\x9b1m",
-    "line feeds": "a\r\nb\n\n", "a byte order mark": "\ufeffa", "no characters": "\ufffe\uffff",
-    "beyond the plane": "\U0001f980\U000e0041", "right to left": "\u202eabc", "front matter": "---\nkey: 1\n---\n",
-    "forty brackets": "[" * 40 + "{" * 40, "quotes and slashes": '\\"\\\\u2028"', "a comment": "# not one",
-    "blanks": "  a\t ", "nothing": "", "a word that YAML retypes": "no", "a number": "1.10", "a time": "12:30",
-    "a tag": "!!python/none x", "an alias": "*a &b",
-}  # fmt: skip
+    "a line separator": "a\u2028b\u2029c",
+    "next line": "a\x85b",
+    "delete": "a\x7fb",
+    "NUL": "a\0b",
+    "markup": "[bold]x[/]",
+    "a conflict marker": "<<<<<<< ours",
+    "terminal escapes": "\x1b[2J\x1b]0;title\x07\x9b1m",
+    "line feeds": "a\r\nb\n\n",
+    "a byte order mark": "\ufeffa",
+    "no characters": "\ufffe\uffff",
+    "beyond the plane": "\U0001f980\U000e0041",
+    "right to left": "\u202eabc",
+    "front matter": "---\nkey: 1\n---\n",
+    "forty brackets": "[" * 40 + "{" * 40,
+    "quotes and slashes": '\\"\\\\u2028"',
+    "a comment": "# not one",
+    "blanks": "  a\t ",
+    "nothing": "",
+    "a word that YAML retypes": "no",
+    "a number": "1.10",
+    "a time": "12:30",
+    "a tag": "!!python/none x",
+    "an alias": "*a &b",
+}
 
-keys = st.from_regex(r"[a-z][a-z0-9_]{0,12}", fullmatch=True).filter(lambda key: key not in text._RETYPED)
+keys = st.from_regex(r"[a-z][a-z0-9_]{0,12}", fullmatch=True).filter(
+    lambda key: key not in text._RETYPED
+)
 words = st.text(st.characters(exclude_categories=["Cs"]))
 values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | words,
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | words,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(words, inner, max_size=4),
     max_leaves=12,
 )
@@ -75,10 +98,25 @@ def test_odd_texts_are_kept_exactly(value: str) -> None:
 
 @pytest.mark.parametrize(
     "record",
-    [{"a": LONE}, {"a": [LONE]}, {"a": {LONE: 1}}, {"a": float("nan")}, {"a": [float("inf")]}, {"a": {1, 2}},
-     {"a": 10**5000}, {"A": 1}, {"a b": 1}, {"1a": 1}, {"": 1}, {"no": 1}, {"y": 1}, {"null": 1}, {"a": "x" * 300_000}],
+    [
+        {"a": LONE},
+        {"a": [LONE]},
+        {"a": {LONE: 1}},
+        {"a": float("nan")},
+        {"a": [float("inf")]},
+        {"a": {1, 2}},
+        {"a": 10**5000},
+        {"A": 1},
+        {"a b": 1},
+        {"1a": 1},
+        {"": 1},
+        {"no": 1},
+        {"y": 1},
+        {"null": 1},
+        {"a": "x" * 300_000},
+    ],
     ids=lambda record: f"{record!r:.24}" if 10**5000 not in record.values() else "5000 digits",
-)  # fmt: skip
+)
 def test_what_no_reader_would_give_back_is_refused(record: dict[str, Any]) -> None:
     with pytest.raises(Refused) as stop:
         text.dump(record)
@@ -93,19 +131,33 @@ def test_a_body_with_a_nul_or_half_a_character_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("data", "what"),
-    [(b"", "no front matter"), (b"a: 1\n", "no front matter"), (b"---\r\na: 1\r\n---\r\n", "no front matter"),
-     (b"---\n", "no end"), (b"---\na: 1\n", "no end"), (b"---\na: 1\n---", "no end"), (b"---\n---\nbody\n", "empty"),
-     (b"---\na: 1\n---\n\xff", "not UTF-8 at byte 0"), (b"---\n\xff\n---\nb", "not UTF-8"),
-     (b"---\na: [\n---\nb", "line")],
-)  # fmt: skip
+    [
+        (b"", "no front matter"),
+        (b"a: 1\n", "no front matter"),
+        (b"---\r\na: 1\r\n---\r\n", "no front matter"),
+        (b"---\n", "no end"),
+        (b"---\na: 1\n", "no end"),
+        (b"---\na: 1\n---", "no end"),
+        (b"---\n---\nbody\n", "empty"),
+        (b"---\na: 1\n---\n\xff", "not UTF-8 at byte 0"),
+        (b"---\n\xff\n---\nb", "not UTF-8"),
+        (b"---\na: [\n---\nb", "line"),
+    ],
+)
 def test_damaged_front_matter_is_named_with_its_path(data: bytes, what: str) -> None:
     with pytest.raises(Damaged) as stop:
         text.front(data, "status/main/000/000001.md")
-    assert stop.value.message.startswith("status/main/000/000001.md: ") and what in stop.value.message
+    assert (
+        stop.value.message.startswith("status/main/000/000001.md: ") and what in stop.value.message
+    )
 
 
 @FEW
-@given(st.text(st.sampled_from("ab1:0 -[]{}\"'\n\n#&*!|>%?,.e~<\\u\x85\t")) | st.text() | st.binary().map(repr))
+@given(
+    st.text(st.sampled_from("ab1:0 -[]{}\"'\n\n#&*!|>%?,.e~<\\u\x85\t"))
+    | st.text()
+    | st.binary().map(repr)
+)
 def test_any_text_is_a_record_that_can_be_kept_or_damaged(given_text: str) -> None:
     try:
         found = text.load(given_text.encode(errors="surrogatepass"), "p")

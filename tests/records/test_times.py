@@ -29,9 +29,34 @@ def test_a_duration_is_read(text: str, seconds: int) -> None:
     assert times.duration(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "0", "-1", "1", "NaN", "inf", "-1h", "1.5h", "2H", "h", "2 h", " 2h", "2h ",
-                                  "2h\n", "1e3s", "0m", "0h0m", "2hours", "٣h", "1h-30m", "9" * 5000 + "h", "\udcff",
-                                  "\0"])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "0",
+        "-1",
+        "1",
+        "NaN",
+        "inf",
+        "-1h",
+        "1.5h",
+        "2H",
+        "h",
+        "2 h",
+        " 2h",
+        "2h ",
+        "2h\n",
+        "1e3s",
+        "0m",
+        "0h0m",
+        "2hours",
+        "٣h",
+        "1h-30m",
+        "9" * 5000 + "h",
+        "\udcff",
+        "\0",
+    ],
+)
 def test_what_is_no_duration_is_refused_on_one_line(text: str) -> None:
     with pytest.raises(Usage) as stop:
         times.duration(text)
@@ -40,23 +65,53 @@ def test_what_is_no_duration_is_refused_on_one_line(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "again"),
-    [("2026-11-29T14:00:00Z", None), ("2026-11-29T14:00:00", "2026-11-29T14:00:00Z"),
-     ("2026-11-29 14:00:00z", "2026-11-29T14:00:00Z"), ("2026-11-29T14:00:00+05:30", "2026-11-29T08:30:00Z"),
-     ("2026-11-29T14:00:00-08:00", "2026-11-29T22:00:00Z"), ("2026-11-29T14:00:00.987654321Z", "2026-11-29T14:00:00Z"),
-     ("2024-02-29T23:59:59Z", None), ("1969-12-31T23:59:59Z", None), ("9999-12-31T23:59:59Z", None),
-     ("2026-11-29T00:00:00+00:00", "2026-11-29T00:00:00Z")],
-)  # fmt: skip
+    [
+        ("2026-11-29T14:00:00Z", None),
+        ("2026-11-29T14:00:00", "2026-11-29T14:00:00Z"),
+        ("2026-11-29 14:00:00z", "2026-11-29T14:00:00Z"),
+        ("2026-11-29T14:00:00+05:30", "2026-11-29T08:30:00Z"),
+        ("2026-11-29T14:00:00-08:00", "2026-11-29T22:00:00Z"),
+        ("2026-11-29T14:00:00.987654321Z", "2026-11-29T14:00:00Z"),
+        ("2024-02-29T23:59:59Z", None),
+        ("1969-12-31T23:59:59Z", None),
+        ("9999-12-31T23:59:59Z", None),
+        ("2026-11-29T00:00:00+00:00", "2026-11-29T00:00:00Z"),
+    ],
+)
 def test_a_moment_is_read_and_written_in_utc(text: str, again: str | None) -> None:
     assert times.rfc3339(times.moment(text)) == (again or text)
 
 
-@pytest.mark.parametrize("text", ["", "now", "1764424800", 1764424800, 1764424800.5, None, True,
-                                  ["2026-11-29T14:00:00Z"], "2026-02-30T00:00:00Z", "2026-13-01T00:00:00Z",
-                                  "2025-02-29T00:00:00Z", "2026-11-29T24:00:00Z", "2026-11-29T23:59:60Z", "2026-11-29",
-                                  "2026-11-29T14:00Z", "2026-11-29T14:00:00+5:30", "2026-11-29T14:00:00+99:99",
-                                  "2026-11-29T14:00:00 UTC", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59-14:00",
-                                  "0001-01-01T00:00:00+14:00", "٢٠٢٦-11-29T14:00:00Z", "2026-11-29T14:00:00Z\n",
-                                  " 2026-11-29T14:00:00Z", "29.11.2026 14:00"])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "now",
+        "1764424800",
+        1764424800,
+        1764424800.5,
+        None,
+        True,
+        ["2026-11-29T14:00:00Z"],
+        "2026-02-30T00:00:00Z",
+        "2026-13-01T00:00:00Z",
+        "2025-02-29T00:00:00Z",
+        "2026-11-29T24:00:00Z",
+        "2026-11-29T23:59:60Z",
+        "2026-11-29",
+        "2026-11-29T14:00Z",
+        "2026-11-29T14:00:00+5:30",
+        "2026-11-29T14:00:00+99:99",
+        "2026-11-29T14:00:00 UTC",
+        "0000-01-01T00:00:00Z",
+        "9999-12-31T23:59:59-14:00",
+        "0001-01-01T00:00:00+14:00",
+        "٢٠٢٦-11-29T14:00:00Z",
+        "2026-11-29T14:00:00Z\n",
+        " 2026-11-29T14:00:00Z",
+        "29.11.2026 14:00",
+    ],
+)
 def test_what_is_no_moment_is_named(text: object) -> None:
     with pytest.raises(ValueError):
         times.moment(text)
@@ -70,9 +125,19 @@ def test_every_moment_that_can_be_written_is_read_back(moment: int) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0, "0 s"), (-5, "0 s"), (59, "59 s"), (60, "1 min"), (3599, "59 min"), (3600, "1 h"), (5400, "1 h 30 min"),
-     (172799, "47 h 59 min"), (172800, "2 days"), (10**9, "11574 days")],
-)  # fmt: skip
+    [
+        (0, "0 s"),
+        (-5, "0 s"),
+        (59, "59 s"),
+        (60, "1 min"),
+        (3599, "59 min"),
+        (3600, "1 h"),
+        (5400, "1 h 30 min"),
+        (172799, "47 h 59 min"),
+        (172800, "2 days"),
+        (10**9, "11574 days"),
+    ],
+)
 def test_a_span_is_said_in_two_units_at_most(seconds: int, text: str) -> None:
     assert times.span(seconds) == text
 
@@ -86,7 +151,19 @@ def test_since_takes_a_duration_a_day_and_a_moment() -> None:
     assert times.since("12h", NOW) == NOW - 43200
     assert times.since("2026-11-29", NOW) == NOW - 14 * 3600
     assert times.since("2026-11-29T13:00:00Z", NOW) == NOW - 3600
-    found = times.since("18:00", NOW)  # the local hour: today's, or yesterday's if that is still to come
+    found = times.since(
+        "18:00", NOW
+    )  # the local hour: today's, or yesterday's if that is still to come
     assert found is not None and NOW - 86400 < found <= NOW
-    for nonsense in ("", "soon", "25:00", "12:60", "2026-02-30", "1764424800", "-1h", "\udcff", "2026-11-29T14"):
+    for nonsense in (
+        "",
+        "soon",
+        "25:00",
+        "12:60",
+        "2026-02-30",
+        "1764424800",
+        "-1h",
+        "\udcff",
+        "2026-11-29T14",
+    ):
         assert times.since(nonsense, NOW) is None, nonsense

@@ -1,4 +1,5 @@
-"""What the tests of the store share: a store with a bit of everything in it, made once and copied for each test."""
+"""What the tests of the store share: a store with a bit of everything in it, made once and copied
+for each test."""
 
 from __future__ import annotations
 
@@ -18,17 +19,34 @@ from .hooked import Project, copied, prepared
 At = Callable[..., Result]
 DEEDS: dict[str, list[list[str]]] = {
     "bob": [
-        ["status", "write", "-m", "first: the parser is planned"], ["artifact", "put", "plan", "--title", "one"],
-        ["lease", "take", "gpu1", "--why", "a test"], ["lease", "release", "gpu1"],
+        ["status", "write", "-m", "first: the parser is planned"],
+        ["artifact", "put", "plan", "--title", "one"],
+        ["lease", "take", "gpu1", "--why", "a test"],
+        ["lease", "release", "gpu1"],
     ],
     "ann": [
-        ["status", "write", "-m", "second: the parser is done"], ["artifact", "show", "plan"],
-        ["artifact", "put", "plan", "--title", "two"], ["lease", "take", "gpu0", "--why", "a test"],
-        ["lease", "release", "gpu0"], ["lease", "take", "gpu0", "--why", "a longer test"],
-        ["decision", "add", "--title", "storage", "--recommended", "sqlite", "--chosen", "files", "--stance",
-         "disagreed", "--why", "no server"],
+        ["status", "write", "-m", "second: the parser is done"],
+        ["artifact", "show", "plan"],
+        ["artifact", "put", "plan", "--title", "two"],
+        ["lease", "take", "gpu0", "--why", "a test"],
+        ["lease", "release", "gpu0"],
+        ["lease", "take", "gpu0", "--why", "a longer test"],
+        [
+            "decision",
+            "add",
+            "--title",
+            "storage",
+            "--recommended",
+            "sqlite",
+            "--chosen",
+            "files",
+            "--stance",
+            "disagreed",
+            "--why",
+            "no server",
+        ],
     ],
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="session")
@@ -40,13 +58,16 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
 @pytest.fixture(scope="session")
 def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
     """One process for many tests."""
-    with crew([tmp_path_factory.getbasetemp()], environment(tmp_path_factory.mktemp("home"))) as [found]:
+    with crew([tmp_path_factory.getbasetemp()], environment(tmp_path_factory.mktemp("home"))) as [
+        found
+    ]:
         yield found
 
 
 @pytest.fixture
 def quick(worker: Worker, tmp_path: Path) -> Atlas:
-    """Runs `atlas` like the fixture of that name, but in a process that is there already: `quick("status", …)`."""
+    """Runs `atlas` like the fixture of that name, but in a process that is there already:
+    `quick("status", …)`."""
 
     def run(*args: str, data: str | None = None) -> Result:
         return worker("-C", str(tmp_path / "repo"), *args, data=data)
@@ -56,8 +77,9 @@ def quick(worker: Worker, tmp_path: Path) -> Atlas:
 
 @pytest.fixture(scope="session")
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Seen]:
-    """A repository whose store has two sessions (ann, bob), two status entries, two versions of an artifact, a
-    decision, a lease that ann holds with token 2 (gpu0), and one that bob gave back (gpu1)."""
+    """A repository whose store has two sessions (ann, bob), two status entries, two versions of an
+    artifact, a decision, a lease that ann holds with token 2 (gpu0), and one that bob gave back
+    (gpu1)."""
     env = environment(tmp_path_factory.mktemp("home"))
     repo = tmp_path_factory.mktemp("written") / "repo"
     subprocess.run(["git", "init", "-q", str(repo)], env=env, check=True)
@@ -76,7 +98,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Seen]:
 @pytest.fixture
 def store(written: tuple[Path, Seen], tmp_path: Path, env: dict[str, str]) -> tuple[Hand, Seen]:
     """A copy of that repository, at the place where the commands run, and the hand for it."""
-    shutil.copytree(written[0], tmp_path / "repo", symlinks=True, ignore=shutil.ignore_patterns(".atlas"))
+    shutil.copytree(
+        written[0], tmp_path / "repo", symlinks=True, ignore=shutil.ignore_patterns(".atlas")
+    )
     return Hand(tmp_path / "repo", env), written[1]
 
 
@@ -104,12 +128,18 @@ def published(tmp_path_factory: pytest.TempPathFactory, worker: Worker) -> Path:
     def git(*args: str, cwd: str = ".") -> None:
         subprocess.run(["git", *args], cwd=top / cwd, env=env, check=True, capture_output=True)
 
-    (top / ".gitconfig").write_text("[user]\n\tname = T\n\temail = t@example.invalid\n[init]\n\tdefaultBranch = main\n")
+    (top / ".gitconfig").write_text(
+        "[user]\n\tname = T\n\temail = t@example.invalid\n[init]\n\tdefaultBranch = main\n"
+    )
     git("init", "-q", "--bare", "hub.git"), git("clone", "-q", "hub.git", "first")
     (top / "first/x.py").write_text("print('x')\n")
     git("add", ".", cwd="first"), git("commit", "-qm", "first", cwd="first")
     git("push", "-q", "origin", "HEAD:main", cwd="first")
-    for argv in (("init", "--test"), ("begin", "--goal", "g"), ("status", "write", "-m", "From the first clone.")):
+    for argv in (
+        ("init", "--test"),
+        ("begin", "--goal", "g"),
+        ("status", "write", "-m", "From the first clone."),
+    ):
         done = worker("-C", str(top / "first"), *argv)
         assert done.code == 0, done
     return top / "hub.git"

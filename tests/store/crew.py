@@ -1,4 +1,5 @@
-"""Workers: processes that run one command after another. A start costs more than a command, and a race needs many."""
+"""Workers: processes that run one command after another. A start costs more than a command, and a
+race needs many."""
 
 from __future__ import annotations
 
@@ -13,11 +14,13 @@ from pathlib import Path
 
 from ..conftest import Result
 
-GRACE = 0.05  # seconds between telling a crew to start and its start, so that all of them stand at the line
+# seconds between telling a crew to start and its start, so that all of them stand at the line
+GRACE = 0.05
 
 
 class Worker:
-    """One process. Called, it runs a command: `worker("lease", "take", …)`. `session` is passed with each, once set."""
+    """One process. Called, it runs a command: `worker("lease", "take", …)`. `session` is passed
+    with each, once set."""
 
     def __init__(self, wishes: int, answers: int) -> None:
         self.session: str | None = None
@@ -25,9 +28,13 @@ class Worker:
         self.wishes, self.answers = os.fdopen(wishes, "w"), os.fdopen(answers)
 
     def tell(
-        self, *argv: str, data: str | None = None, at: float | None = None, env: dict[str, str] | None = None,
+        self,
+        *argv: str,
+        data: str | None = None,
+        at: float | None = None,
+        env: dict[str, str] | None = None,
         pause: float = 0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         named = ("--session", self.session) if self.session else ()
         wish = {"argv": [*named, *argv], "data": data, "at": at, "env": env, "pause": pause}
         self.wishes.write(json.dumps(wish) + "\n")
@@ -40,8 +47,12 @@ class Worker:
         return Result(code, out, err)
 
     def __call__(
-        self, *argv: str, data: str | None = None, env: dict[str, str] | None = None, pause: float = 0
-    ) -> Result:  # fmt: skip
+        self,
+        *argv: str,
+        data: str | None = None,
+        env: dict[str, str] | None = None,
+        pause: float = 0,
+    ) -> Result:
         self.tell(*argv, data=data, env=env, pause=pause)
         return self.heard()
 
@@ -61,11 +72,15 @@ class Worker:
 def crew(places: Sequence[Path], env: dict[str, str]) -> Iterator[list[Worker]]:
     """A worker in each of these folders."""
     pipes = [(*os.pipe(), *os.pipe()) for _ in places]
-    theirs = [(str(place), wished, answers) for place, (wished, _, _, answers) in zip(places, pipes, strict=True)]
+    theirs = [
+        (str(place), wished, answers)
+        for place, (wished, _, _, answers) in zip(places, pipes, strict=True)
+    ]
     program = subprocess.Popen(
-        [sys.executable, "-m", "tests.store.worker", json.dumps(theirs)], env=env,
+        [sys.executable, "-m", "tests.store.worker", json.dumps(theirs)],
+        env=env,
         pass_fds=[fd for _, *ends in theirs for fd in ends],
-    )  # fmt: skip
+    )
     for _, *ends in theirs:
         for fd in ends:
             os.close(fd)

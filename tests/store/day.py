@@ -15,7 +15,8 @@ NOTE = b"one line\r\nanother\nand no end"
 
 @dataclass(frozen=True)
 class Spot:
-    """Where the commands run: the folder, where the store must lie, the worktree's top, what is set there."""
+    """Where the commands run: the folder, where the store must lie, the worktree's top, what is set
+    there."""
 
     cwd: Path
     store: Path
@@ -43,7 +44,8 @@ def inside(folder: Path, **env: str) -> Spot:
 
 
 def day(spot: Spot, env: dict[str, str]) -> None:
-    """Init, begin, lease, artifact, status, decision, end, verify; the store lies where it must, and is whole."""
+    """Init, begin, lease, artifact, status, decision, end, verify; the store lies where it must,
+    and is whole."""
     with crew([spot.cwd], env | spot.env) as [work]:
         made = work("init", "--json")
         assert made.code == 0 and made.data["created"], made
@@ -65,8 +67,20 @@ def day(spot: Spot, env: dict[str, str]) -> None:
         assert work("status", "write", "-m", "Größe: 大小, done").code == 0
         shown = work("status")
         assert shown.code == 0 and "done" in shown.out, shown
-        decided = work("decision", "add", "--title", "Ä", "--recommended", "a", "--chosen", "b", "--stance", "agreed",
-                       "--why", "ü")  # fmt: skip
+        decided = work(
+            "decision",
+            "add",
+            "--title",
+            "Ä",
+            "--recommended",
+            "a",
+            "--chosen",
+            "b",
+            "--stance",
+            "agreed",
+            "--why",
+            "ü",
+        )
         assert decided.code == 0, decided
         assert work("who", "src").code == 0
         ended = work("end", "-m", "the day is over", "--json")
@@ -80,12 +94,15 @@ def day(spot: Spot, env: dict[str, str]) -> None:
 
 
 def look(spot: Spot, env: dict[str, str]) -> None:
-    """The view is there where there is a worktree, and the store's repository is whole and has no hooks."""
+    """The view is there where there is a worktree, and the store's repository is whole and has no
+    hooks."""
     if spot.top is None:
         assert not list(spot.cwd.rglob(".atlas"))
     else:
         assert "the day is over" in (spot.top / ".atlas/status/main.md").read_text(encoding="utf-8")
         assert (spot.top / ".atlas/artifacts/note.txt").read_bytes() == NOTE
     store = spot.store / "store.git"
-    subprocess.run(["git", f"--git-dir={store}", "fsck", "--strict"], env=env, capture_output=True, check=True)
+    subprocess.run(
+        ["git", f"--git-dir={store}", "fsck", "--strict"], env=env, capture_output=True, check=True
+    )
     assert not list((store / "hooks").glob("*"))

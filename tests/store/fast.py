@@ -1,4 +1,5 @@
-"""`atlas` for whom half of a lease's time passes in a moment: its waiting for a command goes 500 times as fast."""
+"""`atlas` for whom half of a lease's time passes in a moment: its waiting for a command goes 500
+times as fast."""
 
 from __future__ import annotations
 

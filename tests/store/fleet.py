@@ -16,24 +16,33 @@ OPERATIONS = "--format=%(trailers:key=Atlas-Operation,valueonly,separator=%x2C)"
 
 
 class Fleet(NamedTuple):
-    """`hub.git` and the clones of it below `top`, each with a session begun in it, in a test store."""
+    """`hub.git` and the clones of it below `top`, each with a session begun in it, in a test
+    store."""
 
     top: Path
     env: dict[str, str]
     sessions: dict[str, str]
 
     def git(self, place: str, *args: str) -> str:
-        done = subprocess.run(["git", *args], cwd=self.top / place, env=self.env, capture_output=True, text=True)
+        done = subprocess.run(
+            ["git", *args], cwd=self.top / place, env=self.env, capture_output=True, text=True
+        )
         assert done.returncode == 0, (place, args, done.stderr)
         return done.stdout.strip()
 
     def head(self, place: str) -> str:
-        return self.git(place if place == "hub.git" else f"{place}/.git/atlas/store.git", "rev-parse", "atlas")
+        return self.git(
+            place if place == "hub.git" else f"{place}/.git/atlas/store.git", "rev-parse", "atlas"
+        )
 
     def operations(self, place: str = "hub.git") -> list[str]:
         """The operations of the history there, oldest first."""
         where = place if place == "hub.git" else f"{place}/.git/atlas/store.git"
-        return [one for one in self.git(where, "log", "--reverse", OPERATIONS, "atlas").split("\n") if one]
+        return [
+            one
+            for one in self.git(where, "log", "--reverse", OPERATIONS, "atlas").split("\n")
+            if one
+        ]
 
     @contextmanager
     def crew(self, places: Sequence[str]) -> Iterator[list[Worker]]:
@@ -51,7 +60,11 @@ class Fleet(NamedTuple):
 def fleet(top: Path, names: Sequence[str]) -> Fleet:
     """A new one. Its remotes are given by relative paths, so that it can be copied."""
     env = environment(top.parent)
-    env |= {f"GIT_{role}_{what}": "t@x" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    env |= {
+        f"GIT_{role}_{what}": "t@x"
+        for role in ("AUTHOR", "COMMITTER")
+        for what in ("NAME", "EMAIL")
+    }
     made = Fleet(top, env, {})
     top.mkdir()
     made.git(".", "init", "-q", "--bare", "-b", "main", "hub.git")

@@ -1,5 +1,5 @@
-"""Harm at the Nth call that writes, of a command and of all that it starts: a library that is loaded before theirs counts
-the calls in a file that all of them map. It needs a C compiler."""
+"""Harm at the Nth call that writes, of a command and of all that it starts: a library that is
+loaded before theirs counts the calls in a file that all of them map. It needs a C compiler."""
 
 from __future__ import annotations
 
@@ -87,12 +87,19 @@ OPEN(openat64, (int at, const char *name, int flags, ...), (at, name, flags, mod
 """
 FORM, SIZE = "@lliii256i32s", 4096
 # how: (the library's number for it, the error that a call then gives)
-HOWS = {"caller killed": (1, 0), "all killed": (2, 0), "EIO": (3, 5), "ENOSPC from then on": (4, 28),
-        "interrupted": (5, 0), "atlas killed": (6, 0)}  # fmt: skip
+HOWS = {
+    "caller killed": (1, 0),
+    "all killed": (2, 0),
+    "EIO": (3, 5),
+    "ENOSPC from then on": (4, 28),
+    "interrupted": (5, 0),
+    "atlas killed": (6, 0),
+}
 
 
 class Struck(NamedTuple):
-    """How many calls were counted, and the one that was struck; empty where there were not so many."""
+    """How many calls were counted, and the one that was struck; empty where there were not so
+    many."""
 
     calls: int
     call: str
@@ -104,7 +111,17 @@ def library(folder: Path) -> Path | str:
     if compiler is None:
         return "there is no C compiler: nothing was struck at its calls"
     (folder / "harm.c").write_text(SOURCE)
-    argv = [compiler, "-shared", "-fPIC", "-O1", "-w", "-o", str(folder / "harm.so"), str(folder / "harm.c"), "-ldl"]
+    argv = [
+        compiler,
+        "-shared",
+        "-fPIC",
+        "-O1",
+        "-w",
+        "-o",
+        str(folder / "harm.so"),
+        str(folder / "harm.c"),
+        "-ldl",
+    ]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if done.returncode:
         return f"the library cannot be built here: {done.stderr.strip()[:200]}"

@@ -1,4 +1,5 @@
-"""A project whose hooks are installed by hand, with two sessions that have read the status: real git, real scripts."""
+"""A project whose hooks are installed by hand, with two sessions that have read the status: real
+git, real scripts."""
 
 from __future__ import annotations
 
@@ -26,15 +27,31 @@ def install(repo: Path, program: Path) -> None:
 
 
 class Project:
-    """The repository at `top`, `ann` and `bob`; `project("commit", …)` is git as ann, `who` says as whom."""
+    """The repository at `top`, `ann` and `bob`; `project("commit", …)` is git as ann, `who` says as
+    whom."""
 
-    def __init__(self, top: Path, env: dict[str, str], worker: Worker, sessions: dict[str, str]) -> None:
+    def __init__(
+        self, top: Path, env: dict[str, str], worker: Worker, sessions: dict[str, str]
+    ) -> None:
         self.top, self.env, self.worker, self.sessions = top, env, worker, sessions
 
-    def __call__(self, *args: str, who: str = "ann", cwd: str = "", data: bytes = b"", **extra: str) -> Result:
-        env = {**self.env, "ATLAS_SESSION": self.sessions.get(who, ""), "GIT_EDITOR": "true", **extra}
-        done = subprocess.run(["git", *args], cwd=self.top / cwd, env=env, input=data, capture_output=True, timeout=60)
-        return Result(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+    def __call__(
+        self, *args: str, who: str = "ann", cwd: str = "", data: bytes = b"", **extra: str
+    ) -> Result:
+        env = {
+            **self.env,
+            "ATLAS_SESSION": self.sessions.get(who, ""),
+            "GIT_EDITOR": "true",
+            **extra,
+        }
+        done = subprocess.run(
+            ["git", *args], cwd=self.top / cwd, env=env, input=data, capture_output=True, timeout=60
+        )
+        return Result(
+            done.returncode,
+            done.stdout.decode(errors="replace"),
+            done.stderr.decode(errors="replace"),
+        )
 
     def ok(self, *args: str, who: str = "ann", cwd: str = "", **extra: str) -> str:
         done = self(*args, who=who, cwd=cwd, **extra)
@@ -51,7 +68,9 @@ class Project:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
 
-    def commit(self, path: str, *args: str, who: str = "ann", cwd: str = "", **extra: str) -> Result:
+    def commit(
+        self, path: str, *args: str, who: str = "ann", cwd: str = "", **extra: str
+    ) -> Result:
         """Changes a file and commits it."""
         self.write(path, os.urandom(4).hex() + "\n", cwd)
         self.ok("add", "--", path, cwd=cwd)
@@ -62,8 +81,14 @@ class Project:
 
     def trailers(self, rev: str = "HEAD", cwd: str = "") -> list[str]:
         """The trailers of Atlas, as git itself finds them."""
-        found = subprocess.run(["git", "interpret-trailers", "--parse"], input=self.message(rev, cwd).encode(),
-                               capture_output=True, check=True, env=self.env, cwd=self.top)  # fmt: skip
+        found = subprocess.run(
+            ["git", "interpret-trailers", "--parse"],
+            input=self.message(rev, cwd).encode(),
+            capture_output=True,
+            check=True,
+            env=self.env,
+            cwd=self.top,
+        )
         return [line for line in found.stdout.decode().splitlines() if line.startswith("Atlas-")]
 
     def signs(self, who: str = "ann", read: int = 1) -> list[str]:
@@ -84,7 +109,17 @@ def prepared(top: Path, env: dict[str, str], worker: Worker) -> Project:
     project.ok("commit", "-qm", "first")
     assert worker("-C", str(top), "init", "--test").code == 0
     for name in ("ann", "bob"):
-        done = worker("-C", str(top), "begin", "--new", "--goal", f"what {name} does", "--actor", name, "--json")
+        done = worker(
+            "-C",
+            str(top),
+            "begin",
+            "--new",
+            "--goal",
+            f"what {name} does",
+            "--actor",
+            name,
+            "--json",
+        )
         project.sessions[name] = done.data["id"]
     project.atlas("ann", "status", "write", "-m", "one")
     project.atlas("bob", "status", "show")

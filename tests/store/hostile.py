@@ -1,5 +1,6 @@
-"""Commits that somebody makes who means ill, or whose disk does: any bytes as trees, records, policies and messages. Each
-stands on the one before it and touches paths of its own, so that each can be put right."""
+"""Commits that somebody makes who means ill, or whose disk does: any bytes as trees, records,
+policies and messages. Each stands on the one before it and touches paths of its own, so that each
+can be put right."""
 
 from __future__ import annotations
 
@@ -18,18 +19,63 @@ from atlas_cli.store.trees import FOLDER, PLAIN, parse_tree
 Row = tuple[bytes, bytes, str]  # mode, name, id
 WHO = b"hand <hand@localhost> 1764500000 +0000"
 WORDS = (
-    b'"../../x"', b"null", b"[]", b"{}", b"-1", b"1e999", b"9" * 400, b"true", b'"\\ud800"', b'"\xff"', b"[" * 60,
-    b'"\\u001b[2J"', b"2026-13-99T99:99:99Z", b'"' + b"x" * 3000 + b'"', b"&a [*a]", b"!!python/object:os.system x",
-    b'"9999-12-31T23:59:59Z"', b'"0001-01-01T00:00:00Z"', b"'", b"---", b"1.10", b"9007199254740993", b'""',
-)  # fmt: skip
+    b'"../../x"',
+    b"null",
+    b"[]",
+    b"{}",
+    b"-1",
+    b"1e999",
+    b"9" * 400,
+    b"true",
+    b'"\\ud800"',
+    b'"\xff"',
+    b"[" * 60,
+    b'"\\u001b[2J"',
+    b"2026-13-99T99:99:99Z",
+    b'"' + b"x" * 3000 + b'"',
+    b"&a [*a]",
+    b"!!python/object:os.system x",
+    b'"9999-12-31T23:59:59Z"',
+    b'"0001-01-01T00:00:00Z"',
+    b"'",
+    b"---",
+    b"1.10",
+    b"9007199254740993",
+    b'""',
+)
 NAMES = (
-    b"HEAD", b"config", b"CLAUDE.md", b"x" * 250, b"\xff\xfe.yaml", "é.yaml".encode(), b"a\nb.yaml", b"-rf.yaml",
-    b"con.yaml", b"%2e%2e.yaml", b"\x1b[2J.md", b" .md", b"000001.md", b"about.yaml", b".gitattributes", b"a.YAML",
-)  # fmt: skip
+    b"HEAD",
+    b"config",
+    b"CLAUDE.md",
+    b"x" * 250,
+    b"\xff\xfe.yaml",
+    "é.yaml".encode(),
+    b"a\nb.yaml",
+    b"-rf.yaml",
+    b"con.yaml",
+    b"%2e%2e.yaml",
+    b"\x1b[2J.md",
+    b" .md",
+    b"000001.md",
+    b"about.yaml",
+    b".gitattributes",
+    b"a.YAML",
+)
 PLACES = (
-    b"leases/%02x", b"status/s%d/000", b"artifacts/a%d/0001", b"decisions/2026", b"corrections/2026", b"inbox",
-    b"tasks/%02x", b"sessions/261130", b"gates/%02x", b"results/%02x/t%d", b"signals/2026", b"nowhere%d", b"mail/%d",
-)  # fmt: skip
+    b"leases/%02x",
+    b"status/s%d/000",
+    b"artifacts/a%d/0001",
+    b"decisions/2026",
+    b"corrections/2026",
+    b"inbox",
+    b"tasks/%02x",
+    b"sessions/261130",
+    b"gates/%02x",
+    b"results/%02x/t%d",
+    b"signals/2026",
+    b"nowhere%d",
+    b"mail/%d",
+)
 
 
 class Hostile:
@@ -51,7 +97,9 @@ class Hostile:
 
     def get(self, oid: str) -> bytes:
         if oid not in self.seen:
-            kind, _, data = zlib.decompress((self.store / "objects" / oid[:2] / oid[2:]).read_bytes()).partition(b"\0")
+            kind, _, data = zlib.decompress(
+                (self.store / "objects" / oid[:2] / oid[2:]).read_bytes()
+            ).partition(b"\0")
             self.seen[oid] = (kind.split(b" ")[0].decode(), data)
         return self.seen[oid][1]
 
@@ -63,18 +111,29 @@ class Hostile:
         return [(mode.encode(), os.fsencode(name), one) for name, (mode, one) in found.items()]
 
     def pack(self, rows: list[Row], sort: bool = True) -> str:
-        order = sorted(rows, key=lambda row: row[1] + b"/" if row[0] == FOLDER.encode() else row[1]) if sort else rows
-        return self.put("tree", b"".join(b"%s %s\0" % row[:2] + bytes.fromhex(row[2]) for row in order))
+        order = (
+            sorted(rows, key=lambda row: row[1] + b"/" if row[0] == FOLDER.encode() else row[1])
+            if sort
+            else rows
+        )
+        return self.put(
+            "tree", b"".join(b"%s %s\0" % row[:2] + bytes.fromhex(row[2]) for row in order)
+        )
 
     def planted(self, root: str, path: list[bytes], mode: bytes, oid: str) -> str:
         rows = self.rows(root)
         there = {name: (kind, one) for kind, name, one in rows}
         if len(path) > 1:
             kind, below = there.get(path[0], (FOLDER.encode(), ""))
-            oid, mode = self.planted(below if kind == FOLDER.encode() else "", path[1:], mode, oid), FOLDER.encode()
+            oid, mode = (
+                self.planted(below if kind == FOLDER.encode() else "", path[1:], mode, oid),
+                FOLDER.encode(),
+            )
         return self.pack([*(row for row in rows if row[1] != path[0]), (mode, path[0], oid)])
 
-    def commit(self, tree: str, message: bytes = b"by hand\n", *parents: str, header: bytes | None = None) -> str:
+    def commit(
+        self, tree: str, message: bytes = b"by hand\n", *parents: str, header: bytes | None = None
+    ) -> str:
         above = b"".join(b"parent %s\n" % one.encode() for one in (self.head, *parents))
         who = b"author %s\ncommitter %s\n" % (WHO, WHO) if header is None else header
         self.head = self.put("commit", b"tree %s\n%s%s\n%s" % (tree.encode(), above, who, message))
@@ -89,9 +148,24 @@ class Hostile:
         """One hostile commit; what it was."""
         self.count += 1
         deed: Callable[[], None] = self.rng.choice(
-            [self.record, self.record, self.record, self.record, self.mode, self.form, self.deep, self.says, self.says,
-             self.forges, self.forges, self.merges, self.many, self.large, self.names]
-        )  # fmt: skip
+            [
+                self.record,
+                self.record,
+                self.record,
+                self.record,
+                self.mode,
+                self.form,
+                self.deep,
+                self.says,
+                self.says,
+                self.forges,
+                self.forges,
+                self.merges,
+                self.many,
+                self.large,
+                self.names,
+            ]
+        )
         deed()
         return deed.__name__
 
@@ -123,12 +197,25 @@ class Hostile:
                 data = bytearray(b"\n".join(lines))
             elif how == 3:
                 data += rng.choice(
-                    [b"\0", b"\r\n", b"\xef\xbb\xbf", rng.randbytes(40), b"a: " + b"- " * 2000, b"\n---\n"]
+                    [
+                        b"\0",
+                        b"\r\n",
+                        b"\xef\xbb\xbf",
+                        rng.randbytes(40),
+                        b"a: " + b"- " * 2000,
+                        b"\n---\n",
+                    ]
                 )
             elif how == 4:
-                data = bytearray(rng.choice([b"", b"---\n---\n", rng.randbytes(200), b"x: [" * 9000, b"? " * 3000]))
+                data = bytearray(
+                    rng.choice(
+                        [b"", b"---\n---\n", rng.randbytes(200), b"x: [" * 9000, b"? " * 3000]
+                    )
+                )
             elif how == 5:
-                data = bytearray(re.sub(rb"(?m)^(\w+): \"(.*)\"$", rb"\1:   \2 # by hand", bytes(data)))
+                data = bytearray(
+                    re.sub(rb"(?m)^(\w+): \"(.*)\"$", rb"\1:   \2 # by hand", bytes(data))
+                )
             else:
                 lines.insert(at, rng.choice(lines))
                 data = bytearray(b"\n".join(lines))
@@ -136,67 +223,120 @@ class Hostile:
 
     def record(self) -> None:
         path = [*self.place(), self.name()]
-        self.commit(self.planted(self.tree(self.head), path, PLAIN.encode(), self.put("blob", self.bytes())))
+        self.commit(
+            self.planted(self.tree(self.head), path, PLAIN.encode(), self.put("blob", self.bytes()))
+        )
 
     def mode(self) -> None:
-        mode = self.rng.choice([b"100755", b"120000", b"100664", b"0100644", b"100600", b"160000", b"100640"])
+        mode = self.rng.choice(
+            [b"100755", b"120000", b"100664", b"0100644", b"100600", b"160000", b"100640"]
+        )
         path, oid = [*self.place(), self.name()], self.put("blob", self.bytes())
-        self.commit(self.planted(self.tree(self.head), path, mode, oid if mode != b"160000" else self.head))
+        self.commit(
+            self.planted(self.tree(self.head), path, mode, oid if mode != b"160000" else self.head)
+        )
 
     def form(self) -> None:
         """A folder that git would not have written."""
         rng, a, b = self.rng, self.put("blob", self.bytes()), self.put("blob", b"x\n")
         plain, path = PLAIN.encode(), [*self.place(), b"f%d" % self.count]
-        rows = rng.choice([
-            [(plain, b"b.md", a), (plain, b"a.md", b)], [(plain, b"a.md", a), (plain, b"a.md", b)],
-            [(plain, b"..", a)], [(plain, b".git", a)], [(plain, b".GIT", a), (plain, b"z", b)],
-            [(plain, b"a", a), (FOLDER.encode(), b"a", self.pack([(plain, b"x", b)]))], [(plain, b".", a)],
-        ])  # fmt: skip
-        self.commit(self.planted(self.tree(self.head), path, FOLDER.encode(), self.pack(rows, sort=False)))
+        rows = rng.choice(
+            [
+                [(plain, b"b.md", a), (plain, b"a.md", b)],
+                [(plain, b"a.md", a), (plain, b"a.md", b)],
+                [(plain, b"..", a)],
+                [(plain, b".git", a)],
+                [(plain, b".GIT", a), (plain, b"z", b)],
+                [(plain, b"a", a), (FOLDER.encode(), b"a", self.pack([(plain, b"x", b)]))],
+                [(plain, b".", a)],
+            ]
+        )
+        self.commit(
+            self.planted(self.tree(self.head), path, FOLDER.encode(), self.pack(rows, sort=False))
+        )
 
     def deep(self) -> None:
         oid, mode = self.put("blob", b"x"), PLAIN.encode()
         for _ in range(self.rng.choice([5, 9, 300])):
             oid, mode = self.pack([(mode, b"d", oid)]), FOLDER.encode()
-        self.commit(self.planted(self.tree(self.head), [*self.place()[:1], b"d%d" % self.count], mode, oid))
+        self.commit(
+            self.planted(self.tree(self.head), [*self.place()[:1], b"d%d" % self.count], mode, oid)
+        )
 
     def many(self) -> None:
         """Few trees that name a great many files."""
         oid, mode = self.put("blob", b"x\n"), PLAIN.encode()
         for _ in range(6):
             oid, mode = self.pack([(mode, b"%02d" % at, oid) for at in range(12)]), FOLDER.encode()
-        self.commit(self.planted(self.tree(self.head), [self.place()[0], b"m%d" % self.count], mode, oid))
+        self.commit(
+            self.planted(self.tree(self.head), [self.place()[0], b"m%d" % self.count], mode, oid)
+        )
 
     def large(self) -> None:
         line = self.rng.choice([b"\n", b"a: 1\n", b"- ", b"x"])
         data = line * ((6 << 20) // len(line))
         path = [*self.place(), self.name()]
-        self.commit(self.planted(self.tree(self.head), path, PLAIN.encode(), self.put("blob", data)))
+        self.commit(
+            self.planted(self.tree(self.head), path, PLAIN.encode(), self.put("blob", data))
+        )
 
     def names(self) -> None:
-        self.commit(self.planted(self.tree(self.head), [*self.place()[:1], b"%d-" % self.count + self.rng.choice(NAMES)],
-                                 PLAIN.encode(), self.put("blob", self.bytes())))  # fmt: skip
+        self.commit(
+            self.planted(
+                self.tree(self.head),
+                [*self.place()[:1], b"%d-" % self.count + self.rng.choice(NAMES)],
+                PLAIN.encode(),
+                self.put("blob", self.bytes()),
+            )
+        )
 
     def merges(self) -> None:
         other = self.put(
-            "commit", b"tree %s\nauthor %s\ncommitter %s\n\nroot\n" % (self.tree(self.head).encode(), WHO, WHO)
+            "commit",
+            b"tree %s\nauthor %s\ncommitter %s\n\nroot\n"
+            % (self.tree(self.head).encode(), WHO, WHO),
         )
         self.commit(self.tree(self.head), b"merge\n", other)
 
     def says(self) -> None:
         """A message, or a header, that Atlas or git would not have written."""
         rng = self.rng
-        lines = [b"Atlas-Operation: x%d" % self.count, b"Atlas-Session: nobody", b"Atlas-At: 2026-11-30T00:00:00Z",
-                 b"Atlas-Change: " + b"0" * 64, b"Atlas-At: 2026-13-99T99:99:99Z", b"Atlas-Operation: " + b"x" * 5000,
-                 b"Atlas-Base: status:main@1~x", b"Atlas-Stop: version_jump 99999999999999999999", b"Atlas-Session: \x1b[2J",
-                 b"Atlas-Repairs: " + b"1" * 40, b"Atlas-Repairs: -x", b"Atlas-Session: ../../x"]  # fmt: skip
+        lines = [
+            b"Atlas-Operation: x%d" % self.count,
+            b"Atlas-Session: nobody",
+            b"Atlas-At: 2026-11-30T00:00:00Z",
+            b"Atlas-Change: " + b"0" * 64,
+            b"Atlas-At: 2026-13-99T99:99:99Z",
+            b"Atlas-Operation: " + b"x" * 5000,
+            b"Atlas-Base: status:main@1~x",
+            b"Atlas-Stop: version_jump 99999999999999999999",
+            b"Atlas-Session: \x1b[2J",
+            b"Atlas-Repairs: " + b"1" * 40,
+            b"Atlas-Repairs: -x",
+            b"Atlas-Session: ../../x",
+        ]
         said = b"\n".join(rng.sample(lines, rng.randrange(1, 5)))
         message = rng.choice(
-            [b"subject\n\n" + said, b"x\0y\n\n" + said, b"\xff\xfe\n\n" + said, b"s" * 3000, b"", b"\n\n\n"]
+            [
+                b"subject\n\n" + said,
+                b"x\0y\n\n" + said,
+                b"\xff\xfe\n\n" + said,
+                b"s" * 3000,
+                b"",
+                b"\n\n\n",
+            ]
         )
-        header = rng.choice([None, None, b"", b"author x\ncommitter y\n", b"author %s\nauthor %s\n" % (WHO, WHO),
-                             b"author %s\ncommitter %s\nencoding utf-16\n" % (WHO, WHO),
-                             b"author %s\ncommitter %s\nx-other 1\n" % (WHO, WHO)])  # fmt: skip
+        header = rng.choice(
+            [
+                None,
+                None,
+                b"",
+                b"author x\ncommitter y\n",
+                b"author %s\nauthor %s\n" % (WHO, WHO),
+                b"author %s\ncommitter %s\nencoding utf-16\n" % (WHO, WHO),
+                b"author %s\ncommitter %s\nx-other 1\n" % (WHO, WHO),
+            ]
+        )
         self.commit(self.tree(self.head), message + b"\n", header=header)
 
     def forges(self) -> None:
@@ -205,8 +345,11 @@ class Hostile:
         oid = self.put("blob", data)
         rows = {name: one for _, name, one in self.rows(self.tree(self.head))}
         store = str(policy.parse("atlas.yaml", self.get(rows[b"atlas.yaml"]))["store"])
-        sessions = [m[1].decode() for kind, blob in self.seen.values() if kind == "blob"
-                    and (m := re.match(rb'id: "([a-z]+-[0-9]{6}-[a-z0-9]{6})"', blob))]  # fmt: skip
+        sessions = [
+            m[1].decode()
+            for kind, blob in self.seen.values()
+            if kind == "blob" and (m := re.match(rb'id: "([a-z]+-[0-9]{6}-[a-z0-9]{6})"', blob))
+        ]
         who = self.rng.choice([*sessions, "nobody-261130-aaaaaa"])
         message = Message("forged", f"{self.count:032x}", who, 1764500000 + self.count)
         change = [(os.fsdecode(path), None, oid)]

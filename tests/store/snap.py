@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 Picture = dict[str, tuple[int, bytes]]
-# What Atlas may have: its own folder in the git directory, its view, the list of what git leaves alone.
+# What Atlas may have: its own folder in the git directory, its view, the list of what git leaves
+# alone.
 OURS = (".git/atlas", ".git/info/exclude", ".atlas")
 
 
 def picture(folder: Path, without: Iterable[str] = OURS) -> Picture:
-    """Mode and bytes of everything below a folder (a link's target; nothing for a folder), but for these paths."""
+    """Mode and bytes of everything below a folder (a link's target; nothing for a folder), but for
+    these paths."""
     found: Picture = {}
     left = set(without)
     for path in sorted(folder.rglob("*")):
@@ -27,4 +29,6 @@ def picture(folder: Path, without: Iterable[str] = OURS) -> Picture:
 
 def difference(before: Picture, after: Picture) -> list[str]:
     """The paths that are not as they were."""
-    return sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+    return sorted(
+        name for name in before.keys() | after.keys() if before.get(name) != after.get(name)
+    )

@@ -1,4 +1,5 @@
-"""The task board by its commands: what they answer, what is told to whom, and what is never printed."""
+"""The task board by its commands: what they answer, what is told to whom, and what is never
+printed."""
 
 from __future__ import annotations
 
@@ -44,46 +45,72 @@ def do(begun: str, quick: Atlas) -> Any:
 def test_a_plan_is_posted_whole_in_both_forms(do: Any, repo: Path, quick: Atlas) -> None:
     (repo / "p.md").write_text(PLAN)
     parser, tests = do("task", "add", "--plan", str(repo / "p.md"))["items"]
-    assert (parser["title"], parser["priority"], parser["body"]) == ("Write the parser", 70, "Its text.\n")
-    assert (tests["needs"], tests["labels"]) == ([parser["id"]], ["slow", "big"])
-    yaml = (
-        f"tasks:\n  - {{title: one, name: a, needs: [b]}}\n  - title: two\n    name: b\n    needs: ['{tests['id']}']\n"
+    assert (parser["title"], parser["priority"], parser["body"]) == (
+        "Write the parser",
+        70,
+        "Its text.\n",
     )
+    assert (tests["needs"], tests["labels"]) == ([parser["id"]], ["slow", "big"])
+    yaml = f"tasks:\n  - {{title: one, name: a, needs: [b]}}\n  - title: two\n    name: b\n    needs: ['{tests['id']}']\n"
     (repo / "p.yaml").write_text(yaml)
     one, two = do("task", "add", "--plan", str(repo / "p.yaml"))["items"]
     assert (one["needs"], two["needs"]) == ([two["id"]], [tests["id"]])
     assert do("task", "graph", "--format", "mermaid")["edges"] == [
-        [parser["id"], tests["id"]], [two["id"], one["id"]], [tests["id"], two["id"]],
-    ]  # fmt: skip
+        [parser["id"], tests["id"]],
+        [two["id"], one["id"]],
+        [tests["id"], two["id"]],
+    ]
     do("task", "add", 'a "quoted" \x1b[2J\u202e title]')
     for form in ("dot", "mermaid"):
         drawn = quick("task", "graph", "--format", form)
         assert "note:" not in drawn.out and "a 'quoted' '[2J' title]" in drawn.out, drawn
-    for wrong, says in (("tasks: [{name: x}]", "has no title"), ("tasks: []", "no task in it"), ("a: [", "p.yaml"),
-                        ("tasks: [{title: t, priority: high}]", "priority cannot be"),
-                        ("tasks: [{title: t}, {title: t}]", "stands twice"),
-                        ("tasks: [{title: t, needs: [nowhere]}]", "no task nowhere")):  # fmt: skip
+    for wrong, says in (
+        ("tasks: [{name: x}]", "has no title"),
+        ("tasks: []", "no task in it"),
+        ("a: [", "p.yaml"),
+        ("tasks: [{title: t, priority: high}]", "priority cannot be"),
+        ("tasks: [{title: t}, {title: t}]", "stands twice"),
+        ("tasks: [{title: t, needs: [nowhere]}]", "no task nowhere"),
+    ):
         (repo / "p.yaml").write_text(wrong)
-        assert says in do("task", "add", "--plan", str(repo / "p.yaml"), code=7 if "nowhere" in wrong else 2)["message"]
+        assert (
+            says
+            in do(
+                "task", "add", "--plan", str(repo / "p.yaml"), code=7 if "nowhere" in wrong else 2
+            )["message"]
+        )
 
 
 OF_ONE_TASK = {
-    "-m": "text", "--file": "p.md", "--needs": "7f3k2mq9xa", "--priority": "90", "--role": "backend", "--label": "slow",
-    "--slots": "2", "--relies-on": "status:main", "--deadline": "2h",
-}  # fmt: skip
+    "-m": "text",
+    "--file": "p.md",
+    "--needs": "7f3k2mq9xa",
+    "--priority": "90",
+    "--role": "backend",
+    "--label": "slow",
+    "--slots": "2",
+    "--relies-on": "status:main",
+    "--deadline": "2h",
+}
 
 
 @pytest.mark.parametrize("option", OF_ONE_TASK)
-def test_an_option_that_a_plan_cannot_heed_is_refused_by_its_name(option: str, do: Any, repo: Path) -> None:
+def test_an_option_that_a_plan_cannot_heed_is_refused_by_its_name(
+    option: str, do: Any, repo: Path
+) -> None:
     (repo / "p.md").write_text(PLAN)
-    told = do("task", "add", "--plan", str(repo / "p.md"), option, OF_ONE_TASK[option], code=2)["message"]
+    told = do("task", "add", "--plan", str(repo / "p.md"), option, OF_ONE_TASK[option], code=2)[
+        "message"
+    ]
     assert told.startswith(f"{option}: ")
     assert do("task", "list")["total"] == 0
 
 
 def test_a_plan_that_is_frozen_is_so_in_each_of_its_tasks(do: Any, repo: Path) -> None:
     (repo / "p.md").write_text(PLAN)
-    rows = do("task", "add", "--plan", str(repo / "p.md"), "--frozen", "not yet", "--until", "2h")["items"]
+    rows = do("task", "add", "--plan", str(repo / "p.md"), "--frozen", "not yet", "--until", "2h")[
+        "items"
+    ]
     assert [row["frozen"]["why"] for row in rows] == ["not yet", "not yet"]
     assert all("until" in row["frozen"] for row in rows)
 
@@ -93,7 +120,9 @@ def test_a_long_plan_is_one_file_of_the_store(do: Any, repo: Path, env: dict[str
     (repo / "p.md").write_text("".join(f"## task {nth}\n\n" for nth in range(250)))
     assert do("task", "add", "--plan", str(repo / "p.md"))["total"] == 250
     hand = Hand(repo, env)
-    loose, packs = (int(line.split()[1]) for line in hand.git("count-objects", "-v").split("\n")[0:4:3])
+    loose, packs = (
+        int(line.split()[1]) for line in hand.git("count-objects", "-v").split("\n")[0:4:3]
+    )
     assert loose < 50 and packs == 1 and do("verify")["violations"] == []
 
 
@@ -123,38 +152,58 @@ def test_a_batch_says_which_it_could_not_claim_and_why(do: Any) -> None:
     second = do("task", "add", "two", "--depends-on", first)["id"]
     got = do("task", "claim", first, second, "nowhere")
     assert got["claimed"] == [first]
-    assert {row["id"]: row["code"] for row in got["failed"]} == {second: "gated", "nowhere": "not_found"}
+    assert {row["id"]: row["code"] for row in got["failed"]} == {
+        second: "gated",
+        "nowhere": "not_found",
+    }
     assert do("task", "claim", second, code=6)["details"]["unmet"] == {first: "claimed"}
 
 
 def test_a_frozen_task_says_when_it_can_thaw(do: Any, begun: str) -> None:
     first = do("task", "add", "one")["id"]
     second = do("task", "add", "two", "--frozen", "not yet", "--until", f"task:{first}")["id"]
-    frozen = {row["id"]: row.get("can_thaw") for row in do("task", "list", "--state", "frozen")["items"]}
+    frozen = {
+        row["id"]: row.get("can_thaw") for row in do("task", "list", "--state", "frozen")["items"]
+    }
     assert frozen == {second: False}
     do("task", "next", "--claim")
     do("task", "done", first)
-    assert do("task", "show", second)["can_thaw"] and do("task", "next", code=7)["code"] == "no_task"
+    assert (
+        do("task", "show", second)["can_thaw"] and do("task", "next", code=7)["code"] == "no_task"
+    )
     do("task", "thaw", second)
     assert do("task", "next")["id"] == second
 
 
 def test_eligibility_is_the_same_from_the_history_alone(do: Any, quick: Atlas) -> None:
-    """At every commit: what was listed then is what the history says now; each grant was on that list."""
+    """At every commit: what was listed then is what the history says now; each grant was on that
+    list."""
     a = do("task", "add", "a")["id"]
     do("task", "add", "b", "--needs", a, "--priority", "90")
     c = do("task", "add", "c", "--priority", "10")["id"]
     then = {}
-    for step in (f"task claim {a}", f"task done {a}", f"gate raise --why w --task {c}", "task next --claim",
-                 "gate clear {id}", "task next --claim"):  # fmt: skip
+    for step in (
+        f"task claim {a}",
+        f"task done {a}",
+        f"gate raise --why w --task {c}",
+        "task next --claim",
+        "gate clear {id}",
+        "task next --claim",
+    ):
         gate = next(iter(do("gate", "list")["items"]), {})
         do(*step.format(**gate).split())
         listed = do("task", "list", "--ready")
-        then[quick("status", "--json").json["store"]["head"]] = [row["id"] for row in listed["items"]]
+        then[quick("status", "--json").json["store"]["head"]] = [
+            row["id"] for row in listed["items"]
+        ]
     assert [len(ids) for ids in then.values()] == [1, 2, 1, 0, 1, 0]
     for commit, ids in then.items():
         assert [row["id"] for row in do("task", "list", "--ready", "--at", commit)["items"]] == ids
-    grants = [row for row in do("log", "--kind", "task")["items"] if row["subject"].startswith("task: claim")]
+    grants = [
+        row
+        for row in do("log", "--kind", "task")["items"]
+        if row["subject"].startswith("task: claim")
+    ]
     commits = [row["commit"] for row in do("log", "-n", "50")["items"]]
     for row in grants:
         before = commits[commits.index(row["commit"]) + 1]
@@ -165,7 +214,16 @@ def test_eligibility_is_the_same_from_the_history_alone(do: Any, quick: Atlas) -
 def test_dead_letters_are_told_at_the_next_begin(do: Any, quick: Atlas) -> None:
     do("config", "set", "max_retries", "1")
     one = do("task", "add", "poison")["id"]
-    child = do("begin", "--new", "--parent", do("session", "show")["id"], "--goal", "child", "--actor", "child")["id"]
+    child = do(
+        "begin",
+        "--new",
+        "--parent",
+        do("session", "show")["id"],
+        "--goal",
+        "child",
+        "--actor",
+        "child",
+    )["id"]
     for _ in range(2):
         do("task", "next", "--claim", "--session", child)
         do("task", "fail", one, "--why", "it is poison", "--session", child)
@@ -195,12 +253,17 @@ def test_a_parent_drops_a_dead_child_and_others_may_not(do: Any) -> None:
     do("task", "next", "--claim", "--session", child)
     do("lease", "take", "gpu0", "--why", "w", "--session", child)
     assert (
-        do("session", "drop", do("session", "show")["id"], "--why", "w", "--session", child, code=6)["code"]
+        do(
+            "session", "drop", do("session", "show")["id"], "--why", "w", "--session", child, code=6
+        )["code"]
         == "not_yours"
     )
     freed = do("session", "drop", child, "--why", "its machine is gone")["freed"]
     assert sorted(freed) == ["lease:gpu0", f"task:{one}"]
-    assert do("task", "show", one)["state"] == "ready" and do("lease", "show", "gpu0")["state"] == "released"
+    assert (
+        do("task", "show", one)["state"] == "ready"
+        and do("lease", "show", "gpu0")["state"] == "released"
+    )
     assert do("task", "done", one, "--session", child, code=5)["code"] == "no_session"
     assert do("verify", "--full")["violations"] == []
 
@@ -209,15 +272,23 @@ def test_the_end_and_an_expectation(do: Any) -> None:
     one = do("task", "add", "t")["id"]
     do("task", "claim", one)
     assert do("task", "renew", one, "--expect", f"task:{one}@1", code=3)["code"] == "version_jump"
-    assert do("task", "cancel", one, "--why", "w", "--base", "1", "--expect", f"task:{one}@2")["state"] == "cancelled"
+    assert (
+        do("task", "cancel", one, "--why", "w", "--base", "1", "--expect", f"task:{one}@2")["state"]
+        == "cancelled"
+    )
     assert do("task", "cancel", one, "--why", "w", "--expect", f"task:{one}@3")["replayed"]
-    assert do("task", "cancel", one, "--why", "w", "--expect", f"task:{one}@2", code=3)["code"] == "version_jump"
+    assert (
+        do("task", "cancel", one, "--why", "w", "--expect", f"task:{one}@2", code=3)["code"]
+        == "version_jump"
+    )
     two = do("task", "add", "u")["id"]
     do("task", "claim", two)
     assert do("end", "-m", "done")["released"] == [f"task:{two}"]
 
 
-def test_no_talk_prints_a_body_or_a_result(do: Any, quick: Atlas, repo: Path, env: dict[str, str]) -> None:
+def test_no_talk_prints_a_body_or_a_result(
+    do: Any, quick: Atlas, repo: Path, env: dict[str, str]
+) -> None:
     one = do("task", "add", "t", "-m", SECRET)["id"]
     do("task", "claim", one)
     do("task", "done", one, "-m", f"result {SECRET}")
@@ -225,17 +296,43 @@ def test_no_talk_prints_a_body_or_a_result(do: Any, quick: Atlas, repo: Path, en
     hand = Hand(repo, env)
     path = task.place(two)
     fields, _ = text.front(hand.read(path), path)
-    hand.commit({path: text.with_front({**fields, "version": 9, "needs": 1}, SECRET)})  # damaged, and against the rules
+    hand.commit(
+        {path: text.with_front({**fields, "version": 9, "needs": 1}, SECRET)}
+    )  # damaged, and against the rules
     said = []
-    for line in ("log", "log --json", "doctor", "doctor --json", "verify --full", "verify --full --json", "status",
-                 "begin", "begin --json", "task list --all", "task list --json", "task board", "task board --json",
-                 "task graph", "task dead --json", f"task done {one} -m other", f"task done {one} -m other --json",
-                 f"task claim {one}", f"task edit {one} -m {SECRET}", f"task claim {two}", "task next", "session show",
-                 f"task results {two}", "git log --stat", "view"):  # fmt: skip
+    for line in (
+        "log",
+        "log --json",
+        "doctor",
+        "doctor --json",
+        "verify --full",
+        "verify --full --json",
+        "status",
+        "begin",
+        "begin --json",
+        "task list --all",
+        "task list --json",
+        "task board",
+        "task board --json",
+        "task graph",
+        "task dead --json",
+        f"task done {one} -m other",
+        f"task done {one} -m other --json",
+        f"task claim {one}",
+        f"task edit {one} -m {SECRET}",
+        f"task claim {two}",
+        "task next",
+        "session show",
+        f"task results {two}",
+        "git log --stat",
+        "view",
+    ):
         done = quick(*line.split())
         said += [(line, done.out + done.err)]
     assert [line for line, words in said if SECRET in words] == []
-    assert SECRET in quick("show", f"task:{one}").out and SECRET in quick("task", "results", one).out
+    assert (
+        SECRET in quick("show", f"task:{one}").out and SECRET in quick("task", "results", one).out
+    )
 
 
 def test_the_index_gives_the_same_order_however_it_was_made(do: Any, repo: Path) -> None:
@@ -258,8 +355,19 @@ def _receipt(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _gated(row: dict[str, Any]) -> dict[str, Any]:
-    claim = {"session": row["session"], "actor": "x", "generation": 1, "attempt": 1, "token": 1, "store": "x", "at": row["at"],
-             "expires": row["at"], "path": "claim", "version": 1, "needs": {}}  # fmt: skip
+    claim = {
+        "session": row["session"],
+        "actor": "x",
+        "generation": 1,
+        "attempt": 1,
+        "token": 1,
+        "store": "x",
+        "at": row["at"],
+        "expires": row["at"],
+        "path": "claim",
+        "version": 1,
+        "needs": {},
+    }
     return {**row, "state": "claimed", "attempt": 1, "token": 1, "claim": claim}
 
 
@@ -269,8 +377,13 @@ def _finished(row: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("which", "bent", "rule"),
-    [(1, _edge, "edge"), (0, _receipt, "receipt"), (1, _gated, "gated"), (1, _finished, "task_state")],
-)  # fmt: skip
+    [
+        (1, _edge, "edge"),
+        (0, _receipt, "receipt"),
+        (1, _gated, "gated"),
+        (1, _finished, "task_state"),
+    ],
+)
 def test_what_a_hand_does_to_the_board_is_found_and_taken_back(
     which: int, bent: Any, rule: str, do: Any, repo: Path, env: dict[str, str]
 ) -> None:
@@ -279,7 +392,9 @@ def test_what_a_hand_does_to_the_board_is_found_and_taken_back(
     do("task", "next", "--claim")
     hand, path = Hand(repo, env), task.place(ids[which])
     fields, body = text.front(hand.read(path), path)
-    commit = hand.commit({path: text.with_front({**bent(fields), "version": fields["version"] + 1}, body)})
+    commit = hand.commit(
+        {path: text.with_front({**bent(fields), "version": fields["version"] + 1}, body)}
+    )
     error = do("verify", code=9)
     found = {(one["commit"], one["path"], one["rule"]) for one in error["details"]["violations"]}
     assert (commit, path, rule) in found, found

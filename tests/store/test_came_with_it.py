@@ -1,5 +1,6 @@
-"""What came with a repository is not obeyed: a read runs no program that its configuration names, and the store's own
-repository has no configuration but Atlas's. And a remote that never ends what it says holds no reader up."""
+"""What came with a repository is not obeyed: a read runs no program that its configuration names,
+and the store's own repository has no configuration but Atlas's. And a remote that never ends what
+it says holds no reader up."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from .crew import Worker
 from .fleet import Fleet, done
 
 READS = (("status",), ("who", "x.py"), ("verify",), ("doctor",), ("lease", "list"), ("log",), ())
-# What an unpacked repository may say of its remote, each running a program; `RUN` is one that leaves a trace.
+# What an unpacked repository may say of its remote, each running a program; `RUN` is one that
+# leaves a trace.
 KEYS = {
     "remote.origin.uploadpack": "RUN; git-upload-pack",
     "core.sshCommand": "RUN; false",
@@ -31,7 +33,9 @@ KEYS = {
 def one(pair: Fleet, tmp_path: Path) -> Fleet:
     """A clone, and a state folder of its own."""
     found = pair.copied(tmp_path / "fleet")
-    return found._replace(env=found.env | {"XDG_STATE_HOME": str(tmp_path / "state"), "HOME": str(tmp_path)})
+    return found._replace(
+        env=found.env | {"XDG_STATE_HOME": str(tmp_path / "state"), "HOME": str(tmp_path)}
+    )
 
 
 @pytest.fixture
@@ -73,7 +77,9 @@ def test_a_read_runs_no_program_of_the_repositorys_until_the_user_has(
     done(a("sync", env=one.env))
     assert canary.exists()
     canary.unlink()
-    assert "uploadpack" not in str(done(read("status")).json["notices"]) and canary.exists(), "they have used it"
+    assert "uploadpack" not in str(done(read("status")).json["notices"]) and canary.exists(), (
+        "they have used it"
+    )
     one.git("a", "config", "remote.origin.uploadpack", f"{canary.parent}/run; exec git-upload-pack")
     canary.unlink()
     assert "uploadpack" in str(done(read("status")).json["notices"]) and not canary.exists(), (
@@ -85,7 +91,7 @@ def test_a_read_runs_no_program_of_the_repositorys_until_the_user_has(
 @pytest.mark.parametrize("how", [pytest.param("plain", marks=pytest.mark.long), "included"])
 def test_whatever_names_it_and_wherever_it_stands(
     key: str, how: str, one: Fleet, read: Read, canary: Path
-) -> None:  # fmt: skip
+) -> None:
     value = KEYS[key].replace("RUN", str(canary.parent / "run"))
     file = one.top / "a/.git/more"
     if how == "plain":
@@ -98,10 +104,16 @@ def test_whatever_names_it_and_wherever_it_stands(
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("credential.helper", "store"), ("credential.helper", "cache --timeout=300"),
-                       ("url.https://forge.example/.insteadOf", "forge:"), ("remote.other.uploadpack", "RUN"),
-                       ("remote.origin.uploadpack", "git-upload-pack"), ("core.sshCommand", "")],
-)  # fmt: skip
+    ("key", "value"),
+    [
+        ("credential.helper", "store"),
+        ("credential.helper", "cache --timeout=300"),
+        ("url.https://forge.example/.insteadOf", "forge:"),
+        ("remote.other.uploadpack", "RUN"),
+        ("remote.origin.uploadpack", "git-upload-pack"),
+        ("core.sshCommand", ""),
+    ],
+)
 def test_what_names_none_changes_nothing(key: str, value: str, one: Fleet, read: Read) -> None:
     one.git("a", "config", key, value)
     said = done(read("status")).json
@@ -115,7 +127,9 @@ def test_what_stands_in_the_users_own_files_is_theirs(one: Fleet, read: Read, ca
     assert "not known now" not in str(done(read("status")).json["notices"]) and canary.exists()
 
 
-def test_the_stores_own_configuration_is_atlas_s(one: Fleet, a: Worker, read: Read, canary: Path) -> None:
+def test_the_stores_own_configuration_is_atlas_s(
+    one: Fleet, a: Worker, read: Read, canary: Path
+) -> None:
     config = one.top / "a/.git/atlas/store.git/config"
     own = config.read_bytes()
     config.write_bytes(own + f'[remote "origin"]\n\tuploadpack = {canary.parent}/run\n'.encode())
@@ -123,7 +137,9 @@ def test_the_stores_own_configuration_is_atlas_s(one: Fleet, a: Worker, read: Re
         said = read(*argv)
         assert said.code == (1 if argv == ("doctor",) else 0) and not canary.exists(), (argv, said)
     said = done(read("status"))
-    assert 'store.git/config holds what Atlas did not write ([remote "origin"])' in str(said.json["notices"]), said
+    assert 'store.git/config holds what Atlas did not write ([remote "origin"])' in str(
+        said.json["notices"]
+    ), said
     assert "doctor --fix" in str(said.json["notices"])
     done(a("sync", env=one.env), 8)
     done(a("lease", "take", "gpu0", "--why", "w", env=one.env), 8)
@@ -132,19 +148,38 @@ def test_the_stores_own_configuration_is_atlas_s(one: Fleet, a: Worker, read: Re
     assert b"uploadpack" in (one.top / "a/.git/atlas/config.aside").read_bytes()
     assert transports.foreign(str(config.parent)) == ""
     listed = [
-        set(one.git(".", "config", "--file", str(file), "--list").lower().split("\n")) for file in (config, config)
+        set(one.git(".", "config", "--file", str(file), "--list").lower().split("\n"))
+        for file in (config, config)
     ]
     (one.top / "before").write_bytes(own)
-    listed[0] = set(one.git(".", "config", "--file", str(one.top / "before"), "--list").lower().split("\n"))
+    listed[0] = set(
+        one.git(".", "config", "--file", str(one.top / "before"), "--list").lower().split("\n")
+    )
     assert listed[0] == listed[1], "as it was made"
     done(a("sync", env=one.env))
 
 
-@pytest.mark.parametrize("line", [
-    b"[include]", b"\tpath = x", b'[core] sshCommand = x', b"\tsshCommand = x", b"\thooksPath = x", b'[url "x"]',
-    b"\tfsync = all \\", b'\tpager = "x"', b"[alias]", b"\trecentObjectsHook = x", b"[core]\r", b"x", b"\tfsync = `x`",
-    b"\tworktree = /x", b"\taskpass=x", b"\xff",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"[include]",
+        b"\tpath = x",
+        b"[core] sshCommand = x",
+        b"\tsshCommand = x",
+        b"\thooksPath = x",
+        b'[url "x"]',
+        b"\tfsync = all \\",
+        b'\tpager = "x"',
+        b"[alias]",
+        b"\trecentObjectsHook = x",
+        b"[core]\r",
+        b"x",
+        b"\tfsync = `x`",
+        b"\tworktree = /x",
+        b"\taskpass=x",
+        b"\xff",
+    ],
+)
 def test_any_other_line_is_foreign(line: bytes, tmp_path: Path) -> None:
     (tmp_path / "config").write_bytes(b"[core]\n\tbare = true\n# a word\n\n")
     assert transports.foreign(str(tmp_path)) == ""
@@ -153,11 +188,16 @@ def test_any_other_line_is_foreign(line: bytes, tmp_path: Path) -> None:
     assert transports.foreign(str(tmp_path)) or line == b"[core]\r"
 
 
-def test_nothing_that_is_missing_is_fetched_in_passing(one: Fleet, read: Read, canary: Path) -> None:
-    """A promise of a remote, and an object that is not there: git would ask for it in the middle of a local question."""
+def test_nothing_that_is_missing_is_fetched_in_passing(
+    one: Fleet, read: Read, canary: Path
+) -> None:
+    """A promise of a remote, and an object that is not there: git would ask for it in the middle of
+    a local question."""
     config = one.top / "a/.git/atlas/store.git/config"
     with config.open("a") as out:
-        out.write(f'[remote "x"]\n\turl = {one.top}/hub.git\n\tpromisor = true\n\tuploadpack = {canary.parent}/run\n')
+        out.write(
+            f'[remote "x"]\n\turl = {one.top}/hub.git\n\tpromisor = true\n\tuploadpack = {canary.parent}/run\n'
+        )
     blob = one.git("a/.git/atlas/store.git", "rev-parse", "atlas:atlas.yaml")
     (one.top / "a/.git/atlas/store.git/objects" / blob[:2] / blob[2:]).unlink()
     read("status"), read("config")
@@ -175,7 +215,9 @@ def test_a_remote_that_never_ends_what_it_says_holds_no_reader_up(one: Fleet, re
 
 
 @pytest.mark.parametrize("url", ["canary::there", "canary://there"])
-def test_an_address_that_names_a_helper_of_gits_runs_none(url: str, one: Fleet, a: Worker, canary: Path) -> None:
+def test_an_address_that_names_a_helper_of_gits_runs_none(
+    url: str, one: Fleet, a: Worker, canary: Path
+) -> None:
     helper = canary.parent / "git-remote-canary"
     helper.write_text((canary.parent / "run").read_text())
     helper.chmod(0o755)

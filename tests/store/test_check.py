@@ -24,7 +24,14 @@ class Work:
         git("symbolic-ref", "HEAD", "refs/heads/main")
         self.read = f"main@2~{(self.hand.blob(ENTRY, 'atlas') or '')[:12]}"
 
-    def commit(self, *paths: str, session: str | None = "", read: str = "", subject: str = "work", **env: str) -> str:
+    def commit(
+        self,
+        *paths: str,
+        session: str | None = "",
+        read: str = "",
+        subject: str = "work",
+        **env: str,
+    ) -> str:
         for path in paths:
             file = self.hand.repo / path
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -32,7 +39,14 @@ class Work:
         trailers = f"\n\nAtlas-Session: {session or self.ann}\nAtlas-Read: {read or self.read}"
         (
             self.git("add", "-A"),
-            self.git("commit", "-q", "--allow-empty", "-m", subject + trailers * (session is not None), **env),
+            self.git(
+                "commit",
+                "-q",
+                "--allow-empty",
+                "-m",
+                subject + trailers * (session is not None),
+                **env,
+            ),
         )
         return self.git("rev-parse", "HEAD")
 
@@ -59,8 +73,13 @@ def test_each_finding_names_commit_author_and_rule(work: Work, quick: Atlas, git
     assert found(done) == [(forged, "read_first", "stop"), (nobody, "session", "stop")]
     said = quick("check", f"{good}..")
     assert said.code == 9 and said.out == ""
-    assert f"│ {forged[:12]} Test <test@example.invalid>: read_first: names main@2~000000000000" in said.err
-    assert quick("check", f"{good}..{good}").code == 0 and quick("check", "--format", "xml").code == 2
+    assert (
+        f"│ {forged[:12]} Test <test@example.invalid>: read_first: names main@2~000000000000"
+        in said.err
+    )
+    assert (
+        quick("check", f"{good}..{good}").code == 0 and quick("check", "--format", "xml").code == 2
+    )
     for form in ("github", "gitlab", "junit"):
         assert quick("check", good, "--format", form).code == 0
     github = quick("check", f"{good}..", "--format", "github")
@@ -69,11 +88,16 @@ def test_each_finding_names_commit_author_and_rule(work: Work, quick: Atlas, git
     )
     gitlab = json.loads(quick("check", f"{good}..", "--format", "gitlab").out)
     assert [(one["check_name"], one["severity"], one["location"]["path"]) for one in gitlab] == [
-        ("atlas-read_first", "major", "b.py"), ("atlas-session", "major", "."),
-    ]  # fmt: skip
+        ("atlas-read_first", "major", "b.py"),
+        ("atlas-session", "major", "."),
+    ]
     assert len({one["fingerprint"] for one in gitlab}) == 2
     suite = ElementTree.fromstring(quick("check", f"{good}..", "--format", "junit").out)
-    assert (suite.get("tests"), suite.get("failures"), len(suite.findall("testcase/failure"))) == ("2", "2", 2)
+    assert (suite.get("tests"), suite.get("failures"), len(suite.findall("testcase/failure"))) == (
+        "2",
+        "2",
+        2,
+    )
 
 
 def test_what_a_commit_says_cannot_break_the_report(work: Work, quick: Atlas, git: Git) -> None:
@@ -86,10 +110,15 @@ def test_what_a_commit_says_cannot_break_the_report(work: Work, quick: Atlas, gi
     assert "]]></failure>" in (
         ElementTree.fromstring(quick("check", "HEAD", "--format", "junit").out)[0].get("name") or ""
     )
-    assert "\\u{1b}[31m" in quick("check", "HEAD").err and len(found(quick("check", "HEAD", "--json"))) == 1
+    assert (
+        "\\u{1b}[31m" in quick("check", "HEAD").err
+        and len(found(quick("check", "HEAD", "--json"))) == 1
+    )
 
 
-def test_squashes_rebases_merges_and_strangers(work: Work, quick: Atlas, git: Git, store: tuple[Hand, Seen]) -> None:
+def test_squashes_rebases_merges_and_strangers(
+    work: Work, quick: Atlas, git: Git, store: tuple[Hand, Seen]
+) -> None:
     bob = store[1].sessions["bob"]
     base = work.commit(session=None)
     git("switch", "-q", "-c", "side")
@@ -104,24 +133,38 @@ def test_squashes_rebases_merges_and_strangers(work: Work, quick: Atlas, git: Gi
     git("merge", "-q", "--no-edit", "side")
     done = quick("check", f"{base}..", "--json")
     assert done.data["judged"] == 2 and found(done) == []
-    assert done.data["unattended"] == {"without a session": 2, "merges": 0, "older than the store": 0}
+    assert done.data["unattended"] == {
+        "without a session": 2,
+        "merges": 0,
+        "older than the store": 0,
+    }
     git("rebase", "-q", "side")
     assert quick("check", "side..", "--json").data["unattended"]["without a session"] == 1
     for level, code in (("warn", 0), ("stop", 9)):
         assert quick("config", "set", "unattended", level, "--session", work.ann).code == 0
-        assert (quick("check", "side..").code, found(quick("check", "side..", "--json"))[0][1:]) == (
+        assert (
+            quick("check", "side..").code,
+            found(quick("check", "side..", "--json"))[0][1:],
+        ) == (
             code,
             ("unattended", level),
         )
 
 
-def test_the_status_is_owed_on_an_integration_branch_only(work: Work, quick: Atlas, git: Git) -> None:
+def test_the_status_is_owed_on_an_integration_branch_only(
+    work: Work, quick: Atlas, git: Git
+) -> None:
     last = work.commit("a.py")
     assert found(quick("check", "HEAD", "--json")) == [(last, "write_last", "stop")]
     git("branch", "-m", "side")
     assert found(quick("check", "HEAD", "--json")) == []
     git("branch", "-m", "main")
-    assert quick("status", "write", "--unchanged", "only code", "--base", "2", "--session", work.ann).code == 0
+    assert (
+        quick(
+            "status", "write", "--unchanged", "only code", "--base", "2", "--session", work.ann
+        ).code
+        == 0
+    )
     assert found(quick("check", "HEAD", "--json")) == []
 
 
@@ -129,14 +172,28 @@ def test_a_lease_of_another_on_a_changed_path_warns(
     work: Work, quick: Atlas, git: Git, store: tuple[Hand, Seen]
 ) -> None:
     git("switch", "-q", "-c", "side")
-    assert quick("lease", "take", "path:src", "--why", "moving files", "--session", store[1].sessions["bob"]).code == 0
+    assert (
+        quick(
+            "lease",
+            "take",
+            "path:src",
+            "--why",
+            "moving files",
+            "--session",
+            store[1].sessions["bob"],
+        ).code
+        == 0
+    )
     at = int(git("log", "-1", "--format=%ct", cwd=work.hand.store))
     (work.hand.repo / "src").mkdir()
     work.commit("src/x.py", GIT_AUTHOR_DATE=f"@{at + 60} +0000")  # under way at the same time
     late = work.commit("src/y.py", "doc.md", GIT_AUTHOR_DATE=f"@{at + 600} +0000")
     done = quick("check", "HEAD", "--json")
     assert (found(done), done.code) == ([(late, "leases", "warn")], 0)
-    assert done.data["findings"][0]["path"] == "src/y.py" and "moving files" in done.data["findings"][0]["text"]
+    assert (
+        done.data["findings"][0]["path"] == "src/y.py"
+        and "moving files" in done.data["findings"][0]["text"]
+    )
 
 
 def test_a_link_that_a_commit_left_dead_is_its_own(work: Work, quick: Atlas, git: Git) -> None:
@@ -175,7 +232,11 @@ def clone(git: Git, remote: Path, to: Path, *options: str) -> Path:
 def github(folder: Path, event: dict[str, Any], **more: str) -> dict[str, str]:
     folder.mkdir()
     (folder / "event.json").write_text(json.dumps(event))
-    return {"GITHUB_ACTIONS": "true", "GITHUB_EVENT_PATH": str(folder / "event.json"), "GITHUB_REF_NAME": "main"} | more
+    return {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_EVENT_PATH": str(folder / "event.json"),
+        "GITHUB_REF_NAME": "main",
+    } | more
 
 
 def test_ci_finds_range_and_store_and_leaves_its_clone_as_it_was(
@@ -189,26 +250,54 @@ def test_ci_finds_range_and_store_and_leaves_its_clone_as_it_was(
     details = done.json["error"]["details"]
     assert details["judged"] == 2 and details["store"] == "the store on origin"
     assert picture(there, ()) == before
-    # A merge request: not handed over yet, and judged up to its own head, not up to the merge that CI has made.
-    request = {"pull_request": {"base": {"sha": git("rev-parse", "HEAD~1"), "ref": "main"}, "head": {"sha": head}}}
+    # A merge request: not handed over yet, and judged up to its own head, not up to the merge that
+    # CI has made.
+    request = {
+        "pull_request": {
+            "base": {"sha": git("rev-parse", "HEAD~1"), "ref": "main"},
+            "head": {"sha": head},
+        }
+    }
     done = atlas("check", "--json", cwd=there, **github(tmp_path / "request", request))
     assert found(done) == [(head, "write_last", "warn")] and done.code == 0
     # What a force push took away.
-    done = atlas("check", "--json", cwd=there, **github(tmp_path / "force", {"before": "1" * 40, "after": head}))
-    assert "force push" in str(done.json["notices"]) and done.json["error"]["details"]["judged"] == 1
+    done = atlas(
+        "check",
+        "--json",
+        cwd=there,
+        **github(tmp_path / "force", {"before": "1" * 40, "after": head}),
+    )
+    assert (
+        "force push" in str(done.json["notices"]) and done.json["error"]["details"]["judged"] == 1
+    )
     # A plain clone has the branch, unless it was deleted there.
     whole = clone(git, remote, tmp_path / "whole")
     git("update-ref", "-d", "refs/remotes/origin/atlas", cwd=whole)
     before = picture(whole, ())
-    assert atlas("check", "--json", cwd=whole).data["store"] == "the store on origin" and picture(whole, ()) == before
+    assert (
+        atlas("check", "--json", cwd=whole).data["store"] == "the store on origin"
+        and picture(whole, ()) == before
+    )
     found_ = atlas("verify", "--full", "--json", cwd=whole)  # what a schedule does
-    assert (found_.code, found_.data["head"]) == (0, work.hand.head()) and picture(whole, ()) == before
+    assert (found_.code, found_.data["head"]) == (0, work.hand.head()) and picture(
+        whole, ()
+    ) == before
     git("fetch", "-q", cwd=whole)
-    (whole / "x").write_text("x"), git("add", "x", cwd=whole), git("commit", "-qm", "not pushed", cwd=whole)
+    (
+        (whole / "x").write_text("x"),
+        git("add", "x", cwd=whole),
+        git("commit", "-qm", "not pushed", cwd=whole),
+    )
     done = atlas("check", "--json", cwd=whole)
-    assert (done.data["store"], done.data["judged"], done.data["unattended"]["without a session"]) == (
-        "refs/remotes/origin/atlas", 0, 1,
-    )  # fmt: skip
+    assert (
+        done.data["store"],
+        done.data["judged"],
+        done.data["unattended"]["without a session"],
+    ) == (
+        "refs/remotes/origin/atlas",
+        0,
+        1,
+    )
 
 
 def test_a_clone_that_does_not_reach_back_is_named_with_the_remedy(
@@ -218,14 +307,22 @@ def test_a_clone_that_does_not_reach_back_is_named_with_the_remedy(
     ids = [git("rev-parse", f"main~{back}") for back in range(3)]
     variables = {"GITLAB_CI": "true", "CI_COMMIT_BRANCH": "main", "CI_COMMIT_SHA": ids[0]}
     done = atlas("check", cwd=there, **variables, CI_COMMIT_BEFORE_SHA=ids[2])
-    assert done.code == 1 and "(shallow): the commit " in done.err and "GIT_DEPTH to 0" in done.err, done
+    assert (
+        done.code == 1 and "(shallow): the commit " in done.err and "GIT_DEPTH to 0" in done.err
+    ), done
     done = atlas("check", "HEAD", cwd=there)
-    assert done.code == 1 and f"the history ends at {ids[1][:12]}" in done.err and "--unshallow" in done.err
+    assert (
+        done.code == 1
+        and f"the history ends at {ids[1][:12]}" in done.err
+        and "--unshallow" in done.err
+    )
     done = atlas("check", "--json", cwd=there, **variables, CI_COMMIT_BEFORE_SHA=ids[1])
     assert done.json["error"]["details"]["judged"] == 1  # deep enough for this
 
 
-def test_without_a_store_it_says_so(bare_project: Path, atlas: Atlas, git: Git, tmp_path: Path) -> None:
+def test_without_a_store_it_says_so(
+    bare_project: Path, atlas: Atlas, git: Git, tmp_path: Path
+) -> None:
     assert atlas("check").code == 7
     git("clone", "-q", "--bare", str(bare_project), str(tmp_path / "origin.git"), cwd=tmp_path)
     git("remote", "add", "origin", str(tmp_path / "origin.git")), git("branch", "atlas")

@@ -1,4 +1,5 @@
-"""A session that is dated ahead of the clock gets nothing that is exclusive, is told what helps, and that helps."""
+"""A session that is dated ahead of the clock gets nothing that is exclusive, is told what helps,
+and that helps."""
 
 from __future__ import annotations
 
@@ -48,9 +49,14 @@ def test_nothing_exclusive_is_got_by_it_and_beginning_anew_helps(three: list[Wor
     done(b("session", "offer", "--slots", "3"))
     begun(a)
     done(a("sync"))
-    for words in (["lease", "take", "gpu0", *WHY], ["lease", "run", "gpu0", *WHY, "--", "true"], ["task", "claim", one],
-                  ["task", "next", "--claim"], ["task", "assign", one, "--session", str(b.session)],
-                  ["session", "adopt", "x-261129-aaaaaa", *WHY]):  # fmt: skip
+    for words in (
+        ["lease", "take", "gpu0", *WHY],
+        ["lease", "run", "gpu0", *WHY, "--", "true"],
+        ["task", "claim", one],
+        ["task", "next", "--claim"],
+        ["task", "assign", one, "--session", str(b.session)],
+        ["session", "adopt", "x-261129-aaaaaa", *WHY],
+    ):
         found = a("--json", *words)
         if words[1] != "adopt":
             assert stop(found) == "atlas begin --new"
@@ -60,7 +66,10 @@ def test_nothing_exclusive_is_got_by_it_and_beginning_anew_helps(three: list[Wor
     done(b("lease", "release", "gpu0")), done(b("task", "release", one))
     begun(a, env=None)
     done(a("lease", "take", "gpu0", *WHY)), done(a("task", "next", "--claim"))
-    assert done(b("lease", "take", "gpu0", *WHY, "--json"), 4).json["error"]["details"]["seconds_left"] <= 4 * 3600
+    assert (
+        done(b("lease", "take", "gpu0", *WHY, "--json"), 4).json["error"]["details"]["seconds_left"]
+        <= 4 * 3600
+    )
     assert done(a("verify", "--full"))
 
 
@@ -94,19 +103,25 @@ def test_a_child_and_a_person_begin_anew_in_their_own_way(three: list[Worker]) -
     a, *_ = three
     parent = str(a.session)
     begun(a, "--parent", parent, env=HALF)
-    assert stop(a("lease", "take", "gpu0", *WHY, "--json")) == f"atlas begin --new --parent {parent}"
+    assert (
+        stop(a("lease", "take", "gpu0", *WHY, "--json")) == f"atlas begin --new --parent {parent}"
+    )
     nobody = {"CODEX_THREAD_ID": ""}
     a.session = None
     first = done(a("begin", "--person", "--json", env={**HALF, **nobody})).data["id"]
     a.session = first
-    assert stop(a("lease", "take", "gpu0", *WHY, "--json", env=nobody)) == "atlas begin --new --person"
+    assert (
+        stop(a("lease", "take", "gpu0", *WHY, "--json", env=nobody)) == "atlas begin --new --person"
+    )
     a.session = None
     again = done(a("begin", "--new", "--person", "--json", env=nobody)).data
     assert again["id"] != first and not again["continued"]
     a.session = again["id"]
     done(a("lease", "take", "gpu0", *WHY, env=nobody))
     a.session = None
-    assert done(a("begin", "--person", "--json", env=nobody)).data["id"] == again["id"], "one stands at a time"
+    assert done(a("begin", "--person", "--json", env=nobody)).data["id"] == again["id"], (
+        "one stands at a time"
+    )
     a.session = again["id"]
     done(a("end", "-m", "w", env={**HALF, **nobody}))
     a.session = None  # it has ended at a moment that is still to come, and is over
@@ -118,12 +133,16 @@ def test_begin_says_what_the_newest_commits_tell_of_a_clock(three: list[Worker])
     quiet = done(c("begin", "--json")).json["notices"]
     assert not any("clock" in line for line in quiet), quiet
     said = begun(a).json["notices"]
-    assert told("no other machine has written for .*; where one has, the clock is ahead", said), said
+    assert told("no other machine has written for .*; where one has, the clock is ahead", said), (
+        said
+    )
     again = done(a("begin", "--json")).json["notices"]
     assert told("is dated 2[34] h.* ahead of its clock now", again), again
     done(b("sync")), done(b(*DECISION)), done(a("sync"))
     behind = done(a("begin", "--json", env=DAY)).json["notices"]
-    assert told("was ahead by 2[34] h.* or more when it wrote last: 1 other machine", behind), behind
+    assert told("was ahead by 2[34] h.* or more when it wrote last: 1 other machine", behind), (
+        behind
+    )
 
 
 def told(what: str, notices: list[str]) -> bool:

@@ -1,4 +1,5 @@
-"""Two clones and a remote: exactly one of two contradicting writes is published, and the other's command says so."""
+"""Two clones and a remote: exactly one of two contradicting writes is published, and the other's
+command says so."""
 
 from __future__ import annotations
 
@@ -19,13 +20,17 @@ class Fleet(NamedTuple):
     env: dict[str, str]
 
     def git(self, clone: str, *args: str) -> str:
-        done = subprocess.run(["git", *args], cwd=self.top / clone, env=self.env, capture_output=True, text=True)
+        done = subprocess.run(
+            ["git", *args], cwd=self.top / clone, env=self.env, capture_output=True, text=True
+        )
         assert done.returncode == 0, (args, done.stderr)
         return done.stdout.strip()
 
     def run(self, clone: str, *args: str, **extra: str) -> Result:
         env = {**self.env, "CODEX_THREAD_ID": clone, "ATLAS_ACTOR": f"actor-{clone}", **extra}
-        done = subprocess.run(command(*args, "--json"), cwd=self.top / clone, env=env, capture_output=True, text=True)
+        done = subprocess.run(
+            command(*args, "--json"), cwd=self.top / clone, env=env, capture_output=True, text=True
+        )
         return Result(done.returncode, done.stdout, done.stderr)
 
     def ok(self, clone: str, *args: str, **extra: str) -> dict:  # type: ignore[type-arg]
@@ -57,7 +62,11 @@ def hub(tmp_path: Path, env: dict[str, str]) -> Fleet:
     found.git(".", "init", "-q", "--bare", "hub.git")
     found.git(".", "clone", "-q", "hub.git", "a")
     (tmp_path / "a/x.py").write_text("print('x')\n")
-    found.git("a", "add", "."), found.git("a", "commit", "-qm", "first"), found.git("a", "push", "-q", "origin", "HEAD")
+    (
+        found.git("a", "add", "."),
+        found.git("a", "commit", "-qm", "first"),
+        found.git("a", "push", "-q", "origin", "HEAD"),
+    )
     found.git(".", "clone", "-q", "hub.git", "b")
     return found
 
@@ -80,7 +89,9 @@ def test_a_clone_joins_by_beginning_and_init_finds_the_store(hub: Fleet) -> None
     hub.level("a", "b")
 
 
-def test_of_two_statuses_with_one_number_the_second_stops_with_what_the_first_wrote(fleet: Fleet) -> None:
+def test_of_two_statuses_with_one_number_the_second_stops_with_what_the_first_wrote(
+    fleet: Fleet,
+) -> None:
     fleet.ok("a", "status", "write", "-m", "From a.")
     stop = fleet.run("b", "status", "write", "-m", "From b.")
     assert (stop.code, stop.json["error"]["code"]) == (3, "version_jump"), "b has seen it empty"
@@ -89,12 +100,17 @@ def test_of_two_statuses_with_one_number_the_second_stops_with_what_the_first_wr
     stop = fleet.run("a", "status", "write", "-m", "From a.\nAgain a.", "-C", ".")
     assert stop.code == 3
     assert "From b." in Path(stop.json["error"]["details"]["draft"]).read_text()
-    assert fleet.ok("a", "parked")["total"] == 0, "the command itself answered: nothing is left to settle"
+    assert fleet.ok("a", "parked")["total"] == 0, (
+        "the command itself answered: nothing is left to settle"
+    )
 
 
 def test_of_two_takers_of_one_thing_one_holds_it(fleet: Fleet) -> None:
     fleet.ok("a", "lease", "take", "gpu0", "path:src", "--why", "w")
-    assert [fleet.run("b", "lease", "take", what, "--why", "w").code for what in ("gpu0", "path:src/deep/x.py")] == [
+    assert [
+        fleet.run("b", "lease", "take", what, "--why", "w").code
+        for what in ("gpu0", "path:src/deep/x.py")
+    ] == [
         4,
         4,
     ]
@@ -118,7 +134,11 @@ def test_documents_named_by_their_operation_always_merge(fleet: Fleet) -> None:
         fleet.ok(clone, *DECISION, "--offline")
         fleet.ok(clone, *DECISION)
     fleet.ok("a", "sync")
-    assert fleet.ok("a", "decision", "list")["total"] == fleet.ok("b", "decision", "list")["total"] == 4
+    assert (
+        fleet.ok("a", "decision", "list")["total"]
+        == fleet.ok("b", "decision", "list")["total"]
+        == 4
+    )
 
 
 def test_the_chain_that_once_lost_an_update_is_parked_whole(fleet: Fleet) -> None:
@@ -131,7 +151,9 @@ def test_the_chain_that_once_lost_an_update_is_parked_whole(fleet: Fleet) -> Non
     stop = fleet.run("a", "sync")
     assert (stop.code, len(stop.json["error"]["details"]["parked"])) == (3, 2)
     fleet.ok("b", "sync")
-    assert fleet.ok("b", "decision", "list")["total"] == 1, "what contradicts nothing was carried over"
+    assert fleet.ok("b", "decision", "list")["total"] == 1, (
+        "what contradicts nothing was carried over"
+    )
     assert "Two of b." in fleet.ok("a", "status")["body"]
     assert any("PARKED" in notice for notice in fleet.run("a", "lease", "list").json["notices"])
     assert fleet.run("a", "end", "-m", "x").json["error"]["code"] == "parked"

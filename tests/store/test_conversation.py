@@ -1,4 +1,5 @@
-"""An answer comes from the git that was asked, in time, or not at all; and no answer is left for the next question."""
+"""An answer comes from the git that was asked, in time, or not at all; and no answer is left for
+the next question."""
 
 from __future__ import annotations
 
@@ -25,18 +26,25 @@ def bare(tmp_path: Path) -> tuple[Git, list[str]]:
     git = Git(None)
     git.run("init", "-q", "--bare", "--template=", str(tmp_path / "bare"))
     git = Git(str(tmp_path / "bare"))
-    return git, [git.run("hash-object", "-w", "--stdin", data=word.encode()).decode().strip() for word in WORDS]
+    return git, [
+        git.run("hash-object", "-w", "--stdin", data=word.encode()).decode().strip()
+        for word in WORDS
+    ]
 
 
 @pytest.fixture
 def sick(bare: tuple[Git, list[str]], tmp_path: Path) -> tuple[Git, list[str], Path]:
-    """The same, and a git in front of the real one that does what the file `ill` says, once or for ever."""
+    """The same, and a git in front of the real one that does what the file `ill` says, once or for
+    ever."""
     place = tmp_path / "bin"
     place.mkdir()
     script = f'#!/bin/sh\ncase "$*" in *cat-file*) [ -e {tmp_path}/ill ] && . {tmp_path}/ill;; esac\nexec {REAL} "$@"\n'
     (place / "git").write_text(script)
     (place / "git").chmod(0o755)
-    bare[0].env |= {"PATH": f"{place}{os.pathsep}{os.environ['PATH']}", "ILL": str(tmp_path / "ill")}
+    bare[0].env |= {
+        "PATH": f"{place}{os.pathsep}{os.environ['PATH']}",
+        "ILL": str(tmp_path / "ill"),
+    }
     return *bare, tmp_path / "ill"
 
 
@@ -64,9 +72,12 @@ def test_a_git_that_fails_once_is_asked_anew(
 
 
 ALWAYS = {
-    "kill -9 $$": Damaged, "read line; kill -9 $$": Damaged, "exec sleep 1000": Silent, "kill -STOP $$": Silent,
+    "kill -9 $$": Damaged,
+    "read line; kill -9 $$": Damaged,
+    "exec sleep 1000": Silent,
+    "kill -STOP $$": Silent,
     "while :; do printf 0; sleep 0.05; done": Silent,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("ill", ALWAYS)
@@ -84,7 +95,9 @@ def test_a_git_that_fails_twice_is_told_in_time(
     git.close()
 
 
-def test_an_object_that_git_gives_up_over_is_none_among_others(bare: tuple[Git, list[str]], tmp_path: Path) -> None:
+def test_an_object_that_git_gives_up_over_is_none_among_others(
+    bare: tuple[Git, list[str]], tmp_path: Path
+) -> None:
     git, names = bare
     broken = tmp_path / "bare/objects" / names[7][:2] / names[7][2:]
     broken.chmod(0o644)
@@ -95,11 +108,15 @@ def test_an_object_that_git_gives_up_over_is_none_among_others(bare: tuple[Git, 
     git.close()
 
 
-def test_what_nobody_wanted_to_hear_is_no_answer_to_the_next_question(bare: tuple[Git, list[str]]) -> None:
+def test_what_nobody_wanted_to_hear_is_no_answer_to_the_next_question(
+    bare: tuple[Git, list[str]],
+) -> None:
     git, names = bare
     some = git.objects(names)
     assert (next(some) or ("", "", b""))[2].decode() == WORDS[0]
-    assert (git.object(names[20]) or ("", "", b""))[2].decode() == WORDS[20], "asked between two answers"
+    assert (git.object(names[20]) or ("", "", b""))[2].decode() == WORDS[20], (
+        "asked between two answers"
+    )
     assert (next(some) or ("", "", b""))[2].decode() == WORDS[1]
     some.close()
     assert (git.object(names[30]) or ("", "", b""))[2].decode() == WORDS[30]
@@ -134,7 +151,9 @@ def test_more_questions_than_a_pipe_holds(bare: tuple[Git, list[str]]) -> None:
     git.close()
 
 
-def test_a_call_that_is_interrupted_leaves_no_git_behind(sick: tuple[Git, list[str], Path], tmp_path: Path) -> None:
+def test_a_call_that_is_interrupted_leaves_no_git_behind(
+    sick: tuple[Git, list[str], Path], tmp_path: Path
+) -> None:
     git, _, ill = sick
     ill.write_text(f"echo $$ > {tmp_path}/pid; exec sleep 1000")
     interrupts._noted(2, None)

@@ -1,4 +1,5 @@
-"""A writer that dies, fails or is interrupted at any step leaves the store at the old or the new commit, and usable."""
+"""A writer that dies, fails or is interrupted at any step leaves the store at the old or the new
+commit, and usable."""
 
 from __future__ import annotations
 
@@ -28,13 +29,33 @@ MOVED = POINTS.index("after_ref")
 KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "lease": (("lease", "take", "gpu1", "--why", "training"), ""),
     "status": (("status", "write", "main", "-m", "Parser done. Open: the cache."), ""),
-    "artifact": (("artifact", "put", "schema", "-", "--type", "md", "--title", "the schema"), "# Schema\n"),
-    "decision": (("decision", "add", "--title", "which cache", "--recommended", "a", "--chosen", "b", "--stance",
-                  "disagreed", "--why", "timing, not content"), ""),
+    "artifact": (
+        ("artifact", "put", "schema", "-", "--type", "md", "--title", "the schema"),
+        "# Schema\n",
+    ),
+    "decision": (
+        (
+            "decision",
+            "add",
+            "--title",
+            "which cache",
+            "--recommended",
+            "a",
+            "--chosen",
+            "b",
+            "--stance",
+            "disagreed",
+            "--why",
+            "timing, not content",
+        ),
+        "",
+    ),
     "begin": (("begin", "--new", "--goal", "the next goal"), ""),
     "end": (("end", "-m", "Done: the parser. Open: the cache."), ""),
-}  # fmt: skip
-TWO = [pytest.param(kind, marks=() if kind in ("lease", "end") else pytest.mark.long) for kind in KINDS]
+}
+TWO = [
+    pytest.param(kind, marks=() if kind in ("lease", "end") else pytest.mark.long) for kind in KINDS
+]
 ONE = [pytest.param(kind, marks=() if kind == "lease" else pytest.mark.long) for kind in KINDS]
 
 
@@ -63,12 +84,19 @@ class Shop:
         form = "--format=%(trailers:key=Atlas-Operation,valueonly,separator=%x2C)"
         return self.git("log", form, "refs/heads/atlas", cwd=self.bare).split("\n")
 
-    def start(self, *args: str, data: str = "", prefix: tuple[str, ...] = (), **extra: str) -> subprocess.Popen[bytes]:
+    def start(
+        self, *args: str, data: str = "", prefix: tuple[str, ...] = (), **extra: str
+    ) -> subprocess.Popen[bytes]:
         """A command that goes on beside the test, in a session of its own."""
         child = subprocess.Popen(
-            [*prefix, *command(*args)], cwd=self.repo, env=self.env | extra, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-        )  # fmt: skip
+            [*prefix, *command(*args)],
+            cwd=self.repo,
+            env=self.env | extra,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
         assert child.stdin is not None
         with suppress(BrokenPipeError):
             child.stdin.write(data.encode())
@@ -76,7 +104,9 @@ class Shop:
         child.stdin = None
         return child
 
-    def stopped(self, point: str, *args: str, data: str = "", **extra: str) -> subprocess.Popen[bytes]:
+    def stopped(
+        self, point: str, *args: str, data: str = "", **extra: str
+    ) -> subprocess.Popen[bytes]:
         """A command that has stopped itself at a point of its write."""
         child = self.start(*args, data=data, ATLAS_FAULT=f"{point}:stop", **extra)
         _, status = os.waitpid(child.pid, os.WUNTRACED)
@@ -84,7 +114,8 @@ class Shop:
         return child
 
     def whole(self, *heads: str) -> None:
-        """The branch is at one of these, every object is sound, every record parses, no rule is broken."""
+        """The branch is at one of these, every object is sound, every record parses, no rule is
+        broken."""
         assert not heads or self.head() in heads
         self.git("fsck", "--strict", "--no-dangling", cwd=self.bare)
         judged = self.atlas("verify", "--full", "--json")
@@ -164,7 +195,9 @@ def suffered(shop: Shop, kind: str, fatal: Fatal, codes: tuple[int, int]) -> Non
 
 
 @pytest.mark.parametrize("kind", TWO)
-def test_killed_at_any_point_of_a_write_the_store_is_at_the_old_or_the_new_commit(shop: Shop, kind: str) -> None:
+def test_killed_at_any_point_of_a_write_the_store_is_at_the_old_or_the_new_commit(
+    shop: Shop, kind: str
+) -> None:
     suffered(shop, kind, killed, (-signal.SIGKILL, -signal.SIGKILL))
 
 
@@ -184,8 +217,12 @@ def test_terminated_it_is_as_dead_as_killed(shop: Shop, kind: str) -> None:
     suffered(shop, kind, signalled(signal.SIGTERM), (-signal.SIGTERM, -signal.SIGTERM))
 
 
-@pytest.mark.parametrize(("sign", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
-def test_a_writer_that_waits_for_its_turn_can_be_ended(shop: Shop, sign: signal.Signals, code: int) -> None:
+@pytest.mark.parametrize(
+    ("sign", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)]
+)
+def test_a_writer_that_waits_for_its_turn_can_be_ended(
+    shop: Shop, sign: signal.Signals, code: int
+) -> None:
     old, lock = shop.head(), shop.home / "writer.lock"
     with lock.open("a") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -215,7 +252,8 @@ LOCKS = pytest.mark.parametrize("name", ["refs/heads/atlas.lock", "HEAD.lock"])
 @LOCKS
 @pytest.mark.parametrize("age", [3600, 8])
 def test_a_lock_that_a_dead_git_left_is_put_aside(shop: Shop, name: str, age: int) -> None:
-    """Also a young one, once it has grown old enough: within 15 seconds, of which eight are over."""
+    """Also a young one, once it has grown old enough: within 15 seconds, of which eight are
+    over."""
     file = shop.bare / name
     file.write_text("left by a git that died\n")
     os.utime(file, (time.time() - age,) * 2)

@@ -1,5 +1,5 @@
-"""What a git that died has left locked is put aside by the next command that has the locks of the kernel; what a git that
-lives may hold is not, and is named."""
+"""What a git that died has left locked is put aside by the next command that has the locks of the
+kernel; what a git that lives may hold is not, and is named."""
 
 from __future__ import annotations
 
@@ -19,7 +19,14 @@ from .crew import Worker
 from .fleet import Fleet, done
 
 REFS = ("incoming", "remote", "before", "parked/loser")
-OTHERS = ("HEAD.lock", "packed-refs.lock", "packed-refs.new", "config.lock", "shallow.lock", "refs/heads/atlas.lock")
+OTHERS = (
+    "HEAD.lock",
+    "packed-refs.lock",
+    "packed-refs.new",
+    "config.lock",
+    "shallow.lock",
+    "refs/heads/atlas.lock",
+)
 LEASE = ("lease", "take", "gpu0", "--why", "w", "--json")
 
 
@@ -62,14 +69,22 @@ def forget(two: Fleet) -> None:
 @pytest.mark.parametrize("age", [3600, -3600])
 def test_a_dead_lock_of_any_ref_is_in_nobodys_way(two: Fleet, a: Worker, age: int) -> None:
     """A clock may have been set back since, too."""
-    files = [left(two, f"refs/atlas/{name}.lock", age) for name in REFS] + [left(two, name, age) for name in OTHERS]
+    files = [left(two, f"refs/atlas/{name}.lock", age) for name in REFS] + [
+        left(two, name, age) for name in OTHERS
+    ]
     forget(two)
     assert "was left" not in str(done(a("status", "--json")).json["notices"])
-    assert {"winner"} <= set(two.operations("a")), "a read brought it, and parked what it contradicts"
+    assert {"winner"} <= set(two.operations("a")), (
+        "a read brought it, and parked what it contradicts"
+    )
     assert not [file for file in files if file.exists()]
-    files = [left(two, f"refs/atlas/{name}.lock", age) for name in REFS] + [left(two, name, age) for name in OTHERS]
+    files = [left(two, f"refs/atlas/{name}.lock", age) for name in REFS] + [
+        left(two, name, age) for name in OTHERS
+    ]
     done(a(*LEASE)), done(a("sync"))
-    assert {"winner", "mine"} <= set(two.operations()) and not [file for file in files if file.exists()]
+    assert {"winner", "mine"} <= set(two.operations()) and not [
+        file for file in files if file.exists()
+    ]
     left(two, "refs/atlas/parked/loser.lock", age)
     done(a("parked", "drop", "loser"))
     assert done(a("parked", "--json")).data["total"] == 0
@@ -99,7 +114,9 @@ def test_what_a_living_git_may_hold_is_left_to_it_and_named(two: Fleet, a: Worke
     if not Path("/proc/self/cmdline").exists():
         child.kill()
         pytest.skip("which processes live cannot be seen here")
-    assert str(file) in str(said.json["notices"]) and str(child.pid) in str(said.json["notices"]), said
+    assert str(file) in str(said.json["notices"]) and str(child.pid) in str(said.json["notices"]), (
+        said
+    )
     child.stdin.write(b"commit\n")
     child.stdin.close()
     assert child.wait(30) == 0, "its lock was there when it came to it"
@@ -120,7 +137,9 @@ def test_a_write_does_not_fail_over_what_only_the_remote_needs(two: Fleet, a: Wo
     assert not file.exists()
 
 
-def test_across_file_systems_and_where_it_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_across_file_systems_and_where_it_cannot_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "x.lock"
 
     def refuse(*_: object) -> None:

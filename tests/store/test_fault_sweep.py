@@ -1,5 +1,6 @@
-"""Struck at any call that writes, of atlas, of its gits or of the remote's: a command's exit is true, the next command
-works within fifteen seconds, and once all is well again every write is in every history once, or parked, or was refused."""
+"""Struck at any call that writes, of atlas, of its gits or of the remote's: a command's exit is
+true, the next command works within fifteen seconds, and once all is well again every write is in
+every history once, or parked, or was refused."""
 
 from __future__ import annotations
 
@@ -18,11 +19,17 @@ from .fleet import Fleet, done
 from .harm import HOWS, library, plan, struck
 
 COMMANDS = {
-    "write": ("status", "write", "--section", "mine", "-m", "words of mine"), "take": ("lease", "take", "gpu0", "--why", "w"),
-    "next": ("task", "next", "--claim"), "put": ("artifact", "put", "doc", "x.py"), "begin": ("begin", "--new"),
-    "end": ("end", "-m", "All is said and done here."), "sync": ("sync",),
-}  # fmt: skip
-SERVER = ("refs/heads/atlas.lock",)  # what a killed git leaves on a remote that is a folder: nobody else may touch it
+    "write": ("status", "write", "--section", "mine", "-m", "words of mine"),
+    "take": ("lease", "take", "gpu0", "--why", "w"),
+    "next": ("task", "next", "--claim"),
+    "put": ("artifact", "put", "doc", "x.py"),
+    "begin": ("begin", "--new"),
+    "end": ("end", "-m", "All is said and done here."),
+    "sync": ("sync",),
+}
+SERVER = (
+    "refs/heads/atlas.lock",
+)  # what a killed git leaves on a remote that is a folder: nobody else may touch it
 SOME = [
     ("take", "caller killed", 0.55),
     ("sync", "all killed", 0.4),
@@ -53,10 +60,15 @@ def ready(pair: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Fleet:
 def run(two: Fleet, shim: Path, argv: tuple[str, ...], how: str, at: int) -> Result:
     plan(two.top / "plan", how, at)
     child = subprocess.Popen(
-        command("--json", "--session", two.sessions["a"], *argv), cwd=two.top / "a", stdin=subprocess.DEVNULL,
-        env=two.env | {"LD_PRELOAD": str(shim), "HARM": str(two.top / "plan")}, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )  # fmt: skip
+        command("--json", "--session", two.sessions["a"], *argv),
+        cwd=two.top / "a",
+        stdin=subprocess.DEVNULL,
+        env=two.env | {"LD_PRELOAD": str(shim), "HARM": str(two.top / "plan")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     out, err = child.communicate(timeout=100)
     return Result(child.returncode, out, err)
 
@@ -65,8 +77,29 @@ def behind(two: Fleet, verb: str, a: Worker, b: Worker) -> None:
     """For a sync: a has recorded what stands, and what contradicts what b then publishes."""
     if verb == "sync":
         done(a(*DECISION, "--offline", "--operation", "kept"))
-        done(a("status", "write", "--replace", "-m", "quite another text", "--offline", "--operation", "parked"))
-        done(b("status", "write", "--replace", "-m", "the text that was first", "--operation", "first"))
+        done(
+            a(
+                "status",
+                "write",
+                "--replace",
+                "-m",
+                "quite another text",
+                "--offline",
+                "--operation",
+                "parked",
+            )
+        )
+        done(
+            b(
+                "status",
+                "write",
+                "--replace",
+                "-m",
+                "the text that was first",
+                "--operation",
+                "first",
+            )
+        )
 
 
 def judged(two: Fleet, verb: str, how: str, found: Result, a: Worker, b: Worker) -> None:
@@ -85,10 +118,16 @@ def judged(two: Fleet, verb: str, how: str, found: Result, a: Worker, b: Worker)
         last = done(worker("sync"), 0, 3)
     done(b("sync"))
     assert two.head("a") == two.head("b") == two.head("hub.git"), (what, last)
-    there, parked = two.operations(), {one["operation"] for one in done(a("parked", "--json")).data["items"]}
+    there, parked = (
+        two.operations(),
+        {one["operation"] for one in done(a("parked", "--json")).data["items"]},
+    )
     assert len(there) == len(set(there)), (what, "twice")
     if verb == "sync":
-        assert {"kept", "first"} <= set(there) and "parked" not in there and parked == {"parked"}, (what, parked)
+        assert {"kept", "first"} <= set(there) and "parked" not in there and parked == {"parked"}, (
+            what,
+            parked,
+        )
     else:
         assert not parked, what
         assert ("mine" in there) == (found.code == 0) or found.code in (8, 10, -9), what
@@ -115,11 +154,12 @@ def point(ready: Fleet, tmp_path: Path, shim: Path, verb: str, how: str, at: int
 
 
 @pytest.mark.parametrize(
-    ("verb", "how", "part"), [*SOME[:2], *(pytest.param(*one, marks=pytest.mark.long) for one in SOME[2:])]
+    ("verb", "how", "part"),
+    [*SOME[:2], *(pytest.param(*one, marks=pytest.mark.long) for one in SOME[2:])],
 )
 def test_struck_at_a_call_that_writes(
     ready: Fleet, tmp_path: Path, shim: Path, verb: str, how: str, part: float
-) -> None:  # fmt: skip
+) -> None:
     two = ready.copied(tmp_path / "counted")
     with two.crew(["a", "b"]) as (a, b):
         behind(two, verb, a, b)
@@ -132,7 +172,9 @@ def test_struck_at_a_call_that_writes(
 @pytest.mark.long
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("verb", COMMANDS)
-def test_struck_at_every_fifth_call(ready: Fleet, tmp_path: Path, shim: Path, verb: str, how: str) -> None:
+def test_struck_at_every_fifth_call(
+    ready: Fleet, tmp_path: Path, shim: Path, verb: str, how: str
+) -> None:
     at = 3
     while point(ready, tmp_path, shim, verb, how, at):
         at += 5

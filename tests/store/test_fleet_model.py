@@ -1,5 +1,5 @@
-"""Two clones and a remote, whatever befalls them, against a plain model: what was recorded is published or parked, what
-was refused is neither, and every stop had its reason."""
+"""Two clones and a remote, whatever befalls them, against a plain model: what was recorded is
+published or parked, what was refused is neither, and every stop had its reason."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from atlas_cli.records import lease
 
@@ -27,7 +33,8 @@ KILLED = -9
 
 
 class TwoClones(RuleBasedStateMachine):
-    """The model: the operations that were recorded, refused, or may have been either; what each session has read."""
+    """The model: the operations that were recorded, refused, or may have been either; what each
+    session has read."""
 
     made: Fleet
     worker: Worker
@@ -50,9 +57,16 @@ class TwoClones(RuleBasedStateMachine):
             self.level()
             there = self.hub.operations()
             assert len(there) == len(set(there)), "no operation twice"
-            parked = {clone: {one["operation"] for one in self.ok(clone, "parked")["items"]} for clone in "ab"}
+            parked = {
+                clone: {one["operation"] for one in self.ok(clone, "parked")["items"]}
+                for clone in "ab"
+            }
             for operation, clone in self.recorded.items():
-                assert (operation in there) != (operation in parked[clone]), (operation, clone, parked)
+                assert (operation in there) != (operation in parked[clone]), (
+                    operation,
+                    clone,
+                    parked,
+                )
             assert not self.refused & {*there, *parked["a"], *parked["b"]}
         finally:
             shutil.rmtree(self.folder)
@@ -60,7 +74,9 @@ class TwoClones(RuleBasedStateMachine):
     # what is done
 
     def run(self, clone: str, *argv: str, fault: str = "") -> Result:
-        env = {"ATLAS_CLOCK_OFFSET": str(self.skew[clone])} | ({"ATLAS_FAULT": fault} if fault else {})
+        env = {"ATLAS_CLOCK_OFFSET": str(self.skew[clone])} | (
+            {"ATLAS_FAULT": fault} if fault else {}
+        )
         where = ("-C", str(self.hub.top / clone), "--session", self.hub.sessions[clone], "--json")
         found = self.worker(*where, *argv, env=env)
         assert found.code == KILLED or "rewound" not in str(found.json["notices"]), found
@@ -90,7 +106,9 @@ class TwoClones(RuleBasedStateMachine):
 
     def newest(self, clone: str) -> str:
         """The blob of a clone's newest status entry; empty where there is none."""
-        rows = self.hub.git(f"{clone}/.git/atlas/store.git", "ls-tree", "-r", "atlas", "--", "status/main").split("\n")
+        rows = self.hub.git(
+            f"{clone}/.git/atlas/store.git", "ls-tree", "-r", "atlas", "--", "status/main"
+        ).split("\n")
         return rows[-1].split()[2] if rows[-1] else ""
 
     def level(self) -> None:
@@ -110,7 +128,9 @@ class TwoClones(RuleBasedStateMachine):
 
     @rule(clone=clones, fault=st.none() | points)
     def enter(self, clone: str, fault: str | None) -> None:
-        found = self.write(clone, "status", "write", "-m", f"{self.count}", fault=f"{fault}:kill" if fault else "")
+        found = self.write(
+            clone, "status", "write", "-m", f"{self.count}", fault=f"{fault}:kill" if fault else ""
+        )
         if done(found, 0, 3, 5).code:
             assert self.newest(clone) not in {"", *self.seen[clone]}, ("stopped for nothing", found)
         elif not found.data["replayed"]:
@@ -123,12 +143,18 @@ class TwoClones(RuleBasedStateMachine):
 
     @rule(clone=clones, key=keys, fault=st.none() | points)
     def take(self, clone: str, key: str, fault: str | None) -> None:
-        found = self.write(clone, "lease", "take", key, "--why", "w", fault=f"{fault}:kill" if fault else "")
+        found = self.write(
+            clone, "lease", "take", key, "--why", "w", fault=f"{fault}:kill" if fault else ""
+        )
         codes = (8,) if clone in self.offline else (0,)
         if done(found, *codes, 4, 6).code == 4:
             details = found.json["error"]["details"]
             row = self.show(clone, lease.place(details["resource"]))
-            assert f'holder: "{details["holder"]}"' in row and "released" not in row, ("held by nobody", found, row)
+            assert f'holder: "{details["holder"]}"' in row and "released" not in row, (
+                "held by nobody",
+                found,
+                row,
+            )
             assert details["holder"] != self.hub.sessions[clone], found
         elif found.code == 6:  # killed, and found given back by the retry
             assert found.json["error"]["code"] == "not_held"
@@ -184,10 +210,18 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[type[TwoClones
 
 @pytest.mark.parametrize(
     ("examples", "steps"), [(4, 10), pytest.param(200, 40, marks=pytest.mark.long)]
-)  # fmt: skip
-def test_what_two_clones_do_is_what_the_model_says(machine: type[TwoClones], examples: int, steps: int) -> None:
+)
+def test_what_two_clones_do_is_what_the_model_says(
+    machine: type[TwoClones], examples: int, steps: int
+) -> None:
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
         machine,
-        settings=settings(max_examples=examples, stateful_step_count=steps, deadline=None, derandomize=True,
-                          suppress_health_check=list(HealthCheck), database=None),
-    )  # fmt: skip
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            derandomize=True,
+            suppress_health_check=list(HealthCheck),
+            database=None,
+        ),
+    )

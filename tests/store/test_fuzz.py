@@ -1,5 +1,5 @@
-"""Whatever bytes the branch brings: every reader ends, says the same of it, and writes nowhere else; a repair ends in a
-store that verifies."""
+"""Whatever bytes the branch brings: every reader ends, says the same of it, and writes nowhere
+else; a repair ends in a store that verifies."""
 
 from __future__ import annotations
 
@@ -21,8 +21,22 @@ from .hostile import Hostile
 from .snap import difference, picture
 
 EACH = 50  # hostile commits a store
-READS = ("status", "", "lease list --all", "artifact list", "decision list", "task list --all", "session list --all",
-         "gate list", "signal list", "log -n 100", "view", "verify", "verify --full", "who src")  # fmt: skip
+READS = (
+    "status",
+    "",
+    "lease list --all",
+    "artifact list",
+    "decision list",
+    "task list --all",
+    "session list --all",
+    "gate list",
+    "signal list",
+    "log -n 100",
+    "view",
+    "verify",
+    "verify --full",
+    "who src",
+)
 Said = set[tuple[str, str, str]]
 
 
@@ -46,7 +60,9 @@ def peak() -> int:
             lines = dict(line.partition(":")[::2] for line in status.read_text().split("\n"))
         except OSError:
             continue
-        if int(lines.get("PPid", 0)) == os.getpid() or "tests.store.worker" in _command(status.parent):
+        if int(lines.get("PPid", 0)) == os.getpid() or "tests.store.worker" in _command(
+            status.parent
+        ):
             most = max(most, int(lines.get("VmHWM", "0 kB").split()[0]) // 1024)
     return most
 
@@ -62,7 +78,10 @@ def ran(worker: Worker, repo: Path, form: str, codes: tuple[int, ...]) -> str:
     began = time.monotonic()
     done = worker("-C", str(repo), *form.split())
     assert done.code in codes, (form, done.code, done.out[-1500:], done.err[:1500], done.err[-500:])
-    assert "internal error" not in done.err and "Traceback" not in done.err + done.out, (form, done.err[-2000:])
+    assert "internal error" not in done.err and "Traceback" not in done.err + done.out, (
+        form,
+        done.err[-2000:],
+    )
     assert time.monotonic() - began < 60, form  # a guard against what does not end, no timing
     return done.err
 
@@ -73,7 +92,9 @@ def one_store(apart: tuple[Worker, Path], written: Path, seed: int, tmp_path: Pa
     shutil.copytree(written, repo, symlinks=True, ignore=shutil.ignore_patterns(".atlas"))
     shutil.copytree(repo / ".git/atlas/store.git", hub, ignore=shutil.ignore_patterns("*.lock"))
     with (repo / ".git/config").open("a") as out:
-        out.write(f'[remote "origin"]\n\turl = {hub}\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n')
+        out.write(
+            f'[remote "origin"]\n\turl = {hub}\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n'
+        )
     worker.session = None
     ran(worker, repo, "sync", (0,))
     ran(worker, repo, "begin --new --goal repair --actor fuzz", (0,))
@@ -88,7 +109,9 @@ def one_store(apart: tuple[Worker, Path], written: Path, seed: int, tmp_path: Pa
             hostile.get(oid)
     deeds = [hostile.any() for _ in range(EACH)]
     hostile.done()
-    before = picture(tmp_path, ["hub.git", *(f"repo/{name}" for name in (".git/atlas", ".atlas", ".git/info"))])
+    before = picture(
+        tmp_path, ["hub.git", *(f"repo/{name}" for name in (".git/atlas", ".atlas", ".git/info"))]
+    )
 
     ran(worker, repo, "sync", (0,))
     for form in READS:
@@ -99,14 +122,30 @@ def one_store(apart: tuple[Worker, Path], written: Path, seed: int, tmp_path: Pa
     fetched = audit.judge(store.git, 40, old, hostile.head, index_of.at(store.head()))
     received = broken(store.git, where, Push(old, hostile.head, "refs/heads/atlas"))
     whole = said(report.open)
-    assert said(fetched) == said(received) == whole, (deeds, said(fetched) ^ whole, said(received) ^ whole)
+    assert said(fetched) == said(received) == whole, (
+        deeds,
+        said(fetched) ^ whole,
+        said(received) ^ whole,
+    )
     store.close(), index_of.close()
 
     ran(worker, repo, "doctor", (0, 1))
     told = ran(worker, repo, "doctor --fix", (0,))
     ran(worker, repo, "verify --full", (0,))
-    ran(worker, repo, "doctor", (0,)), ran(worker, repo, "status", (0,)), ran(worker, repo, "sync", (0,))
-    assert difference(before, picture(tmp_path, ["hub.git", *(f"repo/{n}" for n in (".git/atlas", ".atlas", ".git/info"))])) == [], told  # fmt: skip
+    (
+        ran(worker, repo, "doctor", (0,)),
+        ran(worker, repo, "status", (0,)),
+        ran(worker, repo, "sync", (0,)),
+    )
+    assert (
+        difference(
+            before,
+            picture(
+                tmp_path, ["hub.git", *(f"repo/{n}" for n in (".git/atlas", ".atlas", ".git/info"))]
+            ),
+        )
+        == []
+    ), told
     assert peak() < 500, deeds
     shutil.rmtree(tmp_path / "repo"), shutil.rmtree(hub)
 

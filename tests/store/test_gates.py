@@ -1,4 +1,5 @@
-"""Gates in a real store: seen, passed by plumbing and found, and carried over to what others have published."""
+"""Gates in a real store: seen, passed by plumbing and found, and carried over to what others have
+published."""
 
 from __future__ import annotations
 
@@ -26,11 +27,35 @@ def test_a_gate_from_its_raising_to_its_end(store: tuple[Hand, Seen], quick: Atl
     _, seen = store
     ann = ("--session", seen.sessions["ann"])
     first = made(quick, *ann, "task", "add", "a", "--label", "x")["id"]
-    raised = made(quick, *ann, "gate", "raise", "--why", "wrong schema", "--scope", "label:x", "--about", "src/x.py")
-    assert (raised["edges"], raised["about"], raised["state"]) == ([first], "path:src/x.py", "pending")
-    assert made(quick, *ann, "gate", "raise", "--why", "wrong schema", "--scope", "label:x", "--about", "src/x.py")[
-        "replayed"
-    ]
+    raised = made(
+        quick,
+        *ann,
+        "gate",
+        "raise",
+        "--why",
+        "wrong schema",
+        "--scope",
+        "label:x",
+        "--about",
+        "src/x.py",
+    )
+    assert (raised["edges"], raised["about"], raised["state"]) == (
+        [first],
+        "path:src/x.py",
+        "pending",
+    )
+    assert made(
+        quick,
+        *ann,
+        "gate",
+        "raise",
+        "--why",
+        "wrong schema",
+        "--scope",
+        "label:x",
+        "--about",
+        "src/x.py",
+    )["replayed"]
     stop = quick(*ann, "task", "claim", first, "--json").json["error"]
     assert (stop["code"], stop["details"]["unmet"]) == ("gated", {raised["id"]: "uncleared"})
     assert made(quick, "task", "list", "--ready")["total"] == 0
@@ -38,14 +63,22 @@ def test_a_gate_from_its_raising_to_its_end(store: tuple[Hand, Seen], quick: Atl
     assert [(one["id"], one["yours"]) for one in digest] == [(raised["id"], [first])]
     assert [one["kind"] for one in made(quick, "signal", "list")["items"]] == ["blocker"]
     assert quick("--session", seen.sessions["bob"], "gate", "clear", raised["id"]).code == 6
-    assert made(quick, *ann, "gate", "clear", raised["id"], "--why", "mended")["resolution"] == "cleared"
+    assert (
+        made(quick, *ann, "gate", "clear", raised["id"], "--why", "mended")["resolution"]
+        == "cleared"
+    )
     assert made(quick, *ann, "task", "next", "--claim")["id"] == first
-    assert made(quick, "gate", "list")["total"] == 0 and made(quick, "gate", "list", "--all")["total"] == 1
+    assert (
+        made(quick, "gate", "list")["total"] == 0
+        and made(quick, "gate", "list", "--all")["total"] == 1
+    )
     assert made(quick, "gate", "show", raised["id"])["end"]["resolver"] == seen.sessions["ann"]
     assert made(quick, "verify", "--gates")["gates"] == 1
 
 
-def test_a_claim_past_a_gate_is_found_from_the_history_alone(store: tuple[Hand, Seen], quick: Atlas) -> None:
+def test_a_claim_past_a_gate_is_found_from_the_history_alone(
+    store: tuple[Hand, Seen], quick: Atlas
+) -> None:
     hand, seen = store
     ann = ("--session", seen.sessions["ann"])
     wanted = made(quick, *ann, "task", "add", "a")["id"]
@@ -54,16 +87,36 @@ def test_a_claim_past_a_gate_is_found_from_the_history_alone(store: tuple[Hand, 
     path, at = task.place(wanted), now()
     row, body = text.front(hand.read(path), path)
     when, late = times.rfc3339(at), times.rfc3339(at + 600)
-    receipt = {"session": seen.sessions["ann"], "actor": "ann", "generation": 1, "attempt": 1, "token": 1, "at": when,
-               "store": policy.parse("atlas.yaml", hand.read("atlas.yaml"))["store"], "expires": late, "path": "claim",
-               "version": 1, "started": when, "needs": {}}  # fmt: skip
-    row |= {"version": 2, "state": "claimed", "attempt": 1, "token": 1, "claim": receipt, "at": when}
+    receipt = {
+        "session": seen.sessions["ann"],
+        "actor": "ann",
+        "generation": 1,
+        "attempt": 1,
+        "token": 1,
+        "at": when,
+        "store": policy.parse("atlas.yaml", hand.read("atlas.yaml"))["store"],
+        "expires": late,
+        "path": "claim",
+        "version": 1,
+        "started": when,
+        "needs": {},
+    }
+    row |= {
+        "version": 2,
+        "state": "claimed",
+        "attempt": 1,
+        "token": 1,
+        "claim": receipt,
+        "at": when,
+    }
     hand.signed({path: text.with_front(row, body)}, seen.sessions["ann"], at)
     bad = hand.head()
     hand.commit({gate.place(raised + gate.END): hand.read(gate.place(raised))})  # and a false end
     for args in (("verify",), ("verify", "--gates")):
         found = quick(*args, "--json").json["error"]["details"]["violations"]
-        assert (bad, path, "gate") in {(one["commit"], one["path"], one["rule"]) for one in found}, args
+        assert (bad, path, "gate") in {
+            (one["commit"], one["path"], one["rule"]) for one in found
+        }, args
         assert raised in next(one["text"] for one in found if one["commit"] == bad)
     assert {one["commit"] for one in found} == {bad, hand.head()}
 

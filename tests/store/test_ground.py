@@ -1,4 +1,5 @@
-"""Which files Atlas writes and reads by path, whoever wrote the record, and whatever lies at the path."""
+"""Which files Atlas writes and reads by path, whoever wrote the record, and whatever lies at the
+path."""
 
 from __future__ import annotations
 
@@ -42,58 +43,113 @@ def planted(hand: Hand, found: Mapping[Parts, bytes]) -> None:
         for name, inner in deeper.items():
             below = lines.get(name, "").split()
             lines[name] = f"040000 tree {tree(below[2] if below[1:2] == ['tree'] else None, inner)}"
-        return hand.git("mktree", "-z", data=b"".join(b"%s\t%s\0" % (os.fsencode(v), k) for k, v in lines.items()))
+        return hand.git(
+            "mktree",
+            "-z",
+            data=b"".join(b"%s\t%s\0" % (os.fsencode(v), k) for k, v in lines.items()),
+        )
 
     old = hand.head()
-    made = hand.git("commit-tree", "-p", old, tree(hand.git("rev-parse", f"{old}^{{tree}}"), found), data=b"by hand")
+    made = hand.git(
+        "commit-tree",
+        "-p",
+        old,
+        tree(hand.git("rev-parse", f"{old}^{{tree}}"), found),
+        data=b"by hand",
+    )
     hand.git("update-ref", "refs/heads/atlas", made, old)
 
 
 def shown(repo: Path) -> set[str]:
     """The names of the files in a view."""
     root = repo / ".atlas"
-    return {path.relative_to(root).as_posix() for path in root.rglob("*") if not path.is_dir()} - OWN
+    return {
+        path.relative_to(root).as_posix() for path in root.rglob("*") if not path.is_dir()
+    } - OWN
 
 
-ESCAPES = ["../../x", "../../../x", "../../.claude/settings.local", "../.git/hooks/pre-commit", "/tmp/atlas-x", "..", ".",
-           "a/../../../x", ".git", "agents\0", "x" * 300, "ＡＧＥＮＴＳ", "CON"]  # fmt: skip
+ESCAPES = [
+    "../../x",
+    "../../../x",
+    "../../.claude/settings.local",
+    "../.git/hooks/pre-commit",
+    "/tmp/atlas-x",
+    "..",
+    ".",
+    "a/../../../x",
+    ".git",
+    "agents\0",
+    "x" * 300,
+    "ＡＧＥＮＴＳ",
+    "CON",
+]
 
 
 def escapes() -> dict[Parts, bytes]:
-    """Records of every kind that give themselves names which lead elsewhere, where a path of that name would lie, and
-    where a whole record lies."""
+    """Records of every kind that give themselves names which lead elsewhere, where a path of that
+    name would lie, and where a whole record lies."""
     found: dict[Parts, bytes] = {}
     for at, name in enumerate(ESCAPES):
-        parts = tuple(part for part in name.replace("\0", "").encode()[:200].split(b"/") if part) or (b"x",)
+        parts = tuple(
+            part for part in name.replace("\0", "").encode()[:200].split(b"/") if part
+        ) or (b"x",)
         bucket = names.bucket(name).encode()
         found |= {
-            (b"status", *parts, b"000", b"000001.md"): entry(name), (b"status", b"s%d" % at, b"000", b"000001.md"): entry(name),
+            (b"status", *parts, b"000", b"000001.md"): entry(name),
+            (b"status", b"s%d" % at, b"000", b"000001.md"): entry(name),
             (b"artifacts", *parts, b"0001", b"about.yaml"): about(name, ext="json"),
             (b"artifacts", *parts, b"0001", b"body.json"): b"x\n",
             (b"artifacts", b"a%d" % at, b"0001", b"about.yaml"): about(name, ext="json"),
-            (b"artifacts", b"e%d" % at, b"0001", b"about.yaml"): about(f"e{at}", ext=f"../../{name}"),
-            (b"leases", bucket, *parts[:-1], parts[-1] + b".yaml"): row(name), (b"leases", b"00", b"l%d.yaml" % at): row(name),
+            (b"artifacts", b"e%d" % at, b"0001", b"about.yaml"): about(
+                f"e{at}", ext=f"../../{name}"
+            ),
+            (b"leases", bucket, *parts[:-1], parts[-1] + b".yaml"): row(name),
+            (b"leases", b"00", b"l%d.yaml" % at): row(name),
             (b"sessions", b"261129", *parts[:-1], parts[-1] + b".yaml"): life(name),
-            (b"tasks", bucket, *parts[:-1], parts[-1] + b".md"): job(name), (b"tasks", b"00", b"t%d.md" % at): job(name),
-            (b"results", bucket, *parts, b"about.yaml"): outcome(name), (b"gates", b"g%d.yaml" % at): barrier(name),
-            (b"inbox", *parts): b"x", (b"inbox", *parts, b"HEAD"): b"ref: refs/heads/main\n",
-            (b"decisions", *parts[:-1], parts[-1] + b".md"): b"x", (b"signals", *parts[:-1], parts[-1] + b".md"): b"x",
-        }  # fmt: skip
+            (b"tasks", bucket, *parts[:-1], parts[-1] + b".md"): job(name),
+            (b"tasks", b"00", b"t%d.md" % at): job(name),
+            (b"results", bucket, *parts, b"about.yaml"): outcome(name),
+            (b"gates", b"g%d.yaml" % at): barrier(name),
+            (b"inbox", *parts): b"x",
+            (b"inbox", *parts, b"HEAD"): b"ref: refs/heads/main\n",
+            (b"decisions", *parts[:-1], parts[-1] + b".md"): b"x",
+            (b"signals", *parts[:-1], parts[-1] + b".md"): b"x",
+        }
     return found
 
 
-def test_no_record_leads_a_file_out_of_the_view(store: tuple[Hand, Seen], quick: Atlas, tmp_path: Path) -> None:
+def test_no_record_leads_a_file_out_of_the_view(
+    store: tuple[Hand, Seen], quick: Atlas, tmp_path: Path
+) -> None:
     repo, (hand, _) = tmp_path / "repo", store
     assert quick("view").code == 0
-    before, known = picture(tmp_path, [f"repo/{name}" for name in (".git/atlas", ".atlas", ".git/info")]), shown(repo)
+    before, known = (
+        picture(tmp_path, [f"repo/{name}" for name in (".git/atlas", ".atlas", ".git/info")]),
+        shown(repo),
+    )
     planted(hand, escapes())
-    for argv in (["status"], ["view"], ["begin", "--new"], ["artifact", "list"], ["task", "list"], ["lease", "list"],
-                 ["gate", "list"], ["session", "list"], ["decision", "list"], [], ["log"]):  # fmt: skip
+    for argv in (
+        ["status"],
+        ["view"],
+        ["begin", "--new"],
+        ["artifact", "list"],
+        ["task", "list"],
+        ["lease", "list"],
+        ["gate", "list"],
+        ["session", "list"],
+        ["decision", "list"],
+        [],
+        ["log"],
+    ):
         done = quick(*argv)
         assert done.code == 0, (argv, done)
         assert "internal" not in done.err
     assert (
-        difference(before, picture(tmp_path, [f"repo/{name}" for name in (".git/atlas", ".atlas", ".git/info")])) == []
+        difference(
+            before,
+            picture(tmp_path, [f"repo/{name}" for name in (".git/atlas", ".atlas", ".git/info")]),
+        )
+        == []
     )
     assert {name for name in shown(repo) - known if not name.startswith("sessions/")} == set()
     assert all(records.is_shown(name) for name in shown(repo))
@@ -111,18 +167,37 @@ def test_no_record_leads_a_file_out_of_the_view(store: tuple[Hand, Seen], quick:
     assert len({one["path"] for one in found}) >= len(ESCAPES) * 10
 
 
-def test_names_that_tools_obey_are_shown_under_others(store: tuple[Hand, Seen], quick: Atlas, tmp_path: Path) -> None:
+def test_names_that_tools_obey_are_shown_under_others(
+    store: tuple[Hand, Seen], quick: Atlas, tmp_path: Path
+) -> None:
     root, (hand, _) = tmp_path / "repo/.atlas", store
     added: dict[str, bytes] = {
         "inbox/CLAUDE.md": b"orders\n",
         "inbox/AGENTS.md": b"orders\n",
         "inbox/agents.txt": b"more\n",
     }
-    for name in ("agents", "claude", "gemini", "conventions", "copilot-instructions", "mcp", "conftest"):
-        added |= {status.place(name, 1): entry(name), artifact.place(name, 1): about(name, ext="md"),
-                  f"artifacts/{name}/0001/body.md": b"x\n"}  # fmt: skip
-    added |= {artifact.place("settings", 1): about("settings", ext="json"), "artifacts/settings/0001/body.json": b"x\n"}
-    added |= {artifact.place("plain", 1): about("plain", ext="md"), "artifacts/plain/0001/body.md": b"x\n"}
+    for name in (
+        "agents",
+        "claude",
+        "gemini",
+        "conventions",
+        "copilot-instructions",
+        "mcp",
+        "conftest",
+    ):
+        added |= {
+            status.place(name, 1): entry(name),
+            artifact.place(name, 1): about(name, ext="md"),
+            f"artifacts/{name}/0001/body.md": b"x\n",
+        }
+    added |= {
+        artifact.place("settings", 1): about("settings", ext="json"),
+        "artifacts/settings/0001/body.json": b"x\n",
+    }
+    added |= {
+        artifact.place("plain", 1): about("plain", ext="md"),
+        "artifacts/plain/0001/body.md": b"x\n",
+    }
     hand.commit(added)
     assert quick("view").code == 0
     assert {name for name in shown(root.parent) if names.heeded(name.rpartition("/")[2])} == set()
@@ -133,15 +208,23 @@ def test_names_that_tools_obey_are_shown_under_others(store: tuple[Hand, Seen], 
     )
     assert (root / "inbox/from-forge--CLAUDE.txt").read_bytes() == b"orders\n"
     assert (root / "inbox/from-forge---agents.txt").read_bytes() == b"more\n"
-    assert (root / "status/main.md").exists() and (root / "status/from-store--agents.md.txt").exists()
+    assert (root / "status/main.md").exists() and (
+        root / "status/from-store--agents.md.txt"
+    ).exists()
     digest = hashlib.sha256(b"y\n").hexdigest()
-    next_one = about("claude", 2, "sql").replace(hashlib.sha256(b"x\n").hexdigest().encode(), digest.encode())
+    next_one = about("claude", 2, "sql").replace(
+        hashlib.sha256(b"x\n").hexdigest().encode(), digest.encode()
+    )
     hand.commit({artifact.place("claude", 2): next_one, "artifacts/claude/0002/body.sql": b"y\n"})
     assert quick("status").code == 0
-    assert [path.name for path in (root / "artifacts").glob("*claude*")] == ["from-store--claude.sql.txt"]
+    assert [path.name for path in (root / "artifacts").glob("*claude*")] == [
+        "from-store--claude.sql.txt"
+    ]
 
 
-def test_what_the_store_has_no_more_leaves_the_view(store: tuple[Hand, Seen], quick: Atlas, tmp_path: Path) -> None:
+def test_what_the_store_has_no_more_leaves_the_view(
+    store: tuple[Hand, Seen], quick: Atlas, tmp_path: Path
+) -> None:
     root, (hand, seen) = tmp_path / "repo/.atlas", store
     assert quick("view").code == 0
     before = shown(root.parent)
@@ -150,22 +233,35 @@ def test_what_the_store_has_no_more_leaves_the_view(store: tuple[Hand, Seen], qu
         ["date", "-u", "+%Y-%m-%dT%H:%M:%SZ"], capture_output=True, text=True, check=True
     ).stdout.strip()
     bad = f'---\ntitle: "t"\nrecommended: "a"\nchosen: "a"\nstance: "maybe"\nsession: "x"\nactor: "x"\nat: "{now}"\n---\nw\n'
-    hand.commit({f"decisions/{year}/11-29-bad-abcdef.md": bad.encode(),
-                 status.place("other", 1): entry("other"), artifact.place("plan", 3): about("plan", 3, "sql"),
-                 "artifacts/plan/0003/body.sql": b"x\n"}, "forged\n\nAtlas-Session: nobody\n")  # fmt: skip
+    hand.commit(
+        {
+            f"decisions/{year}/11-29-bad-abcdef.md": bad.encode(),
+            status.place("other", 1): entry("other"),
+            artifact.place("plan", 3): about("plan", 3, "sql"),
+            "artifacts/plan/0003/body.sql": b"x\n",
+        },
+        "forged\n\nAtlas-Session: nobody\n",
+    )
     assert quick("status").code == 0
     assert {f"decisions/{year}/11-29-bad-abcdef.md", "artifacts/plan.sql"} <= shown(root.parent)
     assert not (root / "artifacts/plan.txt").exists()
     assert quick("begin", "--new").code == quick("doctor", "--fix").code == 0
-    assert {name for name in shown(root.parent) ^ before if not name.startswith("sessions/")} == set()
-    assert not (root / "status/other.md").exists() and (root / "artifacts/plan.txt").read_text() == "body\n"
+    assert {
+        name for name in shown(root.parent) ^ before if not name.startswith("sessions/")
+    } == set()
+    assert (
+        not (root / "status/other.md").exists()
+        and (root / "artifacts/plan.txt").read_text() == "body\n"
+    )
     document = hand.read("status/main/000/000002.md")
     hand.commit({"status/main/000/000002.md": document.replace(b"second", b"forged")})
     assert quick("view").code == 0 and "forged" not in (root / "status/main.md").read_text()
     assert seen.sessions["ann"] in (root / "status/main.md").read_text()
 
 
-def test_what_an_older_view_showed_is_taken_away(store: tuple[Hand, Seen], quick: Atlas, tmp_path: Path) -> None:
+def test_what_an_older_view_showed_is_taken_away(
+    store: tuple[Hand, Seen], quick: Atlas, tmp_path: Path
+) -> None:
     root, (hand, _) = tmp_path / "repo/.atlas", store
     hand.commit({"inbox/note.md": b"a note\n", "inbox/refs/x.md": b"deeper\n"})
     assert quick("view").code == 0
@@ -190,25 +286,39 @@ def test_what_an_older_view_showed_is_taken_away(store: tuple[Hand, Seen], quick
     from atlas_cli.store.notebook import Local
 
     local = Local(root.parent / ".git/atlas/local.sqlite")
-    local.set_view(str(root), "inbox/CLAUDE.md", hand.git("hash-object", "--stdin", data=b"a note\n")), local.close()
+    (
+        local.set_view(
+            str(root), "inbox/CLAUDE.md", hand.git("hash-object", "--stdin", data=b"a note\n")
+        ),
+        local.close(),
+    )
     assert quick("status").code == 0
     assert not (root / "inbox/CLAUDE.md").exists()
 
 
-# Where something lies that is not Atlas's, and what: a link to a folder, a file, a device or nothing; a pipe; or, where
-# a folder should be, a hand's own file.
+# Where something lies that is not Atlas's, and what: a link to a folder, a file, a device or
+# nothing; a pipe; or, where a folder should be, a hand's own file.
 HOLES = {
-    "drafts": ["folder", "nothing", "fifo", "file"], "status": ["folder", "own"], "artifacts": ["own", "nothing"],
-    "status/main.md": ["file", "/dev/zero", "fifo", "nothing"], "AS-OF": ["/dev/zero", "fifo", "file"], ".lock": ["file", "nothing"],
-    "atlas": ["file", "fifo"], ".": ["folder", "file", "nothing"],
-}  # fmt: skip
+    "drafts": ["folder", "nothing", "fifo", "file"],
+    "status": ["folder", "own"],
+    "artifacts": ["own", "nothing"],
+    "status/main.md": ["file", "/dev/zero", "fifo", "nothing"],
+    "AS-OF": ["/dev/zero", "fifo", "file"],
+    ".lock": ["file", "nothing"],
+    "atlas": ["file", "fifo"],
+    ".": ["folder", "file", "nothing"],
+}
 
 
 @pytest.mark.parametrize("hole", HOLES)
 def test_what_was_laid_into_the_view_is_not_followed(
     hole: str, store: tuple[Hand, Seen], quick: Atlas, tmp_path: Path
 ) -> None:
-    root, outside, me = tmp_path / "repo/.atlas", tmp_path / "outside", ("--session", store[1].sessions["ann"])
+    root, outside, me = (
+        tmp_path / "repo/.atlas",
+        tmp_path / "outside",
+        ("--session", store[1].sessions["ann"]),
+    )
     (outside / "folder").mkdir(parents=True), (outside / "file").write_text("precious\n")
     path, before = root if hole == "." else root / hole, picture(outside, ())
     assert quick("status", *me).code == 0
@@ -219,7 +329,9 @@ def test_what_was_laid_into_the_view_is_not_followed(
         elif what == "own":
             path.write_text("a hand's own words\n")
         else:
-            path.symlink_to({"folder": outside / "folder", "file": outside / "file"}.get(what, what))
+            path.symlink_to(
+                {"folder": outside / "folder", "file": outside / "file"}.get(what, what)
+            )
         done = quick("status", "write", "--section", f"s{count}", "-m", f"words {count}", *me)
         assert done.code == 0, (what, done)
         refused = quick("status", "write", "-m", "many " * 400, *me)
@@ -228,7 +340,9 @@ def test_what_was_laid_into_the_view_is_not_followed(
         assert picture(outside, ()) == before, what
         if what != "own" and (path.is_symlink() or not path.is_dir()):
             path.unlink(missing_ok=True)
-        assert quick("view").code == 0 and f"words {count}" in (root / "status/main.md").read_text(), what
+        assert (
+            quick("view").code == 0 and f"words {count}" in (root / "status/main.md").read_text()
+        ), what
     kept = [file.read_text() for file in (root / "drafts").glob("edited-*")]
     assert kept == ["a hand's own words\n"] * HOLES[hole].count("own")
 
@@ -240,7 +354,9 @@ def test_nothing_is_written_where_git_tracks_the_place(
     repo, outside, seen = tmp_path / "repo", tmp_path / "outside", store[1]
     outside.mkdir()
     (repo / name).parent.mkdir(exist_ok=True, parents=True)
-    (repo / name).symlink_to("/dev/zero" if name.endswith("OF") else outside if name == ".atlas" else "nowhere")
+    (repo / name).symlink_to(
+        "/dev/zero" if name.endswith("OF") else outside if name == ".atlas" else "nowhere"
+    )
     git("add", "-f", ".", cwd=repo), git("commit", "-qm", "x", cwd=repo)
     before, me = picture(repo, (".git",)), ("--session", seen.sessions["ann"])
     begun = quick("begin", *me)
@@ -286,19 +402,34 @@ def test_bytes_go_through_no_link_that_the_project_brings(
         (repo / name).symlink_to(to)
     git("add", ".", cwd=repo), git("commit", "-qm", "x", cwd=repo)
     before = picture(repo)
-    for name in ("schema.sql", "out/config", "deep/er/config", "deep/../out/config", "gone", str(repo / "schema.sql")):
+    for name in (
+        "schema.sql",
+        "out/config",
+        "deep/er/config",
+        "deep/../out/config",
+        "gone",
+        str(repo / "schema.sql"),
+    ):
         done = quick("artifact", "get", "plan", "-o", name)
         assert done.code == 6 and "came with the project" in done.err, (name, done)
         assert quick("outbox", "export", name).code == 6
     assert picture(repo) == before
-    assert quick("artifact", "get", "plan", "-o", "new.sql").code == 0 and (repo / "new.sql").read_bytes() == b"body\n"
+    assert (
+        quick("artifact", "get", "plan", "-o", "new.sql").code == 0
+        and (repo / "new.sql").read_bytes() == b"body\n"
+    )
     (repo / "own").symlink_to("target")
-    assert quick("artifact", "get", "plan", "-o", "own").code == 0 and (repo / "target").read_bytes() == b"body\n"
+    assert (
+        quick("artifact", "get", "plan", "-o", "own").code == 0
+        and (repo / "target").read_bytes() == b"body\n"
+    )
     assert list(repo.glob(f"{files.PART}*")) == []
 
 
 @pytest.fixture(params=[True, False], ids=["descriptors", "paths"])
-def folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[files.Folder]:
+def folder(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[files.Folder]:
     """A folder, also as on a platform that has no descriptors of folders."""
     monkeypatch.setattr(files, "_DESCRIPTORS", request.param)
     (tmp_path / "here/sub").mkdir(parents=True), (tmp_path / "out").mkdir()
@@ -331,12 +462,16 @@ def test_a_folder_follows_no_link_and_waits_for_nobody(folder: files.Folder) -> 
     with pytest.raises(FileExistsError):
         folder.add("dead", b"x")
     folder.put("dead", b"x", 0o444)
-    assert (folder.path / "dead").lstat().st_mode & 0o777 == 0o444 and not (folder.path / "nowhere").exists()
+    assert (folder.path / "dead").lstat().st_mode & 0o777 == 0o444 and not (
+        folder.path / "nowhere"
+    ).exists()
     with pytest.raises(OSError):
         folder.put("sub", b"x")
     with folder.down(["sub", "new", "er"], make=True) as found:
         found.put("x", b"x")
-    assert (folder.path / "sub/new/er/x").read_bytes() == b"x" and list((folder.path.parent / "out").iterdir()) == []
+    assert (folder.path / "sub/new/er/x").read_bytes() == b"x" and list(
+        (folder.path.parent / "out").iterdir()
+    ) == []
     assert not [name for name in folder.names() if name.startswith(files.PART)]
 
 
@@ -353,16 +488,49 @@ def test_a_write_keeps_the_mode_that_a_file_has(tmp_path: Path) -> None:
 
 PART = f"{files.PART}0123456789abcdef"
 UNFINISHED = [
-    *(f"{folder}{PART}" for folder in ("", "src/", ".atlas/", ".atlas/status/main/", ".git/atlas/", ".git/hooks/",
-      ".git/hooks/before-atlas/", ".git/atlas/store.git/", ".git/atlas/drafts/", ".husky/own/")),
-    *(f".git/atlas/{name}" for name in ("sync.123", "remotes.4194304", "part.7", "machine.12", "hooks.txt.99",
-      "store.git.0123456789abcdef/x", "store.git.77/x", "store.git.push", "store.git/packed-refs.12")),
-    ".atlas/.part-12", ".AGENTS.md.atlas-12", ".git/hooks/pre-push.4711",
-]  # fmt: skip
+    *(
+        f"{folder}{PART}"
+        for folder in (
+            "",
+            "src/",
+            ".atlas/",
+            ".atlas/status/main/",
+            ".git/atlas/",
+            ".git/hooks/",
+            ".git/hooks/before-atlas/",
+            ".git/atlas/store.git/",
+            ".git/atlas/drafts/",
+            ".husky/own/",
+        )
+    ),
+    *(
+        f".git/atlas/{name}"
+        for name in (
+            "sync.123",
+            "remotes.4194304",
+            "part.7",
+            "machine.12",
+            "hooks.txt.99",
+            "store.git.0123456789abcdef/x",
+            "store.git.77/x",
+            "store.git.push",
+            "store.git/packed-refs.12",
+        )
+    ),
+    ".atlas/.part-12",
+    ".AGENTS.md.atlas-12",
+    ".git/hooks/pre-push.4711",
+]
 KEPT = [
-    "src/x.12", "src/.part-12", ".git/hooks/pre-commit.12", ".git/hooks/pre-push.sample", ".git/hooks/mine.4711",
-    ".git/atlas/config.aside", ".git/atlas/drafts/edited.12", ".git/atlas/refused.1764547200000000000",
-]  # fmt: skip
+    "src/x.12",
+    "src/.part-12",
+    ".git/hooks/pre-commit.12",
+    ".git/hooks/pre-push.sample",
+    ".git/hooks/mine.4711",
+    ".git/atlas/config.aside",
+    ".git/atlas/drafts/edited.12",
+    ".git/atlas/refused.1764547200000000000",
+]
 
 
 def test_what_the_dead_left_half_made_is_taken_away(
@@ -375,7 +543,9 @@ def test_what_the_dead_left_half_made_is_taken_away(
         (repo / name).parent.mkdir(parents=True, exist_ok=True)
         (repo / name).write_text(section if name.endswith(".4711") else "half")
     done = quick("doctor", "--json").data["checks"]
-    assert {"what": "litter", "state": "ok", "text": "nothing was left half made"} in done, "they may be being written"
+    assert {"what": "litter", "state": "ok", "text": "nothing was left half made"} in done, (
+        "they may be being written"
+    )
     for name in (*UNFINISHED, *KEPT):
         os.utime(repo / name, (0, 0)), os.utime((repo / name).parent, (0, 0))
     assert quick("begin", "--new").code == quick("doctor", "--fix").code == 0

@@ -1,5 +1,6 @@
-"""Sessions of three clones write, are killed and interrupted at any moment (and their gits), while the remote's answers
-are lost, late or refusals: exits are true, nothing is lost or doubled, and no two hold one thing."""
+"""Sessions of three clones write, are killed and interrupted at any moment (and their gits), while
+the remote's answers are lost, late or refusals: exits are true, nothing is lost or doubled, and no
+two hold one thing."""
 
 from __future__ import annotations
 
@@ -71,7 +72,16 @@ class Life:
             key = self.dice.choice(sorted(self.held))
             self.held -= {key} if self.do(verb, key, "lease", "release", key).code == 0 else set()
         elif verb == "write":
-            self.do(verb, "", "status", "write", "--section", self.session, "-m", f"words of {self.session}")
+            self.do(
+                verb,
+                "",
+                "status",
+                "write",
+                "--section",
+                self.session,
+                "-m",
+                f"words of {self.session}",
+            )
         elif verb == "claim":
             self.do(verb, "", "task", "next", "--claim")
         else:
@@ -82,10 +92,15 @@ class Life:
         named = ("--session", self.session) if self.session else ()
         called = time.monotonic()
         child = subprocess.Popen(
-            command("--json", *named, "--operation", operation, *argv), cwd=self.hub.top / self.clone, env=self.hub.env,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            command("--json", *named, "--operation", operation, *argv),
+            cwd=self.hub.top / self.clone,
+            env=self.hub.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )  # fmt: skip
+        )
         harm = threading.Timer(self.dice.uniform(0.1, 0.8), self.harm, (child,))
         if self.dice.random() < 0.4:
             harm.start()
@@ -123,14 +138,21 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
 
 
 def holdings(deeds: list[Deed]) -> list[tuple[str, str, float, float]]:
-    """(what, who, from, to) of what was held for certain: from the answer that said so to the next call about it."""
+    """(what, who, from, to) of what was held for certain: from the answer that said so to the next
+    call about it."""
     found = []
     for deed in deeds:
         if deed.result.code != 0 or deed.verb not in ("take", "claim"):
             continue
         key = deed.key or deed.result.json["data"]["id"]
-        later = [one.called for one in deeds if one.session == deed.session and one.key == key
-                 and one.verb == "release" and one.called > deed.returned]  # fmt: skip
+        later = [
+            one.called
+            for one in deeds
+            if one.session == deed.session
+            and one.key == key
+            and one.verb == "release"
+            and one.called > deed.returned
+        ]
         found.append((key, deed.session, deed.returned, min(later, default=float("inf"))))
     return found
 
@@ -140,7 +162,8 @@ def overlap(one: str, other: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("seed", "count"), [(1, 3), *(pytest.param(seed, 12, marks=pytest.mark.long) for seed in range(2, 20))]
+    ("seed", "count"),
+    [(1, 3), *(pytest.param(seed, 12, marks=pytest.mark.long) for seed in range(2, 20))],
 )
 def test_whatever_harm_is_done_to_them(made: Fleet, tmp_path: Path, seed: int, count: int) -> None:
     hub = made.copied(tmp_path / "fleet")
@@ -150,7 +173,9 @@ def test_whatever_harm_is_done_to_them(made: Fleet, tmp_path: Path, seed: int, c
             script.write_text(REMOTE.format(pack=pack))
             script.chmod(0o755)
             hub.git(name, "config", f"remote.origin.{pack}pack", str(script))
-    lives = [Life(hub, clone, f"s{seed}-{number}") for number, clone in enumerate((*CLONES, *CLONES))]
+    lives = [
+        Life(hub, clone, f"s{seed}-{number}") for number, clone in enumerate((*CLONES, *CLONES))
+    ]
     with ThreadPoolExecutor(len(lives)) as pool:
         deeds = [deed for found in pool.map(lambda life: life.run(count), lives) for deed in found]
     for name in CLONES:
@@ -171,16 +196,27 @@ def test_whatever_harm_is_done_to_them(made: Fleet, tmp_path: Path, seed: int, c
     for deed in deeds:
         what: Any = (deed, deed.operation in there, deed.operation in parked)
         assert deed.result.code in {0, 8, 10, -9} | NOT, what
-        assert "Traceback" not in deed.result.err and (deed.result.code < 0 or json.loads(deed.result.out)), what
+        assert "Traceback" not in deed.result.err and (
+            deed.result.code < 0 or json.loads(deed.result.out)
+        ), what
         if deed.result.code == 0:
-            assert deed.operation in there or deed.operation in parked or deed.result.data.get("replayed"), what
+            assert (
+                deed.operation in there
+                or deed.operation in parked
+                or deed.result.data.get("replayed")
+            ), what
         if deed.result.code in NOT:
             assert deed.operation not in there and deed.operation not in parked, what
         assert not (deed.operation in there and deed.operation in parked), what
     held = holdings(deeds)
     for at, one in enumerate(held):
         for other in held[at + 1 :]:
-            assert one[1] == other[1] or not overlap(one[0], other[0]) or one[3] <= other[2] or other[3] <= one[2], (
+            assert (
+                one[1] == other[1]
+                or not overlap(one[0], other[0])
+                or one[3] <= other[2]
+                or other[3] <= one[2]
+            ), (
                 one,
                 other,
             )

@@ -1,4 +1,5 @@
-"""The commit preconditions through real git: each stop with its code, name and next step, and that this clears it."""
+"""The commit preconditions through real git: each stop with its code, name and next step, and that
+this clears it."""
 
 from __future__ import annotations
 
@@ -59,7 +60,9 @@ def test_read_first_prints_what_was_missed_and_the_same_command_passes(project: 
     assert "run the same git command again" in done.err
     project.ok("commit", "-qm", "change")
     assert project.trailers() == project.signs("ann", 3)
-    project.atlas("ann", "status", "write", "-m", "mine", code=3)  # seen is not read: it cannot be superseded unread
+    project.atlas(
+        "ann", "status", "write", "-m", "mine", code=3
+    )  # seen is not read: it cannot be superseded unread
 
 
 def test_without_a_session_the_stop_names_how_to_begin(project: Project) -> None:
@@ -68,12 +71,18 @@ def test_without_a_session_the_stop_names_how_to_begin(project: Project) -> None
     words = hint(done, r"(atlas begin --goal \"[^\"]+\")")
     env = {**project.env, "CODEX_THREAD_ID": "another tool"}
     subprocess.run(
-        [sys.executable, "-m", "atlas_cli", *words[1:]], cwd=project.top, env=env, check=True, capture_output=True
+        [sys.executable, "-m", "atlas_cli", *words[1:]],
+        cwd=project.top,
+        env=env,
+        check=True,
+        capture_output=True,
     )
     assert project("commit", "-qm", "x", who="nobody", CODEX_THREAD_ID="another tool").code == 0
     project.write("src/x.py", "gone")
     named = project("commit", "-qam", "x", ATLAS_SESSION="ann-261129-aaaaaa")
-    assert first(named).startswith("atlas: stop 5 (no session): there is no session ann-261129-aaaaaa")
+    assert first(named).startswith(
+        "atlas: stop 5 (no session): there is no session ann-261129-aaaaaa"
+    )
     assert "unset ATLAS_SESSION && atlas begin" in named.err
     assert "stop 5 (no session): 'nonsense' is no session id" in first(
         project("commit", "-qam", "x", ATLAS_SESSION="nonsense")
@@ -87,8 +96,13 @@ def test_a_person_has_a_standing_session(project: Project) -> None:
     words = hint(done, r"(atlas begin --person)")
 
     def atlas(*args: str, **extra: str) -> Result:
-        found = subprocess.run([sys.executable, "-m", "atlas_cli", *args], cwd=project.top, env={**person, **extra},
-                               capture_output=True, text=True)  # fmt: skip
+        found = subprocess.run(
+            [sys.executable, "-m", "atlas_cli", *args],
+            cwd=project.top,
+            env={**person, **extra},
+            capture_output=True,
+            text=True,
+        )
         return Result(found.returncode, found.stdout, found.stderr)
 
     assert atlas(*words[1:]).code == 0
@@ -130,7 +144,7 @@ PATHS = {
     "brackets are literal": ("path:src/[id]/p.ts", "src/[id]/p.ts", True),
     "brackets match nothing": ("path:src/[id]/p.ts", "src/i/p.ts", False),
     "not plain": ("path:src/ä b/ü.py", "src/ä b/ü.py", True),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", PATHS)
@@ -148,7 +162,9 @@ def test_a_lease_of_another_stops_a_commit(case: str, project: Project) -> None:
     policy(project, leases="stop")
     project.atlas("bob", "lease", "take", resource, "--why", "the great move")
     done = project.commit(path)
-    assert first(done).startswith(f"atlas: stop 4 (held): {path}: {resource} is held by {project.sessions['bob']}")
+    assert first(done).startswith(
+        f"atlas: stop 4 (held): {path}: {resource} is held by {project.sessions['bob']}"
+    )
     assert "the great move" in first(done)
     project.ok(*hint(done, r"git (restore --staged -- .*) \(with"))
     project.ok("commit", "-qm", "the rest", "--allow-empty")
@@ -160,7 +176,9 @@ def test_leases_warn_by_default_and_lineage_is_no_other(project: Project) -> Non
     done = project.commit("src/x.py")
     assert done.code == 0
     assert f"path:src is held by {project.sessions['bob']}" in done.err
-    child = project.worker("-C", str(project.top), "begin", "--parent", project.sessions["bob"], "--json").data["id"]
+    child = project.worker(
+        "-C", str(project.top), "begin", "--parent", project.sessions["bob"], "--json"
+    ).data["id"]
     project.sessions["child"] = child
     assert project.commit("src/x.py", who="child").err == ""
     policy(project, leases="off")
@@ -183,13 +201,26 @@ def test_both_sides_of_a_rename_deletions_and_modes_count(project: Project) -> N
 def test_a_gitlink_counts_as_its_path(project: Project) -> None:
     policy(project, leases="stop")
     project.atlas("bob", "lease", "take", "path:vendor/lib/file.c", "--why", "w")
-    project.ok("update-index", "--add", "--cacheinfo", f"160000,{project.ok('rev-parse', 'HEAD')},vendor/lib")
+    project.ok(
+        "update-index",
+        "--add",
+        "--cacheinfo",
+        f"160000,{project.ok('rev-parse', 'HEAD')},vendor/lib",
+    )
     assert "vendor/lib" in first(project("commit", "-qm", "the submodule"))
 
 
 def test_what_relies_on_a_retracted_record_warns_or_stops(project: Project) -> None:
     project.atlas("bob", "artifact", "put", "facts", str(project.top / "src/x.py"))
-    project.atlas("ann", "artifact", "put", "plan", str(project.top / "src/y.py"), "--relies-on", "artifact:facts@1")
+    project.atlas(
+        "ann",
+        "artifact",
+        "put",
+        "plan",
+        str(project.top / "src/y.py"),
+        "--relies-on",
+        "artifact:facts@1",
+    )
     assert project.commit("src/x.py").err == ""
     project.atlas("bob", "correct", "artifact:facts@1", "--retract", "--why", "measured wrongly")
     done = project.commit("src/x.py")
@@ -223,7 +254,9 @@ def test_a_precondition_can_warn_or_be_off(project: Project) -> None:
     project.atlas("bob", "config", "set", "preconditions", '{"read_first": "sometimes"}', code=2)
 
 
-def test_without_a_store_or_a_repository_of_atlas_it_is_silent(project: Project, tmp_path: Path) -> None:
+def test_without_a_store_or_a_repository_of_atlas_it_is_silent(
+    project: Project, tmp_path: Path
+) -> None:
     (project.top / ".git/atlas").rename(tmp_path / "aside")
     assert project.commit("src/x.py", who="nobody") == Result(0, "", "")
     assert "Atlas" not in project.message()
@@ -237,14 +270,17 @@ def test_a_failure_of_atlas_itself_stops_nobody(project: Project) -> None:
 
 
 def test_the_quick_answer_comes_from_the_picture_alone(project: Project, tmp_path: Path) -> None:
-    """A passing hook starts nothing but one git; were the picture not to say so, this would stop it."""
+    """A passing hook starts nothing but one git; were the picture not to say so, this would stop
+    it."""
     assert project.commit("src/x.py").code == 0  # draws the picture
     broken = tmp_path / "site"
     broken.mkdir()
     text = (project.top / ".git/hooks/pre-commit").read_text()
     for name in ("pre-commit", "prepare-commit-msg", "commit-msg"):
         (project.top / ".git/hooks" / name).write_text(
-            text.replace("exec ", "exec env PATH=" + str(fake_git(tmp_path)) + " ").replace("pre-commit", name)
+            text.replace("exec ", "exec env PATH=" + str(fake_git(tmp_path)) + " ").replace(
+                "pre-commit", name
+            )
         )
     assert project.commit("src/x.py").code == 0
     assert (tmp_path / "calls").read_text().split("\n") == ["diff-index", ""]
@@ -262,7 +298,9 @@ def fake_git(folder: Path) -> Path:
     return folder / "bin"
 
 
-@pytest.mark.parametrize("spoilt", ["", "atlas-hooks 1\nend", "atlas-hooks 2\nhead\tx\nend", "half"])
+@pytest.mark.parametrize(
+    "spoilt", ["", "atlas-hooks 1\nend", "atlas-hooks 2\nhead\tx\nend", "half"]
+)
 def test_a_spoilt_picture_is_drawn_anew(spoilt: str, project: Project) -> None:
     assert project.commit("src/x.py").code == 0
     file = project.top / ".git/atlas/hooks.txt"
@@ -309,7 +347,9 @@ def test_nothing_of_python_is_taken_from_the_project(project: Project) -> None:
     for name in ("os.py", "time.py", "atlas_cli.py", "sitecustomize.py"):
         project.write(name, "raise SystemExit('taken')\n")
     project.ok("add", ".")
-    assert project("commit", "-qm", "x", PYTHONPATH=str(project.top), PYTHONSTARTUP="x.py").code == 0
+    assert (
+        project("commit", "-qm", "x", PYTHONPATH=str(project.top), PYTHONSTARTUP="x.py").code == 0
+    )
     assert project.trailers() == project.signs()
     assert (ROOT / "atlas_cli/hook.py").exists()
 
@@ -329,7 +369,11 @@ def test_a_move_that_leaves_links_behind_stops_with_the_corrected_line(project: 
     words = hint(done, r"atlas (links --fix) &&")
     env = {**project.env, "ATLAS_SESSION": project.sessions["ann"]}
     subprocess.run(
-        [sys.executable, "-m", "atlas_cli", *words], cwd=project.top, env=env, check=True, capture_output=True
+        [sys.executable, "-m", "atlas_cli", *words],
+        cwd=project.top,
+        env=env,
+        check=True,
+        capture_output=True,
     )
     project.ok(*hint(done, r"&& git (add -- \S+)"))
     project.ok("commit", "-qm", "moved")
@@ -341,7 +385,9 @@ def test_a_move_that_leaves_links_behind_stops_with_the_corrected_line(project: 
 
 def test_no_record_can_put_a_line_into_the_picture() -> None:
     evil = "path:x\t9\nlevel\tread_first\toff\r%0a"
-    text = "\n".join([cache.FORMAT, cache.line("head", "h", 0, 9), cache.line("lease", evil, "b\tc", 9), "end"])
+    text = "\n".join(
+        [cache.FORMAT, cache.line("head", "h", 0, 9), cache.line("lease", evil, "b\tc", 9), "end"]
+    )
     found = cache.Picture(text)
     assert (found.leases, found.levels) == ([(evil, "b\tc", 9)], {})
 
@@ -369,7 +415,12 @@ def test_an_atlas_that_is_broken_or_half_there_says_so_and_stops_nobody(
     (project.top / ".git/atlas/hooks.txt").write_text(old)  # a picture that is of no use
     install(project.top, program=lonely / "hook.py")
     done = project.commit("src/x.py")
-    assert (done.code, said in done.err, "unjudged" in done.err, "Traceback" in done.err) == (0, True, True, False)
+    assert (done.code, said in done.err, "unjudged" in done.err, "Traceback" in done.err) == (
+        0,
+        True,
+        True,
+        False,
+    )
 
 
 def test_read_first_only_warns_where_it_cannot_be_noted_that_it_was_read(project: Project) -> None:
@@ -380,11 +431,16 @@ def test_read_first_only_warns_where_it_cannot_be_noted_that_it_was_read(project
         Path(f"{notebook}{end}").unlink(missing_ok=True)
     notebook.mkdir()
     done = project.commit("src/x.py")
-    assert (done.code, "status:main@2" in done.err, "atlas status show main" in done.err) == (0, True, True)
+    assert (done.code, "status:main@2" in done.err, "atlas status show main" in done.err) == (
+        0,
+        True,
+        True,
+    )
 
 
 def test_the_caller_is_who_called_git_whatever_runs_the_hooks(project: Project) -> None:
-    """Two tools that name no session: each is the process whose shells begin and commit; a framework runs the hooks."""
+    """Two tools that name no session: each is the process whose shells begin and commit; a
+    framework runs the hooks."""
     project.env = {key: value for key, value in project.env.items() if key != "CODEX_THREAD_ID"}
     for name in ("pre-commit", "prepare-commit-msg"):
         file = project.top / ".git/hooks" / name
@@ -402,8 +458,17 @@ def test_the_caller_is_who_called_git_whatever_runs_the_hooks(project: Project) 
         "done = sh('echo $$ > src/x.py; git commit -qam x')\n"
         "assert done.returncode == 0, done.stderr\n"
     )
-    tools = [subprocess.Popen([sys.executable, "-c", work], cwd=project.top, env=project.env, text=True,
-                              stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)]  # fmt: skip
+    tools = [
+        subprocess.Popen(
+            [sys.executable, "-c", work],
+            cwd=project.top,
+            env=project.env,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        for _ in range(2)
+    ]
     for tool in tools:
         assert tool.stdin is not None
         assert tool.stdout is not None

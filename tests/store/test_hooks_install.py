@@ -1,4 +1,5 @@
-"""Atlas in the user's git hooks: beside what is there, and out again to the byte. A stand-in answers for Atlas."""
+"""Atlas in the user's git hooks: beside what is there, and out again to the byte. A stand-in
+answers for Atlas."""
 
 from __future__ import annotations
 
@@ -50,16 +51,24 @@ def linked(file: Path) -> None:
 
 
 def under_two_names(file: Path) -> None:
-    script(f"#!/bin/sh\n[ ${{0##*/}} = {file.name} ] || exit 0\n{THEIRS}")(file.with_name("pre-commit"))
+    script(f"#!/bin/sh\n[ ${{0##*/}} = {file.name} ] || exit 0\n{THEIRS}")(
+        file.with_name("pre-commit")
+    )
     file.symlink_to("pre-commit")
 
 
 FOREIGN: dict[str, Make] = {
-    "sh": script(f"#!/bin/sh\n{THEIRS}", 0o750), "env bash -eu": script(f"#!/usr/bin/env bash\nset -eu\n{THEIRS}", 0o700),
-    "no final line feed": script(f"#!/bin/sh -e\n{THEIRS}".rstrip()), "python": script(PYTHON), "a link": linked,
+    "sh": script(f"#!/bin/sh\n{THEIRS}", 0o750),
+    "env bash -eu": script(f"#!/usr/bin/env bash\nset -eu\n{THEIRS}", 0o700),
+    "no final line feed": script(f"#!/bin/sh -e\n{THEIRS}".rstrip()),
+    "python": script(PYTHON),
+    "a link": linked,
     "two names": under_two_names,
-    "reads itself": script('#!/bin/sh\n[ "${AGAIN-}" ] || AGAIN=1 exec sh -c "$(sed 1,2d "$0")" "$0" "$@"\n' + THEIRS), "no first line": script(THEIRS),
-}  # fmt: skip
+    "reads itself": script(
+        '#!/bin/sh\n[ "${AGAIN-}" ] || AGAIN=1 exec sh -c "$(sed 1,2d "$0")" "$0" "$@"\n' + THEIRS
+    ),
+    "no first line": script(THEIRS),
+}
 
 
 @pytest.fixture
@@ -74,7 +83,9 @@ def folder(tmp_path: Path, git: Git) -> Path:
 
 
 @pytest.fixture
-def hooks(folder: Path, monkeypatch: pytest.MonkeyPatch, env: dict[str, str]) -> Callable[..., HookFiles]:
+def hooks(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, env: dict[str, str]
+) -> Callable[..., HookFiles]:
     """The hooks of that repository (or of another folder), answered by the stand-in."""
     monkeypatch.setattr(os, "environ", env)
     python, program = folder / "py'th$on", folder / "hook\n's.py"
@@ -98,9 +109,17 @@ def run(folder: Path, env: dict[str, str], *args: str, **extra: str) -> tuple[in
     log = folder / "LOG"
     log.unlink(missing_ok=True)
     done = subprocess.run(
-        ["git", *args], cwd=folder, env=env | {"LOG": str(log)} | extra, capture_output=True, check=False
+        ["git", *args],
+        cwd=folder,
+        env=env | {"LOG": str(log)} | extra,
+        capture_output=True,
+        check=False,
     )
-    return done.returncode, os.fsdecode(done.stderr), os.fsdecode(log.read_bytes()).splitlines() if log.exists() else []
+    return (
+        done.returncode,
+        os.fsdecode(done.stderr),
+        os.fsdecode(log.read_bytes()).splitlines() if log.exists() else [],
+    )
 
 
 @pytest.mark.parametrize("kind", FOREIGN)
@@ -122,7 +141,10 @@ def test_a_hook_that_was_there_still_runs_and_comes_back_to_the_byte(
         and Path(kept).parent.name in ("hooks", "before-atlas")
     )
     code, _, said = run(folder, env, "commit", "-qm", "one", "--allow-empty")
-    assert code == 0 and said[:2] == ["atlas pre-commit", "atlas prepare-commit-msg .git/COMMIT_EDITMSG message"]
+    assert code == 0 and said[:2] == [
+        "atlas pre-commit",
+        "atlas prepare-commit-msg .git/COMMIT_EDITMSG message",
+    ]
     assert (
         len(said) == 4
         and said[2].startswith("theirs ")
@@ -151,7 +173,9 @@ def test_both_read_the_lines_of_a_push(
 ) -> None:
     git("clone", "-q", "--bare", ".", "../far.git", cwd=folder)
     FOREIGN[kind](folder / ".git/hooks/pre-push")
-    refs = "".join(f"create refs/heads/branch-{number:04} HEAD\n" for number in range(1500))  # more than a pipe holds
+    refs = "".join(
+        f"create refs/heads/branch-{number:04} HEAD\n" for number in range(1500)
+    )  # more than a pipe holds
     git("update-ref", "--stdin", cwd=folder, data=refs.encode())
     hooks().install()
     code, err, said = run(folder, env, "push", "-q", "../far.git", "--all")
@@ -164,7 +188,11 @@ def test_both_read_the_lines_of_a_push(
     )
     (folder / "aside").mkdir()
     given, log = b"\0\xff a\n\nno end", folder / "LOG"
-    for shell in ([], ["sh", "-eu"], ["bash", "-eu"], ["bash", "--posix"]) if kind != "env bash -eu" else ([],):
+    for shell in (
+        ([], ["sh", "-eu"], ["bash", "-eu"], ["bash", "--posix"])
+        if kind != "env bash -eu"
+        else ([],)
+    ):
         log.unlink()
         subprocess.run(
             [*shell, folder / ".git/hooks/pre-push", "r", "u"],
@@ -198,9 +226,20 @@ def test_a_binary_and_one_that_is_not_executable(
 
 @pytest.mark.parametrize("where", ["absolute", "relative", "home", "linked"])
 def test_they_are_put_where_git_looks(
-    where: str, folder: Path, hooks: Callable[..., HookFiles], git: Git, env: dict[str, str], tmp_path: Path, home: Path
+    where: str,
+    folder: Path,
+    hooks: Callable[..., HookFiles],
+    git: Git,
+    env: dict[str, str],
+    tmp_path: Path,
+    home: Path,
 ) -> None:
-    value = {"absolute": str(tmp_path / "a b"), "relative": "my hooks", "home": "~/their hooks", "linked": ""}[where]
+    value = {
+        "absolute": str(tmp_path / "a b"),
+        "relative": "my hooks",
+        "home": "~/their hooks",
+        "linked": "",
+    }[where]
     spot, settings = folder, folder / ".git/config"
     hooks().install()  # in the usual place
     if value:
@@ -213,9 +252,15 @@ def test_they_are_put_where_git_looks(
     made = hooks(spot)
     assert made.ours == (where in ("relative", "linked"))
     made.install()
-    expected = {"absolute": tmp_path / "a b", "relative": folder / "my hooks", "home": home / "their hooks"}
+    expected = {
+        "absolute": tmp_path / "a b",
+        "relative": folder / "my hooks",
+        "home": home / "their hooks",
+    }
     assert sorted(
-        file.name for file in expected.get(where, folder / ".git/hooks").iterdir() if file.suffix == ""
+        file.name
+        for file in expected.get(where, folder / ".git/hooks").iterdir()
+        if file.suffix == ""
     ) == sorted(NAMES)
     assert states(made) == {"installed"} and settings.read_bytes() == was
     (spot / "sub").mkdir()
@@ -226,7 +271,9 @@ def test_they_are_put_where_git_looks(
     assert run(spot, env, "commit", "-qm", "two", "--allow-empty")[2] == []
 
 
-def test_a_folder_that_takes_no_hooks_is_named(folder: Path, hooks: Callable[..., HookFiles], git: Git) -> None:
+def test_a_folder_that_takes_no_hooks_is_named(
+    folder: Path, hooks: Callable[..., HookFiles], git: Git
+) -> None:
     for value in ("/dev/null", "/proc/none/hooks"):
         git("config", "core.hooksPath", value, cwd=folder)
         assert states(hooks()) == {"absent"}
@@ -235,7 +282,9 @@ def test_a_folder_that_takes_no_hooks_is_named(folder: Path, hooks: Callable[...
         hooks().remove()
 
 
-def test_a_folder_that_cannot_be_written_is_left_as_it_is(folder: Path, hooks: Callable[..., HookFiles]) -> None:
+def test_a_folder_that_cannot_be_written_is_left_as_it_is(
+    folder: Path, hooks: Callable[..., HookFiles]
+) -> None:
     there = folder / ".git/hooks"
     before = picture(there)
     there.chmod(0o555)
@@ -257,7 +306,11 @@ def test_without_its_python_a_hook_finds_atlas_or_says_how_to_repair_it(
         made.install()
         assert states(hooks(closed=closed)) == {"missing"}
         code, err, said = run(folder, env, *commit, PATH="/usr/bin:/bin")
-        assert (code, said) == (int(closed), []) and err.count("atlas hooks install") == 1 and "\n" in err
+        assert (
+            (code, said) == (int(closed), [])
+            and err.count("atlas hooks install") == 1
+            and "\n" in err
+        )
         assert (
             run(folder, env, "checkout", "-q", "-b", f"b{closed}", PATH="/usr/bin:/bin")[0] == 0
         )  # a notice never stops
@@ -288,7 +341,9 @@ def test_a_newer_version_changes_nothing_but_the_version(
     monkeypatch.setattr("atlas_cli.hooks.install.VERSION", "99")
     assert {(hook.state, hook.version) for hook in hooks().status()} == {("outdated", "1")}
     hooks().install()
-    assert (folder / ".git/hooks/pre-commit").read_bytes() == before.replace(b"atlas 1 ", b"atlas 99 ")
+    assert (folder / ".git/hooks/pre-commit").read_bytes() == before.replace(
+        b"atlas 1 ", b"atlas 99 "
+    )
 
 
 def test_what_others_do_to_our_hooks_is_seen(
@@ -309,10 +364,16 @@ def test_what_others_do_to_our_hooks_is_seen(
         "absent",
     ]
     hooks().install()
-    assert run(folder, env, "commit", "-qm", "one", "--allow-empty")[2][:2] == ["atlas pre-commit", "more"]
+    assert run(folder, env, "commit", "-qm", "one", "--allow-empty")[2][:2] == [
+        "atlas pre-commit",
+        "more",
+    ]
     hooks().remove()
     assert (there / "pre-commit").read_text() == '#!/bin/sh\necho more >>"$LOG"\n'
-    assert {hook.name for hook in hooks().status() if hook.state == "foreign"} == {"pre-commit", "post-merge"}
+    assert {hook.name for hook in hooks().status() if hook.state == "foreign"} == {
+        "pre-commit",
+        "post-merge",
+    }
 
 
 def test_the_pre_commit_framework_before_and_after(
@@ -324,7 +385,9 @@ def test_the_pre_commit_framework_before_and_after(
     )
     script(theirs)(there / "pre-commit")
     hooks().install()
-    assert [line[:6] for line in run(folder, env, "commit", "-qm", "one", "--allow-empty")[2][:2]] == [
+    assert [
+        line[:6] for line in run(folder, env, "commit", "-qm", "one", "--allow-empty")[2][:2]
+    ] == [
         "atlas ",
         "theirs",
     ]
@@ -337,19 +400,32 @@ def test_the_pre_commit_framework_before_and_after(
     script(theirs)(there / "pre-commit")
     hooks().install()
     assert states(hooks()) == {"installed"}
-    assert [line[:6] for line in run(folder, env, "commit", "-qm", "one", "--allow-empty")[2][:2]] == [
+    assert [
+        line[:6] for line in run(folder, env, "commit", "-qm", "one", "--allow-empty")[2][:2]
+    ] == [
         "atlas ",
         "theirs",
     ]
     hooks().remove()
-    assert (there / "pre-commit").read_text() == theirs and not (there / "pre-commit.legacy").exists()
+    assert (there / "pre-commit").read_text() == theirs and not (
+        there / "pre-commit.legacy"
+    ).exists()
     (folder / ".pre-commit-config.yaml").write_text("- hooks: [{id: atlas-pre-commit}]\n")
-    assert hooks().install()[0].state == "by pre-commit" and (there / "pre-commit").read_text() == theirs
+    assert (
+        hooks().install()[0].state == "by pre-commit"
+        and (there / "pre-commit").read_text() == theirs
+    )
 
 
 @pytest.mark.parametrize("tool", ["husky", "lefthook", "git"])
-def test_where_others_write_the_hooks_they_are_told_what_to_add(tool: str, repo: Path, git: Git, atlas: Atlas) -> None:
-    there = {"husky": repo / ".husky/_", "lefthook": repo / ".git/hooks", "git": repo / ".githooks"}[tool]
+def test_where_others_write_the_hooks_they_are_told_what_to_add(
+    tool: str, repo: Path, git: Git, atlas: Atlas
+) -> None:
+    there = {
+        "husky": repo / ".husky/_",
+        "lefthook": repo / ".git/hooks",
+        "git": repo / ".githooks",
+    }[tool]
     there.mkdir(parents=True, exist_ok=True)
     script(f"#!/bin/sh\n# {tool}\n")(there / "pre-commit")
     if tool != "lefthook":
@@ -358,9 +434,13 @@ def test_where_others_write_the_hooks_they_are_told_what_to_add(tool: str, repo:
         git("add", ".githooks")
     before = picture(repo)
     done = atlas("hooks", "install", "--json")
-    assert (done.code, done.json["error"]["code"]) == (6, "managed") and difference(before, picture(repo)) == []
+    assert (done.code, done.json["error"]["code"]) == (6, "managed") and difference(
+        before, picture(repo)
+    ) == []
     hint = done.json["error"]["hint"]
-    assert f"no git hooks: the hooks in {there} are not Atlas's to write\n{hint}" in atlas("init").out
+    assert (
+        f"no git hooks: the hooks in {there} are not Atlas's to write\n{hint}" in atlas("init").out
+    )
     lines = "\n".join(hint.split("\n")[1:])
     if tool == "lefthook":
         (repo / "lefthook.yml").write_text(lines.replace("NAME", "pre-commit"))
@@ -390,14 +470,18 @@ def test_the_command_and_init(bare_project: Path, git: Git, atlas: Atlas, tmp_pa
     done = atlas("init", "--json")
     assert [item["state"] for item in done.data["hooks"]] == ["installed"] * len(NAMES)
     assert stat.S_IMODE((there / "pre-push").stat().st_mode) == 0o777 & ~_umask()
-    shutil.rmtree(bare_project / ".git/atlas")  # without a store they let everything pass, and come out all the same
+    shutil.rmtree(
+        bare_project / ".git/atlas"
+    )  # without a store they let everything pass, and come out all the same
     git("commit", "-qm", "one", "--allow-empty")
     assert atlas("hooks", "remove").code == 0 and difference(before, picture(there)) == []
 
 
 def test_the_list_for_the_pre_commit_framework_names_every_hook() -> None:
     listed = YAML(typ="safe").load(ROOT / ".pre-commit-hooks.yaml")
-    assert {hook["id"] for hook in listed} == {f"atlas-{name}" for name in NAMES if not name.startswith("post-")}
+    assert {hook["id"] for hook in listed} == {
+        f"atlas-{name}" for name in NAMES if not name.startswith("post-")
+    }
     for hook in listed:
         assert (
             hook["language"] == "python"
@@ -408,7 +492,8 @@ def test_the_list_for_the_pre_commit_framework_names_every_hook() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "mark", "person"), [("\n", "", True), ("n\n", "", False), ("\x04", "", False), ("", "1", False)]
+    ("answer", "mark", "person"),
+    [("\n", "", True), ("n\n", "", False), ("\x04", "", False), ("", "1", False)],
 )
 def test_init_asks_a_person_at_a_terminal_once(
     answer: str, mark: str, person: bool, bare_project: Path, env: dict[str, str], atlas: Atlas
@@ -442,7 +527,9 @@ def _umask() -> int:
     return found
 
 
-def test_a_hook_is_kept_behind_no_link_that_the_project_brings(folder: Path, git: Git, tmp_path: Path) -> None:
+def test_a_hook_is_kept_behind_no_link_that_the_project_brings(
+    folder: Path, git: Git, tmp_path: Path
+) -> None:
     (folder / "hooks").mkdir(), (tmp_path / "outside").mkdir()
     (folder / "hooks/before-atlas").symlink_to(tmp_path / "outside")
     FOREIGN["python"](folder / "hooks/pre-commit")

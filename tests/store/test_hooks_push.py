@@ -1,4 +1,5 @@
-"""Write last: a push to a branch of integration wants a status entry that is later than what the commits were made on."""
+"""Write last: a push to a branch of integration wants a status entry that is later than what the
+commits were made on."""
 
 from __future__ import annotations
 
@@ -55,21 +56,37 @@ def test_feature_branches_deletions_and_tags_are_free(shared: Project) -> None:
     shared.ok("tag", "v1")
     shared.ok("push", "-q", "origin", "feature", "v1")
     shared.ok("push", "-q", "origin", "--delete", "feature", "v1")
-    assert first(shared("push", "-q", "origin", "HEAD:main")).startswith("atlas: stop 5 (write last)")
+    assert first(shared("push", "-q", "origin", "HEAD:main")).startswith(
+        "atlas: stop 5 (write last)"
+    )
     shared.atlas("bob", "config", "set", "integration", '["release", "other"]')
-    assert first(shared("push", "-q", "origin", "HEAD:other")).startswith("atlas: stop 5 (write last)")
+    assert first(shared("push", "-q", "origin", "HEAD:other")).startswith(
+        "atlas: stop 5 (write last)"
+    )
     shared.ok("push", "-q", "origin", "HEAD:main")
 
 
 def test_other_live_sessions_only_warn_and_ended_ones_are_covered(shared: Project) -> None:
     shared.commit("src/x.py", who="bob")
     done = shared("push", "-q", "origin", "main")
-    assert (done.code, f"commits of {shared.sessions['bob']}, which is at work" in done.err) == (0, True)
+    assert (done.code, f"commits of {shared.sessions['bob']}, which is at work" in done.err) == (
+        0,
+        True,
+    )
     shared.commit("src/y.py", who="bob")
     shared.atlas("bob", "lease", "take", "gpu0", "--why", "w")
     shared.atlas("bob", "end", "-m", "done")
     assert shared("push", "-q", "origin", "main").err == "", "bob wrote last, for himself"
-    shared.ok("commit", "-q", "--allow-empty", "-m", "by hand", "--no-verify", who="nobody", CODEX_THREAD_ID="x")
+    shared.ok(
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-m",
+        "by hand",
+        "--no-verify",
+        who="nobody",
+        CODEX_THREAD_ID="x",
+    )
     told = first(shared("push", "-q", "origin", "main"))
     assert "write last" in told and "(of 20" in told, "nobody's commits are the pusher's to tell of"
     shared.atlas("ann", "status", "show")
@@ -116,7 +133,9 @@ def test_the_store_is_published_before_the_code(shared: Project, tmp_path: Path)
     shared.atlas("ann", *STATUS)
     assert not there(shared, "atlas")
     shared.ok("push", "-q", "origin", "main")
-    assert there(shared, "atlas") == shared.ok("--git-dir=.git/atlas/store.git", "rev-parse", "atlas")
+    assert there(shared, "atlas") == shared.ok(
+        "--git-dir=.git/atlas/store.git", "rev-parse", "atlas"
+    )
 
     shared.commit("src/x.py")
     shared.atlas("ann", *STATUS)

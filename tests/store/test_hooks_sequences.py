@@ -1,5 +1,5 @@
-"""Each row of what was measured of git: which commits run which hooks, whose trailers they carry, and that the hooks
-change nothing of what is committed."""
+"""Each row of what was measured of git: which commits run which hooks, whose trailers they carry,
+and that the hooks change nothing of what is committed."""
 
 from __future__ import annotations
 
@@ -57,25 +57,39 @@ def _git(*args: str) -> Act:
 
 
 ACTS: dict[str, tuple[Act, bool]] = {
-    "commit": (_plain(), True), "commit -a": (_plain("-a", stage=False), True),
-    "commit -- path": (_plain("--", "src/y.py"), True), "commit --no-verify": (_plain("--no-verify"), True),
-    "commit --amend": (_plain("--amend"), True), "merge": (_merge, True), "rebase": (_rebase, False),
-    "cherry-pick": (_git("cherry-pick", "side"), False), "cherry-picks": (_git("cherry-pick", "side~2..side"), False),
+    "commit": (_plain(), True),
+    "commit -a": (_plain("-a", stage=False), True),
+    "commit -- path": (_plain("--", "src/y.py"), True),
+    "commit --no-verify": (_plain("--no-verify"), True),
+    "commit --amend": (_plain("--amend"), True),
+    "merge": (_merge, True),
+    "rebase": (_rebase, False),
+    "cherry-pick": (_git("cherry-pick", "side"), False),
+    "cherry-picks": (_git("cherry-pick", "side~2..side"), False),
     "revert": (_git("revert", "--no-edit", "HEAD"), True),
-}  # fmt: skip
+}
 
 
 def trees(project: Project, cwd: str) -> list[str]:
-    """The trees, parents' count and authors of the newest commits, and the state of the worktree."""
+    """The trees, parents' count and authors of the newest commits, and the state of the
+    worktree."""
     log = project.ok("log", "-5", "--format=%T %an %s", cwd=cwd)
-    return [*log.splitlines(), project.ok("status", "--porcelain", cwd=cwd), project.ok("ls-files", "-s", cwd=cwd)]
+    return [
+        *log.splitlines(),
+        project.ok("status", "--porcelain", cwd=cwd),
+        project.ok("ls-files", "-s", cwd=cwd),
+    ]
 
 
 @pytest.mark.parametrize("cwd", ["", "../linked"], ids=["main", "linked"])
 def test_a_commit_has_the_same_tree_as_without_hooks(cwd: str, project: Project) -> None:
     branched(project)
     project.ok("worktree", "add", "-q", "--detach", "../linked")
-    off = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.hooksPath", "GIT_CONFIG_VALUE_0": "/dev/null"}
+    off = {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "core.hooksPath",
+        "GIT_CONFIG_VALUE_0": "/dev/null",
+    }
     env = project.env
     for act, (do, signed) in ACTS.items():
         found = []
@@ -85,7 +99,9 @@ def test_a_commit_has_the_same_tree_as_without_hooks(cwd: str, project: Project)
             project.env = env | more
             do(project, cwd)
             found.append(trees(project, cwd))
-            assert project.trailers(cwd=cwd) == (project.signs() if signed and not more else []), act
+            assert project.trailers(cwd=cwd) == (project.signs() if signed and not more else []), (
+                act
+            )
         assert found[0] == found[1], act
 
 
@@ -101,18 +117,21 @@ def test_the_very_first_commit(project: Project) -> None:
 
 
 def test_which_hooks_git_runs(project: Project, tmp_path: Path) -> None:
-    """The facts that all this rests on: pre-commit and commit-msg are left out where prepare-commit-msg is not."""
+    """The facts that all this rests on: pre-commit and commit-msg are left out where
+    prepare-commit-msg is not."""
     branched(project)
     for name in NAMES:
         file = project.top / ".git/hooks" / name
         file.write_text(file.read_text().replace("exec", f"echo {name} >> {tmp_path}/ran\nexec"))
     wanted = {
-        "commit": ["pre-commit", "prepare-commit-msg", "commit-msg"], "commit --no-verify": ["prepare-commit-msg"],
+        "commit": ["pre-commit", "prepare-commit-msg", "commit-msg"],
+        "commit --no-verify": ["prepare-commit-msg"],
         "commit --amend": ["pre-commit", "prepare-commit-msg", "commit-msg", "post-rewrite"],
         "merge": ["pre-merge-commit", "prepare-commit-msg", "commit-msg", "post-merge"],
-        "revert": ["prepare-commit-msg"], "cherry-pick": ["prepare-commit-msg"],
+        "revert": ["prepare-commit-msg"],
+        "cherry-pick": ["prepare-commit-msg"],
         "rebase": ["post-checkout", "post-checkout", *["prepare-commit-msg"] * 3, "post-rewrite"],
-    }  # fmt: skip
+    }
     for act, hooks in wanted.items():
         project.ok("checkout", "-qf", "--detach", "main")
         (tmp_path / "ran").write_text("")
@@ -122,29 +141,45 @@ def test_which_hooks_git_runs(project: Project, tmp_path: Path) -> None:
 
 def test_an_editor_a_template_and_giving_up(project: Project, tmp_path: Path) -> None:
     editor = tmp_path / "editor"
-    editor.write_text(f'#!/bin/sh\ncp "$1" {tmp_path}/seen\n[ -z "$TYPE" ] || printf "%b" "$TYPE" > "$1"\n')
+    editor.write_text(
+        f'#!/bin/sh\ncp "$1" {tmp_path}/seen\n[ -z "$TYPE" ] || printf "%b" "$TYPE" > "$1"\n'
+    )
     editor.chmod(0o755)
     edit = {"GIT_EDITOR": str(editor)}
     project.write("src/x.py", "1")
-    assert project("commit", "-qa", **edit).code == 1, "quitting the editor gives up, as without hooks"
+    assert project("commit", "-qa", **edit).code == 1, (
+        "quitting the editor gives up, as without hooks"
+    )
     assert "Atlas" not in (tmp_path / "seen").read_text()
     assert project("commit", "-qa", GIT_EDITOR=":").code == 1, "and so does an editor that is none"
     project.ok("commit", "-qa", TYPE="typed\\n\\nbody\\n# a comment\\n", **edit)
     assert project.message() == "typed\n\nbody\n\n" + "\n".join(project.signs())
     for extra in (("-v",), ("-c", "x"), ("-v", "-e", "-m", "told")):
-        config, args = (("-c", "core.commentChar=;"), ("-e", "-m", "told")) if extra[0] == "-c" else ((), extra)
+        config, args = (
+            (("-c", "core.commentChar=;"), ("-e", "-m", "told"))
+            if extra[0] == "-c"
+            else ((), extra)
+        )
         project.write("src/x.py", repr(extra))
-        project.ok(*config, "commit", "-qa", *args, TYPE="" if "told" in args else "typed\\n", **edit)
-        assert project.message() == ("told" if "told" in args else "typed") + "\n\n" + "\n".join(project.signs()), extra
+        project.ok(
+            *config, "commit", "-qa", *args, TYPE="" if "told" in args else "typed\\n", **edit
+        )
+        assert project.message() == ("told" if "told" in args else "typed") + "\n\n" + "\n".join(
+            project.signs()
+        ), extra
     project.write("src/x.py", "auto")
-    project.ok("-c", "core.commentChar=auto", "commit", "-qa", "-e", "-m", "told\n\n#1 is done", **edit)
+    project.ok(
+        "-c", "core.commentChar=auto", "commit", "-qa", "-e", "-m", "told\n\n#1 is done", **edit
+    )
     assert project.message() == "told\n\n#1 is done\n\n" + "\n".join(project.signs())
     project.write("src/x.py", "plain")
     project.ok("commit", "-qa", "-m", "told\n\n#1 is done")
     assert project.message() == "told\n\n#1 is done\n\n" + "\n".join(project.signs())
     project.write("template", "What and why\n")
     project.write("src/x.py", "t")
-    assert project("commit", "-qa", "-t", "template", **edit).code == 1, "a template that nobody filled in"
+    assert project("commit", "-qa", "-t", "template", **edit).code == 1, (
+        "a template that nobody filled in"
+    )
     project.ok("commit", "-qa", "-t", "template", TYPE="filled in\\n", **edit)
     assert project.message() == "filled in\n\n" + "\n".join(project.signs())
     assert project("commit", "--allow-empty", "-qm", "").code == 1, "an empty message"
@@ -170,7 +205,9 @@ def test_a_rebase_of_thirty_commits_brands_nobody_and_is_judged_once(project: Pr
     project.ok("checkout", "-q", "side")
     done = project("rebase", "main")
     assert "stop 5 (read first): status:main@2" in first(done)
-    assert "--skip" not in "\n".join(line for line in done.err.splitlines() if not line.startswith("hint"))
+    assert "--skip" not in "\n".join(
+        line for line in done.err.splitlines() if not line.startswith("hint")
+    )
     assert "nothing is lost" in done.err
     assert "status:main@2 was written since" not in done.err, "the stop says it"
     project.ok(*hint(done, r"git (rebase --abort), then run the same git command again"))
@@ -179,11 +216,13 @@ def test_a_rebase_of_thirty_commits_brands_nobody_and_is_judged_once(project: Pr
     assert set(project.ok("log", "--format=%an|%(trailers)", "main..side").split("\n")) == {"Else|"}
 
 
-@pytest.mark.parametrize("todo", ["3s/pick/fixup/", "3s/pick/squash/", "2s/pick/reword/", "2s/^/exec true\\n/"])
+@pytest.mark.parametrize(
+    "todo", ["3s/pick/fixup/", "3s/pick/squash/", "2s/pick/reword/", "2s/^/exec true\\n/"]
+)
 @pytest.mark.parametrize("onto", ["main", "side~3"])
 def test_after_a_stop_a_rebase_ends_as_without_one(todo: str, onto: str, project: Project) -> None:
-    """git puts the commit at which it was stopped back into its list, or not: continued, there would be one too many,
-    or one too few."""
+    """git puts the commit at which it was stopped back into its list, or not: continued, there
+    would be one too many, or one too few."""
     branched(project)
     how = {"GIT_SEQUENCE_EDITOR": f"sed -i -e '{todo}'", "GIT_EDITOR": "sed -i '1s/^/said: /'"}
     project.ok("checkout", "-q", "-b", "again", "side")
@@ -223,7 +262,9 @@ def test_a_stop_after_a_conflict_keeps_what_was_resolved(project: Project) -> No
     project.ok("checkout", "-q", "side")
     project.commit("docs/page.md")
     assert project("rebase", "main~1", "--onto", "main").code == 1
-    (project.top / ".git/rebase-merge/atlas-read-first").unlink()  # as if this were the first of its commits
+    (
+        project.top / ".git/rebase-merge/atlas-read-first"
+    ).unlink()  # as if this were the first of its commits
     project.write("docs/page.md", "resolved")
     project.ok("add", "docs")
     project.atlas("bob", *STATUS)
@@ -233,8 +274,16 @@ def test_a_stop_after_a_conflict_keeps_what_was_resolved(project: Project) -> No
     assert project.ok("show", "side:docs/page.md") == "resolved"
 
 
-@pytest.mark.parametrize("act", [("cherry-pick", "side"), ("cherry-pick", "side~2..side"), ("revert", "--no-edit", "HEAD"),
-                                 ("revert", "--no-edit", "HEAD", "HEAD~1")], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "act",
+    [
+        ("cherry-pick", "side"),
+        ("cherry-pick", "side~2..side"),
+        ("revert", "--no-edit", "HEAD"),
+        ("revert", "--no-edit", "HEAD", "HEAD~1"),
+    ],
+    ids=str,
+)
 def test_a_stop_in_a_sequence_loses_nothing(act: tuple[str, ...], project: Project) -> None:
     branched(project)
     before = int(project.ok("rev-list", "--count", "HEAD"))
@@ -265,8 +314,12 @@ def test_a_commit_made_in_the_middle_of_a_rebase_is_ones_own(project: Project) -
     project.ok("rebase", "--continue")
     project.commit("src/y.py", "--fixup", "side~1")
     project.ok("rebase", "-q", "-i", "--autosquash", "main", GIT_SEQUENCE_EDITOR="true")
-    marked = project.ok("log", "--format=%s|%(trailers:key=Atlas-Session,valueonly)", "main..side").split("\n")
-    assert [line.partition("|")[0] for line in marked if project.sessions["ann"] in line] == ["change src/x.py"]
+    marked = project.ok(
+        "log", "--format=%s|%(trailers:key=Atlas-Session,valueonly)", "main..side"
+    ).split("\n")
+    assert [line.partition("|")[0] for line in marked if project.sessions["ann"] in line] == [
+        "change src/x.py"
+    ]
 
 
 def test_a_merge_answers_for_its_own_changes_only(project: Project) -> None:
@@ -289,8 +342,16 @@ def test_a_conflict_resolved_by_hand(project: Project) -> None:
         assert project(*command).code == 1
         project.write("docs/page.md", "resolved " + command[0])
         project.ok("add", "docs")
-        project.ok(*(("commit", "-q", "--no-edit") if command[0] == "merge" else (command[0], "--continue")))
-        assert project.trailers() == (project.signs() if command[0] != "cherry-pick" else []), command
+        project.ok(
+            *(
+                ("commit", "-q", "--no-edit")
+                if command[0] == "merge"
+                else (command[0], "--continue")
+            )
+        )
+        assert project.trailers() == (project.signs() if command[0] != "cherry-pick" else []), (
+            command
+        )
         project.ok("reset", "-q", "--hard", "ORIG_HEAD" if command[0] == "rebase" else "HEAD~1")
 
 
@@ -301,7 +362,9 @@ def test_notices_after_the_fact_never_fail(project: Project) -> None:
     assert (done.code, "status:main@2 was written since you last looked" in done.err) == (0, True)
     assert (
         subprocess.run(
-            ["git", "checkout", "-q", "main"], cwd=project.top, env=project.env | {"ATLAS_SESSION": "none"}
+            ["git", "checkout", "-q", "main"],
+            cwd=project.top,
+            env=project.env | {"ATLAS_SESSION": "none"},
         ).returncode
         == 0
     )

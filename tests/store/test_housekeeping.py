@@ -1,4 +1,5 @@
-"""Housekeeping in the store beside its writers loses nothing, and neither does the loss of what is only a cache."""
+"""Housekeeping in the store beside its writers loses nothing, and neither does the loss of what is
+only a cache."""
 
 from __future__ import annotations
 
@@ -25,9 +26,12 @@ from .test_crash import Shop, shop
 
 __all__ = ["shop"]
 KEEPING = {
-    "gc": ("gc", "--quiet"), "repack": ("repack", "-adkq"), "pack-refs": ("pack-refs", "--all"),
-    "gc now": ("gc", "--quiet", "--prune=now"), "prune now": ("prune", "--expire=now"),
-}  # fmt: skip
+    "gc": ("gc", "--quiet"),
+    "repack": ("repack", "-adkq"),
+    "pack-refs": ("pack-refs", "--all"),
+    "gc now": ("gc", "--quiet", "--prune=now"),
+    "prune now": ("prune", "--expire=now"),
+}
 
 
 @contextmanager
@@ -38,7 +42,9 @@ def kept_house(shop: Shop, argv: tuple[str, ...]) -> Iterator[list[int]]:
     def keep() -> None:
         while not over.is_set():
             codes.append(
-                subprocess.run(["git", *argv], cwd=shop.bare, env=shop.env, capture_output=True, check=False).returncode
+                subprocess.run(
+                    ["git", *argv], cwd=shop.bare, env=shop.env, capture_output=True, check=False
+                ).returncode
             )
 
     thread = threading.Thread(target=keep)
@@ -53,30 +59,46 @@ def kept_house(shop: Shop, argv: tuple[str, ...]) -> Iterator[list[int]]:
 def busy(worker: Worker, name: str, count: int) -> list[tuple[str, Result]]:
     worker.begin(name)
     wishes = [f"{name}-{number}" for number in range(count)]
-    return [(one, worker("lease", "take", one, "--why", "w", "--operation", one, "--json")) for one in wishes]
+    return [
+        (one, worker("lease", "take", one, "--why", "w", "--operation", one, "--json"))
+        for one in wishes
+    ]
 
 
-SIZES = pytest.mark.parametrize(("workers", "count"), [(2, 12), pytest.param(4, 150, marks=pytest.mark.long)])
+SIZES = pytest.mark.parametrize(
+    ("workers", "count"), [(2, 12), pytest.param(4, 150, marks=pytest.mark.long)]
+)
 
 
 @SIZES
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.long) if n == "prune now" else n for n in KEEPING])
-def test_what_is_acknowledged_beside_housekeeping_is_there(shop: Shop, name: str, workers: int, count: int) -> None:
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.long) if n == "prune now" else n for n in KEEPING]
+)
+def test_what_is_acknowledged_beside_housekeeping_is_there(
+    shop: Shop, name: str, workers: int, count: int
+) -> None:
     with (
         crew([shop.repo] * workers, shop.env) as hands,
         kept_house(shop, KEEPING[name]) as codes,
         ThreadPoolExecutor(workers) as pool,
     ):
-        lives = pool.map(busy, hands, [f"w{number}" for number in range(workers)], [count] * workers)
+        lives = pool.map(
+            busy, hands, [f"w{number}" for number in range(workers)], [count] * workers
+        )
         ends = [end for life in lives for end in life]
     assert [end for end in ends if end[1].code != 0] == []
     shop.kept([operation for operation, _ in ends])
-    # What could take an object away that is just being written, git refuses to do in this repository.
-    assert len(codes) > 1 and ({0} if name in ("gc", "gc now", "pack-refs") else {0, 128}) >= set(codes)
+    # What could take an object away that is just being written, git refuses to do in this
+    # repository.
+    assert len(codes) > 1 and ({0} if name in ("gc", "gc now", "pack-refs") else {0, 128}) >= set(
+        codes
+    )
     shop.whole()
 
 
-def test_loose_objects_are_packed_in_the_background(filled: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loose_objects_are_packed_in_the_background(
+    filled: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shop = filled
     (shop.bare / "objects/17").mkdir(exist_ok=True)
     monkeypatch.setattr(transaction, "LOOSE", 0)
@@ -134,14 +156,23 @@ def _folder(file: Path) -> None:
 
 
 DAMAGES: dict[str, Damage] = {
-    "gone": _gone, "empty": _empty, "torn": _torn, "garbage": _garbage, "pages": _pages, "other": _other, "folder": _folder,
-}  # fmt: skip
+    "gone": _gone,
+    "empty": _empty,
+    "torn": _torn,
+    "garbage": _garbage,
+    "pages": _pages,
+    "other": _other,
+    "folder": _folder,
+}
 QUESTIONS = (("lease", "list"), ("status",), ("decision", "list"), ("session", "list"), ("log",))
 
 
 @pytest.fixture
-def filled(store: tuple[Hand, Seen], quick: Atlas, git: Git, env: dict[str, str], tmp_path: Path) -> Shop:
-    """A store with a bit of everything in it, where commands cost little; and a session of this worktree."""
+def filled(
+    store: tuple[Hand, Seen], quick: Atlas, git: Git, env: dict[str, str], tmp_path: Path
+) -> Shop:
+    """A store with a bit of everything in it, where commands cost little; and a session of this
+    worktree."""
     found = Shop(tmp_path / "repo", quick, git, env)
     assert quick("begin", "--new", "--goal", "a third").code == 0
     assert quick("lease", "take", "gpu7", "--why", "w", "--for", "4h").code == 0
@@ -155,12 +186,19 @@ def answers(shop: Shop) -> list[object]:
         done = shop.atlas(*question, "--json")
         assert done.code == 0, done
         items = done.data.get("items", [done.data])
-        found.append([{key: item[key] for key in item if key not in ("seconds_left", "age", "last")} for item in items])
+        found.append(
+            [
+                {key: item[key] for key in item if key not in ("seconds_left", "age", "last")}
+                for item in items
+            ]
+        )
     return found
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_whatever_becomes_of_the_index_every_command_answers_right(filled: Shop, damage: str) -> None:
+def test_whatever_becomes_of_the_index_every_command_answers_right(
+    filled: Shop, damage: str
+) -> None:
     index, before = filled.home / "index.sqlite", answers(filled)
     DAMAGES[damage](index)
     assert answers(filled) == before
@@ -180,7 +218,10 @@ def held(shop: Shop) -> set[str]:
 def read_only(file: Path) -> Iterator[None]:
     file.chmod(0o444)
     frozen = os.geteuid() == 0
-    if frozen and (shutil.which("chattr") is None or subprocess.run(["chattr", "+i", file], check=False).returncode):
+    if frozen and (
+        shutil.which("chattr") is None
+        or subprocess.run(["chattr", "+i", file], check=False).returncode
+    ):
         pytest.skip("nothing is read-only for root here")
     try:
         yield
@@ -190,7 +231,9 @@ def read_only(file: Path) -> Iterator[None]:
         file.chmod(0o644)
 
 
-def test_an_index_that_cannot_be_written_and_is_behind_is_no_obstacle(filled: Shop, tmp_path: Path) -> None:
+def test_an_index_that_cannot_be_written_and_is_behind_is_no_obstacle(
+    filled: Shop, tmp_path: Path
+) -> None:
     index, old = filled.home / "index.sqlite", tmp_path / "old"
     shutil.copy(index, old)
     assert filled.atlas("lease", "take", "gpu1", "--why", "w").code == 0
@@ -217,7 +260,10 @@ def test_an_index_that_another_process_holds_half_changed_is_read_as_it_was(fill
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_notebook_is_set_aside_and_says_so(filled: Shop, damage: str) -> None:
-    mine = {item["resource"]: item["holder"] for item in filled.atlas("lease", "list", "--json").data["items"]}["gpu7"]
+    mine = {
+        item["resource"]: item["holder"]
+        for item in filled.atlas("lease", "list", "--json").data["items"]
+    }["gpu7"]
     local = filled.home / "local.sqlite"
     DAMAGES[damage](local)
     harmed = local.read_bytes() if local.is_file() else b""
@@ -226,9 +272,13 @@ def test_a_damaged_notebook_is_set_aside_and_says_so(filled: Shop, damage: str) 
     assert named.code == 0, named
     if damage in ("torn", "garbage", "pages", "other"):
         [aside] = [
-            file for file in filled.home.glob("local.sqlite.damaged-*") if file.name[-4:] not in ("-wal", "-shm")
+            file
+            for file in filled.home.glob("local.sqlite.damaged-*")
+            if file.name[-4:] not in ("-wal", "-shm")
         ]
-        assert aside.read_bytes() == harmed and any(aside.name in notice for notice in named.json["notices"])
+        assert aside.read_bytes() == harmed and any(
+            aside.name in notice for notice in named.json["notices"]
+        )
     done = filled.atlas("lease", "take", "gpu2", "--why", "w", "--json")
     assert (done.code, done.json["error"]["code"]) == (5, "no_session"), done
     assert filled.atlas("begin", "--json").code == 0

@@ -1,4 +1,5 @@
-"""Who has only a browser adds a file on the forge: it is taken in, and nobody vouches for whom it is by."""
+"""Who has only a browser adds a file on the forge: it is taken in, and nobody vouches for whom it
+is by."""
 
 from __future__ import annotations
 
@@ -20,25 +21,55 @@ def commit(hub: Path, git: Git, files: dict[str, str], who: str = "Web Person") 
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    git("add", ".", cwd=folder), git("-c", f"user.name={who}", "commit", "-qm", "Create a file", cwd=folder)
+    (
+        git("add", ".", cwd=folder),
+        git("-c", f"user.name={who}", "commit", "-qm", "Create a file", cwd=folder),
+    )
     git("push", "-q", cwd=folder)
 
 
 def test_a_text_from_a_forge_is_shown_and_never_believed(hub: Path, git: Git, at: At) -> None:
     git("clone", "-q", f"file://{hub}", "clone", cwd=hub.parent)
     at("clone", "begin", "--goal", "g")
-    assert at("clone", "decision", "add", "--title", "t", "--recommended", "a", "--chosen", "a", "--stance", "agreed",
-              "--why", "w", "--offline").code == 0  # fmt: skip
+    assert (
+        at(
+            "clone",
+            "decision",
+            "add",
+            "--title",
+            "t",
+            "--recommended",
+            "a",
+            "--chosen",
+            "a",
+            "--stance",
+            "agreed",
+            "--why",
+            "w",
+            "--offline",
+        ).code
+        == 0
+    )
     commit(hub, git, {"inbox/My note.md": "# The parser\n\nhangs\n"})
     (row,) = at("clone", "begin").data["inbox"]
-    assert (row["ref"], row["title"], row["by"]) == ("inbox:My note.md", "The parser", "Web Person (unverified)")
+    assert (row["ref"], row["title"], row["by"]) == (
+        "inbox:My note.md",
+        "The parser",
+        "Web Person (unverified)",
+    )
     assert "hangs" in at("clone", "show", row["ref"]).data["body"]
-    assert (hub.parent / "clone/.atlas/inbox/from-forge--My note.txt").read_text() == "# The parser\n\nhangs\n"
-    assert at("clone", "sync").code == at("clone", "verify", "--full").code == 0, "ours went behind it"
+    assert (
+        hub.parent / "clone/.atlas/inbox/from-forge--My note.txt"
+    ).read_text() == "# The parser\n\nhangs\n"
+    assert at("clone", "sync").code == at("clone", "verify", "--full").code == 0, (
+        "ours went behind it"
+    )
     assert at("clone", "correct", row["ref"], "--why", "it does not hang").code == 0
 
 
-def test_a_status_that_was_added_by_hand_stops_who_has_not_read_it(hub: Path, git: Git, at: At) -> None:
+def test_a_status_that_was_added_by_hand_stops_who_has_not_read_it(
+    hub: Path, git: Git, at: At
+) -> None:
     git("clone", "-q", f"file://{hub}", "clone", cwd=hub.parent)
     at("clone", "begin", "--goal", "g")
     first = git("show", "atlas:status/main/000/000001.md", cwd=hub)

@@ -14,11 +14,23 @@ from .crew import at_once, crew
 from .snap import difference, picture
 
 SHAPES = {
-    "full": (), "shallow": ("--depth", "1"), "shallow, all branches": ("--depth", "1", "--no-single-branch"),
-    "single branch": ("--single-branch",), "partial": ("--filter=blob:none",), "bare": ("--bare",),
-    "mirror": ("--mirror",), "borrowing": ("--reference", "lender.git"), "another name": ("--origin", "vendor"),
-}  # fmt: skip
-WHOLE = ("full", "bare", "mirror", "borrowing", "another name")  # those that hold a whole copy of the store's branch
+    "full": (),
+    "shallow": ("--depth", "1"),
+    "shallow, all branches": ("--depth", "1", "--no-single-branch"),
+    "single branch": ("--single-branch",),
+    "partial": ("--filter=blob:none",),
+    "bare": ("--bare",),
+    "mirror": ("--mirror",),
+    "borrowing": ("--reference", "lender.git"),
+    "another name": ("--origin", "vendor"),
+}
+WHOLE = (
+    "full",
+    "bare",
+    "mirror",
+    "borrowing",
+    "another name",
+)  # those that hold a whole copy of the store's branch
 
 
 def clone(git: Git, hub: Path, shape: str = "full") -> str:
@@ -40,9 +52,19 @@ def away(hub: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_clone_joins_and_its_repository_stays_as_it_was(shape: str, hub: Path, git: Git, at: At) -> None:
+def test_a_clone_joins_and_its_repository_stays_as_it_was(
+    shape: str, hub: Path, git: Git, at: At
+) -> None:
     folder = clone(git, hub, shape)
-    ours = ("clone/.git/atlas", "clone/atlas", "clone/.git/info", "clone/info", f"{folder}/.atlas", "hub.git", "home")
+    ours = (
+        "clone/.git/atlas",
+        "clone/atlas",
+        "clone/.git/info",
+        "clone/info",
+        f"{folder}/.atlas",
+        "hub.git",
+        "home",
+    )
     before = picture(hub.parent, ours)
     assert at(folder, "begin", "--goal", "g").json["store"]["published"] is True
     assert "first clone" in at(folder, "status").data["body"]
@@ -71,20 +93,35 @@ def test_while_the_remote_is_away_a_clone_takes_its_copy_or_makes_nothing(
     assert at(folder, "init", "--offline").code == 0, "a copy, or a store of its own"
     away.rename(hub)
     assert at(folder, "init").code == 0
-    assert "first clone" in at(folder, "status").data["body"], "what was made here and never used gave way"
+    assert "first clone" in at(folder, "status").data["body"], (
+        "what was made here and never used gave way"
+    )
     assert at(folder, "verify", "--full").code == 0
 
 
 def test_a_submodule_joins_the_store_of_its_own_remote(hub: Path, git: Git, at: At) -> None:
     top = hub.parent
     git("init", "-q", "whole", cwd=top)
-    git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "../hub.git", "part", cwd=top / "whole")
+    git(
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        "../hub.git",
+        "part",
+        cwd=top / "whole",
+    )
     git("remote", "set-url", "origin", "../../hub.git", cwd=top / "whole/part")
     assert at("whole/part", "begin", "--goal", "g").json["store"]["published"] is True
-    assert (top / "whole/.git/modules/part/atlas/store.git").is_dir() and not (top / "whole/.git/atlas").exists()
+    assert (top / "whole/.git/modules/part/atlas/store.git").is_dir() and not (
+        top / "whole/.git/atlas"
+    ).exists()
 
 
-def test_of_several_remotes_the_one_that_was_named_is_used_and_no_other(hub: Path, git: Git, at: At) -> None:
+def test_of_several_remotes_the_one_that_was_named_is_used_and_no_other(
+    hub: Path, git: Git, at: At
+) -> None:
     top = hub.parent
     folder = clone(git, hub, "another name")
     git("clone", "-q", "--bare", f"file://{hub}", "fork.git", cwd=top)
@@ -92,7 +129,9 @@ def test_of_several_remotes_the_one_that_was_named_is_used_and_no_other(hub: Pat
     git("remote", "add", "fork", "../fork.git", cwd=top / folder)
     made = at(folder, "begin", "--goal", "g")
     assert made.json["error"]["code"] == "no_store"
-    assert "none of its remotes was chosen (fork, vendor)" in str(at(folder, "init").json["notices"])
+    assert "none of its remotes was chosen (fork, vendor)" in str(
+        at(folder, "init").json["notices"]
+    )
     assert at(folder, "init", "--remote", "nobody").code == 7
     assert at(folder, "init", "--remote", "vendor").data["joined"] is True
     assert at(folder, "begin", "--goal", "g").json["store"]["published"] is True
@@ -108,11 +147,18 @@ def test_of_several_remotes_the_one_that_was_named_is_used_and_no_other(hub: Pat
     assert at(folder, "init", "--remote", "upstream").code == 0
     assert at(folder, "sync").code == 0
     # And to share through another one is to publish all of it there.
-    assert at(folder, "init", "--remote", "fork", "--branch", "team/atlas").json["store"]["published"] is True
-    assert git("rev-parse", "team/atlas", cwd=top / "fork.git") == git("rev-parse", "atlas", cwd=hub)
+    assert (
+        at(folder, "init", "--remote", "fork", "--branch", "team/atlas").json["store"]["published"]
+        is True
+    )
+    assert git("rev-parse", "team/atlas", cwd=top / "fork.git") == git(
+        "rev-parse", "atlas", cwd=hub
+    )
 
 
-def test_a_branch_that_is_no_store_is_never_adopted_and_nothing_is_pushed_over_it(hub: Path, git: Git, at: At) -> None:
+def test_a_branch_that_is_no_store_is_never_adopted_and_nothing_is_pushed_over_it(
+    hub: Path, git: Git, at: At
+) -> None:
     git("update-ref", "refs/heads/atlas", "main", cwd=hub)
     folder = clone(git, hub)
     for command in (("init",), ("begin", "--goal", "g")):
@@ -142,19 +188,30 @@ def test_of_two_inits_at_once_one_store_is_left(hub: Path, git: Git, env: dict[s
             assert worker("begin", "--goal", "g", "--json").json["store"]["published"] is True
 
 
-def test_of_four_that_join_in_one_clone_each_finds_a_whole_store(hub: Path, git: Git, env: dict[str, str]) -> None:
+def test_of_four_that_join_in_one_clone_each_finds_a_whole_store(
+    hub: Path, git: Git, env: dict[str, str]
+) -> None:
     git("clone", "-q", f"file://{hub}", "clone", cwd=hub.parent)
     with crew([hub.parent / "clone"] * 4, env) as workers:
-        begun = at_once(workers, [("begin", "--new", "--goal", f"goal {n}", "--json") for n in range(4)])
+        begun = at_once(
+            workers, [("begin", "--new", "--goal", f"goal {n}", "--json") for n in range(4)]
+        )
         assert [done.code for done in begun] == [0] * 4, begun
         assert all("first clone" in done.data["status"][0]["body"] for done in begun), begun
         assert workers[0]("sync").code == workers[0]("verify", "--full").code == 0
     assert git("rev-list", "--count", "atlas", cwd=hub) == "8"
-    assert sorted(path.name for path in (hub.parent / "clone/.git/atlas").glob("store*")) == ["store.git"]
+    assert sorted(path.name for path in (hub.parent / "clone/.git/atlas").glob("store*")) == [
+        "store.git"
+    ]
 
 
-def test_a_remote_without_a_branch_gets_the_store_once_the_code_is_there(tmp_path: Path, git: Git, at: At) -> None:
-    git("init", "-q", "--bare", "empty.git", cwd=tmp_path), git("clone", "-q", "empty.git", "clone", cwd=tmp_path)
+def test_a_remote_without_a_branch_gets_the_store_once_the_code_is_there(
+    tmp_path: Path, git: Git, at: At
+) -> None:
+    (
+        git("init", "-q", "--bare", "empty.git", cwd=tmp_path),
+        git("clone", "-q", "empty.git", "clone", cwd=tmp_path),
+    )
     (tmp_path / "clone/x").write_text("x")
     git("add", ".", cwd=tmp_path / "clone"), git("commit", "-qm", "x", cwd=tmp_path / "clone")
     assert at("clone", "init", "--no-hooks").json["store"]["published"] is False
@@ -165,26 +222,43 @@ def test_a_remote_without_a_branch_gets_the_store_once_the_code_is_there(tmp_pat
     assert at("clone", "sync").json["store"]["published"] is True
 
 
-def test_two_stores_that_have_grown_become_one_only_when_that_is_asked_for(hub: Path, git: Git, at: At) -> None:
+def test_two_stores_that_have_grown_become_one_only_when_that_is_asked_for(
+    hub: Path, git: Git, at: At
+) -> None:
     folder = clone(git, hub)
     offline = ("--offline",)
     shutil.rmtree(hub.parent / "clone/.git/refs/remotes")
     (hub.parent / "clone/.git/packed-refs").unlink()
     assert at(folder, "init", *offline).data["created"] is True
     at(folder, "begin", "--goal", "g", *offline)
-    for command in (("status", "write", "-m", "Ours."), DECISION, ("lease", "take", "gpu0", "--why", "w")):
+    for command in (
+        ("status", "write", "-m", "Ours."),
+        DECISION,
+        ("lease", "take", "gpu0", "--why", "w"),
+    ):
         assert at(folder, *command, *offline).code == 0, command
     assert at(folder, "status").data["body"] == "Ours.\n", "a read goes on"
     assert at(folder, "status", "write", "-m", "Ours.\nAgain.").code == 0, "and so does a write"
     for command in (("init",), ("sync",)):
-        assert (at(folder, *command).code, at(folder, *command).json["error"]["code"]) == (6, "two_stores")
+        assert (at(folder, *command).code, at(folder, *command).json["error"]["code"]) == (
+            6,
+            "two_stores",
+        )
     head = git("rev-parse", "atlas", cwd=hub)
     joined = at(folder, "init", "--carry")
     assert joined.data["joined"] is True and joined.json["store"]["published"] is True
-    assert git("merge-base", head, "atlas", cwd=hub) == head, "theirs stays as it was, ours stands behind it"
+    assert git("merge-base", head, "atlas", cwd=hub) == head, (
+        "theirs stays as it was, ours stands behind it"
+    )
     assert at(folder, "status").data["body"] == "From the first clone.\n"
-    assert [at(folder, what, "list").data["total"] for what in ("decision", "lease", "parked")] == [1, 1, 2]
-    assert "Again." in str(at(folder, "parked", "show", at(folder, "parked").data["items"][1]["operation"]).data)
+    assert [at(folder, what, "list").data["total"] for what in ("decision", "lease", "parked")] == [
+        1,
+        1,
+        2,
+    ]
+    assert "Again." in str(
+        at(folder, "parked", "show", at(folder, "parked").data["items"][1]["operation"]).data
+    )
     assert at(folder, "verify", "--full").code == 0
 
 
@@ -195,11 +269,17 @@ def test_a_lost_branch_is_told_by_every_command_and_pushed_back_by_doctor_alone(
     folder = clone(git, hub)
     at(folder, "begin", "--goal", "g"), at(folder, *DECISION)
     whole = git("rev-parse", "atlas", cwd=hub)
-    git("update-ref", *(["-d", "refs/heads/atlas"] if loss == "deleted" else ["refs/heads/atlas", "atlas~1"]), cwd=hub)
+    git(
+        "update-ref",
+        *(["-d", "refs/heads/atlas"] if loss == "deleted" else ["refs/heads/atlas", "atlas~1"]),
+        cwd=hub,
+    )
     assert at(folder, "sync").json["error"]["code"] == "branch_lost"
     for command in (("status",), ("lease", "list"), DECISION):
         done = at(folder, *command)
-        assert done.code == 0 and any(loss in line and "doctor" in line for line in done.json["notices"]), done
+        assert done.code == 0 and any(
+            loss in line and "doctor" in line for line in done.json["notices"]
+        ), done
     assert at(folder, "lease", "take", "gpu0", "--why", "w").code == 8
     told = at(folder, "doctor")
     assert told.code == 1 and "doctor --fix pushes" in told.json["error"]["message"]
@@ -209,7 +289,9 @@ def test_a_lost_branch_is_told_by_every_command_and_pushed_back_by_doctor_alone(
     assert not any(loss in line for line in at(folder, "status").json["notices"])
 
 
-def test_a_branch_that_was_rewritten_is_not_followed_until_somebody_says_so(hub: Path, git: Git, at: At) -> None:
+def test_a_branch_that_was_rewritten_is_not_followed_until_somebody_says_so(
+    hub: Path, git: Git, at: At
+) -> None:
     folder = clone(git, hub)
     at(folder, "begin", "--goal", "g"), at(folder, *DECISION)
     before = git("rev-parse", "atlas", cwd=f"{hub.parent}/clone/.git/atlas/store.git")

@@ -1,4 +1,5 @@
-"""A version jump stops the second writer, with a merged draft and the command that submits it: no text is lost."""
+"""A version jump stops the second writer, with a merged draft and the command that submits it: no
+text is lost."""
 
 from __future__ import annotations
 
@@ -11,12 +12,16 @@ import pytest
 from ..conftest import Atlas, Result
 
 BASE = "# Where we are\n\nParser: open.\n\nCache: open.\n\nTests: open.\n\nDocs: open.\n"
-OURS, THEIRS = BASE.replace("Parser: open", "Parser: done"), BASE.replace("Docs: open", "Docs: done")
+OURS, THEIRS = (
+    BASE.replace("Parser: open", "Parser: done"),
+    BASE.replace("Docs: open", "Docs: done"),
+)
 BOTH = THEIRS.replace("Parser: open", "Parser: done")
 
 
 class Desk:
-    """Two sessions, ann and bob, that have both read status 1 and version 1 of the artifact `doc`."""
+    """Two sessions, ann and bob, that have both read status 1 and version 1 of the artifact
+    `doc`."""
 
     def __init__(self, repo: Path, quick: Atlas) -> None:
         self.repo, self.quick = repo, quick
@@ -28,7 +33,9 @@ class Desk:
         assert self.run(self.bob, "artifact", "show", "doc").code == 0
 
     def begin(self, name: str) -> str:
-        return str(self.quick("begin", "--new", "--actor", name, "--goal", name, "--json").data["id"])
+        return str(
+            self.quick("begin", "--new", "--actor", name, "--goal", name, "--json").data["id"]
+        )
 
     def run(self, session: str, *argv: str, where: str = ".") -> Result:
         return self.quick("-C", str(self.repo / where), "--session", session, *argv)
@@ -37,7 +44,9 @@ class Desk:
         """A text, as the next status entry or as the next version of the artifact."""
         file = self.repo.parent / "text.md"
         file.write_text(text)
-        words = {"status": ("status", "write", "--file"), "artifact": ("artifact", "put", "doc")}[kind]
+        words = {"status": ("status", "write", "--file"), "artifact": ("artifact", "put", "doc")}[
+            kind
+        ]
         return self.run(session, *words, str(file), *more, where=where)
 
     def read(self, kind: str) -> str:
@@ -45,7 +54,8 @@ class Desk:
         return str(self.quick(*words, "--json").data["body"])
 
     def submit(self, session: str, stop: Result, where: str = ".") -> Result:
-        """The command that a stop printed as the next one, run as it was printed, where it was printed."""
+        """The command that a stop printed as the next one, run as it was printed, where it was
+        printed."""
         words = shlex.split(stop.json["error"]["details"]["next"])
         assert words[0] == "atlas"
         return self.run(session, *words[1:], where=where)
@@ -66,7 +76,9 @@ def draft(stop: Result) -> Path:
 
 @pytest.mark.parametrize("where", [".", "src"])
 @pytest.mark.parametrize("kind", ["status", "artifact"])
-def test_the_second_writer_gets_a_merged_draft_that_goes_through(kind: str, where: str, desk: Desk) -> None:
+def test_the_second_writer_gets_a_merged_draft_that_goes_through(
+    kind: str, where: str, desk: Desk
+) -> None:
     assert desk.write(desk.ann, kind, THEIRS).code == 0
     stop = desk.write(desk.bob, kind, OURS, "--json", where=where)
     details = stop.json["error"]["details"]
@@ -106,21 +118,35 @@ def test_bytes_that_cannot_be_merged_are_not_lost(desk: Desk, repo: Path) -> Non
 
 
 def test_a_section_meets_another_section_without_a_conflict(desk: Desk) -> None:
-    assert desk.run(desk.ann, "status", "write", "--section", "Docs", "-m", "ann wrote them").code == 0
-    stop = desk.run(desk.bob, "status", "write", "--section", "Parser", "-m", "bob wrote it", "--json")
+    assert (
+        desk.run(desk.ann, "status", "write", "--section", "Docs", "-m", "ann wrote them").code == 0
+    )
+    stop = desk.run(
+        desk.bob, "status", "write", "--section", "Parser", "-m", "bob wrote it", "--json"
+    )
     assert stop.json["error"]["details"]["conflicts"] == 0
     assert desk.submit(desk.bob, stop).code == 0
     body = desk.read("status")
-    assert "## Docs\n\nann wrote them" in body and "## Parser\n\nbob wrote it" in body and BASE.strip() in body
+    assert (
+        "## Docs\n\nann wrote them" in body
+        and "## Parser\n\nbob wrote it" in body
+        and BASE.strip() in body
+    )
 
 
 def test_the_stop_shows_what_the_other_wrote(desk: Desk) -> None:
     assert desk.write(desk.ann, "status", THEIRS).code == 0
     stop = desk.write(desk.bob, "status", OURS)
-    assert stop.code == 3 and stop.out == "" and stop.err.startswith("atlas: stop 3 (version jump): ")
+    assert (
+        stop.code == 3 and stop.out == "" and stop.err.startswith("atlas: stop 3 (version jump): ")
+    )
     assert desk.ann in stop.err and "Docs: done." in stop.err and "--base 2" in stop.err
     enveloped = desk.write(desk.bob, "status", OURS, "--json")
-    assert json.loads(enveloped.out)["status"] == "stop" and enveloped.out.count("\n") == 1 and enveloped.err == ""
+    assert (
+        json.loads(enveloped.out)["status"] == "stop"
+        and enveloped.out.count("\n") == 1
+        and enveloped.err == ""
+    )
 
 
 def test_an_end_that_meets_a_version_jump_loses_nothing(desk: Desk) -> None:
@@ -132,7 +158,11 @@ def test_an_end_that_meets_a_version_jump_loses_nothing(desk: Desk) -> None:
     assert desk.submit(desk.bob, stop).code == 0
     assert desk.quick("session", "show", desk.bob, "--json").data["state"] == "ended"
     body = desk.read("status")
-    for part in (BASE.strip(), "## ann\n\nann has done the docs", "## bob\n\nbob has done the parser"):
+    for part in (
+        BASE.strip(),
+        "## ann\n\nann has done the docs",
+        "## bob\n\nbob has done the parser",
+    ):
         assert part in body
     assert body.count("has done") == 2
     assert desk.quick("lease", "show", "gpu0", "--json").data["state"] == "released"
@@ -140,10 +170,15 @@ def test_an_end_that_meets_a_version_jump_loses_nothing(desk: Desk) -> None:
 
 @pytest.mark.parametrize("kind", ["status", "artifact"])
 def test_what_was_not_read_cannot_be_superseded(kind: str, desk: Desk) -> None:
-    assert desk.write(desk.ann, "status", BASE, "--replace").code == 0  # so that bob has not read the newest
+    assert (
+        desk.write(desk.ann, "status", BASE, "--replace").code == 0
+    )  # so that bob has not read the newest
     cat = desk.begin("cat")
     # `begin` shows the stream main and no artifact; another stream is not shown by it either.
-    words = {"status": ("status", "write", "other", "-m", OURS), "artifact": ("artifact", "put", "doc", "doc.md")}[kind]
+    words = {
+        "status": ("status", "write", "other", "-m", OURS),
+        "artifact": ("artifact", "put", "doc", "doc.md"),
+    }[kind]
     assert desk.run(desk.ann, *(words if kind == "status" else ("status",))).code == 0
     stop = desk.run(cat, *words, "--json")
     assert (stop.code, stop.json["error"]["code"]) == (5, "read_first"), stop
@@ -157,4 +192,6 @@ def test_a_base_that_is_claimed_is_recorded_as_claimed(desk: Desk, quick: Atlas)
     cat = desk.begin("cat")
     assert desk.run(cat, "artifact", "put", "doc", "doc.md", "--base", "1").code == 0
     bases = quick("log", "artifact:doc@2", "--json").data["items"][0]["bases"]
-    assert any(base.startswith("artifact:doc@1~") and base.endswith(" claimed") for base in bases), bases
+    assert any(
+        base.startswith("artifact:doc@1~") and base.endswith(" claimed") for base in bases
+    ), bases

@@ -1,4 +1,5 @@
-"""Killed at a system call, or told by the kernel that a call failed, a write is there or not, and says so truly."""
+"""Killed at a system call, or told by the kernel that a call failed, a write is there or not, and
+says so truly."""
 
 from __future__ import annotations
 
@@ -24,15 +25,27 @@ __all__ = ["shop"]
 STRACE, GIT = shutil.which("strace"), shutil.which("git")
 CALLS = ("openat", "write", "rename", "link", "unlink", "fsync", "close", "mkdir")
 LOCKS = ("refs/heads/atlas.lock", "HEAD.lock")
-# Who is killed: atlas itself; a git of the write, alone (atlas goes on); or that git and atlas together (`+`).
+# Who is killed: atlas itself; a git of the write, alone (atlas goes on); or that git and atlas
+# together (`+`).
 SMALL = {
-    "atlas": (("rename", 1), ("unlink", 1), ("fsync", 1), ("fsync", 6), ("mkdir", 1), ("pwrite64", 20)),
+    "atlas": (
+        ("rename", 1),
+        ("unlink", 1),
+        ("fsync", 1),
+        ("fsync", 6),
+        ("mkdir", 1),
+        ("pwrite64", 20),
+    ),
     "unpack-objects": (("link", 1),),
     "unpack-objects+": (("link", 1), ("link", 3), ("unlink", 2), ("fsync", 1), ("mkdir", 1)),
     "update-ref": (("rename", 1),),
     "update-ref+": (("rename", 1), ("fsync", 1), ("unlink", 1), ("openat", 12), ("close", 12)),
 }
-LONG = [(actor, call) for actor in SMALL for call in (*CALLS, *(("pwrite64", "fdatasync") if actor == "atlas" else ()))]
+LONG = [
+    (actor, call)
+    for actor in SMALL
+    for call in (*CALLS, *(("pwrite64", "fdatasync") if actor == "atlas" else ()))
+]
 
 
 @pytest.fixture
@@ -41,7 +54,10 @@ def traced() -> None:
     if STRACE is None:
         pytest.skip("strace is not installed: no sweep over system calls")
     done = subprocess.run(
-        [*strace("close", "error=EIO:when=9999"), "true"], capture_output=True, text=True, check=False
+        [*strace("close", "error=EIO:when=9999"), "true"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         pytest.skip(f"strace may not trace here: {done.stderr.strip()}")
@@ -51,15 +67,27 @@ sweep = pytest.mark.usefixtures("traced")
 
 
 def strace(call: str, harm: str) -> tuple[str, ...]:
-    return (str(STRACE), "-qq", "-o", os.devnull, "-e", f"trace={call}", "-e", f"inject={call}:{harm}")
+    return (
+        str(STRACE),
+        "-qq",
+        "-o",
+        os.devnull,
+        "-e",
+        f"trace={call}",
+        "-e",
+        f"inject={call}:{harm}",
+    )
 
 
 def harmed(shop: Shop, tmp_path: Path, verb: str, lines: str) -> Shop:
-    """The shop with a git on its PATH that does `lines` where it is asked for `verb`, and is itself otherwise."""
+    """The shop with a git on its PATH that does `lines` where it is asked for `verb`, and is itself
+    otherwise."""
     place = tmp_path / "harmed"
     place.mkdir(exist_ok=True)
     script = place / "git"
-    script.write_text(f'#!/bin/sh\nfor word; do if [ "$word" = {verb} ]; then\n{lines}\nfi; done\nexec {GIT} "$@"\n')
+    script.write_text(
+        f'#!/bin/sh\nfor word; do if [ "$word" = {verb} ]; then\n{lines}\nfi; done\nexec {GIT} "$@"\n'
+    )
     script.chmod(0o755)
     return replace(shop, env={**shop.env, "PATH": f"{place}{os.pathsep}{shop.env['PATH']}"})
 
@@ -68,8 +96,11 @@ def wish(name: str) -> tuple[str, ...]:
     return ("lease", "take", name, "--why", "w", "--operation", name, "--json")
 
 
-def killed(shop: Shop, tmp_path: Path, actor: str, call: str, number: int, aged: bool) -> tuple[bool, Result]:
-    """One write, in which the actor is killed as it makes its Nth call of a kind: whether it was, and the end of it."""
+def killed(
+    shop: Shop, tmp_path: Path, actor: str, call: str, number: int, aged: bool
+) -> tuple[bool, Result]:
+    """One write, in which the actor is killed as it makes its Nth call of a kind: whether it was,
+    and the end of it."""
     name, deadly = f"{actor.rstrip('+')}-{call}-{number}", f"signal=SIGKILL:when={number}"
     if actor == "atlas":
         done = ended(shop.start(*wish(name), prefix=strace(call, deadly)))
@@ -87,9 +118,11 @@ def killed(shop: Shop, tmp_path: Path, actor: str, call: str, number: int, aged:
     return int(code.read_text()) > 128, done
 
 
-def survived(shop: Shop, tmp_path: Path, actor: str, call: str, number: int, aged: bool = True) -> bool:
-    """One point of a sweep; False where it lies behind the last call. `aged`: a lock that is left has been there for
-    a while (else the next write waits until it has)."""
+def survived(
+    shop: Shop, tmp_path: Path, actor: str, call: str, number: int, aged: bool = True
+) -> bool:
+    """One point of a sweep; False where it lies behind the last call. `aged`: a lock that is left
+    has been there for a while (else the next write waits until it has)."""
     name, old = f"{actor.rstrip('+')}-{call}-{number}", shop.head()
     dead, done = killed(shop, tmp_path, actor, call, number, aged)
     told(shop, done, name, old, killed=dead and (actor == "atlas" or actor.endswith("+")))
@@ -110,21 +143,30 @@ def told(shop: Shop, done: Result, name: str, old: str, killed: bool = False) ->
         assert done.code == -signal.SIGKILL, (name, done)
     else:  # 10 alone may be either
         assert done.code in ((0, 10) if there else (1, 10)), (name, done)
-        assert "Traceback" not in done.err and (done.json["error"] is None) == (done.code == 0), (name, done)
+        assert "Traceback" not in done.err and (done.json["error"] is None) == (done.code == 0), (
+            name,
+            done,
+        )
 
 
 @sweep
 @pytest.mark.parametrize("actor", SMALL)
-def test_killed_at_a_system_call_a_write_is_there_or_not(shop: Shop, tmp_path: Path, actor: str) -> None:
+def test_killed_at_a_system_call_a_write_is_there_or_not(
+    shop: Shop, tmp_path: Path, actor: str
+) -> None:
     points = [survived(shop, tmp_path, actor, call, number) for call, number in SMALL[actor]]
-    assert points.count(True) > len(points) // 2, "the points that this sweep samples are no longer reached"
+    assert points.count(True) > len(points) // 2, (
+        "the points that this sweep samples are no longer reached"
+    )
     shop.whole()
 
 
 @sweep
 @pytest.mark.long
 @pytest.mark.parametrize(("actor", "call"), LONG)
-def test_killed_at_any_system_call_a_write_is_there_or_not(shop: Shop, tmp_path: Path, actor: str, call: str) -> None:
+def test_killed_at_any_system_call_a_write_is_there_or_not(
+    shop: Shop, tmp_path: Path, actor: str, call: str
+) -> None:
     # A start of Python opens hundreds of files, before it has seen the store.
     step = 7 if actor == "atlas" and call in ("openat", "close") else 1
     number = 1
@@ -136,7 +178,18 @@ def test_killed_at_any_system_call_a_write_is_there_or_not(shop: Shop, tmp_path:
 @sweep
 def test_every_object_is_on_the_disk_before_the_branch_moves(shop: Shop, tmp_path: Path) -> None:
     trace, old = tmp_path / "trace", shop.head()
-    spy = (str(STRACE), "-f", "-qq", "-y", "-s", "300", "-o", str(trace), "-e", "trace=execve,fsync,link,rename,linkat")
+    spy = (
+        str(STRACE),
+        "-f",
+        "-qq",
+        "-y",
+        "-s",
+        "300",
+        "-o",
+        str(trace),
+        "-e",
+        "trace=execve,fsync,link,rename,linkat",
+    )
     assert ended(shop.start(*wish("spied"), prefix=spy)).code == 0
     events = re.findall(r"^\d+ +(\w+)\((.*)\) = 0", trace.read_text(), re.MULTILINE)
     synced: set[str] = set()
@@ -157,7 +210,9 @@ def test_every_object_is_on_the_disk_before_the_branch_moves(shop: Shop, tmp_pat
             assert not moved
             named[target] = source in synced
     assert moved and str(shop.bare / "refs/heads") in synced, "the folder that names the branch"
-    new = shop.git("rev-list", "--objects", "--no-object-names", f"{old}..{shop.head()}", cwd=shop.bare).split()
+    new = shop.git(
+        "rev-list", "--objects", "--no-object-names", f"{old}..{shop.head()}", cwd=shop.bare
+    ).split()
     assert {str(shop.bare / "objects" / oid[:2] / oid[2:]) for oid in new} == set(named)
     assert all(named.values()), named
     assert "mktree" not in trace.read_text()  # it syncs nothing, whatever it is told
@@ -165,7 +220,8 @@ def test_every_object_is_on_the_disk_before_the_branch_moves(shop: Shop, tmp_pat
 
 @sweep
 def test_told_that_the_disk_did_not_take_it_a_write_does_not_say_that_it_did(shop: Shop) -> None:
-    """Syncs of git's, of the folders of its objects, of the folder of the branch, and one behind the last of them."""
+    """Syncs of git's, of the folders of its objects, of the folder of the branch, and one behind
+    the last of them."""
     codes = set()
     for number in (1, 5, 6, 7, 9):
         name, old = f"sync-{number}", shop.head()
@@ -174,7 +230,8 @@ def test_told_that_the_disk_did_not_take_it_a_write_does_not_say_that_it_did(sho
         told(shop, done, name, old)
         assert shop.atlas(*wish(name)).code == 0 and shop.log().count(name) == 1
         codes.add(done.code)
-    # Before the branch moved it was not written; after it nobody can say; behind the last of them all is well.
+    # Before the branch moved it was not written; after it nobody can say; behind the last of them
+    # all is well.
     assert {0, 1} <= codes <= {0, 1, 10}
     shop.whole()
 
@@ -184,16 +241,21 @@ TROUBLE = [("rename", "ENOSPC"), ("fsync", "EIO"), ("openat", "EMFILE"), ("write
 
 @sweep
 @pytest.mark.parametrize(
-    ("call", "error"), [pytest.param(*t, marks=pytest.mark.long) if t[0] != "rename" else t for t in TROUBLE]
+    ("call", "error"),
+    [pytest.param(*t, marks=pytest.mark.long) if t[0] != "rename" else t for t in TROUBLE],
 )
-def test_a_git_that_cannot_move_the_branch_is_quoted(shop: Shop, tmp_path: Path, call: str, error: str) -> None:
-    lines = (
-        f'exec {" ".join(strace(call, f"error={error}:when=3+" if call == "openat" else f"error={error}"))} {GIT} "$@"'
-    )
+def test_a_git_that_cannot_move_the_branch_is_quoted(
+    shop: Shop, tmp_path: Path, call: str, error: str
+) -> None:
+    lines = f'exec {" ".join(strace(call, f"error={error}:when=3+" if call == "openat" else f"error={error}"))} {GIT} "$@"'
     old = shop.head()
     done = ended(harmed(shop, tmp_path, "update-ref", lines).start(*wish("troubled")))
     told(shop, done, "troubled", old)
-    assert done.code == 1 and "git" in done.json["error"]["message"] and done.json["error"]["code"] == "failed", done
+    assert (
+        done.code == 1
+        and "git" in done.json["error"]["message"]
+        and done.json["error"]["code"] == "failed"
+    ), done
     assert shop.atlas(*wish("troubled")).code == 0
     shop.whole()
 
@@ -206,8 +268,12 @@ LIARS = {
 }
 
 
-@pytest.mark.parametrize("lie", [pytest.param(lie, marks=pytest.mark.long if "never" in lie else ()) for lie in LIARS])
-def test_the_branch_is_believed_and_not_what_git_says_of_it(shop: Shop, tmp_path: Path, lie: str) -> None:
+@pytest.mark.parametrize(
+    "lie", [pytest.param(lie, marks=pytest.mark.long if "never" in lie else ()) for lie in LIARS]
+)
+def test_the_branch_is_believed_and_not_what_git_says_of_it(
+    shop: Shop, tmp_path: Path, lie: str
+) -> None:
     lines = LIARS[lie].replace("G ", f"{GIT} ").replace("ONCE", str(tmp_path / "once"))
     old = shop.head()
     done = ended(harmed(shop, tmp_path, "update-ref", lines).start(*wish("believed")), 120)
@@ -232,7 +298,10 @@ def tiny(tmp_path: Path, atlas: Atlas, git: Git, env: dict[str, str]) -> Iterato
                 repo = disk / "repo"
                 git("init", "-q", str(repo), cwd=disk)
                 found = Shop(repo, partial(atlas, cwd=repo), git, env)
-                assert [found.atlas(*argv).code for argv in (("init", "--test", "--no-hooks"), ("begin",))] == [0, 0]
+                assert [
+                    found.atlas(*argv).code
+                    for argv in (("init", "--test", "--no-hooks"), ("begin",))
+                ] == [0, 0]
                 yield found
             finally:
                 subprocess.run(["umount", str(disk)], check=True)
@@ -254,7 +323,10 @@ def test_on_a_full_disk_nothing_is_half_written(tiny: Shop) -> None:
         done = tiny.atlas(*wish(name))
         listed = tiny.atlas("lease", "list", "--json")
         filler.unlink()
-        assert (listed.code, listed.data["total"]) == (0, sum(name.startswith("full") for name in tiny.log())), listed
+        assert (listed.code, listed.data["total"]) == (
+            0,
+            sum(name.startswith("full") for name in tiny.log()),
+        ), listed
         codes.append(done.code)
         assert (tiny.head() != old) == (done.code == 0) == (name in tiny.log()), done
         assert tiny.atlas(*wish(name)).code == 0

@@ -1,4 +1,5 @@
-"""`lease run` holds a lease for as long as its command runs; a lease whose holder vanished is over by itself."""
+"""`lease run` holds a lease for as long as its command runs; a lease whose holder vanished is over
+by itself."""
 
 from __future__ import annotations
 
@@ -23,12 +24,19 @@ Start = Callable[..., "subprocess.Popen[bytes]"]
 def start(repo: Path, env: dict[str, str]) -> Start:
     """Starts `lease run gpu0` with a shell script, and waits until that has made the file `up`."""
 
-    def run(script: str, *more: str, program: tuple[str, ...] = (), **extra: str) -> subprocess.Popen[bytes]:
+    def run(
+        script: str, *more: str, program: tuple[str, ...] = (), **extra: str
+    ) -> subprocess.Popen[bytes]:
         argv = ["lease", "run", "gpu0", "--why", "a run", *more, "--", "sh", "-c", script]
         started = subprocess.Popen(
-            [*program, *argv] if program else command(*argv), cwd=repo, env=env | extra, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-        )  # fmt: skip
+            [*program, *argv] if program else command(*argv),
+            cwd=repo,
+            env=env | extra,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
         until(lambda: (repo / "up").exists() or started.poll() is not None)
         return started
 
@@ -59,26 +67,36 @@ RENEWALS = "git --git-dir=.git/atlas/store.git log --oneline --grep='^lease: ren
 def test_it_returns_the_code_of_its_command_and_gives_the_lease_back(
     script: str, code: int, begun: str, atlas: Atlas, quick: Atlas
 ) -> None:
-    done = atlas("lease", "run", "gpu0", "--why", "a run", "--", "sh", "-c", f"echo hello; {script}")
+    done = atlas(
+        "lease", "run", "gpu0", "--why", "a run", "--", "sh", "-c", f"echo hello; {script}"
+    )
     assert (done.code, done.out.split("\n")[0]) == (code, "hello"), done
     row = lease(quick)
     assert (row["state"], row["holder"], row["version"]) == ("released", begun, 2)
 
 
-def test_with_json_there_is_one_envelope_and_the_command_speaks_on_stderr(begun: str, atlas: Atlas) -> None:
-    done = atlas("lease", "run", "gpu0", "--why", "x", "--json", "--", "sh", "-c", "echo hello; exit 7")
+def test_with_json_there_is_one_envelope_and_the_command_speaks_on_stderr(
+    begun: str, atlas: Atlas
+) -> None:
+    done = atlas(
+        "lease", "run", "gpu0", "--why", "x", "--json", "--", "sh", "-c", "echo hello; exit 7"
+    )
     assert (done.code, done.data["exit"], done.data["resources"]) == (7, 7, ["gpu0"])
     assert "hello" in done.err and "hello" not in done.out
 
 
-def test_a_command_that_cannot_start_leaves_nothing_held(repo: Path, atlas: Atlas, quick: Atlas) -> None:
+def test_a_command_that_cannot_start_leaves_nothing_held(
+    repo: Path, atlas: Atlas, quick: Atlas
+) -> None:
     done = atlas("lease", "run", "gpu0", "--why", "x", "--", "./no-such-program")
     assert done.code == 1 and "./no-such-program could not be started" in done.err
     assert lease(quick)["state"] == "released"
     assert quick("session", "list", "--json").data["total"] == 0
 
 
-def test_outside_a_session_it_begins_and_ends_one_of_class_run(repo: Path, atlas: Atlas, quick: Atlas) -> None:
+def test_outside_a_session_it_begins_and_ends_one_of_class_run(
+    repo: Path, atlas: Atlas, quick: Atlas
+) -> None:
     assert atlas("lease", "run", "gpu0", "--why", "nightly", "--", "sh", "-c", "exit 3").code == 3
     [session] = quick("session", "list", "--all", "--json").data["items"]
     assert (session["class"], session["state"], session["goal"]) == ("run", "ended", "nightly")
@@ -97,22 +115,33 @@ def test_where_another_holds_the_lease_the_command_does_not_run(
 
 
 def test_it_renews_at_half_time(begun: str, start: Start, quick: Atlas) -> None:
-    # The command waits until it sees the third renewal; without renewals it gives up with another code.
-    script = f'touch up; for i in $(seq 300); do [ "$({RENEWALS})" -ge 3 ] && exit 11; sleep 0.1; done'
+    # The command waits until it sees the third renewal; without renewals it gives up with another
+    # code.
+    script = (
+        f'touch up; for i in $(seq 300); do [ "$({RENEWALS})" -ge 3 ] && exit 11; sleep 0.1; done'
+    )
     done = finished(start(script, "--for", "5m", program=FAST))
     assert done.code == 11, done
     row = lease(quick)
     assert (row["token"], row["state"]) == (1, "released")
-    renewals = [item for item in quick("log", "lease:gpu0", "--json").data["items"] if "renew" in item["subject"]]
+    renewals = [
+        item
+        for item in quick("log", "lease:gpu0", "--json").data["items"]
+        if "renew" in item["subject"]
+    ]
     assert len(renewals) >= 3 and row["version"] == len(renewals) + 2
 
 
-def test_when_the_lease_is_lost_the_command_is_told(begun: str, start: Start, atlas: Atlas, quick: Atlas) -> None:
+def test_when_the_lease_is_lost_the_command_is_told(
+    begun: str, start: Start, atlas: Atlas, quick: Atlas
+) -> None:
     # Its holder seems to have slept: for the other, whose clock is ahead, the lease is over.
     script = 'trap "touch told; exit 5" TERM; touch up; for i in $(seq 300); do sleep 0.1; done'
     running = start(script, "--for", "5m", program=FAST)
     other = str(quick("begin", "--new", "--goal", "other", "--json").data["id"])
-    taken = atlas("lease", "take", "gpu0", "--why", "mine", ATLAS_SESSION=other, ATLAS_CLOCK_OFFSET="400")
+    taken = atlas(
+        "lease", "take", "gpu0", "--why", "mine", ATLAS_SESSION=other, ATLAS_CLOCK_OFFSET="400"
+    )
     assert taken.code == 0 and "token 2" in taken.out, taken
     done = finished(running)
     assert done.code == 4 and f"is held by {other}" in done.err and "told to stop" in done.err, done
@@ -133,7 +162,9 @@ def test_what_a_lease_run_holds_outlives_the_end_of_its_session(
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP"])
-def test_it_passes_signals_on(name: str, begun: str, start: Start, quick: Atlas, repo: Path) -> None:
+def test_it_passes_signals_on(
+    name: str, begun: str, start: Start, quick: Atlas, repo: Path
+) -> None:
     script = f'trap "touch told; exit 42" {name[3:]}; sleep 0.2; touch up; for i in $(seq 300); do sleep 0.1; done'
     running = start(script)
     running.send_signal(getattr(signal, name))
@@ -146,10 +177,14 @@ def at(offset: int) -> dict[str, str]:
     return {"ATLAS_CLOCK_OFFSET": str(offset)}
 
 
-def test_the_lease_of_a_holder_that_vanished_is_over_by_itself(begun: str, atlas: Atlas, quick: Atlas) -> None:
+def test_the_lease_of_a_holder_that_vanished_is_over_by_itself(
+    begun: str, atlas: Atlas, quick: Atlas
+) -> None:
     other = str(quick("begin", "--new", "--goal", "other", "--json").data["id"])
     take = ("--session", other, "lease", "take", "gpu0", "--why", "next", "--json")
-    assert quick("--session", begun, "lease", "take", "gpu0", "--why", "mine", "--for", "5m").code == 0
+    assert (
+        quick("--session", begun, "lease", "take", "gpu0", "--why", "mine", "--for", "5m").code == 0
+    )
     held = atlas(*take, **at(240))
     assert held.code == 4 and held.json["error"]["details"]["holder"] == begun, held
     assert atlas("lease", "list", "--json", **at(301)).data["total"] == 0
@@ -169,12 +204,15 @@ def test_the_lease_of_a_holder_that_vanished_is_over_by_itself(begun: str, atlas
 def test_a_session_without_a_write_for_hours_counts_as_gone(begun: str, atlas: Atlas) -> None:
     assert atlas("lease", "take", "gpu0", "--why", "x", **at(4 * 3600 - 60)).code == 0
     gone = atlas("lease", "renew", "gpu0", "--json", **at(9 * 3600))
-    assert (gone.code, gone.json["error"]["code"]) == (5, "no_session") and "has expired" in gone.json["error"][
-        "message"
-    ]
+    assert (gone.code, gone.json["error"]["code"]) == (
+        5,
+        "no_session",
+    ) and "has expired" in gone.json["error"]["message"]
 
 
-def test_its_code_survives_a_session_that_was_ended_meanwhile(repo: Path, start: Start, quick: Atlas) -> None:
+def test_its_code_survives_a_session_that_was_ended_meanwhile(
+    repo: Path, start: Start, quick: Atlas
+) -> None:
     running = start("touch up; until [ -e go ]; do sleep 0.05; done; exit 6")
     [session] = quick("session", "list", "--json").data["items"]
     assert quick("--session", session["id"], "end").code == 0
@@ -184,8 +222,11 @@ def test_its_code_survives_a_session_that_was_ended_meanwhile(repo: Path, start:
     assert lease(quick)["state"] == "released"
 
 
-def test_ctrl_c_at_a_terminal_reaches_the_command_once(begun: str, repo: Path, env: dict[str, str]) -> None:
-    """The terminal gives it to the command as well: passed on again it would be the second, impatient one."""
+def test_ctrl_c_at_a_terminal_reaches_the_command_once(
+    begun: str, repo: Path, env: dict[str, str]
+) -> None:
+    """The terminal gives it to the command as well: passed on again it would be the second,
+    impatient one."""
     script = "trap 'echo int >> hits' INT; touch up; n=0; while [ $n -lt 20 ]; do sleep 0.1; n=$((n+1)); done"
     argv = command("lease", "run", "gpu0", "--why", "a run", "--", "sh", "-c", script)
     pid, terminal = pty.fork()
@@ -204,9 +245,13 @@ def test_ctrl_c_at_a_terminal_reaches_the_command_once(begun: str, repo: Path, e
 def test_under_nohup_its_command_goes_on(begun: str, repo: Path, env: dict[str, str]) -> None:
     program = ("nohup", *command("lease", "run", "gpu0", "--why", "a run", "--"))
     started = subprocess.Popen(
-        [*program, "sh", "-c", "touch up; sleep 1; touch through"], cwd=repo, env=env,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        [*program, "sh", "-c", "touch up; sleep 1; touch through"],
+        cwd=repo,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     until(lambda: (repo / "up").exists())
     started.send_signal(signal.SIGHUP)
     assert finished(started).code == 0 and (repo / "through").exists()

@@ -1,6 +1,7 @@
-"""Four processes in each of four clones take, renew and give back leases and write numbered entries, are held up and
-killed on the way, and ask again: what they were told could have happened one at a time, in the order of the remote's
-history, and nothing that was acknowledged is missing from it."""
+"""Four processes in each of four clones take, renew and give back leases and write numbered
+entries, are held up and killed on the way, and ask again: what they were told could have happened
+one at a time, in the order of the remote's history, and nothing that was acknowledged is missing
+from it."""
 
 from __future__ import annotations
 
@@ -89,7 +90,14 @@ class Life:
         """The operation, asked for again where it was killed, half of the times."""
         called = inf
         while True:
-            found = self.worker(*argv, "--operation", name, "--json", env=self.fault(), pause=self.dice.uniform(0, 0.2))
+            found = self.worker(
+                *argv,
+                "--operation",
+                name,
+                "--json",
+                env=self.fault(),
+                pause=self.dice.uniform(0, 0.2),
+            )
             called = min(called, self.worker.span[0])
             if found.code != KILLED or self.dice.random() < 0.5:
                 break
@@ -123,16 +131,23 @@ class Chain:
             files = {path: {} for path in paths}
             files |= {path: record(hub.git("hub.git", "show", f"{oid}:{path}")) for path in rows}
             self.commits.append(Commit(oid, operation, files))
-        self.place = {commit.operation: at for at, commit in enumerate(self.commits) if commit.operation}
+        self.place = {
+            commit.operation: at for at, commit in enumerate(self.commits) if commit.operation
+        }
         self.at = {commit.oid: at for at, commit in enumerate(self.commits)}
 
     def state(self, key: str, upto: int) -> tuple[Any, ...]:
-        """What a key was once a commit had been made: of a lease (version, token, holder), of a stream (number,)."""
+        """What a key was once a commit had been made: of a lease (version, token, holder), of a
+        stream (number,)."""
         found: tuple[Any, ...] = (0, 0, None) if key in LEASES else (0,)
         for commit in self.commits[: upto + 1]:
             for path, row in commit.files.items():
                 if key in LEASES and path == lease.place(key):
-                    found = (row["version"], row["token"], None if "released" in row else row["holder"])
+                    found = (
+                        row["version"],
+                        row["token"],
+                        None if "released" in row else row["holder"],
+                    )
                 elif key in STREAMS and path.startswith(f"status/{key}/"):
                     found = (int(Path(path).stem),)
         return found
@@ -140,11 +155,15 @@ class Chain:
 
 def record(text: str) -> dict[str, Any]:
     """A row, read by hand."""
-    return {key: json.loads(value) for key, _, value in (line.partition(": ") for line in text.split("\n") if line)}
+    return {
+        key: json.loads(value)
+        for key, _, value in (line.partition(": ") for line in text.split("\n") if line)
+    }
 
 
 def step(state: tuple[Any, ...], what: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """The plain model of a lease and of a numbered stream; `said` is what the caller was told (None: nothing)."""
+    """The plain model of a lease and of a numbered stream; `said` is what the caller was told
+    (None: nothing)."""
     verb, session, said = what
     if verb == "read":
         return state if state == said else None
@@ -152,7 +171,9 @@ def step(state: tuple[Any, ...], what: tuple[Any, ...]) -> tuple[Any, ...] | Non
         after: tuple[Any, ...] = (state[0] + 1,)
         return after if said in (None, after) else None
     version, token, holder = state
-    if said == "held":  # and so refused: by another, or (nothing to renew or give back) not by oneself
+    if (
+        said == "held"
+    ):  # and so refused: by another, or (nothing to renew or give back) not by oneself
         return state if holder != session and (holder or verb != "take") else None
     if holder not in ((None, session) if verb == "take" else (session,)):
         return None
@@ -161,19 +182,32 @@ def step(state: tuple[Any, ...], what: tuple[Any, ...]) -> tuple[Any, ...] | Non
 
 
 def calls(deeds: list[Deed], key: str, chain: Chain) -> list[Call]:
-    """What the deeds on a key say of it; of those that nobody was told the end of, the ones that are there."""
+    """What the deeds on a key say of it; of those that nobody was told the end of, the ones that
+    are there."""
     found = []
     for deed in (deed for deed in deeds if deed.key == key):
         if deed.published:
             data = deed.result.data
             held = None if "released" in data else data.get("holder")
-            said = (data["number"],) if deed.verb == "write" else (data["version"], data["token"], held)
+            said = (
+                (data["number"],)
+                if deed.verb == "write"
+                else (data["version"], data["token"], held)
+            )
             found.append(Call(deed.called, deed.returned, (deed.verb, deed.session, said)))
-        elif deed.result.code == 4 and deed.verb in ("take", "renew"):  # (a release speaks of this clone)
+        elif deed.result.code == 4 and deed.verb in (
+            "take",
+            "renew",
+        ):  # (a release speaks of this clone)
             found.append(Call(deed.called, deed.returned, (deed.verb, deed.session, "held")))
         elif deed.unknown and deed.operation in chain.place:
             found.append(Call(deed.called, inf, (deed.verb, deed.session, None)))
-            if deed.verb == "take" and deed.result.code in (6, 8, 10, KILLED):  # and what gave it back
+            if deed.verb == "take" and deed.result.code in (
+                6,
+                8,
+                10,
+                KILLED,
+            ):  # and what gave it back
                 found.append(Call(deed.called, inf, ("release", deed.session, None)))
     return found
 
@@ -203,8 +237,11 @@ def watched(hub: Fleet, seen: list[tuple[float, float, str]]) -> Iterator[None]:
         watcher.join()
 
 
-def raced(hub: Fleet, seed: int, each: int, count: int) -> tuple[list[Deed], list[tuple[float, float, str]]]:
-    """All deeds of a race, with what was seen of the remote beside it; afterwards all clones are level."""
+def raced(
+    hub: Fleet, seed: int, each: int, count: int
+) -> tuple[list[Deed], list[tuple[float, float, str]]]:
+    """All deeds of a race, with what was seen of the remote beside it; afterwards all clones are
+    level."""
     seen: list[tuple[float, float, str]] = []
     names = [name for name in CLONES for _ in range(each)]
     with crew([hub.top / name for name in names], hub.env) as workers:
@@ -212,7 +249,9 @@ def raced(hub: Fleet, seed: int, each: int, count: int) -> tuple[list[Deed], lis
             worker.begin(f"race {number}", "--offline")
         lives = [Life(worker, number, seed) for number, worker in enumerate(workers)]
         with watched(hub, seen), ThreadPoolExecutor(len(workers)) as pool:
-            deeds = [deed for found in pool.map(lambda life: life.run(count), lives) for deed in found]
+            deeds = [
+                deed for found in pool.map(lambda life: life.run(count), lives) for deed in found
+            ]
         for _ in range(2):  # the last one has what the others brought
             for worker in workers[::each]:
                 done(worker("sync"), 0, 3)
@@ -229,7 +268,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def test_what_all_were_told_could_have_happened_one_at_a_time(
     seed: int, made: Fleet, tmp_path: Path, pytestconfig: pytest.Config
-) -> None:  # fmt: skip
+) -> None:
     hub = made.copied(tmp_path / "fleet")
     deeds, seen = raced(hub, seed, 4, 50 if pytestconfig.getoption("--long") else 5)
     chain = Chain(hub)
@@ -239,18 +278,27 @@ def test_what_all_were_told_could_have_happened_one_at_a_time(
         if deed.result.code in (3, 4):
             assert deed.operation not in chain.place, ("a stop was written", deed)
 
-    # Every acknowledged write is there, once, as it was acknowledged; what is only recorded, there or parked.
-    assert len(chain.place) == sum(1 for commit in chain.commits if commit.operation), "no operation twice"
-    parked = {path.name for name in CLONES
-              for path in (hub.top / name / ".git/atlas/store.git/refs/atlas/parked").glob("*")}  # fmt: skip
+    # Every acknowledged write is there, once, as it was acknowledged; what is only recorded, there
+    # or parked.
+    assert len(chain.place) == sum(1 for commit in chain.commits if commit.operation), (
+        "no operation twice"
+    )
+    parked = {
+        path.name
+        for name in CLONES
+        for path in (hub.top / name / ".git/atlas/store.git/refs/atlas/parked").glob("*")
+    }
     for deed in deeds:
         if deed.result.code == 0:
-            assert deed.operation in chain.place or (not deed.published and deed.operation in parked), deed
+            assert deed.operation in chain.place or (
+                not deed.published and deed.operation in parked
+            ), deed
     for deed in (deed for deed in deeds if deed.published):
         (what,) = calls([deed], deed.key, chain)
         assert chain.state(deed.key, chain.place[deed.operation]) == what.what[2], deed
 
-    # The chain is a witness: it is lawful, keeps the order of what did not overlap, and whoever looks sees it grow.
+    # The chain is a witness: it is lawful, keeps the order of what did not overlap, and whoever
+    # looks sees it grow.
     holders: dict[tuple[str, int], set[str]] = {}
     for key in LEASES:
         for at, commit in enumerate(chain.commits):
@@ -268,7 +316,10 @@ def test_what_all_were_told_could_have_happened_one_at_a_time(
 
     # And without the witness: by the answers alone, and by what was seen.
     for key in (*LEASES, *STREAMS):
-        reads = [Call(began, to, ("read", "", chain.state(key, chain.at[head]))) for began, to, head in thinned(seen)]
+        reads = [
+            Call(began, to, ("read", "", chain.state(key, chain.at[head])))
+            for began, to, head in thinned(seen)
+        ]
         start = (0, 0, None) if key in LEASES else (0,)
         found = [*calls(deeds, key, chain), *reads]
         if not linearizable(found, start, step):
@@ -277,7 +328,9 @@ def test_what_all_were_told_could_have_happened_one_at_a_time(
 
 def history(found: list[Call]) -> str:
     base = min(one.called for one in found)
-    return "\n".join(f"{one.called - base:.3f} {one.returned - base:.3f} {one.what}" for one in sorted(found))
+    return "\n".join(
+        f"{one.called - base:.3f} {one.returned - base:.3f} {one.what}" for one in sorted(found)
+    )
 
 
 def thinned(seen: list[tuple[float, float, str]], most: int = 40) -> list[tuple[float, float, str]]:
@@ -287,33 +340,89 @@ def thinned(seen: list[tuple[float, float, str]], most: int = 40) -> list[tuple[
 S, T = "session-s", "session-t"
 # history, whether it can have been
 JUDGED: dict[str, tuple[list[Call], bool]] = {
-    "one after the other": ([Call(0, 1, ("take", S, (1, 1, S))), Call(2, 3, ("release", S, (2, 1, None))),
-                             Call(4, 5, ("take", T, (3, 2, T)))], True),
-    "beside each other": ([Call(0, 9, ("take", T, (3, 2, T))), Call(0, 9, ("take", S, (1, 1, S))),
-                           Call(0, 9, ("release", S, (2, 1, None)))], True),
-    "a double win": ([Call(0, 5, ("take", S, (1, 1, S))), Call(0, 5, ("take", T, (1, 1, T)))], False),
-    "a double win, with a token of its own": ([Call(0, 5, ("take", S, (1, 1, S))), Call(6, 7, ("take", T, (2, 2, T)))],
-                                              False),
-    "a stale read": ([Call(0, 1, ("take", S, (1, 1, S))), Call(2, 3, ("read", "", (0, 0, None)))], False),
-    "a read beside it": ([Call(0, 2, ("take", S, (1, 1, S))), Call(1, 3, ("read", "", (0, 0, None)))], True),
-    "refused, since it was held": ([Call(0, 2, ("take", S, (1, 1, S))), Call(1, 3, ("take", T, "held"))], True),
-    "refused, although it was free": ([Call(0, 1, ("take", S, (1, 1, S))), Call(2, 3, ("release", S, (2, 1, None))),
-                                       Call(4, 5, ("take", T, "held"))], False),
-    "unknown, and done": ([Call(0, inf, ("take", S, None)), Call(2, 3, ("read", "", (1, 1, S)))], True),
-    "unknown, and done later": ([Call(0, inf, ("take", S, None)), Call(2, 3, ("read", "", (0, 0, None))),
-                                 Call(4, 5, ("read", "", (1, 1, S)))], True),
-    "unknown, and never done": ([Call(0, inf, ("take", S, None)), Call(2, 3, ("take", T, (1, 1, T)))], True),
-    "unknown, and undone": ([Call(0, inf, ("take", S, None)), Call(2, 3, ("read", "", (1, 1, S))),
-                             Call(4, 5, ("take", T, (2, 2, T)))], False),
-}  # fmt: skip
+    "one after the other": (
+        [
+            Call(0, 1, ("take", S, (1, 1, S))),
+            Call(2, 3, ("release", S, (2, 1, None))),
+            Call(4, 5, ("take", T, (3, 2, T))),
+        ],
+        True,
+    ),
+    "beside each other": (
+        [
+            Call(0, 9, ("take", T, (3, 2, T))),
+            Call(0, 9, ("take", S, (1, 1, S))),
+            Call(0, 9, ("release", S, (2, 1, None))),
+        ],
+        True,
+    ),
+    "a double win": (
+        [Call(0, 5, ("take", S, (1, 1, S))), Call(0, 5, ("take", T, (1, 1, T)))],
+        False,
+    ),
+    "a double win, with a token of its own": (
+        [Call(0, 5, ("take", S, (1, 1, S))), Call(6, 7, ("take", T, (2, 2, T)))],
+        False,
+    ),
+    "a stale read": (
+        [Call(0, 1, ("take", S, (1, 1, S))), Call(2, 3, ("read", "", (0, 0, None)))],
+        False,
+    ),
+    "a read beside it": (
+        [Call(0, 2, ("take", S, (1, 1, S))), Call(1, 3, ("read", "", (0, 0, None)))],
+        True,
+    ),
+    "refused, since it was held": (
+        [Call(0, 2, ("take", S, (1, 1, S))), Call(1, 3, ("take", T, "held"))],
+        True,
+    ),
+    "refused, although it was free": (
+        [
+            Call(0, 1, ("take", S, (1, 1, S))),
+            Call(2, 3, ("release", S, (2, 1, None))),
+            Call(4, 5, ("take", T, "held")),
+        ],
+        False,
+    ),
+    "unknown, and done": (
+        [Call(0, inf, ("take", S, None)), Call(2, 3, ("read", "", (1, 1, S)))],
+        True,
+    ),
+    "unknown, and done later": (
+        [
+            Call(0, inf, ("take", S, None)),
+            Call(2, 3, ("read", "", (0, 0, None))),
+            Call(4, 5, ("read", "", (1, 1, S))),
+        ],
+        True,
+    ),
+    "unknown, and never done": (
+        [Call(0, inf, ("take", S, None)), Call(2, 3, ("take", T, (1, 1, T)))],
+        True,
+    ),
+    "unknown, and undone": (
+        [
+            Call(0, inf, ("take", S, None)),
+            Call(2, 3, ("read", "", (1, 1, S))),
+            Call(4, 5, ("take", T, (2, 2, T))),
+        ],
+        False,
+    ),
+}
 NUMBERS: dict[str, tuple[list[Call], bool]] = {
     "in order": ([Call(0, 1, ("write", S, (1,))), Call(2, 3, ("write", T, (2,)))], True),
     "a lost update": ([Call(0, 1, ("write", S, (1,))), Call(2, 3, ("write", T, (1,)))], False),
     "out of order": ([Call(0, 1, ("write", S, (2,))), Call(2, 3, ("write", T, (1,)))], False),
     "a hole": ([Call(0, 1, ("write", S, (1,))), Call(2, 3, ("write", T, (3,)))], False),
-    "a hole that an unknown one fills": ([Call(0, 1, ("write", S, (1,))), Call(0, inf, ("write", T, None)),
-                                          Call(2, 3, ("write", T, (3,)))], True),
-}  # fmt: skip
+    "a hole that an unknown one fills": (
+        [
+            Call(0, 1, ("write", S, (1,))),
+            Call(0, inf, ("write", T, None)),
+            Call(2, 3, ("write", T, (3,))),
+        ],
+        True,
+    ),
+}
 
 
 @pytest.mark.parametrize("name", JUDGED)

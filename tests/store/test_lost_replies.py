@@ -1,5 +1,6 @@
-"""A push whose answer is lost, which never comes back, or whose command is killed: the exit code tells what is known,
-each write is in the remote once, and asking for its operation again writes nothing."""
+"""A push whose answer is lost, which never comes back, or whose command is killed: the exit code
+tells what is known, each write is in the remote once, and asking for its operation again writes
+nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from ..conftest import DECISION, command
 from .crew import Worker
 from .fleet import Fleet, done, fleet
 
-# A git whose pushes go wrong in the way that $HOW says; `once`: the first of them. The rest is done by the real one.
+# A git whose pushes go wrong in the way that $HOW says; `once`: the first of them. The rest is done
+# by the real one.
 WRAPPER = """#!/bin/sh
 real={real}
 case " $* " in
@@ -35,7 +37,8 @@ esac
 exec $real "$@"
 """
 LEASE = ("lease", "take", "gpu0", "--why", "w")
-# what goes wrong: (exit codes of a write, of one that is to be published, of a lease), and whether it is published
+# what goes wrong: (exit codes of a write, of one that is to be published, of a lease), and whether
+# it is published
 FAULTS: dict[str, tuple[tuple[int, int, int], bool]] = {
     "lost": ((0, 0, 0), True),
     "broken": ((0, 0, 0), True),
@@ -80,9 +83,11 @@ def both(two: Fleet) -> Iterator[list[Worker]]:
 @pytest.mark.parametrize("how", SOME)
 def test_the_exit_code_tells_what_is_known(
     how: str, two: Fleet, both: list[Worker], bad_git: Path
-) -> None:  # fmt: skip
+) -> None:
     a = both[0]
-    env = {"PATH": f"{bad_git}:{two.env['PATH']}", "HOW": how} | ({"ATLAS_PATIENCE": "1"} if how == "hung" else {})
+    env = {"PATH": f"{bad_git}:{two.env['PATH']}", "HOW": how} | (
+        {"ATLAS_PATIENCE": "1"} if how == "hung" else {}
+    )
     codes, published = FAULTS[how]
     plain = done(a(*DECISION, "--operation", "plain", "--json", env=env), codes[0])
     assert plain.json["store"]["published"] is published
@@ -107,7 +112,9 @@ def test_the_exit_code_tells_what_is_known(
     assert done(both[1]("lease", "list", "--json")).data["total"] == int(published)
 
 
-def test_a_push_that_failed_once_is_made_again(two: Fleet, both: list[Worker], bad_git: Path) -> None:
+def test_a_push_that_failed_once_is_made_again(
+    two: Fleet, both: list[Worker], bad_git: Path
+) -> None:
     env = {"PATH": f"{bad_git}:{two.env['PATH']}", "HOW": "never", "ONCE": str(two.top / "once")}
     assert done(both[0](*LEASE, "--operation", "mine", env=env))
     assert (two.top / "once").is_dir() and "mine" in two.operations()
@@ -116,7 +123,11 @@ def test_a_push_that_failed_once_is_made_again(two: Fleet, both: list[Worker], b
 def test_ctrl_c_while_it_is_published_is_not_before_it_was_written(
     two: Fleet, both: list[Worker], bad_git: Path
 ) -> None:
-    env = two.env | {"PATH": f"{bad_git}:{two.env['PATH']}", "HOW": "hung", "ATLAS_SESSION": two.sessions["a"]}
+    env = two.env | {
+        "PATH": f"{bad_git}:{two.env['PATH']}",
+        "HOW": "hung",
+        "ATLAS_SESSION": two.sessions["a"],
+    }
     argv = command(*DECISION, "--operation", "mine", "--json")
     child = subprocess.Popen(argv, cwd=two.top / "a", env=env, stdout=subprocess.PIPE, text=True)
     while "mine" not in two.operations():
@@ -127,7 +138,9 @@ def test_ctrl_c_while_it_is_published_is_not_before_it_was_written(
 
 
 @pytest.mark.parametrize("point", ["before_push", "after_push", "before_carry", "after_carry"])
-def test_a_command_that_was_killed_is_asked_again(two: Fleet, both: list[Worker], point: str) -> None:
+def test_a_command_that_was_killed_is_asked_again(
+    two: Fleet, both: list[Worker], point: str
+) -> None:
     a, b = both
     done(a("status", "write", "-m", "of a", "--offline", "--operation", "loser"))
     if "carry" in point:  # others were first: one of ours is carried over, and one is parked
@@ -139,7 +152,9 @@ def test_a_command_that_was_killed_is_asked_again(two: Fleet, both: list[Worker]
     assert again.json["store"]["published"] is True
     listed = done(a("parked", "--json")).data["items"]
     assert [one["operation"] for one in listed] == (["loser"] if "carry" in point else [])
-    assert ("loser" in two.operations()) == (not listed), "carried over or parked, never both and never neither"
+    assert ("loser" in two.operations()) == (not listed), (
+        "carried over or parked, never both and never neither"
+    )
     assert "rewound" not in str(done(a("status", "--json")).json["notices"])
     if listed:
         done(a("parked", "drop", "loser"))

@@ -1,5 +1,5 @@
-"""Where only branches of another name may be pushed: a clone's writes wait on such a branch, and the next clone that may
-push the store's takes them in."""
+"""Where only branches of another name may be pushed: a clone's writes wait on such a branch, and
+the next clone that may push the store's takes them in."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def hub(made: Fleet, tmp_path: Path) -> Fleet:
 
 
 def branches(hub: Fleet) -> list[str]:
-    return hub.git("hub.git", "for-each-ref", "--format=%(refname:short)", "refs/heads/claude").split()
+    return hub.git(
+        "hub.git", "for-each-ref", "--format=%(refname:short)", "refs/heads/claude"
+    ).split()
 
 
 def test_writes_wait_on_a_branch_and_are_taken_in(hub: Fleet) -> None:
@@ -41,12 +43,17 @@ def test_writes_wait_on_a_branch_and_are_taken_in(hub: Fleet) -> None:
         done(b("sync"))
         wrote: Result = done(b(*DECISION, "--json"))
         assert wrote.json["store"]["published"] is False
-        assert "waits on the branch claude/atlas-" in str(wrote.json["notices"]) and "only claude/* here" in wrote.out
+        assert (
+            "waits on the branch claude/atlas-" in str(wrote.json["notices"])
+            and "only claude/* here" in wrote.out
+        )
         done(b("sync"), 8)
         done(b(*DECISION)), done(b("sync"), 8)
         assert len(branches(hub)) == 1, "one branch, moved on"
         assert b("lease", "take", "gpu0", "--why", "w").code == 8
-        assert len(branches(hub)) == 1 and "lease: take" not in hub.git("hub.git", "log", "--format=%s", *branches(hub))
+        assert len(branches(hub)) == 1 and "lease: take" not in hub.git(
+            "hub.git", "log", "--format=%s", *branches(hub)
+        )
         done(b("sync"), 8)
 
         done(a(*DECISION))
@@ -76,7 +83,8 @@ def test_what_contradicts_is_parked_and_another_branch_is_left_alone(hub: Fleet)
 
 
 def test_no_branch_bars_the_others(hub: Fleet) -> None:
-    """Branches that are no outbox, a merge with another history, a name that begins another's, no leave to delete."""
+    """Branches that are no outbox, a merge with another history, a name that begins another's, no
+    leave to delete."""
     hub.git("hub.git", "config", "receive.denyDeletes", "true")
     hub.git("a", "fetch", "-q", "origin", "atlas")
     tree = hub.git("a", "rev-parse", "FETCH_HEAD^{tree}")
@@ -85,7 +93,9 @@ def test_no_branch_bars_the_others(hub: Fleet) -> None:
         old, cwd=hub.top / "a", env=hub.env, capture_output=True, text=True, check=True
     ).stdout.strip()
     merge = hub.git("a", "commit-tree", "-m", "merge", "-p", "FETCH_HEAD", "-p", other, tree)
-    hub.git("a", "push", "-q", "origin", f"{merge}:refs/heads/{EVIL}", "HEAD:refs/heads/claude/atlas-x")
+    hub.git(
+        "a", "push", "-q", "origin", f"{merge}:refs/heads/{EVIL}", "HEAD:refs/heads/claude/atlas-x"
+    )
     with hub.crew(["a"]) as [a], hub._replace(env=hub.env | CLOSED).crew(["b"]) as [b]:
         done(b("artifact", "put", "plan", "-", data="of b\n")), done(b("sync"), 8)
         done(a("artifact", "put", "plan", "-", data="of a\n"))
@@ -105,6 +115,12 @@ def test_no_branch_is_dropped_but_an_outbox(hub: Fleet) -> None:
         assert branches(hub) == ["claude/atlas-own"]
         hub.git(".", "clone", "-q", "hub.git", "d")
         done(a("-C", "../d", "init", "--no-hooks", "--branch", "other"))
-        hub.git("d/.git/atlas/store.git", "push", "-q", str(hub.top / "hub.git"), f"atlas:refs/heads/{EVIL}")
+        hub.git(
+            "d/.git/atlas/store.git",
+            "push",
+            "-q",
+            str(hub.top / "hub.git"),
+            f"atlas:refs/heads/{EVIL}",
+        )
         assert "no outbox of this store" in done(a("sync")).err
         assert branches(hub) == [EVIL, "claude/atlas-own"]

@@ -1,4 +1,5 @@
-"""What one command does to another's feet: carrying over while others of the same clone write, read and look."""
+"""What one command does to another's feet: carrying over while others of the same clone write, read
+and look."""
 
 from __future__ import annotations
 
@@ -45,7 +46,11 @@ class Halted:
     def __init__(self, two: Fleet, point: str, *argv: str) -> None:
         env = two.env | {"ATLAS_FAULT": f"{point}:stop", "ATLAS_SESSION": two.sessions["a"]}
         self.child = subprocess.Popen(
-            command(*argv), cwd=two.top / "a", env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            command(*argv),
+            cwd=two.top / "a",
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
         os.waitpid(self.child.pid, os.WUNTRACED)
 
@@ -73,7 +78,9 @@ def recorded(two: Fleet, operation: str) -> None:
     raise AssertionError("it was never recorded")
 
 
-def test_a_write_that_another_command_parks_answers_with_the_stop(two: Fleet, both: list[Worker]) -> None:
+def test_a_write_that_another_command_parks_answers_with_the_stop(
+    two: Fleet, both: list[Worker]
+) -> None:
     a, b = both
     offline(a, *DECISION)
     first = Halted(two, "before_push", "sync")
@@ -86,7 +93,9 @@ def test_a_write_that_another_command_parks_answers_with_the_stop(two: Fleet, bo
     assert "mine" not in two.operations() and done(a("parked", "--json")).data["total"] == 0
 
 
-def test_a_write_that_another_command_carries_over_was_not_done_before(two: Fleet, both: list[Worker]) -> None:
+def test_a_write_that_another_command_carries_over_was_not_done_before(
+    two: Fleet, both: list[Worker]
+) -> None:
     a, b = both
     offline(a, *DECISION)
     first = Halted(two, "before_push", "sync")
@@ -99,7 +108,9 @@ def test_a_write_that_another_command_carries_over_was_not_done_before(two: Flee
     assert two.operations().count("mine") == 1
 
 
-def test_two_carryings_over_by_one_command_are_no_rewound_history(two: Fleet, both: list[Worker]) -> None:
+def test_two_carryings_over_by_one_command_are_no_rewound_history(
+    two: Fleet, both: list[Worker]
+) -> None:
     a, b = both
     offline(a, *DECISION)
     done(b(*DECISION))
@@ -108,7 +119,9 @@ def test_two_carryings_over_by_one_command_are_no_rewound_history(two: Fleet, bo
     done(first.gone_on())
 
 
-def test_a_reader_that_was_overtaken_sees_no_rewound_history(two: Fleet, both: list[Worker]) -> None:
+def test_a_reader_that_was_overtaken_sees_no_rewound_history(
+    two: Fleet, both: list[Worker]
+) -> None:
     a, b = both
     offline(a, *DECISION)
     reader = Halted(two, "before_view", "lease", "list", "--json")
@@ -117,7 +130,9 @@ def test_a_reader_that_was_overtaken_sees_no_rewound_history(two: Fleet, both: l
     assert "rewound" not in str(done(reader.gone_on()).json["notices"])
 
 
-def test_what_was_retracted_meanwhile_is_told_after_a_carrying_over(two: Fleet, both: list[Worker]) -> None:
+def test_what_was_retracted_meanwhile_is_told_after_a_carrying_over(
+    two: Fleet, both: list[Worker]
+) -> None:
     a, b = both
     done(b("artifact", "put", "base", "x.py"))
     done(a("sync")), done(a("artifact", "show", "base"))
@@ -126,10 +141,14 @@ def test_what_was_retracted_meanwhile_is_told_after_a_carrying_over(two: Fleet, 
         offline(a, *DECISION)
     done(b("correct", "artifact:base", "--retract", "--why", "measured wrongly"))
     told = done(a("sync", "--json")).json["notices"]
-    assert any("artifact:base@1, which you relied on, was retracted" in notice for notice in told), told
+    assert any(
+        "artifact:base@1, which you relied on, was retracted" in notice for notice in told
+    ), told
 
 
-def test_a_parked_lease_leaves_the_view_and_times_tell_what_overlaps(two: Fleet, both: list[Worker]) -> None:
+def test_a_parked_lease_leaves_the_view_and_times_tell_what_overlaps(
+    two: Fleet, both: list[Worker]
+) -> None:
     a, b = both
     offline(a, "lease", "take", "path:src", "--why", "w", "--for", "1h")
     shown = two.top / "a/.atlas/leases"
@@ -153,7 +172,9 @@ def test_a_session_in_two_clones_never_goes_back_in_time(two: Fleet, both: list[
     done(a("parked", "drop", "early"))
 
 
-def test_a_lock_that_a_dead_git_left_holds_nothing_up_for_ever(two: Fleet, both: list[Worker]) -> None:
+def test_a_lock_that_a_dead_git_left_holds_nothing_up_for_ever(
+    two: Fleet, both: list[Worker]
+) -> None:
     left = two.top / "a/.git/atlas/store.git/refs/heads/atlas.lock"
     left.touch()
     os.utime(left, (1, 1))

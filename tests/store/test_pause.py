@@ -1,4 +1,5 @@
-"""A writer that is stopped in the middle of a write holds others up for a while, not for ever, and never overwrites."""
+"""A writer that is stopped in the middle of a write holds others up for a while, not for ever, and
+never overwrites."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from .test_crash import Shop, ended, shop
 __all__ = ["shop"]
 BEFORE = POINTS[: POINTS.index("after_ref")]
 LATER = {"ATLAS_CLOCK_OFFSET": "+3600"}  # another process, for whom an hour has passed
-# Where a stopped process holds what others want: the writer lock at most points, the cache too at one of them.
+# Where a stopped process holds what others want: the writer lock at most points, the cache too at
+# one of them.
 SMALL = ("before_ref", "mid_cache")
 ALL = [pytest.param(point, marks=() if point in SMALL else pytest.mark.long) for point in POINTS]
 
@@ -52,7 +54,9 @@ def another(shop: Shop) -> str:
 
 @pytest.mark.parametrize("point", ALL)
 def test_others_go_on_without_a_writer_that_is_stopped(shop: Shop, begun: str, point: str) -> None:
-    with paused(shop, point, "lease", "take", "gpu0", "--why", "w", "--operation", "stopped-one") as child:
+    with paused(
+        shop, point, "lease", "take", "gpu0", "--why", "w", "--operation", "stopped-one"
+    ) as child:
         reading = shop.start("lease", "list", "--json")
         writing = shop.atlas("lease", "take", "gpu1", "--why", "w", "--operation", "other-one")
         assert (writing.code, ended(reading).code, child.poll()) == (0, 0, None), writing
@@ -60,7 +64,10 @@ def test_others_go_on_without_a_writer_that_is_stopped(shop: Shop, begun: str, p
         done = gone_on(child)
     assert done.code == 0, done
     shop.kept(["stopped-one", "other-one"])
-    held = {item["resource"]: item["token"] for item in shop.atlas("lease", "list", "--json").data["items"]}
+    held = {
+        item["resource"]: item["token"]
+        for item in shop.atlas("lease", "list", "--json").data["items"]
+    }
     assert held == {"gpu0": 1, "gpu1": 1}
     shop.whole()
 
@@ -76,7 +83,9 @@ def test_a_lease_that_lapsed_while_its_holder_was_stopped_stays_with_its_taker(
     assert mine.code == 0, mine
     other = another(shop)
     with paused(shop, point, "lease", verb, "gpu0", "--session", begun, "--json") as child:
-        theirs = shop.atlas("lease", "take", "gpu0", "--why", "theirs", "--session", other, "--json", **LATER)
+        theirs = shop.atlas(
+            "lease", "take", "gpu0", "--why", "theirs", "--session", other, "--json", **LATER
+        )
         assert theirs.code == 0, theirs
         head = shop.head()
         done = gone_on(child)
@@ -88,18 +97,24 @@ def test_a_lease_that_lapsed_while_its_holder_was_stopped_stays_with_its_taker(
 
 
 @pytest.mark.long
-def test_a_lease_that_was_taken_and_given_back_meanwhile_is_not_renewed(shop: Shop, begun: str) -> None:
+def test_a_lease_that_was_taken_and_given_back_meanwhile_is_not_renewed(
+    shop: Shop, begun: str
+) -> None:
     """Nobody holds it now, so nobody is in the way; but the stopped holder's own hold is over."""
     mine = shop.atlas("lease", "take", "gpu0", "--why", "mine", "--for", "30m", "--json")
     assert mine.code == 0, mine
     other = another(shop)
-    with paused(shop, "before_ref", "lease", "renew", "gpu0", "--session", begun, "--json") as child:
+    with paused(
+        shop, "before_ref", "lease", "renew", "gpu0", "--session", begun, "--json"
+    ) as child:
         for verb in (("take", "gpu0", "--why", "theirs"), ("release", "gpu0")):
             assert shop.atlas("lease", *verb, "--session", other, **LATER).code == 0
         done = gone_on(child)
     assert (done.code, done.json["error"]["code"]) == (6, "not_held"), done
     # Who takes it anew gets a token that no holder before had.
-    again = shop.atlas("lease", "take", "gpu0", "--why", "mine", "--session", begun, "--json", **LATER)
+    again = shop.atlas(
+        "lease", "take", "gpu0", "--why", "mine", "--session", begun, "--json", **LATER
+    )
     assert (again.code, again.data["token"]) == (0, mine.data["token"] + 2), again
     shop.whole()
 
@@ -107,7 +122,9 @@ def test_a_lease_that_was_taken_and_given_back_meanwhile_is_not_renewed(shop: Sh
 @pytest.mark.long
 def test_a_status_written_meanwhile_is_not_written_over(shop: Shop, begun: str) -> None:
     other = another(shop)
-    with paused(shop, "before_ref", "status", "write", "-m", "mine", "--session", begun, "--json") as child:
+    with paused(
+        shop, "before_ref", "status", "write", "-m", "mine", "--session", begun, "--json"
+    ) as child:
         theirs = shop.atlas("status", "write", "-m", "theirs", "--session", other, "--json")
         assert theirs.code == 0, theirs
         done = gone_on(child)
@@ -119,17 +136,43 @@ def test_a_status_written_meanwhile_is_not_written_over(shop: Shop, begun: str) 
 
 @pytest.mark.long
 @pytest.mark.parametrize("point", BEFORE)
-def test_stopped_again_and_again_a_stale_holder_never_gets_through(shop: Shop, begun: str, point: str) -> None:
+def test_stopped_again_and_again_a_stale_holder_never_gets_through(
+    shop: Shop, begun: str, point: str
+) -> None:
     other, tokens, now = another(shop), [0], 0
     for _ in range(5):
         offset = {"ATLAS_CLOCK_OFFSET": f"+{now}"}
-        mine = shop.atlas("lease", "take", "gpu0", "--why", "w", "--for", "30m", "--session", begun, "--json", **offset)
+        mine = shop.atlas(
+            "lease",
+            "take",
+            "gpu0",
+            "--why",
+            "w",
+            "--for",
+            "30m",
+            "--session",
+            begun,
+            "--json",
+            **offset,
+        )
         assert mine.code == 0, mine
-        child = shop.stopped(point, "lease", "renew", "gpu0", "--for", "30m", "--session", begun, **offset)
+        child = shop.stopped(
+            point, "lease", "renew", "gpu0", "--for", "30m", "--session", begun, **offset
+        )
         now += 3600
         later = {"ATLAS_CLOCK_OFFSET": f"+{now}"}
         theirs = shop.atlas(
-            "lease", "take", "gpu0", "--why", "w", "--for", "30m", "--session", other, "--json", **later
+            "lease",
+            "take",
+            "gpu0",
+            "--why",
+            "w",
+            "--for",
+            "30m",
+            "--session",
+            other,
+            "--json",
+            **later,
         )
         assert theirs.code == 0, theirs
         assert gone_on(child).code == 4
@@ -147,7 +190,9 @@ def test_a_lock_left_behind_a_stopped_writer_is_named_with_what_to_do(shop: Shop
         file.write_text("")
         done = shop.atlas("lease", "take", "gpu1", "--why", "w", "--json")
         assert (done.code, done.json["error"]["code"]) == (1, "locked"), done
-        assert str(file) in done.json["error"]["message"] and "stopped" in done.json["error"]["hint"]
+        assert (
+            str(file) in done.json["error"]["message"] and "stopped" in done.json["error"]["hint"]
+        )
         file.unlink()
     assert shop.atlas("lease", "take", "gpu1", "--why", "w").code == 0
     shop.whole()

@@ -72,7 +72,16 @@ def worktree_of_a_bare_repository(tmp: Path, git: Git) -> Spot:
 def submodule(tmp: Path, git: Git) -> Spot:
     project(tmp / "part", git)
     repo = project(tmp / "repo", git)
-    git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tmp / "part"), "part", cwd=repo)
+    git(
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        str(tmp / "part"),
+        "part",
+        cwd=repo,
+    )
     return Spot(repo / "part", repo / ".git/modules/part/atlas", repo / "part")
 
 
@@ -122,34 +131,48 @@ def test_a_whole_day(make: Make, tmp_path: Path, git: Git, env: dict[str, str]) 
 
 def test_a_submodule_has_a_store_of_its_own(tmp_path: Path, git: Git, quick: Atlas) -> None:
     spot = submodule(tmp_path, git)
-    ids = {quick("-C", str(where), "init", "--json").data["store"] for where in (spot.cwd, tmp_path / "repo")}
+    ids = {
+        quick("-C", str(where), "init", "--json").data["store"]
+        for where in (spot.cwd, tmp_path / "repo")
+    }
     assert len(ids) == 2
 
 
-def test_all_worktrees_share_one_store_and_each_has_its_own_session(tmp_path: Path, git: Git, quick: Atlas) -> None:
+def test_all_worktrees_share_one_store_and_each_has_its_own_session(
+    tmp_path: Path, git: Git, quick: Atlas
+) -> None:
     spot = linked_worktree(tmp_path, git)
     assert quick("init").code == 0
     found = [
-        quick("-C", str(where), "begin", "--goal", "x", "--json").data["id"] for where in (spot.cwd, tmp_path / "repo")
+        quick("-C", str(where), "begin", "--goal", "x", "--json").data["id"]
+        for where in (spot.cwd, tmp_path / "repo")
     ]
     mine = quick("-C", str(spot.cwd), "begin", "--json").data
     assert (mine["id"], mine["continued"], mine["you"]["branch"]) == (found[0], True, "other")
     assert quick("-C", str(spot.cwd), "status", "write", "-m", "from the linked one").code == 0
     assert quick("status", "--json").data["body"] == "from the linked one\n"
     assert quick("--session", found[1], "session", "show", "--json").data["branch"] == "main"
-    git("worktree", "remove", str(spot.cwd), cwd=tmp_path / "repo")  # the view in it is in nobody's way
+    git(
+        "worktree", "remove", str(spot.cwd), cwd=tmp_path / "repo"
+    )  # the view in it is in nobody's way
     assert quick("status", "--json").data["session"] == found[0]
 
 
-@pytest.mark.parametrize("command", [("status",), ("begin", "--goal", "x"), ("verify",), ("doctor", "--fix")])
+@pytest.mark.parametrize(
+    "command", [("status",), ("begin", "--goal", "x"), ("verify",), ("doctor", "--fix")]
+)
 def test_without_a_store_or_a_repository_it_is_seven_and_says_what_to_do(
     command: tuple[str, ...], tmp_path: Path, git: Git, quick: Atlas
 ) -> None:
     nowhere = quick("-C", str(tmp_path), *command, "--json")
-    assert (nowhere.code, nowhere.json["error"]["code"]) == (7, "no_store") and "git init" in nowhere.json["error"][
-        "hint"
-    ]
+    assert (nowhere.code, nowhere.json["error"]["code"]) == (
+        7,
+        "no_store",
+    ) and "git init" in nowhere.json["error"]["hint"]
     project(tmp_path / "repo", git)
     empty = quick(*command, "--json")
-    assert (empty.code, empty.json["error"]["code"]) == (7, "no_store") and "atlas init" in empty.json["error"]["hint"]
+    assert (empty.code, empty.json["error"]["code"]) == (
+        7,
+        "no_store",
+    ) and "atlas init" in empty.json["error"]["hint"]
     assert not (tmp_path / "repo/.git/atlas").exists()

@@ -1,4 +1,5 @@
-"""The power goes: what was acknowledged is on the disk (durability full), and nothing is broken (fast too)."""
+"""The power goes: what was acknowledged is on the disk (durability full), and nothing is broken
+(fast too)."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ class Disk:
 
     def unmount(self) -> None:
         for _ in range(50):
-            if not subprocess.run(["umount", str(self.place)], capture_output=True, check=False).returncode:
+            if not subprocess.run(
+                ["umount", str(self.place)], capture_output=True, check=False
+            ).returncode:
                 return
             time.sleep(0.1)  # somebody has not yet noticed that it is gone
         subprocess.run(["umount", "-l", str(self.place)], check=True)
@@ -57,7 +60,8 @@ class Disk:
         assert self.mount() == ""
 
     def commit(self) -> None:
-        """What the kernel does every few seconds: the journal, with all names and sizes, goes to the disk."""
+        """What the kernel does every few seconds: the journal, with all names and sizes, goes to
+        the disk."""
         with (self.place / "another").open("w") as out:
             out.write("x")
             out.flush()
@@ -80,7 +84,9 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
     found.place.mkdir()
     with found.image.open("wb") as out:
         out.truncate(48 << 20)
-    made = subprocess.run(["mkfs.ext4", "-q", "-F", str(found.image)], capture_output=True, text=True, check=False)
+    made = subprocess.run(
+        ["mkfs.ext4", "-q", "-F", str(found.image)], capture_output=True, text=True, check=False
+    )
     if made.returncode:
         unavailable(made.stderr.strip())
     if why := found.mount():
@@ -139,7 +145,8 @@ def rounds(shop: Shop, disk: Disk, count: int, dice: random.Random, full: bool) 
             heads.append(shop.head())
             acknowledged.append(operation)
         last = None
-        if full:  # the instant before the answer: nothing that comes after may be what brought it to the disk
+        # the instant before the answer: nothing that comes after may be what brought it to the disk
+        if full:
             operation = f"w-{number}-last"
             last = shop.stopped("before_ack", *wish(operation))
             heads.append(shop.head())
@@ -164,7 +171,9 @@ SMALL_AND_LONG = pytest.mark.parametrize("count", [3, pytest.param(100, marks=py
 
 
 @SMALL_AND_LONG
-def test_with_full_durability_nothing_acknowledged_is_lost(shop: Shop, disk: Disk, count: int) -> None:
+def test_with_full_durability_nothing_acknowledged_is_lost(
+    shop: Shop, disk: Disk, count: int
+) -> None:
     rounds(shop, disk, count, random.Random(count), full=True)
 
 
@@ -183,7 +192,8 @@ def test_with_fast_durability_nothing_is_broken(shop: Shop, disk: Disk, count: i
 
 
 def test_a_store_that_was_just_packed_is_not_lost(shop: Shop, disk: Disk) -> None:
-    """A file that git packs the branch into, and that a power cut empties, would be the end of the store."""
+    """A file that git packs the branch into, and that a power cut empties, would be the end of the
+    store."""
     for number in range(3):
         assert shop.atlas(*wish(f"w-{number}")).code == 0
     for argv in (("repack", "-q"), ("prune-packed", "-q"), ("gc", "--quiet")):
@@ -199,14 +209,18 @@ def test_a_store_that_was_just_packed_is_not_lost(shop: Shop, disk: Disk) -> Non
 def test_the_power_may_go_in_the_middle_of_a_write(shop: Shop, disk: Disk, count: int) -> None:
     dice, acknowledged = random.Random(count), []
     for number in range(count):
-        running = [(f"w-{number}-{name}", shop.start(*wish(f"w-{number}-{name}"))) for name in "abc"]
+        running = [
+            (f"w-{number}-{name}", shop.start(*wish(f"w-{number}-{name}"))) for name in "abc"
+        ]
         time.sleep(dice.uniform(0.1, 0.5))
         disk.power_off()
         codes = {operation: ended(child).code for operation, child in running}
         disk.power_on()
         # 0: it is there; 10: nobody knows; anything else: it is not.
         log = shop.log()
-        assert [pair for pair in codes.items() if pair[1] != 10 and (pair[0] in log) != (pair[1] == 0)] == []
+        assert [
+            pair for pair in codes.items() if pair[1] != 10 and (pair[0] in log) != (pair[1] == 0)
+        ] == []
         acknowledged += [operation for operation in codes if operation in log]
         shop.kept(acknowledged)
         sound(shop, f"w-{number}-next")

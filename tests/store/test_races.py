@@ -1,4 +1,5 @@
-"""Races: eight processes write every kind at once over two worktrees, and nothing is lost, doubled or torn."""
+"""Races: eight processes write every kind at once over two worktrees, and nothing is lost, doubled
+or torn."""
 
 from __future__ import annotations
 
@@ -42,18 +43,44 @@ class Life:
         return done
 
     def status(self, left: int) -> None:
-        self.do("status", "status", "write", f"own{self.number}", "-m", f"worker {self.number}, {left} to go")
+        self.do(
+            "status",
+            "status",
+            "write",
+            f"own{self.number}",
+            "-m",
+            f"worker {self.number}, {left} to go",
+        )
 
     def lease(self, left: int) -> None:
-        if self.do("lease", "lease", "take", "gpu0", "--why", f"worker {self.number}, {left} to go").code == 0:
+        if (
+            self.do(
+                "lease", "lease", "take", "gpu0", "--why", f"worker {self.number}, {left} to go"
+            ).code
+            == 0
+        ):
             self.do("lease", "lease", "release", "gpu0")
 
     def decision(self, left: int) -> None:
-        self.do("decision", "decision", "add", "--title", "who goes on", "--recommended", "one", "--chosen", "another",
-                "--stance", "disagreed", "--why", f"worker {self.number}, {left} to go")  # fmt: skip
+        self.do(
+            "decision",
+            "decision",
+            "add",
+            "--title",
+            "who goes on",
+            "--recommended",
+            "one",
+            "--chosen",
+            "another",
+            "--stance",
+            "disagreed",
+            "--why",
+            f"worker {self.number}, {left} to go",
+        )
 
     def artifact(self, left: int) -> None:
-        """Puts a version; told that it had not read the newest one, it reads and puts again, until it is in."""
+        """Puts a version; told that it had not read the newest one, it reads and puts again, until
+        it is in."""
         text = f"worker {self.number}, {left} to go\n"
         while self.do("artifact", "artifact", "put", "shared", "-", data=text).code in (3, 5):
             assert self.worker("artifact", "show", "shared", "--json").code == 0
@@ -88,18 +115,28 @@ def test_every_success_is_one_commit_and_every_refusal_is_a_stop(
     store = repo / ".git/atlas/store.git"
     won = [(kind, done.data) for kind, done in deeds if done.code == 0]
     for kind, done in deeds:
-        assert done.code == 0 or done.json["error"]["code"] in STOPS.get(done.code, ()), (kind, done)
+        assert done.code == 0 or done.json["error"]["code"] in STOPS.get(done.code, ()), (
+            kind,
+            done,
+        )
 
-    # Those that nobody can be in the way of have all succeeded, and the artifact was put until it was in.
+    # Those that nobody can be in the way of have all succeeded, and the artifact was put until it
+    # was in.
     count = Counter(kind for kind, _ in won)
     assert {kind: count[kind] for kind in ("status", "decision", "artifact")} == dict.fromkeys(
         ("status", "decision", "artifact"), WORKERS * rounds
     )
     assert {kind for kind, done in deeds if done.code != 0} <= {"lease", "artifact"}
 
-    # One commit a success: the operations that were acknowledged are those of the history, each once.
-    found = [line for line in git("log", "--format=%(trailers:key=Atlas-Operation,valueonly)", "atlas", cwd=store)
-             .split("\n") if line]  # fmt: skip
+    # One commit a success: the operations that were acknowledged are those of the history, each
+    # once.
+    found = [
+        line
+        for line in git(
+            "log", "--format=%(trailers:key=Atlas-Operation,valueonly)", "atlas", cwd=store
+        ).split("\n")
+        if line
+    ]
     begun = WORKERS + 1  # the sessions, and the policy
     assert len(found) == len(set(found)) == len(won) + begun
     assert {data["operation"] for _, data in won} <= set(found)
@@ -109,7 +146,9 @@ def test_every_success_is_one_commit_and_every_refusal_is_a_stop(
     for number in range(WORKERS):
         assert numbers(won, "status", "stream", f"own{number}") == list(range(1, rounds + 1))
     assert numbers(won, "artifact", "name", "shared") == list(range(1, WORKERS * rounds + 1))
-    assert sorted(data["version"] for kind, data in won if kind == "lease") == list(range(1, count["lease"] + 1))
+    assert sorted(data["version"] for kind, data in won if kind == "lease") == list(
+        range(1, count["lease"] + 1)
+    )
     for kind, data in won:
         if kind != "lease":
             shown = git("show", f"atlas:{place(data['ref'])}", cwd=store)

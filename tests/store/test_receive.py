@@ -1,4 +1,5 @@
-"""A server with the `pre-receive` template takes what the rules allow, and refuses the rest with commit, path, rule."""
+"""A server with the `pre-receive` template takes what the rules allow, and refuses the rest with
+commit, path, rule."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from .violations import (
     merges_two_histories,
     puts_a_file_where_none_belongs,
     repeats_an_operation,
-)  # fmt: skip
+)
 
 MAIN, CACHE = "refs/heads/atlas:refs/heads/atlas", ("atlas",)
 Push = Callable[..., str]
@@ -47,9 +48,13 @@ def push(store: tuple[Hand, Seen], server: Path, env: dict[str, str]) -> Push:
     def run(*refs: str, code: bool = False) -> str:
         where = env if code else {**env, "GIT_DIR": str(store[0].store)}
         done = subprocess.run(
-            ["git", "push", "--quiet", str(server), *refs], env=where, cwd=store[0].repo, capture_output=True, text=True,
+            ["git", "push", "--quiet", str(server), *refs],
+            env=where,
+            cwd=store[0].repo,
+            capture_output=True,
+            text=True,
             check=False,
-        )  # fmt: skip
+        )
         assert (done.returncode == 0) == ("rejected" not in done.stderr), done
         return done.stderr if done.returncode else ""
 
@@ -60,24 +65,41 @@ def there(server: Path) -> Picture:
     return picture(server, CACHE)
 
 
-def test_good_pushes_are_taken(store: tuple[Hand, Seen], push: Push, server: Path, quick: Atlas, git: Git) -> None:
+def test_good_pushes_are_taken(
+    store: tuple[Hand, Seen], push: Push, server: Path, quick: Atlas, git: Git
+) -> None:
     assert push("refs/heads/atlas~3:refs/heads/atlas") == ""
     assert push(MAIN) == "" and push(MAIN) == ""
-    assert quick("status", "write", "-m", "third", "--base", "2", "--session", store[1].sessions["bob"]).code == 0
+    assert (
+        quick(
+            "status", "write", "-m", "third", "--base", "2", "--session", store[1].sessions["bob"]
+        ).code
+        == 0
+    )
     assert push(MAIN) == ""
     assert git("rev-parse", "atlas", cwd=server) == store[0].head()
     git("fsck", "--strict", cwd=server)
 
 
 SOME = (
-    edits_a_document, dates_itself_back, repeats_an_operation, merges_two_histories, puts_a_file_where_none_belongs,
-)  # fmt: skip
+    edits_a_document,
+    dates_itself_back,
+    repeats_an_operation,
+    merges_two_histories,
+    puts_a_file_where_none_belongs,
+)
 assert set(SOME) <= set(VIOLATIONS)
 
 
-@pytest.mark.parametrize(("violate", "first"), [(SOME[0], True), *((violate, False) for violate in SOME)])
+@pytest.mark.parametrize(
+    ("violate", "first"), [(SOME[0], True), *((violate, False) for violate in SOME)]
+)
 def test_what_breaks_a_rule_is_refused_by_name(
-    violate: Callable[[Hand, Seen], Broken], first: bool, store: tuple[Hand, Seen], push: Push, server: Path
+    violate: Callable[[Hand, Seen], Broken],
+    first: bool,
+    store: tuple[Hand, Seen],
+    push: Push,
+    server: Path,
 ) -> None:
     if not first:
         assert push(MAIN) == ""
@@ -98,7 +120,7 @@ def test_the_branch_is_never_deleted_or_rewound(push: Push, server: Path, git: G
 
 def test_a_branch_that_is_no_store_is_refused(
     store: tuple[Hand, Seen], push: Push, server: Path, git: Git
-) -> None:  # fmt: skip
+) -> None:
     (store[0].repo / "x.py").write_text("x\n")
     git("add", "."), git("commit", "-qm", "code")
     before = there(server)
@@ -107,7 +129,10 @@ def test_a_branch_that_is_no_store_is_refused(
     assert "damaged: holds no policy" in push(f"{root}:refs/heads/atlas")
     assert there(server) == before
     # All or nothing: the code does not get in beside it, and alone it does.
-    assert "linear" in push("HEAD:refs/heads/main", "HEAD:refs/heads/atlas", code=True) and there(server) == before
+    assert (
+        "linear" in push("HEAD:refs/heads/main", "HEAD:refs/heads/atlas", code=True)
+        and there(server) == before
+    )
     assert push("HEAD:refs/heads/main", code=True) == ""
 
 
@@ -136,7 +161,13 @@ def test_by_policy_the_integration_branch_is_checked_too(
     blob = (hand.blob("status/main/000/000002.md", "atlas") or "")[:12]
 
     def commit(session: str, read: str) -> str:
-        git("commit", "-q", "--allow-empty", "-m", f"work\n\nAtlas-Session: {session}\nAtlas-Read: main@{read}")
+        git(
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            f"work\n\nAtlas-Session: {session}\nAtlas-Read: main@{read}",
+        )
         return git("rev-parse", "--short=12", "HEAD")
 
     commit(ann, f"2~{blob}")

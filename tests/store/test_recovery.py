@@ -1,4 +1,5 @@
-"""What is gone from a clone's store is had again, and nothing that was recorded is taken back for it."""
+"""What is gone from a clone's store is had again, and nothing that was recorded is taken back for
+it."""
 
 from __future__ import annotations
 
@@ -18,13 +19,17 @@ OLD = "artifacts/old/0001/body.txt"
 
 @pytest.fixture
 def there(hub: Path, git: Git, at: At) -> Path:
-    """A clone's store: an old artifact and some decisions are published, and one more is recorded (`mine`)."""
+    """A clone's store: an old artifact and some decisions are published, and one more is recorded
+    (`mine`)."""
     git("clone", "-q", f"file://{hub}", "clone", cwd=hub.parent)
     assert at("clone", "begin", "--goal", "g").code == 0
     (hub.parent / "clone/old.txt").write_text("an old document\n")
     assert at("clone", "artifact", "put", "old", str(hub.parent / "clone/old.txt")).code == 0
     assert at("clone", *DECISION).code == at("clone", *DECISION).code == 0
-    assert at("clone", *DECISION, "--offline", "--operation", "mine").json["store"]["published"] is False
+    assert (
+        at("clone", *DECISION, "--offline", "--operation", "mine").json["store"]["published"]
+        is False
+    )
     return hub.parent / "clone/.git/atlas/store.git"
 
 
@@ -56,7 +61,13 @@ def is_another(git: Git, store: Path, name: str) -> None:
     file.write_bytes(data)
 
 
-OBJECTS = [f"{BRANCH}:{OLD}", f"{BRANCH}~3", f"{BRANCH}~3^{{tree}}", f"{BRANCH}:artifacts", f"{BRANCH}:atlas.yaml"]
+OBJECTS = [
+    f"{BRANCH}:{OLD}",
+    f"{BRANCH}~3",
+    f"{BRANCH}~3^{{tree}}",
+    f"{BRANCH}:artifacts",
+    f"{BRANCH}:atlas.yaml",
+]
 
 
 @pytest.mark.parametrize("name", OBJECTS)
@@ -112,20 +123,28 @@ def test_without_the_remote_nothing_moves_and_what_is_missing_is_named(
     assert at("clone", "doctor", "--fix").code == 0
 
 
-def test_what_only_this_clone_had_is_carried_over_where_the_branch_must_go_back(there: Path, git: Git, at: At) -> None:
+def test_what_only_this_clone_had_is_carried_over_where_the_branch_must_go_back(
+    there: Path, git: Git, at: At
+) -> None:
     for one in ("second", "third"):
         assert at("clone", *DECISION, "--offline", "--operation", one).code == 0
-    is_gone(git, there, f"{BRANCH}:decisions")  # the tip cannot be gone on from, and nobody has this folder
+    is_gone(
+        git, there, f"{BRANCH}:decisions"
+    )  # the tip cannot be gone on from, and nobody has this folder
     done = at("clone", "doctor", "--fix")
     checks = {row["what"]: row for row in done.data["checks"]}
-    assert checks["branch"]["state"] == "fixed" and "(operation third)" in checks["branch"]["text"], done
+    assert (
+        checks["branch"]["state"] == "fixed" and "(operation third)" in checks["branch"]["text"]
+    ), done
     for one in ("mine", "second"):
         assert at("clone", "log", one).data["total"] == 1
     assert at("clone", "sync").json["store"]["published"] is True
     assert at("clone", "verify", "--full").code == at("clone", "doctor").code == 0
 
 
-def test_a_branch_that_names_nothing_takes_all_that_can_be_read_along(there: Path, git: Git, at: At) -> None:
+def test_a_branch_that_names_nothing_takes_all_that_can_be_read_along(
+    there: Path, git: Git, at: At
+) -> None:
     tip = git("rev-parse", BRANCH, cwd=there)
     (there / BRANCH).write_text("1" * 40 + "\n")
     assert at("clone", "doctor", "--fix").code == 0
@@ -162,7 +181,9 @@ def test_packed_refs_that_hold_garbage_are_read_without_it(there: Path, git: Git
     assert at("clone", "sync").code == at("clone", "doctor").code == 0
 
 
-def test_what_history_holds_for_ever_keeps_no_repair_from_its_work(there: Path, git: Git, at: At) -> None:
+def test_what_history_holds_for_ever_keeps_no_repair_from_its_work(
+    there: Path, git: Git, at: At
+) -> None:
     tree = git("rev-parse", f"{BRANCH}^{{tree}}", cwd=there)
     raw = f"tree {tree}\nparent {git('rev-parse', BRANCH, cwd=there)}\n\nno author\n".encode()
     oid = git("hash-object", "-t", "commit", "-w", "--literally", "--stdin", cwd=there, data=raw)
@@ -201,7 +222,10 @@ def test_a_merge_by_hand_is_a_violation_and_cuts_nobody_off(hub: Path, git: Git,
     git("worktree", "add", "-q", "../hand", "origin/atlas", "-b", "hand", cwd=top / "ann")
     (top / "hand/inbox").mkdir()
     (top / "hand/inbox/note.md").write_text("a note\n")
-    git("add", ".", cwd=top / "hand"), git("commit", "-q", "--no-verify", "-m", "a note", cwd=top / "hand")
+    (
+        git("add", ".", cwd=top / "hand"),
+        git("commit", "-q", "--no-verify", "-m", "a note", cwd=top / "hand"),
+    )
     assert at("bob", *DECISION, "--operation", "published").json["store"]["published"] is True
     git("fetch", "-q", "origin", cwd=top / "hand")
     git("merge", "-q", "--no-verify", "-m", "merged", "origin/atlas", cwd=top / "hand")
@@ -210,6 +234,8 @@ def test_a_merge_by_hand_is_a_violation_and_cuts_nobody_off(hub: Path, git: Git,
         assert at(name, "sync").code == 0
         assert at(name, "log", "published").data["total"] == 1
         assert at(name, "lease", "take", f"of-{name}", "--why", "w").code == 0
-        assert {one["rule"] for one in at(name, "verify").json["error"]["details"]["violations"]} == {"linear"}
+        assert {
+            one["rule"] for one in at(name, "verify").json["error"]["details"]["violations"]
+        } == {"linear"}
     assert at("bob", "doctor", "--fix").code == at("bob", "verify", "--full").code == 0
     assert at("bob", "log", "published").data["total"] == 1 and at("ann", "sync").code == 0

@@ -1,4 +1,5 @@
-"""A remote that will not, cannot or does not answer: one clear line, a code, the work kept, no endless retry."""
+"""A remote that will not, cannot or does not answer: one clear line, a code, the work kept, no
+endless retry."""
 
 from __future__ import annotations
 
@@ -40,11 +41,18 @@ def script(path: Path, text: str) -> Path:
 def forget(clone: Path) -> None:
     """As if a minute had gone by since the remote was asked, or failed."""
     file = clone / ".git/atlas/sync.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"asked_at": 0, "away_at": 0, "failed_at": 0}))
+    file.write_text(
+        json.dumps(json.loads(file.read_text()) | {"asked_at": 0, "away_at": 0, "failed_at": 0})
+    )
 
 
-def test_a_server_that_says_no_is_quoted_in_one_line_and_asked_once(clone: Path, hub: Path, git: Git, at: At) -> None:
-    hook = script(hub / "hooks/pre-receive", 'echo x >> asked\nprintf "Rule 7:\\033[2J no\\nask the admin\\n"\nexit 1')
+def test_a_server_that_says_no_is_quoted_in_one_line_and_asked_once(
+    clone: Path, hub: Path, git: Git, at: At
+) -> None:
+    hook = script(
+        hub / "hooks/pre-receive",
+        'echo x >> asked\nprintf "Rule 7:\\033[2J no\\nask the admin\\n"\nexit 1',
+    )
     for _ in range(2):
         done = at("clone", *DECISION)
         assert done.code == 0 and done.json["store"]["published"] is False
@@ -58,7 +66,9 @@ def test_a_server_that_says_no_is_quoted_in_one_line_and_asked_once(clone: Path,
     assert at("clone", "sync").code == 8
     hook.unlink()
     assert at("clone", "sync").code == 0
-    assert git("rev-parse", "atlas", cwd=hub) == git("rev-parse", "atlas", cwd=clone / ".git/atlas/store.git")
+    assert git("rev-parse", "atlas", cwd=hub) == git(
+        "rev-parse", "atlas", cwd=clone / ".git/atlas/store.git"
+    )
     assert at("clone", "decision", "list").data["total"] == 3, "the work was kept, and went"
 
 
@@ -79,12 +89,16 @@ def test_who_may_only_read_goes_on_reading(clone: Path, hub: Path, git: Git, at:
     assert git("rev-parse", "atlas~2", cwd=hub) == head
 
 
-@pytest.mark.parametrize("url", ["https://no-such-host.invalid/x.git", "http://127.0.0.1:9/x.git", "/nowhere/x.git"])
+@pytest.mark.parametrize(
+    "url", ["https://no-such-host.invalid/x.git", "http://127.0.0.1:9/x.git", "/nowhere/x.git"]
+)
 def test_without_a_network_work_goes_on_and_an_exclusive_command_says_8(
     url: str, clone: Path, git: Git, at: At
 ) -> None:
     git("remote", "set-url", "origin", url, cwd=clone)
-    assert [at("clone", *what).code for what in (("status",), DECISION, TAKE, ("sync",), ("doctor",))] == [
+    assert [
+        at("clone", *what).code for what in (("status",), DECISION, TAKE, ("sync",), ("doctor",))
+    ] == [
         0,
         0,
         8,
@@ -152,20 +166,28 @@ def test_nobody_is_asked_for_a_password_and_the_repositorys_own_helper_is(
     git("remote", "set-url", "origin", forge, cwd=clone)
     done = at("clone", "sync")
     assert done.code == 8 and "could not read Username" in done.json["error"]["message"]
-    helper = script(hub.parent / "helper", "cat > /dev/null\necho username=me\necho password=secret-word")
+    helper = script(
+        hub.parent / "helper", "cat > /dev/null\necho username=me\necho password=secret-word"
+    )
     git("config", "credential.helper", str(helper), cwd=clone)
     done = at("clone", "sync")
-    assert done.code == 8 and "403" in done.json["error"]["message"] and "secret-word" not in done.out
+    assert (
+        done.code == 8 and "403" in done.json["error"]["message"] and "secret-word" not in done.out
+    )
     assert Forge.asked[-1] == "Basic bWU6c2VjcmV0LXdvcmQ="
 
 
 @pytest.mark.parametrize("when", ["end", "manual"])
-def test_the_policy_says_when_what_was_recorded_is_pushed(when: str, clone: Path, hub: Path, git: Git, at: At) -> None:
+def test_the_policy_says_when_what_was_recorded_is_pushed(
+    when: str, clone: Path, hub: Path, git: Git, at: At
+) -> None:
     assert at("clone", "config", "set", "publish", when).code == 0
     head = git("rev-parse", "atlas", cwd=hub)
     assert at("clone", *DECISION).json["store"]["published"] is False
     assert git("rev-parse", "atlas", cwd=hub) == head
-    assert at("clone", *TAKE).json["store"]["published"] is True, "an exclusive command always pushes"
+    assert at("clone", *TAKE).json["store"]["published"] is True, (
+        "an exclusive command always pushes"
+    )
     done = at("clone", "end", "-m", "done")
     assert done.json["store"]["published"] is (when == "end")
     assert ("NOT PUBLISHED: nobody else can see this" in done.json["notices"]) is (when == "manual")
@@ -175,9 +197,14 @@ def test_the_policy_says_when_what_was_recorded_is_pushed(when: str, clone: Path
 def test_a_lease_answer_says_how_far_it_is_known(clone: Path, git: Git, at: At) -> None:
     git("init", "-q", "alone", cwd=clone.parent)
     at("alone", "init"), at("alone", "begin", "--goal", "g")
-    for folder, how in {"alone": "it has no remote to share leases through", "clone": "in all its clones"}.items():
+    for folder, how in {
+        "alone": "it has no remote to share leases through",
+        "clone": "in all its clones",
+    }.items():
         for command in (TAKE, ("lease", "list"), ("lease", "show", "gpu0")):
-            assert f"known to this repository only: {how}" in str(at(folder, *command).json["notices"]), command
+            assert f"known to this repository only: {how}" in str(
+                at(folder, *command).json["notices"]
+            ), command
 
 
 def test_a_copy_of_the_store_says_that_it_is_one(hub: Path, git: Git, at: At) -> None:
@@ -192,27 +219,48 @@ def test_a_copy_of_the_store_says_that_it_is_one(hub: Path, git: Git, at: At) ->
         git("config", key, value, cwd=hub.parent / "clone")
     git("remote", "set-url", "origin", f"ssh://me:word@host:22{hub}", cwd=hub.parent / "clone")
     at("clone", "init", "--test"), at("clone", "begin", "--goal", "g")
-    assert at("clone", "config", "get", "home").data["value"] == f"host{hub}".removesuffix(".git").lower()
-    copied = {url: any("this is a copy" in line for line in at("clone", "sync").json["notices"]) for url in (
-        f"git@HOST:{hub}", f"short:{str(hub)[1:]}", f"ssh://elsewhere{hub}", f"file://{hub}")
-        if not git("remote", "set-url", "origin", url, cwd=hub.parent / "clone")}  # fmt: skip
+    assert (
+        at("clone", "config", "get", "home").data["value"]
+        == f"host{hub}".removesuffix(".git").lower()
+    )
+    copied = {
+        url: any("this is a copy" in line for line in at("clone", "sync").json["notices"])
+        for url in (
+            f"git@HOST:{hub}",
+            f"short:{str(hub)[1:]}",
+            f"ssh://elsewhere{hub}",
+            f"file://{hub}",
+        )
+        if not git("remote", "set-url", "origin", url, cwd=hub.parent / "clone")
+    }
     assert list(copied.values()) == [False, False, True, True], copied
 
 
 def test_addresses() -> None:
-    same = ("https://user:word@Forge.example/Group/Project.git", "git@forge.example:Group/Project.git",
-            "ssh://git@forge.example:22/Group/Project/", "git://forge.example/group/project")  # fmt: skip
+    same = (
+        "https://user:word@Forge.example/Group/Project.git",
+        "git@forge.example:Group/Project.git",
+        "ssh://git@forge.example:22/Group/Project/",
+        "git://forge.example/group/project",
+    )
     assert {address(url) for url in same} == {"forge.example/group/project"}
-    assert {address(url) for url in ("/srv/x.git", "../x", "file:///srv/x", "C:/x", "", "ext::sh -c x")} == {""}
+    assert {
+        address(url) for url in ("/srv/x.git", "../x", "file:///srv/x", "C:/x", "", "ext::sh -c x")
+    } == {""}
 
 
 def test_what_cannot_be_pushed_is_carried_by_hand(clone: Path, hub: Path, git: Git, at: At) -> None:
-    """A sandbox that reaches no remote, and a clone that does: by a file, and nothing is there twice."""
+    """A sandbox that reaches no remote, and a clone that does: by a file, and nothing is there
+    twice."""
     at("clone", "status", "show")
     git("clone", "-q", f"file://{hub}", "other", cwd=hub.parent)
     at("other", "begin", "--goal", "g"), at("other", "status", "show")
     git("config", "url./nowhere/.insteadOf", "file://", cwd=clone)
-    for command in (DECISION, ("status", "write", "-m", "Alone.", "--replace"), ("status", "write", "-m", "Twice.")):
+    for command in (
+        DECISION,
+        ("status", "write", "-m", "Alone.", "--replace"),
+        ("status", "write", "-m", "Twice."),
+    ):
         assert at("clone", *command).code == 0, command
     assert at("clone", "outbox").data["total"] == 3
     assert at("clone", "outbox", "export", "../out").data["commits"] == 3
@@ -220,16 +268,23 @@ def test_what_cannot_be_pushed_is_carried_by_hand(clone: Path, hub: Path, git: G
     taken = at("other", "outbox", "import", "../out")
     assert (taken.code, len(taken.json["error"]["details"]["parked"])) == (3, 2)
     assert at("other", "outbox", "import", "../out").json["error"]["details"]["taken"] == 0
-    assert at("other", "decision", "list").data["total"] == 1 and at("other", "outbox").data["total"] == 0
+    assert (
+        at("other", "decision", "list").data["total"] == 1
+        and at("other", "outbox").data["total"] == 0
+    )
     assert at("other", "verify", "--full").code == 0
     git("config", "--unset", "url./nowhere/.insteadOf", cwd=clone)
-    assert at("clone", "sync").code == 3, "the same two are parked here as well: each side sees what was not taken"
+    assert at("clone", "sync").code == 3, (
+        "the same two are parked here as well: each side sees what was not taken"
+    )
     assert at("clone", "decision", "list").data["total"] == 1
     assert at("clone", "outbox", "export", "../none").code == 7
     (hub.parent / "junk").write_text("no bundle")
     for file, code in {"../junk": 1, "../nothing": 7, "../clone": 7}.items():
         assert at("other", "outbox", "import", file).code == code
-    subprocess.run(["git", "bundle", "create", "-q", "../code", "HEAD", "main"], cwd=clone, check=True)
+    subprocess.run(
+        ["git", "bundle", "create", "-q", "../code", "HEAD", "main"], cwd=clone, check=True
+    )
     assert at("other", "outbox", "import", "../code").code == 1
 
 
@@ -237,6 +292,12 @@ def test_on_a_file_system_without_locks_it_is_published_all_the_same(
     clone: Path, hub: Path, git: Git, env: dict[str, str]
 ) -> None:
     without = "import errno,fcntl,sys\ndef no(*_): raise OSError(errno.ENOTSUP, 'no locks')\nfcntl.flock = no\n"
-    argv = [sys.executable, "-c", f"{without}from atlas_cli.main import run\nrun()", *DECISION, "--json"]
+    argv = [
+        sys.executable,
+        "-c",
+        f"{without}from atlas_cli.main import run\nrun()",
+        *DECISION,
+        "--json",
+    ]
     done = subprocess.run(argv, cwd=clone, env=env, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["store"]["published"] is True

@@ -1,4 +1,5 @@
-"""Whatever the user's settings say, the store's branch goes to the remote that was chosen, and nothing else moves."""
+"""Whatever the user's settings say, the store's branch goes to the remote that was chosen, and
+nothing else moves."""
 
 from __future__ import annotations
 
@@ -12,42 +13,87 @@ from ..conftest import DECISION, Git, Result, command
 from .conftest import At
 from .snap import difference, picture
 
-# Settings of a repository, each with a value that would harm a plain `git push` or `git fetch` of the store.
+# Settings of a repository, each with a value that would harm a plain `git push` or `git fetch` of
+# the store.
 SETTINGS = {
-    "nothing is pushed by default": {"push.default": "nothing"}, "all is pushed": {"push.default": "matching"},
-    "tags follow": {"push.followTags": "true", "remote.origin.tagOpt": "--tags", "fetch.pruneTags": "true"},
-    "a mirror": {"remote.origin.mirror": "true", "remote.origin.fetch": "+refs/*:refs/*", "fetch.prune": "true"},
-    "nothing is fetched": {"remote.origin.fetch": "^refs/heads/atlas"}, "prune": {"remote.origin.prune": "true"},
+    "nothing is pushed by default": {"push.default": "nothing"},
+    "all is pushed": {"push.default": "matching"},
+    "tags follow": {
+        "push.followTags": "true",
+        "remote.origin.tagOpt": "--tags",
+        "fetch.pruneTags": "true",
+    },
+    "a mirror": {
+        "remote.origin.mirror": "true",
+        "remote.origin.fetch": "+refs/*:refs/*",
+        "fetch.prune": "true",
+    },
+    "nothing is fetched": {"remote.origin.fetch": "^refs/heads/atlas"},
+    "prune": {"remote.origin.prune": "true"},
     "its own push refspecs": {"remote.origin.push": "+refs/heads/*:refs/heads/x/*"},
     "signed pushes": {"push.gpgSign": "true", "gpg.program": "/bin/false"},
-    "push options": {"push.pushOption": "ci.skip"}, "if included": {"push.useForceIfIncludes": "true"},
-    "another remote is pushed to": {"remote.pushDefault": "other", "branch.main.pushRemote": "other"},
-    "submodules": {"fetch.recurseSubmodules": "true", "push.recurseSubmodules": "only", "submodule.recurse": "true"},
-    "hidden refs": {"transfer.hideRefs": "refs/heads/atlas"}, "old protocol": {"protocol.version": "0"},
-    "new protocol": {"protocol.version": "2", "push.negotiate": "true", "fetch.negotiationAlgorithm": "skipping"},
-    "every object is checked": {"transfer.fsckObjects": "true"}, "a promise": {"remote.origin.promisor": "true",
-    "remote.origin.partialclonefilter": "blob:none"}, "short ids": {"core.abbrev": "5", "fetch.output": "compact"},
-    "in colour": {"color.ui": "always", "color.push": "always", "color.remote": "always", "push.autoSetupRemote": "true"},
-    "a graph": {"fetch.writeCommitGraph": "true", "core.commitGraph": "true", "fetch.unpackLimit": "1"},
-}  # fmt: skip
+    "push options": {"push.pushOption": "ci.skip"},
+    "if included": {"push.useForceIfIncludes": "true"},
+    "another remote is pushed to": {
+        "remote.pushDefault": "other",
+        "branch.main.pushRemote": "other",
+    },
+    "submodules": {
+        "fetch.recurseSubmodules": "true",
+        "push.recurseSubmodules": "only",
+        "submodule.recurse": "true",
+    },
+    "hidden refs": {"transfer.hideRefs": "refs/heads/atlas"},
+    "old protocol": {"protocol.version": "0"},
+    "new protocol": {
+        "protocol.version": "2",
+        "push.negotiate": "true",
+        "fetch.negotiationAlgorithm": "skipping",
+    },
+    "every object is checked": {"transfer.fsckObjects": "true"},
+    "a promise": {
+        "remote.origin.promisor": "true",
+        "remote.origin.partialclonefilter": "blob:none",
+    },
+    "short ids": {"core.abbrev": "5", "fetch.output": "compact"},
+    "in colour": {
+        "color.ui": "always",
+        "color.push": "always",
+        "color.remote": "always",
+        "push.autoSetupRemote": "true",
+    },
+    "a graph": {
+        "fetch.writeCommitGraph": "true",
+        "core.commitGraph": "true",
+        "fetch.unpackLimit": "1",
+    },
+}
 
 
 @pytest.fixture
 def clone(hub: Path, git: Git) -> Path:
-    """A clone with a second remote that nothing is to be pushed to, and hooks that would tell that they ran."""
+    """A clone with a second remote that nothing is to be pushed to, and hooks that would tell that
+    they ran."""
     found = hub.parent / "clone"
     git("clone", "-q", f"file://{hub}", str(found), cwd=hub.parent)
     git("config", "core.hooksPath", str(found / ".git/hooks"), cwd=found)
     git("init", "-q", "--bare", "other.git", cwd=hub.parent)
-    git("remote", "add", "other", "../other.git", cwd=found), git("tag", "-am", "t", "v1", cwd=found)
+    (
+        git("remote", "add", "other", "../other.git", cwd=found),
+        git("tag", "-am", "t", "v1", cwd=found),
+    )
     for hook in ("pre-push", "reference-transaction", "post-merge"):
-        (found / ".git/hooks" / hook).write_text(f"#!/bin/sh\necho {hook} >> {hub.parent}/RAN\nexit 1\n")
+        (found / ".git/hooks" / hook).write_text(
+            f"#!/bin/sh\necho {hook} >> {hub.parent}/RAN\nexit 1\n"
+        )
         (found / ".git/hooks" / hook).chmod(0o755)
     return found
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_the_store_is_shared_whatever_is_set(name: str, clone: Path, hub: Path, git: Git, at: At) -> None:
+def test_the_store_is_shared_whatever_is_set(
+    name: str, clone: Path, hub: Path, git: Git, at: At
+) -> None:
     for key, value in SETTINGS[name].items():
         git("config", "--add", key, value, cwd=clone)
     refs = git("for-each-ref", cwd=hub)
@@ -59,30 +105,47 @@ def test_the_store_is_shared_whatever_is_set(name: str, clone: Path, hub: Path, 
     assert [row for row in after.split("\n") if "atlas" not in row] == [
         row for row in refs.split("\n") if "atlas" not in row
     ]
-    assert git("rev-parse", "atlas", cwd=hub) == git("rev-parse", "atlas", cwd=clone / ".git/atlas/store.git")
+    assert git("rev-parse", "atlas", cwd=hub) == git(
+        "rev-parse", "atlas", cwd=clone / ".git/atlas/store.git"
+    )
     assert git("for-each-ref", cwd=hub.parent / "other.git") == ""
     assert not (hub.parent / "RAN").exists()
     assert difference(before, picture(clone)) == []
 
 
 def run(folder: Path, env: dict[str, str], *args: str) -> Result:
-    done = subprocess.run(command(*args, "--json"), cwd=folder, env=env, capture_output=True, text=True)
+    done = subprocess.run(
+        command(*args, "--json"), cwd=folder, env=env, capture_output=True, text=True
+    )
     return Result(done.returncode, done.stdout, done.stderr)
 
 
 @pytest.mark.parametrize("url", ["../hub.git", "./../hub.git", "short:hub.git"])
-def test_addresses_are_meant_as_git_means_them(url: str, clone: Path, hub: Path, git: Git, at: At) -> None:
+def test_addresses_are_meant_as_git_means_them(
+    url: str, clone: Path, hub: Path, git: Git, at: At
+) -> None:
     git("remote", "set-url", "origin", url, cwd=clone)
     git("config", "url.../.insteadOf", "short:", cwd=clone)
     (hub.parent / "deep").mkdir()
     (clone / "src").mkdir()
-    git("-c", "core.hooksPath=/dev/null", "worktree", "add", "-q", "--detach", "../deep/linked", cwd=clone)
+    git(
+        "-c",
+        "core.hooksPath=/dev/null",
+        "worktree",
+        "add",
+        "-q",
+        "--detach",
+        "../deep/linked",
+        cwd=clone,
+    )
     for folder in ("clone", "clone/src", "deep/linked"):
         at(folder, "begin", "--goal", "g")
         assert at(folder, *DECISION).json["store"]["published"] is True, folder
 
 
-def test_a_place_that_is_read_from_but_not_pushed_to_is_told(clone: Path, hub: Path, git: Git, at: At) -> None:
+def test_a_place_that_is_read_from_but_not_pushed_to_is_told(
+    clone: Path, hub: Path, git: Git, at: At
+) -> None:
     at("clone", "begin", "--goal", "g")
     git("config", "remote.origin.pushurl", f"file://{hub}", cwd=clone)
     assert at("clone", *DECISION).json["store"]["published"] is True
@@ -90,16 +153,24 @@ def test_a_place_that_is_read_from_but_not_pushed_to_is_told(clone: Path, hub: P
     written = at("clone", *DECISION)
     assert written.code == 0 and written.json["store"]["published"] is False
     assert "pushurl" in at("clone", "sync").json["error"]["message"]
-    assert "pushed to" in at("clone", "lease", "take", "gpu0", "--why", "w").json["error"]["message"]
+    assert (
+        "pushed to" in at("clone", "lease", "take", "gpu0", "--why", "w").json["error"]["message"]
+    )
 
 
-@pytest.mark.parametrize("name", [b"with 'quotes' and \"more\"", b"a=b c;d $(e)", b"line\nfeed", b"not \xff utf-8"])
+@pytest.mark.parametrize(
+    "name", [b"with 'quotes' and \"more\"", b"a=b c;d $(e)", b"line\nfeed", b"not \xff utf-8"]
+)
 def test_odd_folders(name: bytes, hub: Path, env: dict[str, str]) -> None:
     folder = hub.parent / os.fsdecode(name)
     folder.mkdir()
-    subprocess.run(["git", "clone", "-q", "../hub.git", b"in " + name], cwd=folder, env=env, check=True)
+    subprocess.run(
+        ["git", "clone", "-q", "../hub.git", b"in " + name], cwd=folder, env=env, check=True
+    )
     inside = folder / os.fsdecode(b"in " + name)
-    subprocess.run(["git", "remote", "set-url", "origin", "../../hub.git"], cwd=inside, env=env, check=True)
+    subprocess.run(
+        ["git", "remote", "set-url", "origin", "../../hub.git"], cwd=inside, env=env, check=True
+    )
     done = run(inside, env, "begin", "--goal", "g")
     assert done.json["store"]["published"] is True, done
 
@@ -109,9 +180,13 @@ def test_settings_that_are_included_hold_and_a_helper_is_asked(
 ) -> None:
     """An ssh command of the repository's own, found through `includeIf`, carries the store."""
     script = hub.parent / "my ssh"
-    script.write_text(f'#!/bin/sh\necho "$SSH_ASKPASS_REQUIRE" > "{hub.parent}/ASKED"\nshift\nexec sh -c "$*"\n')
+    script.write_text(
+        f'#!/bin/sh\necho "$SSH_ASKPASS_REQUIRE" > "{hub.parent}/ASKED"\nshift\nexec sh -c "$*"\n'
+    )
     script.chmod(0o755)
-    (hub.parent / "more").write_text(f'[core]\n\tsshCommand = "\\"{script}\\""\n[ssh]\n\tvariant = simple\n')
+    (hub.parent / "more").write_text(
+        f'[core]\n\tsshCommand = "\\"{script}\\""\n[ssh]\n\tvariant = simple\n'
+    )
     git("config", f"includeIf.gitdir:{clone}/.path", "../../more", cwd=clone)
     git("remote", "set-url", "origin", f"ssh://host{hub}", cwd=clone)
     assert run(clone, env, "begin", "--goal", "g").json["store"]["published"] is True
@@ -122,9 +197,14 @@ def test_an_ssh_connection_that_lives_on_holds_nothing_up(
     clone: Path, hub: Path, git: Git, env: dict[str, str]
 ) -> None:
     script = hub.parent / "ssh.sh"
-    script.write_text(f'#!/bin/sh\nsleep 6 &\necho $! >> "{hub.parent}/PIDS"\nshift\nexec sh -c "$*"\n')
+    script.write_text(
+        f'#!/bin/sh\nsleep 6 &\necho $! >> "{hub.parent}/PIDS"\nshift\nexec sh -c "$*"\n'
+    )
     script.chmod(0o755)
-    git("config", "core.sshCommand", str(script), cwd=clone), git("config", "ssh.variant", "simple", cwd=clone)
+    (
+        git("config", "core.sshCommand", str(script), cwd=clone),
+        git("config", "ssh.variant", "simple", cwd=clone),
+    )
     git("remote", "set-url", "origin", f"ssh://host{hub}", cwd=clone)
     assert run(clone, env, "init").data["joined"] is True
     pids = (hub.parent / "PIDS").read_text().split()
@@ -132,12 +212,23 @@ def test_an_ssh_connection_that_lives_on_holds_nothing_up(
 
 
 def test_inside_a_hook_of_git(clone: Path, hub: Path, git: Git, env: dict[str, str]) -> None:
-    """Another repository's hook, with all that git gives it, and settings from the command line (as CI gives them)."""
+    """Another repository's hook, with all that git gives it, and settings from the command line (as
+    CI gives them)."""
     other = hub.parent / "other.git"
-    here = {"GIT_DIR": str(other), "GIT_INDEX_FILE": str(other / "index"), "GIT_PREFIX": "x/", "GIT_WORK_TREE": "/",
-            "GIT_OBJECT_DIRECTORY": str(other / "objects"), "GIT_REFLOG_ACTION": "x", "GIT_EDITOR": "/bin/false",
-            "GIT_PUSH_OPTION_COUNT": "1", "GIT_PUSH_OPTION_0": "x", "GIT_CONFIG_COUNT": "1",
-            "GIT_CONFIG_KEY_0": "url.file://.insteadOf", "GIT_CONFIG_VALUE_0": "forge:"}  # fmt: skip
+    here = {
+        "GIT_DIR": str(other),
+        "GIT_INDEX_FILE": str(other / "index"),
+        "GIT_PREFIX": "x/",
+        "GIT_WORK_TREE": "/",
+        "GIT_OBJECT_DIRECTORY": str(other / "objects"),
+        "GIT_REFLOG_ACTION": "x",
+        "GIT_EDITOR": "/bin/false",
+        "GIT_PUSH_OPTION_COUNT": "1",
+        "GIT_PUSH_OPTION_0": "x",
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "url.file://.insteadOf",
+        "GIT_CONFIG_VALUE_0": "forge:",
+    }
     git("remote", "set-url", "origin", f"forge:{hub}", cwd=clone)
     assert run(clone, env | here, "begin", "--goal", "g").json["store"]["published"] is True
     assert git("for-each-ref", cwd=other) == ""

@@ -36,22 +36,31 @@ def test_doctor_appends_a_repair_that_restores_the_very_bytes(
     assert hand.git("merge-base", broken, BRANCH) == broken
     repair = hand.git("log", "--format=%H", f"--grep=^Atlas-Repairs: {broken}", BRANCH)
     assert repair and "\n" not in repair
-    if path:  # the tree is what it was, to the byte and the mode, but for the row of the session that repaired
+    # the tree is what it was, to the byte and the mode, but for the row of the session that
+    # repaired
+    if path:
         changed = hand.git("diff-tree", "-r", "--name-only", seen.head, BRANCH).split("\n")
         assert [name for name in changed if not name.startswith("sessions/")] == []
 
     done = quick("verify", "--full", "--json")
     assert (done.code, done.data["violations"]) == (0, []), done
     assert (broken, path, rule, repair) in [
-        (item["commit"], item["path"], item["rule"], item["repaired"]) for item in done.data["repaired"]
+        (item["commit"], item["path"], item["rule"], item["repaired"])
+        for item in done.data["repaired"]
     ]
     assert f"repaired: {broken[:12]}" in quick("verify", "--full").out
     assert quick("doctor").code == 0
 
 
-def test_what_was_broken_several_times_is_put_back_at_once(store: tuple[Hand, Seen], quick: Atlas) -> None:
+def test_what_was_broken_several_times_is_put_back_at_once(
+    store: tuple[Hand, Seen], quick: Atlas
+) -> None:
     hand, seen = store
-    for text in (edited(hand.read(ENTRY), "second", "2nd"), edited(hand.read(ENTRY), "second", "zweitens"), None):
+    for text in (
+        edited(hand.read(ENTRY), "second", "2nd"),
+        edited(hand.read(ENTRY), "second", "zweitens"),
+        None,
+    ):
         hand.commit({ENTRY: text})
     assert quick("doctor", "--fix").code == 0
     assert hand.read(ENTRY) == hand.read(ENTRY, seen.head)
@@ -59,7 +68,8 @@ def test_what_was_broken_several_times_is_put_back_at_once(store: tuple[Hand, Se
 
 
 def claimed(hand: Hand, quick: Atlas) -> tuple[str, str, dict[str, bytes | None]]:
-    """A task that is claimed, and what its result would be: (task, the folder of its result, the files)."""
+    """A task that is claimed, and what its result would be: (task, the folder of its result, the
+    files)."""
     task = str(quick("task", "add", "measure", "--json").data["id"])
     assert quick("task", "claim", task).code == 0
     folder = f"results/{names.bucket(task)}/{task}"
@@ -79,7 +89,9 @@ def done_again(hand: Hand, quick: Atlas, task: str) -> str:
     return quick("task", "results", task, "--raw").out
 
 
-def test_the_bytes_of_a_result_go_with_the_record_that_is_taken_away(store: tuple[Hand, Seen], quick: Atlas) -> None:
+def test_the_bytes_of_a_result_go_with_the_record_that_is_taken_away(
+    store: tuple[Hand, Seen], quick: Atlas
+) -> None:
     hand, _ = store
     assert quick("begin", "--goal", "measure").code == 0
     task, folder, files = claimed(hand, quick)
@@ -90,7 +102,9 @@ def test_the_bytes_of_a_result_go_with_the_record_that_is_taken_away(store: tupl
     assert done_again(hand, quick, task) == "43."
 
 
-def test_a_result_goes_with_the_end_of_its_task_that_is_taken_back(store: tuple[Hand, Seen], quick: Atlas) -> None:
+def test_a_result_goes_with_the_end_of_its_task_that_is_taken_back(
+    store: tuple[Hand, Seen], quick: Atlas
+) -> None:
     """The result itself is as it should be, as long as the task is done."""
     hand, _ = store
     assert quick("begin", "--goal", "measure").code == 0
@@ -103,27 +117,43 @@ def test_a_result_goes_with_the_end_of_its_task_that_is_taken_back(store: tuple[
     assert done_again(hand, quick, task) == "43."
 
 
-def test_what_later_writes_were_built_on_is_left_to_a_person(store: tuple[Hand, Seen], quick: Atlas) -> None:
+def test_what_later_writes_were_built_on_is_left_to_a_person(
+    store: tuple[Hand, Seen], quick: Atlas
+) -> None:
     hand, seen = store
     violations.rewinds_a_fencing_token(hand, seen)
     broken = hand.head()
     assert quick("--session", seen.sessions["ann"], "lease", "renew", "gpu0").code == 0
     head = hand.head()
     done = quick("--session", seen.sessions["ann"], "doctor", "--fix")
-    assert done.code == 1 and f"{broken[:12]} (token" in done.err and "later writes were built on it" in done.err
+    assert (
+        done.code == 1
+        and f"{broken[:12]} (token" in done.err
+        and "later writes were built on it" in done.err
+    )
     assert hand.head() == head and quick("verify").code == 9
 
 
-def test_a_repair_that_restores_something_else_is_a_violation(store: tuple[Hand, Seen], quick: Atlas) -> None:
+def test_a_repair_that_restores_something_else_is_a_violation(
+    store: tuple[Hand, Seen], quick: Atlas
+) -> None:
     hand, seen = store
     violations.edits_a_document(hand, seen)
     broken = hand.head()
-    hand.commit({ENTRY: edited(hand.read(ENTRY), "rewritten", "again")}, f"repair\n\nAtlas-Repairs: {broken}\n")
+    hand.commit(
+        {ENTRY: edited(hand.read(ENTRY), "rewritten", "again")},
+        f"repair\n\nAtlas-Repairs: {broken}\n",
+    )
     found = quick("verify", "--json").json["error"]["details"]["violations"]
-    assert {(item["commit"], item["rule"]) for item in found} >= {(broken, "immutable"), (hand.head(), "repair")}
+    assert {(item["commit"], item["rule"]) for item in found} >= {
+        (broken, "immutable"),
+        (hand.head(), "repair"),
+    }
 
 
-def test_a_repair_cannot_take_back_what_broke_no_rule(store: tuple[Hand, Seen], quick: Atlas) -> None:
+def test_a_repair_cannot_take_back_what_broke_no_rule(
+    store: tuple[Hand, Seen], quick: Atlas
+) -> None:
     hand, seen = store
     honest = hand.git("log", "-1", "--format=%H", BRANCH, "--", ENTRY)
     hand.commit({ENTRY: None}, f"repair\n\nAtlas-Repairs: {honest}\n")
@@ -133,7 +163,9 @@ def test_a_repair_cannot_take_back_what_broke_no_rule(store: tuple[Hand, Seen], 
     assert quick("doctor", "--fix").code == 0 and hand.read(ENTRY) == hand.read(ENTRY, seen.head)
 
 
-@pytest.mark.parametrize("command", [("status",), ("lease", "list"), ("begin", "--goal", "x"), ("verify",)])
+@pytest.mark.parametrize(
+    "command", [("status",), ("lease", "list"), ("begin", "--goal", "x"), ("verify",)]
+)
 def test_a_rewound_branch_is_reported_by_the_next_command(
     command: tuple[str, ...], store: tuple[Hand, Seen], quick: Atlas
 ) -> None:
@@ -141,12 +173,16 @@ def test_a_rewound_branch_is_reported_by_the_next_command(
     assert quick("status").code == 0
     hand.git("update-ref", BRANCH, f"{seen.head}~2")
     done = quick(*command)
-    assert done.code == 0 and "the store's history was rewound" in done.err and seen.head in done.err
+    assert (
+        done.code == 0 and "the store's history was rewound" in done.err and seen.head in done.err
+    )
 
 
 def test_a_replaced_branch_is_reported_too(store: tuple[Hand, Seen], quick: Atlas) -> None:
     hand, seen = store
-    other = hand.git("commit-tree", f"{seen.head}~2^{{tree}}", "-p", f"{seen.head}~2", data=b"another history\n")
+    other = hand.git(
+        "commit-tree", f"{seen.head}~2^{{tree}}", "-p", f"{seen.head}~2", data=b"another history\n"
+    )
     hand.git("update-ref", BRANCH, other)
     notices = quick("status", "--json").json["notices"]
     assert any("rewound" in line and seen.head in line for line in notices)
@@ -176,16 +212,24 @@ def ref_to_a_tree(hand: Hand) -> None:
     (hand.store / BRANCH).write_text(hand.git("rev-parse", "atlas^{tree}") + "\n")
 
 
-@pytest.mark.parametrize("spoil", [no_ref, deleted_ref, empty_ref, garbled_ref, ref_to_nothing, ref_to_a_tree])
+@pytest.mark.parametrize(
+    "spoil", [no_ref, deleted_ref, empty_ref, garbled_ref, ref_to_nothing, ref_to_a_tree]
+)
 def test_a_spoilt_branch_is_an_error_that_names_it_and_doctor_restores_it(
     spoil: Callable[[Hand], None], store: tuple[Hand, Seen], quick: Atlas
 ) -> None:
     hand, seen = store
     assert quick("status").code == 0
     spoil(hand)
-    for command in (("status",), ("begin", "--goal", "x"), ("init",)):  # never a fresh start in silence
+    for command in (
+        ("status",),
+        ("begin", "--goal", "x"),
+        ("init",),
+    ):  # never a fresh start in silence
         done = quick(*command)
-        assert done.code == 1 and "refs/heads/atlas" in done.err and "atlas doctor" in done.err, done
+        assert done.code == 1 and "refs/heads/atlas" in done.err and "atlas doctor" in done.err, (
+            done
+        )
     looked = quick("doctor")
     assert looked.code == 1 and seen.head[:12] in looked.err
     fixed = quick("doctor", "--fix")
@@ -197,11 +241,23 @@ def test_a_spoilt_branch_is_an_error_that_names_it_and_doctor_restores_it(
 ABOUT, BODY, POLICY = "artifacts/plan/0002/about.yaml", "artifacts/plan/0002/body.txt", "atlas.yaml"
 OF_PLAN = [("artifact", "show", "plan"), ("artifact", "get", "plan@2")]
 READERS = {
-    ENTRY: [("status",), ("status", "show", "main@2"), ("show", "status:main@2"), ("begin", "--goal", "x")],
+    ENTRY: [
+        ("status",),
+        ("status", "show", "main@2"),
+        ("show", "status:main@2"),
+        ("begin", "--goal", "x"),
+    ],
     row("gpu0"): [("lease", "show", "gpu0"), ("show", "lease:gpu0")],
-    ABOUT: OF_PLAN, BODY: OF_PLAN, POLICY: [("config",), ("begin", "--goal", "x"), ("init",)],
-}  # fmt: skip
-SHOWN = {ENTRY: "second: the parser is done", row("gpu0"): "a longer test", ABOUT: "body", BODY: "body"}
+    ABOUT: OF_PLAN,
+    BODY: OF_PLAN,
+    POLICY: [("config",), ("begin", "--goal", "x"), ("init",)],
+}
+SHOWN = {
+    ENTRY: "second: the parser is done",
+    row("gpu0"): "a longer test",
+    ABOUT: "body",
+    BODY: "body",
+}
 TORN = {"torn": b"\x00 torn", "empty": b"", "removed": None}
 # A row that a hand took out is not missed by those who read it: that is for `verify`.
 CASES = [(path, how) for path in READERS for how in TORN if how != "removed" or path != row("gpu0")]
@@ -232,11 +288,15 @@ def test_a_store_without_a_policy_is_not_made_anew(store: tuple[Hand, Seen], qui
     assert (done.code, done.data["created"], done.data["store"]) == (0, False, told), done
 
 
-def test_a_document_that_a_hand_rewrote_is_shown_as_it_was_written(store: tuple[Hand, Seen], quick: Atlas) -> None:
+def test_a_document_that_a_hand_rewrote_is_shown_as_it_was_written(
+    store: tuple[Hand, Seen], quick: Atlas
+) -> None:
     """It still parses, so nothing but its history tells."""
     hand, _ = store
     was = hand.git("show", f"{BRANCH}:{ENTRY}")
-    hand.commit({ENTRY: (was.replace("the parser is done", "the parser is broken") + "\n").encode()})
+    hand.commit(
+        {ENTRY: (was.replace("the parser is done", "the parser is broken") + "\n").encode()}
+    )
     done = quick("status")
     assert "the parser is done" in done.out
     assert "broken" not in done.out
@@ -247,22 +307,32 @@ def test_a_document_that_a_hand_rewrote_is_shown_as_it_was_written(store: tuple[
 
 @pytest.mark.parametrize(
     ("folder", "command"),
-    [("decisions", ("decision", "list")), ("sessions", ("session", "list")), ("leases", ("lease", "list")),
-     ("artifacts", ("artifact", "list")), ("status", ("status", "log"))],
-)  # fmt: skip
+    [
+        ("decisions", ("decision", "list")),
+        ("sessions", ("session", "list")),
+        ("leases", ("lease", "list")),
+        ("artifacts", ("artifact", "list")),
+        ("status", ("status", "log")),
+    ],
+)
 def test_no_list_leaves_out_a_damaged_record_in_silence(
     folder: str, command: tuple[str, ...], store: tuple[Hand, Seen], quick: Atlas
 ) -> None:
     hand, _ = store
-    path = [name for name in hand.git("ls-tree", "-r", "--name-only", BRANCH, f"{folder}/").split("\n")
-            if "body" not in name][-1]  # fmt: skip
+    path = [
+        name
+        for name in hand.git("ls-tree", "-r", "--name-only", BRANCH, f"{folder}/").split("\n")
+        if "body" not in name
+    ][-1]
     hand.commit({path: b"\x00 torn"})
     done = quick(*command)
     assert path in done.err, done
     assert path in str(quick(*command, "--json").json)
 
 
-def test_what_a_killed_command_left_half_made_is_taken_away(store: tuple[Hand, Seen], quick: Atlas) -> None:
+def test_what_a_killed_command_left_half_made_is_taken_away(
+    store: tuple[Hand, Seen], quick: Atlas
+) -> None:
     hand, _ = store
     half = hand.store.parent / "store.git.4711"
     half.mkdir()
@@ -273,7 +343,9 @@ def test_what_a_killed_command_left_half_made_is_taken_away(store: tuple[Hand, S
 
 
 @pytest.mark.parametrize("lost", ["HEAD", "refs"])
-def test_a_store_that_git_no_longer_takes_for_a_repository(begun: str, repo: Path, atlas: Atlas, lost: str) -> None:
+def test_a_store_that_git_no_longer_takes_for_a_repository(
+    begun: str, repo: Path, atlas: Atlas, lost: str
+) -> None:
     found = repo / ".git/atlas/store.git" / lost
     if lost == "HEAD":
         found.unlink()

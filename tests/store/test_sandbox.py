@@ -1,5 +1,5 @@
-"""Who can write nothing but the worktree: a sandboxed session's writes wait in `.atlas/outbox/`, and the next command that
-can write the store takes them in, under the rules of a sync."""
+"""Who can write nothing but the worktree: a sandboxed session's writes wait in `.atlas/outbox/`,
+and the next command that can write the store takes them in, under the rules of a sync."""
 
 from __future__ import annotations
 
@@ -28,10 +28,20 @@ class Sandbox:
     def __call__(self, *args: str, data: bytes = b"") -> Result:
         for folder in self.closed:
             subprocess.run(["chmod", "-R", "a-w", folder], check=True)
-        weak = ["setpriv", "--bounding-set", CAPS, "--inh-caps", CAPS, "--"] if os.geteuid() == 0 else []
+        weak = (
+            ["setpriv", "--bounding-set", CAPS, "--inh-caps", CAPS, "--"]
+            if os.geteuid() == 0
+            else []
+        )
         try:
-            ran = subprocess.run([*weak, *command(*args)], cwd=self.repo, env=self.env, input=data, capture_output=True,
-                                 check=False)  # fmt: skip
+            ran = subprocess.run(
+                [*weak, *command(*args)],
+                cwd=self.repo,
+                env=self.env,
+                input=data,
+                capture_output=True,
+                check=False,
+            )
         finally:
             for folder in self.closed:
                 subprocess.run(["chmod", "-R", "u+w", folder], check=True)
@@ -41,7 +51,9 @@ class Sandbox:
 @pytest.fixture
 def sandbox(repo: Path, env: dict[str, str], atlas: Atlas) -> Iterator[Sandbox]:
     if os.geteuid() == 0 and not shutil.which("setpriv"):
-        pytest.skip("no setpriv here: nothing was seen of a caller that cannot write the git directory")
+        pytest.skip(
+            "no setpriv here: nothing was seen of a caller that cannot write the git directory"
+        )
     done(atlas("begin", "--goal", "outside"))
     done(atlas("status", "write", "-m", "as seen outside"))
     found = Sandbox(repo, env)
@@ -50,20 +62,29 @@ def sandbox(repo: Path, env: dict[str, str], atlas: Atlas) -> Iterator[Sandbox]:
         subprocess.run(["chmod", "-R", "u+w", folder], check=True)
 
 
-def test_a_sandboxed_session_works_and_is_taken_in(sandbox: Sandbox, atlas: Atlas, git: Git) -> None:
+def test_a_sandboxed_session_works_and_is_taken_in(
+    sandbox: Sandbox, atlas: Atlas, git: Git
+) -> None:
     before = done(sandbox("decision", "list", "--json"))
     assert sandbox(*DECISION).code == 5 and before.data["total"] == 0, "it has not begun"
     begun = done(sandbox("begin", "--goal", "inside", "--json"))
     assert begun.json["store"]["published"] is False
     assert "as seen outside" in done(sandbox("status", "show")).out
-    assert "takes it in" in done(sandbox("status", "write", "--section", "in", "-m", "as done inside")).out
+    assert (
+        "takes it in"
+        in done(sandbox("status", "write", "--section", "in", "-m", "as done inside")).out
+    )
     held = sandbox("lease", "take", "gpu0", "--why", "w")
     assert held.code == 8 and "gpu0 was given back" in held.err
     assert "NOT PUBLISHED" in done(sandbox("end", "-m", "that was it")).out
     assert git("status", "--short", "--untracked-files=all") == ""
 
     taken = done(atlas("status", "show"))
-    assert "writes were taken in" in taken.err and "as done inside" in taken.out and "as seen outside" in taken.out
+    assert (
+        "writes were taken in" in taken.err
+        and "as done inside" in taken.out
+        and "as seen outside" in taken.out
+    )
     assert list(sandbox.box.glob("*bundle*")) == []
     assert atlas("session", "show", begun.data["id"], "--json").data["ended"]
     done(atlas("verify", "--full"))
@@ -97,14 +118,18 @@ def test_it_waits_for_what_it_stands_on_and_survives_a_kill(sandbox: Sandbox, at
     done(sandbox(*DECISION))
     shutil.rmtree(sandbox.box / "store.git")
     assert sandbox("status", "show").err == "", "it is not the one to take in what waits"
-    done(sandbox("begin", "--goal", "another store"))  # what the first has left waits beside what this one lays
+    done(
+        sandbox("begin", "--goal", "another store")
+    )  # what the first has left waits beside what this one lays
     done(sandbox("signal", "post", "status", "--about", "path:src/x.py", "-m", "more"))
     assert done(atlas("decision", "list", "--json")).data["total"] == 1
     assert done(atlas("signal", "list", "--json")).data["total"] == 1
     done(atlas("verify", "--full"))
 
 
-def test_what_the_clone_has_not_published_may_move_on(sandbox: Sandbox, atlas: Atlas, git: Git, tmp_path: Path) -> None:
+def test_what_the_clone_has_not_published_may_move_on(
+    sandbox: Sandbox, atlas: Atlas, git: Git, tmp_path: Path
+) -> None:
     git("init", "-q", "--bare", "-b", "main", "../hub.git")
     git("remote", "add", "origin", "../hub.git"), git("push", "-q", "origin", "HEAD:main")
     done(atlas("sync"))
@@ -129,7 +154,9 @@ def test_a_store_that_came_with_the_project_is_not_opened(sandbox: Sandbox, atla
     done(atlas("status", "show"))
 
 
-def test_what_waits_in_another_worktree_is_taken_in(sandbox: Sandbox, atlas: Atlas, git: Git, tmp_path: Path) -> None:
+def test_what_waits_in_another_worktree_is_taken_in(
+    sandbox: Sandbox, atlas: Atlas, git: Git, tmp_path: Path
+) -> None:
     git("worktree", "add", "-q", "../linked")
     inside = Sandbox(tmp_path / "linked", sandbox.env)
     inside.closed = sandbox.closed
@@ -142,7 +169,9 @@ def test_what_waits_in_another_worktree_is_taken_in(sandbox: Sandbox, atlas: Atl
 
 
 @pytest.mark.parametrize("how", ["tracked", "link", "rubbish"])
-def test_what_others_laid_there_is_not_taken_in(sandbox: Sandbox, atlas: Atlas, git: Git, how: str) -> None:
+def test_what_others_laid_there_is_not_taken_in(
+    sandbox: Sandbox, atlas: Atlas, git: Git, how: str
+) -> None:
     done(sandbox("begin", "--goal", "inside"))
     done(sandbox(*DECISION))
     waiting = sandbox.box / "waiting.bundle"
@@ -163,7 +192,9 @@ def test_what_others_laid_there_is_not_taken_in(sandbox: Sandbox, atlas: Atlas, 
         assert "was not taken in" in said and waiting.exists()
 
 
-def test_what_this_clone_has_not_laid_is_not_taken_in(sandbox: Sandbox, atlas: Atlas, git: Git, tmp_path: Path) -> None:
+def test_what_this_clone_has_not_laid_is_not_taken_in(
+    sandbox: Sandbox, atlas: Atlas, git: Git, tmp_path: Path
+) -> None:
     done(atlas("--offline", *DECISION)), done(atlas("outbox", "export", "../forged"))
     done(sandbox("begin", "--goal", "inside")), done(sandbox(*DECISION))
     box, root, saved = sandbox.box, sandbox.repo / ".atlas", tmp_path / "saved"
@@ -173,7 +204,9 @@ def test_what_this_clone_has_not_laid_is_not_taken_in(sandbox: Sandbox, atlas: A
     def another() -> None:
         waiting.write_bytes((tmp_path / "forged").read_bytes())
 
-    def copied() -> None:  # as a checkout leaves it: all but what has a name that git checks nothing out under
+    def copied() -> (
+        None
+    ):  # as a checkout leaves it: all but what has a name that git checks nothing out under
         shutil.rmtree(box / ".git"), shutil.rmtree(box / "store.git")
 
     def a_file_of_that_name() -> None:
@@ -187,9 +220,21 @@ def test_what_this_clone_has_not_laid_is_not_taken_in(sandbox: Sandbox, atlas: A
 
     def a_submodule() -> None:
         shutil.rmtree(root), git("init", "-q", "../sub")
-        (tmp_path / "sub/outbox").mkdir(), (tmp_path / "sub/outbox/waiting.bundle").write_bytes(laid)
+        (
+            (tmp_path / "sub/outbox").mkdir(),
+            (tmp_path / "sub/outbox/waiting.bundle").write_bytes(laid),
+        )
         git("add", ".", cwd=tmp_path / "sub"), git("commit", "-qm", "x", cwd=tmp_path / "sub")
-        git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "-f", "../sub", ".atlas")
+        git(
+            "-c",
+            "protocol.file.allow=always",
+            "submodule",
+            "--quiet",
+            "add",
+            "-f",
+            "../sub",
+            ".atlas",
+        )
 
     for laying in (another, copied, a_file_of_that_name, its_own_repository, a_link, a_submodule):
         shutil.rmtree(root, ignore_errors=True)
@@ -201,7 +246,9 @@ def test_what_this_clone_has_not_laid_is_not_taken_in(sandbox: Sandbox, atlas: A
         if laying in (another, copied, a_file_of_that_name):
             (kept,) = box.glob("refused.*")
             assert "that a session of this clone has laid" in said and "import" not in said
-            assert kept.stat().st_size and "outbox" not in str(done(atlas("log", "--json")).json["notices"]), "once"
+            assert kept.stat().st_size and "outbox" not in str(
+                done(atlas("log", "--json")).json["notices"]
+            ), "once"
         else:
             assert os.path.lexists(waiting) and "not taken in" in said, laying
     git("rm", "-qrf", "--cached", ".atlas", ".gitmodules"), git("reset", "-q")
@@ -231,9 +278,13 @@ def test_an_outbox_is_made_through_no_link(sandbox: Sandbox, git: Git, tmp_path:
     assert sandbox("status").code == 6 and list((tmp_path / "outside").iterdir()) == []
 
 
-def test_a_sandboxed_clone_without_a_store(bare_project: Path, env: dict[str, str], atlas: Atlas, git: Git) -> None:
+def test_a_sandboxed_clone_without_a_store(
+    bare_project: Path, env: dict[str, str], atlas: Atlas, git: Git
+) -> None:
     if os.geteuid() == 0 and not shutil.which("setpriv"):
-        pytest.skip("no setpriv here: nothing was seen of a caller that cannot write the git directory")
+        pytest.skip(
+            "no setpriv here: nothing was seen of a caller that cannot write the git directory"
+        )
     sandbox = Sandbox(bare_project, env)
     (bare_project / ".git/info/exclude").write_text("")
     done(sandbox("init", "--no-hooks"))

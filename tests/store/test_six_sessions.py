@@ -1,4 +1,5 @@
-"""Six sessions in six worktrees, a whole day: commits, feature branches, a merge each; real git, real hooks."""
+"""Six sessions in six worktrees, a whole day: commits, feature branches, a merge each; real git,
+real hooks."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ STOPS = 3  # that a session may meet, each cleared by the one call that it print
 
 
 class Day:
-    """A repository with a remote and a worktree for each session; `stops` counts what each of them met."""
+    """A repository with a remote and a worktree for each session; `stops` counts what each of them
+    met."""
 
     def __init__(self, top: Path, env: dict[str, str]) -> None:
         self.top, self.env, self.now, self.start = top, env, 0, int(time.time())
@@ -33,8 +35,12 @@ class Day:
             file = top / "main" / name
             file.parent.mkdir(exist_ok=True)
             file.write_text("x = 1\n")
-        for args in (["add", "."], ["commit", "-qm", "first"], ["push", "-q", "origin", "HEAD:main"],
-                     ["remote", "set-head", "origin", "main"]):  # fmt: skip
+        for args in (
+            ["add", "."],
+            ["commit", "-qm", "first"],
+            ["push", "-q", "origin", "HEAD:main"],
+            ["remote", "set-head", "origin", "main"],
+        ):
             self.run("main", "git", *args)
         assert self.run("main", *command("init", "--test", "--offline")).code == 0
         for name in self.names:
@@ -42,13 +48,23 @@ class Day:
 
     def run(self, where: str, *argv: str) -> Result:
         when = f"@{self.start + self.now} +0000"
-        env = {**self.env, "CODEX_THREAD_ID": where, "ATLAS_ACTOR": where or "x", "GIT_EDITOR": "true",
-               "ATLAS_CLOCK_OFFSET": str(self.now), "GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}  # fmt: skip
-        done = subprocess.run(argv, cwd=self.top / where, env=env, capture_output=True, text=True, timeout=60)
+        env = {
+            **self.env,
+            "CODEX_THREAD_ID": where,
+            "ATLAS_ACTOR": where or "x",
+            "GIT_EDITOR": "true",
+            "ATLAS_CLOCK_OFFSET": str(self.now),
+            "GIT_AUTHOR_DATE": when,
+            "GIT_COMMITTER_DATE": when,
+        }
+        done = subprocess.run(
+            argv, cwd=self.top / where, env=env, capture_output=True, text=True, timeout=60
+        )
         return Result(done.returncode, done.stdout, done.stderr)
 
     def git(self, who: str, *args: str) -> Result:
-        """A git command; where a hook stops it, what the stop says is done, and the command is tried once more."""
+        """A git command; where a hook stops it, what the stop says is done, and the command is
+        tried once more."""
         done = self.run(who, "git", *args)
         if done.code == 0:
             return done
@@ -59,19 +75,26 @@ class Day:
             printed = re.search(r"atlas (status write .*)", done.err)
             assert printed, done.err
             assert self.run(who, *command(*shlex.split(printed[1]))).code == 0
-        merging = args[0] == "merge" and (self.top / "main/.git/worktrees" / who / "MERGE_HEAD").exists()
+        merging = (
+            args[0] == "merge" and (self.top / "main/.git/worktrees" / who / "MERGE_HEAD").exists()
+        )
         again = self.run(who, "git", *(("commit", "--no-edit", "-q") if merging else args))
         assert again.code == 0, (who, args, again)
         return again
 
     def atlas(self, who: str, *args: str) -> Result:
-        """The same for a command of Atlas: a version jump prints the one that submits the merged draft."""
+        """The same for a command of Atlas: a version jump prints the one that submits the merged
+        draft."""
         done = self.run(who, *command(*args, "--json"))
         if done.code == 3:
             self.stops[who] += 1
             details = done.json["error"]["details"]
             draft = Path(details["draft"])
-            kept = [line for line in draft.read_text().splitlines() if not re.match(r"<<<<<<<|=======|>>>>>>>", line)]
+            kept = [
+                line
+                for line in draft.read_text().splitlines()
+                if not re.match(r"<<<<<<<|=======|>>>>>>>", line)
+            ]
             draft.write_text("\n".join(kept) + "\n")
             done = self.run(who, *command(*shlex.split(details["next"])[1:], "--json"))
         assert done.code == 0, (who, args, done)
@@ -83,7 +106,8 @@ class Day:
         self.git(who, "commit", "-qam", f"{who} at {self.now // 60} min")
 
     def finish(self, who: str, reads: bool) -> None:
-        """Merge what others have pushed, write last, push to the branch of integration; half of them read first."""
+        """Merge what others have pushed, write last, push to the branch of integration; half of
+        them read first."""
         if reads:
             self.atlas(who, "status")
         self.git(who, "fetch", "-q", "origin")
@@ -92,8 +116,12 @@ class Day:
         self.git(who, "push", "-q", "origin", "HEAD:main")
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 12))])
-def test_a_day_of_six_sessions_stops_each_three_times_at_most(tmp_path: Path, env: dict[str, str], seed: int) -> None:
+@pytest.mark.parametrize(
+    "seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 12))]
+)
+def test_a_day_of_six_sessions_stops_each_three_times_at_most(
+    tmp_path: Path, env: dict[str, str], seed: int
+) -> None:
     day, dice = Day(tmp_path, env), random.Random(seed)
     for name in day.names:
         day.atlas(name, "begin", "--goal", f"work of {name}", "--on", f"{name}/a.py")
@@ -107,14 +135,18 @@ def test_a_day_of_six_sessions_stops_each_three_times_at_most(tmp_path: Path, en
             if step == 5:
                 day.git(name, "push", "-q", "origin", f"HEAD:feature-{name}")
             if step % 7 == 6 and step < ends[name]:
-                day.atlas(name, "lease", "take", f"path:{name}", "--why", "still at it", "--for", "1h")
+                day.atlas(
+                    name, "lease", "take", f"path:{name}", "--why", "still at it", "--for", "1h"
+                )
             if step == ends[name]:
                 day.finish(name, reads=dice.random() < 0.5)
                 pushed.append(day.run(name, "git", "rev-parse", "HEAD").out.strip())
     assert day.run("main", "git", "rev-parse", "origin/main").out.strip() == pushed[-1]
     assert max(day.stops.values()) <= STOPS, day.stops
     assert day.stops, "or there was nothing to see"
-    entries = json.loads(day.run("main", *command("status", "log", "-n", "100", "--json")).out)["data"]["items"]
+    entries = json.loads(day.run("main", *command("status", "log", "-n", "100", "--json")).out)[
+        "data"
+    ]["items"]
     assert {one["actor"] for one in entries} == set(day.names), "each wrote last"
     first = day.run("main", "git", "rev-list", "--max-parents=0", "HEAD").out.strip()
     checked = day.run(day.names[0], *command("check", f"{first}..origin/main", "--json"))

@@ -1,4 +1,5 @@
-"""A machine that lies behind the clocks of most others takes no lease; one whose clock is wrong locks nobody out."""
+"""A machine that lies behind the clocks of most others takes no lease; one whose clock is wrong
+locks nobody out."""
 
 from __future__ import annotations
 

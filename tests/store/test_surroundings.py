@@ -30,7 +30,12 @@ def no_user_name(tmp: Path, git: Git) -> Spot:
 def commits_that_must_be_signed(tmp: Path, git: Git) -> Spot:
     repo = project(tmp / "repo", git)
     set_globally(
-        git, repo, commit_gpgSign="true", gpg_program="/bin/false", tag_gpgSign="true", log_showSignature="true"
+        git,
+        repo,
+        commit_gpgSign="true",
+        gpg_program="/bin/false",
+        tag_gpgSign="true",
+        log_showSignature="true",
     )
     return inside(repo)
 
@@ -44,22 +49,56 @@ def line_ends_that_are_converted(tmp: Path, git: Git) -> Spot:
 
 def other_defaults_of_git(tmp: Path, git: Git) -> Spot:
     repo = project(tmp / "repo", git)
-    set_globally(git, repo, init_defaultBranch="atlas", core_quotePath="true", status_showUntrackedFiles="no",
-                 diff_noprefix="true", diff_renames="copies", color_ui="always", core_pager="false", log_date="relative",
-                 core_abbrev="4", log_decorate="full", gc_auto="1")  # fmt: skip
-    return inside(repo, GIT_DEFAULT_REF_FORMAT="reftable", GIT_DEFAULT_HASH="sha256", GIT_PAGER="false")
+    set_globally(
+        git,
+        repo,
+        init_defaultBranch="atlas",
+        core_quotePath="true",
+        status_showUntrackedFiles="no",
+        diff_noprefix="true",
+        diff_renames="copies",
+        color_ui="always",
+        core_pager="false",
+        log_date="relative",
+        core_abbrev="4",
+        log_decorate="full",
+        gc_auto="1",
+    )
+    return inside(
+        repo, GIT_DEFAULT_REF_FORMAT="reftable", GIT_DEFAULT_HASH="sha256", GIT_PAGER="false"
+    )
 
 
 def a_hook_of_another_repository(tmp: Path, git: Git) -> Spot:
     spot, other = inside(project(tmp / "repo", git)), project(tmp / "other", git)
-    where = {"GIT_DIR": ".git", "GIT_INDEX_FILE": ".git/index", "GIT_WORK_TREE": ".", "GIT_COMMON_DIR": ".git",
-             "GIT_OBJECT_DIRECTORY": ".git/objects"}  # fmt: skip
-    more = {"GIT_PREFIX": "src/", "GIT_CONFIG_PARAMETERS": "'core.bare=true'", "GIT_TRACE": "1", "GIT_NAMESPACE": "x"}
-    return Spot(spot.cwd, spot.store, spot.top, {key: str(other / path) for key, path in where.items()} | more)
+    where = {
+        "GIT_DIR": ".git",
+        "GIT_INDEX_FILE": ".git/index",
+        "GIT_WORK_TREE": ".",
+        "GIT_COMMON_DIR": ".git",
+        "GIT_OBJECT_DIRECTORY": ".git/objects",
+    }
+    more = {
+        "GIT_PREFIX": "src/",
+        "GIT_CONFIG_PARAMETERS": "'core.bare=true'",
+        "GIT_TRACE": "1",
+        "GIT_NAMESPACE": "x",
+    }
+    return Spot(
+        spot.cwd,
+        spot.store,
+        spot.top,
+        {key: str(other / path) for key, path in where.items()} | more,
+    )
 
 
-AROUND = (no_user_name, commits_that_must_be_signed, line_ends_that_are_converted, other_defaults_of_git,
-          a_hook_of_another_repository)  # fmt: skip
+AROUND = (
+    no_user_name,
+    commits_that_must_be_signed,
+    line_ends_that_are_converted,
+    other_defaults_of_git,
+    a_hook_of_another_repository,
+)
 
 
 @pytest.mark.parametrize("make", AROUND, ids=lambda make: make.__name__)
@@ -71,7 +110,9 @@ def test_a_whole_day(make: Make, tmp_path: Path, git: Git, env: dict[str, str]) 
     assert difference(before, picture(other, ()) if other.exists() else {}) == []
 
 
-def test_names_and_texts_stay_what_they_are_in_the_plain_locale(tmp_path: Path, git: Git, atlas: Atlas) -> None:
+def test_names_and_texts_stay_what_they_are_in_the_plain_locale(
+    tmp_path: Path, git: Git, atlas: Atlas
+) -> None:
     repo = project(tmp_path / "größe", git)
     (repo / "süd").mkdir()
     (repo / "süd/höhe.txt").write_bytes("Höhe\n".encode())
@@ -99,9 +140,21 @@ def canary(folder: Path) -> tuple[Path, Path]:
     return program, mark
 
 
-HOOKS = ("reference-transaction", "post-index-change", "pre-commit", "post-commit", "post-checkout", "pre-auto-gc",
-         "fsmonitor-watchman", "commit-msg", "prepare-commit-msg", "post-rewrite", "pre-push", "update",
-         "post-update")  # fmt: skip
+HOOKS = (
+    "reference-transaction",
+    "post-index-change",
+    "pre-commit",
+    "post-commit",
+    "post-checkout",
+    "pre-auto-gc",
+    "fsmonitor-watchman",
+    "commit-msg",
+    "prepare-commit-msg",
+    "post-rewrite",
+    "pre-push",
+    "update",
+    "post-update",
+)
 
 
 def hooks(folder: Path, program: Path) -> Path:
@@ -114,17 +167,33 @@ def hooks(folder: Path, program: Path) -> Path:
 def settings(program: Path, folder: Path) -> dict[str, str]:
     """Everything in a configuration that names a program or a place of programs."""
     return {
-        "core.fsmonitor": str(program), "core.hooksPath": str(folder), "core.editor": str(program),
-        "core.pager": str(program), "core.sshCommand": str(program), "core.gitProxy": str(program),
-        "core.askPass": str(program), "diff.external": str(program), "gpg.program": str(program),
-        "filter.x.clean": str(program), "filter.x.smudge": str(program), "diff.x.textconv": str(program),
-        "diff.x.command": str(program), "sequence.editor": str(program), "credential.helper": f"!{program}",
-        "alias.rev-parse": f"!{program}", "alias.x": f"!{program}", "uploadpack.packObjectsHook": str(program),
-        "merge.x.driver": str(program), "trailer.x.command": str(program), "gc.recentObjectsHook": str(program),
-    }  # fmt: skip
+        "core.fsmonitor": str(program),
+        "core.hooksPath": str(folder),
+        "core.editor": str(program),
+        "core.pager": str(program),
+        "core.sshCommand": str(program),
+        "core.gitProxy": str(program),
+        "core.askPass": str(program),
+        "diff.external": str(program),
+        "gpg.program": str(program),
+        "filter.x.clean": str(program),
+        "filter.x.smudge": str(program),
+        "diff.x.textconv": str(program),
+        "diff.x.command": str(program),
+        "sequence.editor": str(program),
+        "credential.helper": f"!{program}",
+        "alias.rev-parse": f"!{program}",
+        "alias.x": f"!{program}",
+        "uploadpack.packObjectsHook": str(program),
+        "merge.x.driver": str(program),
+        "trailer.x.command": str(program),
+        "gc.recentObjectsHook": str(program),
+    }
 
 
-def test_no_program_of_the_users_configuration_runs(tmp_path: Path, git: Git, env: dict[str, str]) -> None:
+def test_no_program_of_the_users_configuration_runs(
+    tmp_path: Path, git: Git, env: dict[str, str]
+) -> None:
     repo = project(tmp_path / "repo", git)
     program, mark = canary(tmp_path)
     (repo / ".gitattributes").write_text("* filter=x diff=x merge=x\n")
@@ -135,27 +204,40 @@ def test_no_program_of_the_users_configuration_runs(tmp_path: Path, git: Git, en
         git("config", key, value, cwd=repo)
     git("config", "--global", "init.templateDir", str(template), cwd=repo)
     mark.unlink(missing_ok=True)  # git itself may have run one while the trap was set
-    day(inside(repo, GIT_EDITOR=str(program), GIT_EXTERNAL_DIFF=str(program), EDITOR=str(program)), env)
+    day(
+        inside(repo, GIT_EDITOR=str(program), GIT_EXTERNAL_DIFF=str(program), EDITOR=str(program)),
+        env,
+    )
     assert not mark.exists(), mark.read_text()
     # The trap works: git in that repository does run it.
     git("status", cwd=repo)
     assert mark.exists()
 
 
-def test_no_program_planted_in_the_store_runs(repo: Path, tmp_path: Path, git: Git, quick: Atlas) -> None:
+def test_no_program_planted_in_the_store_runs(
+    repo: Path, tmp_path: Path, git: Git, quick: Atlas
+) -> None:
     program, mark = canary(tmp_path)
     store = repo / ".git/atlas/store.git"
     hooks(store / "hooks", program)
     for key, value in settings(program, hooks(tmp_path / "hooks", program)).items():
         git("config", "--file", str(store / "config"), key, value)
-    for argv in (("begin", "--goal", "x"), ("status", "write", "-m", "x"), ("lease", "take", "gpu0", "--why", "x"),
-                 ("verify", "--full"), ("doctor", "--fix"), ("who", "src"), ("end", "-m", "done")):  # fmt: skip
+    for argv in (
+        ("begin", "--goal", "x"),
+        ("status", "write", "-m", "x"),
+        ("lease", "take", "gpu0", "--why", "x"),
+        ("verify", "--full"),
+        ("doctor", "--fix"),
+        ("who", "src"),
+        ("end", "-m", "done"),
+    ):
         assert quick(*argv).code == 0, argv
     assert not mark.exists(), mark.read_text()
 
 
 def read_only(folder: Path) -> list[str]:
-    """What to put before a command so that it cannot write into a folder; skipped where that cannot be had."""
+    """What to put before a command so that it cannot write into a folder; skipped where that cannot
+    be had."""
     if os.geteuid() != 0:
         for path in (folder, *folder.rglob("*")):
             path.chmod(path.stat().st_mode & ~(stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH))
@@ -173,9 +255,16 @@ def test_where_the_git_directory_cannot_be_written_the_store_lies_in_the_state_f
     before = read_only(bare_project / ".git")
 
     def run(*argv: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*before, *command(*argv)], cwd=bare_project, env=env, capture_output=True, text=True)
+        return subprocess.run(
+            [*before, *command(*argv)], cwd=bare_project, env=env, capture_output=True, text=True
+        )
 
-    for argv in (("init",), ("begin", "--goal", "x"), ("status", "write", "-m", "all is well"), ("verify", "--full")):
+    for argv in (
+        ("init",),
+        ("begin", "--goal", "x"),
+        ("status", "write", "-m", "all is well"),
+        ("verify", "--full"),
+    ):
         done = run(*argv)
         assert done.returncode == 0, done
     [store] = (home / ".state/atlas").glob("*/store.git")
@@ -186,8 +275,12 @@ def test_where_the_git_directory_cannot_be_written_the_store_lies_in_the_state_f
     assert atlas("init", "--json").data["path"] == str(store)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: only root can give a repository to somebody else")
-def test_a_repository_of_somebody_else_is_refused_with_gits_own_remedy(bare_project: Path, atlas: Atlas) -> None:
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="NOT TESTED: only root can give a repository to somebody else"
+)
+def test_a_repository_of_somebody_else_is_refused_with_gits_own_remedy(
+    bare_project: Path, atlas: Atlas
+) -> None:
     for path in (bare_project, bare_project / ".git"):
         os.chown(path, 12345, 12345)
     done = atlas("init")

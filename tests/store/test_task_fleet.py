@@ -1,4 +1,5 @@
-"""A board emptied by several clones at once: each task is done exactly once, after what it needs, whatever is killed."""
+"""A board emptied by several clones at once: each task is done exactly once, after what it needs,
+whatever is killed."""
 
 from __future__ import annotations
 
@@ -20,13 +21,16 @@ LATER = 3 * 3600  # seconds: after the claims of the killed have run out
 
 
 def plan(count: int, poison: int) -> str:
-    """Tasks in layers, each needing two of the layer above it; and poisonous ones that one task each needs."""
+    """Tasks in layers, each needing two of the layer above it; and poisonous ones that one task
+    each needs."""
     lines, width = [], max(4, count // 10)
     for nth in range(count):
         needs = f"needs: t{nth - width}, t{nth - width + 1}\n" if nth >= width else ""
         lines.append(f"## task {nth}\nname: t{nth}\npriority: {nth * 7 % 90}\n{needs}")
     for nth in range(poison):
-        lines.append(f"## poison {nth}\nname: p{nth}\npriority: 95\n\n## behind {nth}\nname: b{nth}\nneeds: p{nth}\n")
+        lines.append(
+            f"## poison {nth}\nname: p{nth}\npriority: 95\n\n## behind {nth}\nname: b{nth}\nneeds: p{nth}\n"
+        )
     return "\n".join(lines)
 
 
@@ -42,7 +46,11 @@ def emptied(worker: Worker) -> int:
             continue
         claims, quiet, row = claims + 1, 0, got.data
         bad = row["title"].startswith("poison")
-        end = ("fail", row["id"], "--why", "it is poison") if bad else ("done", row["id"], "-m", row["title"])
+        end = (
+            ("fail", row["id"], "--why", "it is poison")
+            if bad
+            else ("done", row["id"], "-m", row["title"])
+        )
         done = worker("task", *end, "--receipt", row["receipt"], "--require-published", "--json")
         assert done.code in (0, 8, 10), done
     return claims
@@ -52,8 +60,13 @@ def killed(found: Fleet, clone: str, nth: int) -> None:
     """A worker that is killed while it claims, or right after."""
     who = found.ok(clone, "begin", "--new", "--goal", "victim", "--actor", f"victim{nth}")["id"]
     env = {**found.env, "ATLAS_SESSION": who}
-    child = subprocess.Popen(command("task", "next", "--claim"), cwd=found.top / clone, env=env,
-                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+    child = subprocess.Popen(
+        command("task", "next", "--claim"),
+        cwd=found.top / clone,
+        env=env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
         child.wait(random.Random(nth).uniform(0.1, 1.2))
     except subprocess.TimeoutExpired:
@@ -73,10 +86,17 @@ def worked(places: list[Path], env: dict[str, str]) -> tuple[int, float]:
 
 
 @pytest.mark.parametrize(
-    ("clones", "each", "tasks", "kills"), [(2, 2, 10, 2), pytest.param(4, 4, 500, 12, marks=pytest.mark.long)]
+    ("clones", "each", "tasks", "kills"),
+    [(2, 2, 10, 2), pytest.param(4, 4, 500, 12, marks=pytest.mark.long)],
 )
 def test_every_task_is_done_once_and_in_order(
-    clones: int, each: int, tasks: int, kills: int, hub: Fleet, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    clones: int,
+    each: int,
+    tasks: int,
+    kills: int,
+    hub: Fleet,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     names = [chr(ord("a") + nth) for nth in range(clones)]
     hub.ok("a", "init", "--test")
@@ -154,7 +174,9 @@ def test_a_claim_that_cannot_be_published_is_given_back(fleet: Fleet) -> None:
     fleet.ok("a", "config", "set", "principals", '["actor-a"]')
     theirs = fleet.ok("b", "task", "next", "--claim")
     assert theirs["id"] == one
-    assert fleet.ok("a", "session", "drop", theirs["claim"]["session"], "--why", "w")["freed"] == [f"task:{one}"]
+    assert fleet.ok("a", "session", "drop", theirs["claim"]["session"], "--why", "w")["freed"] == [
+        f"task:{one}"
+    ]
     assert fleet.run("b", "task", "done", one).code in (4, 6), "its copy knew of no drop"
 
 

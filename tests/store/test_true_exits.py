@@ -1,4 +1,5 @@
-"""An exit says what is known: whatever fails or is interrupted between the write and the end of the command."""
+"""An exit says what is known: whatever fails or is interrupted between the write and the end of the
+command."""
 
 from __future__ import annotations
 
@@ -40,7 +41,9 @@ def folder(two: Fleet, name: str) -> Path:
     return found
 
 
-def test_an_error_of_the_system_behind_the_write_is_recorded_not_published(two: Fleet, both: list[Worker]) -> None:
+def test_an_error_of_the_system_behind_the_write_is_recorded_not_published(
+    two: Fleet, both: list[Worker]
+) -> None:
     a, b = both
     barred = folder(two, "publish.lock")
     said = done(a(*DECISION, "--operation", "plain", "--json")).json
@@ -77,11 +80,15 @@ def hooked(two: Fleet, tmp_path: Path, lines: str) -> None:
     two.git("a", "config", "remote.origin.receivepack", str(script))
 
 
-def test_a_refusal_of_any_code_leaves_nothing_parked(two: Fleet, both: list[Worker], tmp_path: Path) -> None:
+def test_a_refusal_of_any_code_leaves_nothing_parked(
+    two: Fleet, both: list[Worker], tmp_path: Path
+) -> None:
     """The last task goes to another while this one pushes its claim: none is ready (7)."""
     a, b = both
     done(a("task", "add", "the only one")), done(b("sync"))
-    claim = " ".join(command("-C", str(two.top / "b"), "--session", two.sessions["b"], "task", "next", "--claim"))
+    claim = " ".join(
+        command("-C", str(two.top / "b"), "--session", two.sessions["b"], "task", "next", "--claim")
+    )
     hooked(two, tmp_path, f"{claim} >/dev/null 2>&1")
     late = done(a("task", "next", "--claim", "--operation", "late", "--json"), 7)
     assert late.json["error"]["code"] == "no_task", late
@@ -93,7 +100,16 @@ def test_also_one_that_is_a_failure(two: Fleet, both: list[Worker], tmp_path: Pa
     """Overtaken while it pushes, and then the disk takes nothing more."""
     a = both[0]
     write = " ".join(
-        command("-C", str(two.top / "b"), "--session", two.sessions["b"], "status", "write", "-m", "theirs")
+        command(
+            "-C",
+            str(two.top / "b"),
+            "--session",
+            two.sessions["b"],
+            "status",
+            "write",
+            "-m",
+            "theirs",
+        )
     )
     lock = two.top / "a/.git/atlas/writer.lock"
     objects = two.top / "a/.git/atlas/store.git/objects"
@@ -106,16 +122,25 @@ def test_also_one_that_is_a_failure(two: Fleet, both: list[Worker], tmp_path: Pa
     )
     git.chmod(0o755)
     path = {"PATH": f"{git.parent}{os.pathsep}{two.env['PATH']}"}
-    late = done(a("status", "write", "--replace", "-m", "ours", "--operation", "late", "--json", env=path), 1, 3)
+    late = done(
+        a("status", "write", "--replace", "-m", "ours", "--operation", "late", "--json", env=path),
+        1,
+        3,
+    )
     assert lock.exists() and objects.is_dir() and late.json["error"]
     assert done(a("parked", "--json")).data["total"] == 0 and "late" not in two.operations("a")
 
 
-def test_and_where_that_cannot_be_nobody_is_told_no(two: Fleet, both: list[Worker], tmp_path: Path) -> None:
-    """Neither written anew nor forgotten, since git dies over both: what is parked is no "nothing was written"."""
+def test_and_where_that_cannot_be_nobody_is_told_no(
+    two: Fleet, both: list[Worker], tmp_path: Path
+) -> None:
+    """Neither written anew nor forgotten, since git dies over both: what is parked is no "nothing
+    was written"."""
     a, b = both
     done(a("task", "add", "one")), done(a("task", "add", "another")), done(b("sync"))
-    claim = " ".join(command("-C", str(two.top / "b"), "--session", two.sessions["b"], "task", "next", "--claim"))
+    claim = " ".join(
+        command("-C", str(two.top / "b"), "--session", two.sessions["b"], "task", "next", "--claim")
+    )
     hooked(two, tmp_path, f"{claim} >/dev/null 2>&1; touch {tmp_path}/now")
     git = tmp_path / "bin/git"
     git.parent.mkdir()
@@ -136,7 +161,12 @@ def interrupted(folder: Path, env: dict[str, str], code: str, *argv: str) -> tup
     lines = f"import sys, os; sys.argv = ['atlas', *{argv!r}]; from atlas_cli.start import run; {code}; run()"
     restored = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
     child = subprocess.run(
-        [sys.executable, "-c", lines], cwd=folder, env=env, capture_output=True, text=True, **restored
+        [sys.executable, "-c", lines],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        **restored,
     )
     return child.returncode, child.stdout, child.stderr
 
@@ -149,8 +179,10 @@ def test_from_the_first_line_on_an_interrupt_has_an_answer(two: Fleet) -> None:
     code, out, err = interrupted(there, two.env, kill, "status")
     assert (code, out, err.count("\n")) == (130, "", 1)
     # In the middle of an import: the module is loaded, and whole.
-    late = "import builtins; real = __import__; builtins.__import__ = lambda name, *more, **also: (" \
-        "os.kill(os.getpid(), 2) if name == 'typer' else None, real(name, *more, **also))[1]"  # fmt: skip
+    late = (
+        "import builtins; real = __import__; builtins.__import__ = lambda name, *more, **also: ("
+        "os.kill(os.getpid(), 2) if name == 'typer' else None, real(name, *more, **also))[1]"
+    )
     code, out, err = interrupted(there, two.env, late, "status", "--json")
     assert (code, json.loads(out)["error"]["code"], err) == (130, "interrupted", "")
 
@@ -164,24 +196,33 @@ def test_a_program_that_cannot_be_loaded_is_one_line(two: Fleet) -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", ["KeyboardInterrupt", "OSError(5, 'EIO')", "sqlite3.OperationalError('disk I/O error')"]
+    "fault",
+    ["KeyboardInterrupt", "OSError(5, 'EIO')", "sqlite3.OperationalError('disk I/O error')"],
 )
 def test_what_comes_while_it_closes_changes_no_answer(fault: str, two: Fleet) -> None:
-    raising = "import sqlite3, atlas_cli.main; from atlas_cli.store.notebook import Local; real = Local.close; " \
-        f"Local.close = lambda self: (real(self), (_ for _ in ()).throw({fault}))"  # fmt: skip
+    raising = (
+        "import sqlite3, atlas_cli.main; from atlas_cli.store.notebook import Local; real = Local.close; "
+        f"Local.close = lambda self: (real(self), (_ for _ in ()).throw({fault}))"
+    )
     if fault == "KeyboardInterrupt":
         raising = raising.partition("(_ for")[0] + "os.kill(os.getpid(), 2))"
     argv = ("--session", two.sessions["a"], "--operation", "closing", *DECISION, "--json")
     code, out, err = interrupted(two.top / "a", two.env, raising, *argv)
-    assert (code, err, json.loads(out)["status"]) == (0, "", "ok") and two.operations("a").count("closing") == 1
+    assert (code, err, json.loads(out)["status"]) == (0, "", "ok") and two.operations("a").count(
+        "closing"
+    ) == 1
 
 
 def test_while_it_waits_for_what_is_typed_it_ends_at_once(two: Fleet) -> None:
     child = subprocess.Popen(
-        command("--session", two.sessions["a"], "status", "write", "-", "--json"), cwd=two.top / "a", env=two.env,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        command("--session", two.sessions["a"], "status", "write", "-", "--json"),
+        cwd=two.top / "a",
+        env=two.env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )  # fmt: skip
+    )
     waits = Path(f"/proc/{child.pid}/syscall")
     while waits.exists() and not waits.read_text().startswith("0 0x0 "):  # read(0, …)
         time.sleep(0.02)
@@ -198,9 +239,13 @@ def test_a_sync_that_is_interrupted_when_the_remote_may_have_it_is_unknown(
     done(both[0](*DECISION, "--offline", "--operation", "mine"))
     hooked(two, tmp_path, f"touch {tmp_path}/asked; sleep 30")
     child = subprocess.Popen(
-        command("sync", "--json"), cwd=two.top / "a", env=two.env, stdout=subprocess.PIPE, text=True,
+        command("sync", "--json"),
+        cwd=two.top / "a",
+        env=two.env,
+        stdout=subprocess.PIPE,
+        text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )  # fmt: skip
+    )
     while not (tmp_path / "asked").exists():
         time.sleep(0.02)
     child.send_signal(signal.SIGINT)

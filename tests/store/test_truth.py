@@ -1,4 +1,5 @@
-"""Exit codes tell the truth: one winner, each loser told of it; an operation is done once, an expectation holds."""
+"""Exit codes tell the truth: one winner, each loser told of it; an operation is done once, an
+expectation holds."""
 
 from __future__ import annotations
 
@@ -12,8 +13,14 @@ from ..conftest import Atlas, Git
 from .crew import Worker, at_once, crew
 
 # What lies beside the store's repository, and nothing else.
-KEPT = {"store.git", "machine", "atlas", "writer.lock", "remotes.json", *(f"{name}.sqlite{tail}" for name in ("index", "local")
-                                                 for tail in ("", "-wal", "-shm"))}  # fmt: skip
+KEPT = {
+    "store.git",
+    "machine",
+    "atlas",
+    "writer.lock",
+    "remotes.json",
+    *(f"{name}.sqlite{tail}" for name in ("index", "local") for tail in ("", "-wal", "-shm")),
+}
 
 
 def commits(git: Git, repo: Path) -> int:
@@ -29,7 +36,12 @@ def sessions(workers: Sequence[Worker]) -> list[str]:
 
 @pytest.mark.parametrize(
     ("callers", "rounds"),
-    [(2, 3), (8, 3), (32, 1), *(pytest.param(callers, 20, marks=pytest.mark.long) for callers in (2, 8, 32))],
+    [
+        (2, 3),
+        (8, 3),
+        (32, 1),
+        *(pytest.param(callers, 20, marks=pytest.mark.long) for callers in (2, 8, 32)),
+    ],
 )
 def test_one_caller_gets_the_lease_and_each_loser_is_told_who_has_it(
     callers: int, rounds: int, repo: Path, env: dict[str, str], git: Git
@@ -42,7 +54,9 @@ def test_one_caller_gets_the_lease_and_each_loser_is_told_who_has_it(
             won = [name for name, result in zip(names, done, strict=True) if result.code == 0]
             assert len(won) == 1, done
             lost = [result for result in done if result.code != 0]
-            assert all(result.code == 4 and f"is held by {won[0]} for " in result.err for result in lost), lost
+            assert all(
+                result.code == 4 and f"is held by {won[0]} for " in result.err for result in lost
+            ), lost
             assert commits(git, repo) == before + 1
 
 
@@ -72,10 +86,26 @@ def eight(repo: Path, env: dict[str, str]) -> Iterator[list[Worker]]:
 
 
 WRITES = (
-    ("status", "write", "-m", "once"), ("artifact", "put", "note", "note.txt"), ("lease", "take", "gpu0", "--why", "x"),
-    ("decision", "add", "--title", "t", "--recommended", "a", "--chosen", "b", "--stance", "agreed", "--why", "w"),
-    ("config", "set", "status_words", "300"), ("begin", "--goal", "again"),
-)  # fmt: skip
+    ("status", "write", "-m", "once"),
+    ("artifact", "put", "note", "note.txt"),
+    ("lease", "take", "gpu0", "--why", "x"),
+    (
+        "decision",
+        "add",
+        "--title",
+        "t",
+        "--recommended",
+        "a",
+        "--chosen",
+        "b",
+        "--stance",
+        "agreed",
+        "--why",
+        "w",
+    ),
+    ("config", "set", "status_words", "300"),
+    ("begin", "--goal", "again"),
+)
 
 
 @pytest.mark.parametrize("write", WRITES, ids=lambda write: " ".join(write[:2]))
@@ -93,7 +123,9 @@ def test_an_operation_that_is_repeated_in_turn_is_done_once(
     assert commits(git, repo) == 3 + 2
 
 
-def test_an_operation_that_eight_callers_repeat_at_once_is_done_once(eight: list[Worker], repo: Path, git: Git) -> None:
+def test_an_operation_that_eight_callers_repeat_at_once_is_done_once(
+    eight: list[Worker], repo: Path, git: Git
+) -> None:
     (repo / "note.txt").write_text("a note\n")
     name = eight[0].begin("one session in eight processes")
     for worker in eight:
@@ -112,11 +144,21 @@ def test_an_end_that_is_repeated_answers_with_its_first_outcome(
     named: bool, begun: str, quick: Atlas, repo: Path, git: Git
 ) -> None:
     # The session has ended by then, and the worktree has forgotten it.
-    end = ("end", "-m", "all done", "--operation", "op-end", "--json", *(("--session", begun) if named else ()))
+    end = (
+        "end",
+        "-m",
+        "all done",
+        "--operation",
+        "op-end",
+        "--json",
+        *(("--session", begun) if named else ()),
+    )
     first, again = quick(*end), quick(*end)
     assert (first.code, again.code) == (0, 0), again
     assert (first.data["replayed"], again.data["replayed"]) == (False, True)
-    assert {key: first.data[key] for key in ("ref", "ended", "operation")}.items() <= again.data.items()
+    assert {
+        key: first.data[key] for key in ("ref", "ended", "operation")
+    }.items() <= again.data.items()
     assert commits(git, repo) == 4
 
 
@@ -137,7 +179,9 @@ def test_lease_run_takes_no_operation(begun: str, quick: Atlas) -> None:
 # Expectations
 
 
-def test_a_write_that_expects_a_head_stops_at_another(begun: str, quick: Atlas, repo: Path, git: Git) -> None:
+def test_a_write_that_expects_a_head_stops_at_another(
+    begun: str, quick: Atlas, repo: Path, git: Git
+) -> None:
     head = quick("status", "--json").json["store"]["head"]
     assert quick("status", "write", "-m", "one", "--expect", head).code == 0
     before = commits(git, repo)

@@ -1,4 +1,5 @@
-"""The user's own git is left as it is, to the byte, by every command; and nothing that git does there harms the store."""
+"""The user's own git is left as it is, to the byte, by every command; and nothing that git does
+there harms the store."""
 
 from __future__ import annotations
 
@@ -13,33 +14,110 @@ from atlas_cli.commands import COMMANDS
 from ..conftest import Atlas, Git
 from .snap import Picture, difference, picture
 
-# Every command and verb, in an order in which most of them succeed; codes are what they may end with.
+# Every command and verb, in an order in which most of them succeed; codes are what they may end
+# with.
 EVERY = (
-    "init --no-hooks", "hooks", "hooks install", "hooks remove", "hooks status", "begin --goal day --on src", "begin", "status", "status show", "status write -m one",
-    "status write --section S -m two", "status log", "status diff", "lease take gpu0 path:src --why w",
-    "lease renew gpu0", "lease show gpu0", "lease list --all", "lease release gpu0", "lease run gpu1 --why w -- true",
-    "artifact put note FILE", "artifact show note", "artifact put note OTHER --same-topic", "artifact log note",
-    "artifact get note -o COPY", "artifact list", "artifact diff note", "show status:main artifact:note",
-    "decision add --title t --recommended a --chosen b --stance agreed --why w", "decision list",
-    "correct status:main@1 --why wrong --retract", "who src", "links", "links --fix", "log", "log --collisions", "session list", "session show",
-    "config", "config show", "config get status_words", "config set status_words 300", "verify", "verify --full", "check", "task add a", "task list --explain",
-    "task next --claim", "task board", "task graph", "task dead", "gate raise --scope label:x --why w", "gate list",
-    "signal post alert --about src -m t", "signal list", "session offer --slots 1", "doctor",
-    "doctor --fix", "view", "setup --list", "completion bash", "help",
-    "help leases", "git log --oneline", "git gc --quiet", "end -m done", "session list --all",
-    "sync", "parked", "parked list", "outbox list",
-)  # fmt: skip
+    "init --no-hooks",
+    "hooks",
+    "hooks install",
+    "hooks remove",
+    "hooks status",
+    "begin --goal day --on src",
+    "begin",
+    "status",
+    "status show",
+    "status write -m one",
+    "status write --section S -m two",
+    "status log",
+    "status diff",
+    "lease take gpu0 path:src --why w",
+    "lease renew gpu0",
+    "lease show gpu0",
+    "lease list --all",
+    "lease release gpu0",
+    "lease run gpu1 --why w -- true",
+    "artifact put note FILE",
+    "artifact show note",
+    "artifact put note OTHER --same-topic",
+    "artifact log note",
+    "artifact get note -o COPY",
+    "artifact list",
+    "artifact diff note",
+    "show status:main artifact:note",
+    "decision add --title t --recommended a --chosen b --stance agreed --why w",
+    "decision list",
+    "correct status:main@1 --why wrong --retract",
+    "who src",
+    "links",
+    "links --fix",
+    "log",
+    "log --collisions",
+    "session list",
+    "session show",
+    "config",
+    "config show",
+    "config get status_words",
+    "config set status_words 300",
+    "verify",
+    "verify --full",
+    "check",
+    "task add a",
+    "task list --explain",
+    "task next --claim",
+    "task board",
+    "task graph",
+    "task dead",
+    "gate raise --scope label:x --why w",
+    "gate list",
+    "signal post alert --about src -m t",
+    "signal list",
+    "session offer --slots 1",
+    "doctor",
+    "doctor --fix",
+    "view",
+    "setup --list",
+    "completion bash",
+    "help",
+    "help leases",
+    "git log --oneline",
+    "git gc --quiet",
+    "end -m done",
+    "session list --all",
+    "sync",
+    "parked",
+    "parked list",
+    "outbox list",
+)
 # Commands that end otherwise, and must leave everything as it is all the same.
 REFUSED = {
-    "status write -m three": 5, "lease renew gpu0 gpu1": 5, "artifact get nothing": 7, "decision show 2026-01-01-x": 7,
-    "config edit": 2, "nonsense": 2, "session adopt x-261129-aaaaaa --why w": 5, "lease take ../x --why w": 2, "end": 5,
-    "setup claude --check": 9, "parked show x": 7, "parked take x": 5, "parked drop x": 7,
-    "outbox export COPY": 7, "outbox import COPY": 1,
-    "task show x": 7, "task results x": 7,
-    **{f"task {verb} x": 5 for verb in ("edit", "claim", "start", "renew", "done", "release", "thaw")},
-    **{f"task {verb} x --why w": 5 for verb in ("fail", "cancel", "retry", "freeze")}, "task assign": 5,
-    "session drop x-261129-aaaaaa --why w": 5, "gate show x": 7, "gate clear x": 5, "signal show x": 7,
-}  # fmt: skip
+    "status write -m three": 5,
+    "lease renew gpu0 gpu1": 5,
+    "artifact get nothing": 7,
+    "decision show 2026-01-01-x": 7,
+    "config edit": 2,
+    "nonsense": 2,
+    "session adopt x-261129-aaaaaa --why w": 5,
+    "lease take ../x --why w": 2,
+    "end": 5,
+    "setup claude --check": 9,
+    "parked show x": 7,
+    "parked take x": 5,
+    "parked drop x": 7,
+    "outbox export COPY": 7,
+    "outbox import COPY": 1,
+    "task show x": 7,
+    "task results x": 7,
+    **{
+        f"task {verb} x": 5
+        for verb in ("edit", "claim", "start", "renew", "done", "release", "thaw")
+    },
+    **{f"task {verb} x --why w": 5 for verb in ("fail", "cancel", "retry", "freeze")},
+    "task assign": 5,
+    "session drop x-261129-aaaaaa --why w": 5,
+    "gate show x": 7,
+    "gate clear x": 5,
+    "signal show x": 7,
+}
 
 
 def verbs(name: str) -> set[str]:
@@ -51,14 +129,16 @@ def verbs(name: str) -> set[str]:
 
 def test_the_list_of_commands_is_complete() -> None:
     there = {verb for name in COMMANDS for verb in verbs(name)}
-    called = {" ".join(line.split()[:2]) for line in (*EVERY, *REFUSED)} | {line.split()[0] for line in EVERY}
+    called = {" ".join(line.split()[:2]) for line in (*EVERY, *REFUSED)} | {
+        line.split()[0] for line in EVERY
+    }
     assert there - called == {"tour"}  # it makes a folder of its own
 
 
 @pytest.fixture
 def lived_in(bare_project: Path, tmp_path: Path, git: Git) -> Path:
-    """A repository in the middle of work: staged, changed and untracked files, a stash, a tag, a hook, a remote, a
-    linked worktree, a merge that was left half done."""
+    """A repository in the middle of work: staged, changed and untracked files, a stash, a tag, a
+    hook, a remote, a linked worktree, a merge that was left half done."""
     repo = bare_project
     (repo / "README.md").write_text("read me\n")
     git("add", "."), git("commit", "-qm", "second"), git("tag", "v1"), git("branch", "side")
@@ -83,7 +163,9 @@ def look(repo: Path, tmp_path: Path) -> Picture:
     return {
         **mine,
         **{f"linked/{name}": entry for name, entry in linked.items()},
-        **picture(tmp_path / "origin.git", ("objects", "refs/heads/atlas")),  # the store's own branch there
+        **picture(
+            tmp_path / "origin.git", ("objects", "refs/heads/atlas")
+        ),  # the store's own branch there
     }
 
 
@@ -93,7 +175,11 @@ def test_every_command_leaves_the_users_repository_as_it_was(
 ) -> None:
     before, status = look(lived_in, tmp_path), git("status", "--porcelain")
     folder = ("-C", str(tmp_path / where))
-    files = {"FILE": str(lived_in / "src/x.py"), "OTHER": str(lived_in / "README.md"), "COPY": str(tmp_path / "copy")}
+    files = {
+        "FILE": str(lived_in / "src/x.py"),
+        "OTHER": str(lived_in / "README.md"),
+        "COPY": str(tmp_path / "copy"),
+    }
     for line, code in ({"init --test --no-hooks": 0} | dict.fromkeys(EVERY, 0) | REFUSED).items():
         words = [files.get(word, word) for word in line.split()]
         # These start programs that speak for themselves.
@@ -101,7 +187,9 @@ def test_every_command_leaves_the_users_repository_as_it_was(
         done = run(*folder, *words)
         assert done.code == code, (line, done)
         changed = difference(before, look(lived_in, tmp_path))
-        if line == "hooks install":  # the one thing of the user's that is touched; `hooks remove` takes it back
+        if (
+            line == "hooks install"
+        ):  # the one thing of the user's that is touched; `hooks remove` takes it back
             assert changed and all(name.startswith(".git/hooks/") for name in changed)
         else:
             assert changed == [], line
@@ -110,12 +198,23 @@ def test_every_command_leaves_the_users_repository_as_it_was(
 
 
 HARM = (
-    ("gc", "-q", "--prune=now"), ("prune", "--expire=now"), ("reflog", "expire", "--all", "--expire=now"),
-    ("fetch", "-q", "--prune", "origin"), ("fetch", "-q", "--prune", "origin", "+refs/heads/*:refs/heads/*", "--update-head-ok"),
-    ("branch", "-D", "other"), ("switch", "-q", "other"), ("switch", "-q", "--orphan", "fresh"), ("clean", "-fdxq"),
-    ("stash", "-q", "--all"), ("reset", "-q", "--hard"), ("worktree", "prune"), ("repack", "-adq"), ("pack-refs", "--all"),
-    ("checkout", "-q", "--detach"), ("push", "-q", "--mirror", "origin"),
-)  # fmt: skip
+    ("gc", "-q", "--prune=now"),
+    ("prune", "--expire=now"),
+    ("reflog", "expire", "--all", "--expire=now"),
+    ("fetch", "-q", "--prune", "origin"),
+    ("fetch", "-q", "--prune", "origin", "+refs/heads/*:refs/heads/*", "--update-head-ok"),
+    ("branch", "-D", "other"),
+    ("switch", "-q", "other"),
+    ("switch", "-q", "--orphan", "fresh"),
+    ("clean", "-fdxq"),
+    ("stash", "-q", "--all"),
+    ("reset", "-q", "--hard"),
+    ("worktree", "prune"),
+    ("repack", "-adq"),
+    ("pack-refs", "--all"),
+    ("checkout", "-q", "--detach"),
+    ("push", "-q", "--mirror", "origin"),
+)
 
 
 @pytest.mark.parametrize("harm", HARM, ids=" ".join)

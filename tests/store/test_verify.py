@@ -36,7 +36,10 @@ def test_a_commit_that_breaks_a_rule_is_named(
 
 def test_an_honest_commit_by_hand_passes(store: tuple[Hand, Seen], atlas: Atlas) -> None:
     hand, seen = store
-    hand.commit({NEXT: entry(3, seen.sessions["bob"], now(), "third: written in a web editor\n")}, "Update status")
+    hand.commit(
+        {NEXT: entry(3, seen.sessions["bob"], now(), "third: written in a web editor\n")},
+        "Update status",
+    )
     done = atlas("verify", "--full", "--json")
     assert done.code == 0 and not done.data["violations"], done
     assert atlas("verify").code == 0
@@ -45,7 +48,9 @@ def test_an_honest_commit_by_hand_passes(store: tuple[Hand, Seen], atlas: Atlas)
     assert "by hand" in atlas("log", "-n", "1").out
 
 
-def test_verify_goes_on_where_it_stopped_and_full_starts_over(store: tuple[Hand, Seen], atlas: Atlas) -> None:
+def test_verify_goes_on_where_it_stopped_and_full_starts_over(
+    store: tuple[Hand, Seen], atlas: Atlas
+) -> None:
     hand, seen = store
     total = int(hand.git("rev-list", "--count", "atlas"))
     first = atlas("verify", "--json").data
@@ -63,9 +68,21 @@ def test_verify_goes_on_where_it_stopped_and_full_starts_over(store: tuple[Hand,
 
 
 def logged(hand: Hand, new: str) -> list[tuple[str, str, dict[str, list[str]]]]:
-    """(id, subject, modes and blobs by changed path) of all commits, as git itself shows those that it wrote."""
-    out = hand.git("log", "--reverse", "--first-parent", "--diff-merges=first-parent", "--raw", "--root", "-z",
-                   "--no-abbrev", "--no-renames", "--format=%x01%H %s", new)  # fmt: skip
+    """(id, subject, modes and blobs by changed path) of all commits, as git itself shows those that
+    it wrote."""
+    out = hand.git(
+        "log",
+        "--reverse",
+        "--first-parent",
+        "--diff-merges=first-parent",
+        "--raw",
+        "--root",
+        "-z",
+        "--no-abbrev",
+        "--no-renames",
+        "--format=%x01%H %s",
+        new,
+    )
     found = []
     for part in out.split("\x01")[1:]:
         head, *words = part.strip("\0\n").split("\0")
@@ -74,7 +91,9 @@ def logged(hand: Hand, new: str) -> list[tuple[str, str, dict[str, list[str]]]]:
     return found  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("violate", [None, *VIOLATIONS], ids=lambda violate: violate and violate.__name__)
+@pytest.mark.parametrize(
+    "violate", [None, *VIOLATIONS], ids=lambda violate: violate and violate.__name__
+)
 def test_the_history_is_read_as_git_shows_what_it_wrote(
     violate: Callable[[Hand, Seen], Broken] | None, store: tuple[Hand, Seen]
 ) -> None:
@@ -85,10 +104,15 @@ def test_the_history_is_read_as_git_shows_what_it_wrote(
     oids = hand.git("rev-list", "--first-parent", "atlas").split()
     shown = []
     for one in history.between(git, None, oids[0]):
-        rows = {path: [one.modes.get(path, "0" * 6), *(oid or "0" * 40 for oid in row)] for path, *row in one.changes}
+        rows = {
+            path: [one.modes.get(path, "0" * 6), *(oid or "0" * 40 for oid in row)]
+            for path, *row in one.changes
+        }
         shown.append((one.oid, one.message.subject, rows))
     assert shown == logged(hand, oids[0])
     for old in oids[1:]:
-        assert [one.oid for one in history.between(git, old, oids[0])] == oids[: oids.index(old)][::-1]
+        assert [one.oid for one in history.between(git, old, oids[0])] == oids[: oids.index(old)][
+            ::-1
+        ]
         assert history.fork(git, old, oids[0]) == history.fork(git, oids[0], old) == old
     git.close()

@@ -1,4 +1,5 @@
-"""`atlas who`: what it knows of a path is found under any name, on any branch, in any worktree, fetched or not."""
+"""`atlas who`: what it knows of a path is found under any name, on any branch, in any worktree,
+fetched or not."""
 
 from __future__ import annotations
 
@@ -8,7 +9,9 @@ from typing import Any
 from ..conftest import Atlas, Git
 
 
-def test_commits_are_found_wherever_they_are(repo: Path, begun: str, quick: Atlas, git: Git, tmp_path: Path) -> None:
+def test_commits_are_found_wherever_they_are(
+    repo: Path, begun: str, quick: Atlas, git: Git, tmp_path: Path
+) -> None:
     other = quick("begin", "--new", "--goal", "another", "--json").data["id"]
 
     def commit(subject: str, *files: str, cwd: Path = repo, session: str = "") -> None:
@@ -16,7 +19,9 @@ def test_commits_are_found_wherever_they_are(repo: Path, begun: str, quick: Atla
             (cwd / name).parent.mkdir(exist_ok=True, parents=True)
             (cwd / name).write_text(subject)
         git("add", "-A", cwd=cwd)
-        git("commit", "-qm", subject + (f"\n\nAtlas-Session: {session}" if session else ""), cwd=cwd)
+        git(
+            "commit", "-qm", subject + (f"\n\nAtlas-Session: {session}" if session else ""), cwd=cwd
+        )
 
     def who(path: str) -> list[tuple[Any, ...]]:
         rows = quick("who", path, "--session", begun, "--json").data["items"]
@@ -34,7 +39,11 @@ def test_commits_are_found_wherever_they_are(repo: Path, begun: str, quick: Atla
     (repo / "src/x.py").write_text("put aside\n"), git("add", "-A"), git("stash", "-q")
 
     assert [row[2] for row in who("src/x.py")] == ["fetched", "first"]
-    assert [row[2] for row in who("src/[id]/p.ts")] == [row[2] for row in who(":(odd)x")] == ["literal"]
+    assert (
+        [row[2] for row in who("src/[id]/p.ts")]
+        == [row[2] for row in who(":(odd)x")]
+        == ["literal"]
+    )
     seen = [("commit", "Test", "renamed"), ("commit", other, "in a detached worktree")]
     assert who("docs/b.md") == [("session", other, "another"), *seen]
     assert who("docs/a.md") == [("session", other, "another"), *seen]

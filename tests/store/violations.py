@@ -1,4 +1,5 @@
-"""Commits made by hand, each of which breaks a rule; each gives the rule, and the path that `verify` must name."""
+"""Commits made by hand, each of which breaks a rule; each gives the rule, and the path that
+`verify` must name."""
 
 from __future__ import annotations
 
@@ -8,7 +9,11 @@ import time
 from .hand import Hand, Seen, edited, entry, row
 
 Broken = tuple[str, str]  # the rule, and the path ("" where it is the commit itself)
-ENTRY, NEXT, BODY = "status/main/000/000002.md", "status/main/000/000003.md", "artifacts/plan/0002/body.txt"
+ENTRY, NEXT, BODY = (
+    "status/main/000/000002.md",
+    "status/main/000/000003.md",
+    "artifacts/plan/0002/body.txt",
+)
 
 
 def now() -> int:
@@ -61,7 +66,13 @@ def rewinds_a_fencing_token(hand: Hand, seen: Seen) -> Broken:
 def takes_a_live_lease(hand: Hand, seen: Seen) -> Broken:
     text = edited(hand.read(row("gpu0")), "version: 3", "version: 4")
     text = edited(text, "token: 2", "token: 3")
-    hand.commit({row("gpu0"): edited(text, f'holder: "{seen.sessions["ann"]}"', f'holder: "{seen.sessions["bob"]}"')})
+    hand.commit(
+        {
+            row("gpu0"): edited(
+                text, f'holder: "{seen.sessions["ann"]}"', f'holder: "{seen.sessions["bob"]}"'
+            )
+        }
+    )
     return "live_lease", row("gpu0")
 
 
@@ -78,18 +89,25 @@ def dates_itself_back(hand: Hand, seen: Seen) -> Broken:
 
 
 def lies_about_what_it_changed(hand: Hand, seen: Seen) -> Broken:
-    hand.signed({NEXT: entry(3, seen.sessions["ann"], now())}, seen.sessions["ann"], now(), change="0" * 64)
+    hand.signed(
+        {NEXT: entry(3, seen.sessions["ann"], now())}, seen.sessions["ann"], now(), change="0" * 64
+    )
     return "change_digest", ""
 
 
 def repeats_an_operation(hand: Hand, seen: Seen) -> Broken:
     used = hand.git("log", "-1", "--format=%(trailers:key=Atlas-Operation,valueonly)", seen.head)
-    hand.signed({NEXT: entry(3, seen.sessions["ann"], now())}, seen.sessions["ann"], now(), operation=used)
+    hand.signed(
+        {NEXT: entry(3, seen.sessions["ann"], now())}, seen.sessions["ann"], now(), operation=used
+    )
     return "operation", ""
 
 
 def has_half_of_the_trailers(hand: Hand, seen: Seen) -> Broken:
-    hand.commit({NEXT: entry(3, seen.sessions["ann"], now())}, f"half\n\nAtlas-Operation: {os.urandom(16).hex()}\n")
+    hand.commit(
+        {NEXT: entry(3, seen.sessions["ann"], now())},
+        f"half\n\nAtlas-Operation: {os.urandom(16).hex()}\n",
+    )
     return "trailers", ""
 
 
@@ -162,11 +180,31 @@ def puts_bytes_that_its_metadata_do_not_name(hand: Hand, seen: Seen) -> Broken:
 
 
 VIOLATIONS = (
-    edits_a_document, edits_the_bytes_of_an_artifact, changes_the_id_of_the_store, removes_a_document, removes_a_row,
-    skips_a_number, skips_a_version_of_a_row, rewinds_a_fencing_token, takes_a_live_lease,
-    gives_back_what_another_holds, dates_itself_back, lies_about_what_it_changed, repeats_an_operation,
-    has_half_of_the_trailers, writes_in_the_name_of_another, merges_two_histories, puts_a_file_that_does_not_parse,
-    empties_a_row, puts_a_symlink, puts_a_program, makes_a_document_a_program, puts_a_submodule,
-    puts_a_file_where_none_belongs, puts_a_file_in_place_of_a_folder, puts_a_folder_in_place_of_a_file,
-    puts_a_record_in_another_place, puts_bytes_that_its_metadata_do_not_name,
-)  # fmt: skip
+    edits_a_document,
+    edits_the_bytes_of_an_artifact,
+    changes_the_id_of_the_store,
+    removes_a_document,
+    removes_a_row,
+    skips_a_number,
+    skips_a_version_of_a_row,
+    rewinds_a_fencing_token,
+    takes_a_live_lease,
+    gives_back_what_another_holds,
+    dates_itself_back,
+    lies_about_what_it_changed,
+    repeats_an_operation,
+    has_half_of_the_trailers,
+    writes_in_the_name_of_another,
+    merges_two_histories,
+    puts_a_file_that_does_not_parse,
+    empties_a_row,
+    puts_a_symlink,
+    puts_a_program,
+    makes_a_document_a_program,
+    puts_a_submodule,
+    puts_a_file_where_none_belongs,
+    puts_a_file_in_place_of_a_folder,
+    puts_a_folder_in_place_of_a_file,
+    puts_a_record_in_another_place,
+    puts_bytes_that_its_metadata_do_not_name,
+)

@@ -1,8 +1,8 @@
-"""The program of a crew: one process for each worker, forked once the modules are there, since a race is among
-commands and not among imports. Each line that a worker reads is a JSON object (argv, data, at: the moment to start);
-it is answered by one line [code, standard output, standard error, began, ended]. A wish with `env` is run in a fork
-with these variables: it may be killed (the code is then minus the signal), and one that stops itself goes on after
-`pause` seconds."""
+"""The program of a crew: one process for each worker, forked once the modules are there, since a
+race is among commands and not among imports. Each line that a worker reads is a JSON object (argv,
+data, at: the moment to start); it is answered by one line [code, standard output, standard error,
+began, ended]. A wish with `env` is run in a fork with these variables: it may be killed (the code
+is then minus the signal), and one that stops itself goes on after `pause` seconds."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ from atlas_cli.main import main
 
 
 def answer(argv: list[str], data: str | None) -> tuple[int, str, str]:
-    """One command, as if it were a process of its own: its own streams, in this process's encoding."""
-    out, err, text = (io.TextIOWrapper(io.BytesIO(), encoding=sys.__stdout__.encoding) for _ in range(3))
+    """One command, as if it were a process of its own: its own streams, in this process's
+    encoding."""
+    out, err, text = (
+        io.TextIOWrapper(io.BytesIO(), encoding=sys.__stdout__.encoding) for _ in range(3)
+    )
     text.buffer.write((data or "").encode())
     text.seek(0)
     sys.stdin = text
@@ -32,7 +35,9 @@ def answer(argv: list[str], data: str | None) -> tuple[int, str, str]:
     return code, *(stream.buffer.getvalue().decode(errors="replace") for stream in (out, err))
 
 
-def apart(argv: list[str], data: str | None, env: dict[str, str], pause: float) -> tuple[int, str, str]:
+def apart(
+    argv: list[str], data: str | None, env: dict[str, str], pause: float
+) -> tuple[int, str, str]:
     """The same in a process that may die of it."""
     with tempfile.TemporaryFile("w+") as said:
         child = os.fork()

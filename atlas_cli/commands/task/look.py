@@ -36,13 +36,22 @@ def bare(text: str) -> str:
 
 
 Id = Annotated[str, typer.Argument(metavar="ID", parser=parsed(bare), help="The task.")]
-Role = Annotated[str | None, typer.Option("--role", metavar="R", parser=parsed(names.name), help="Whom it is for.")]
+Role = Annotated[
+    str | None,
+    typer.Option("--role", metavar="R", parser=parsed(names.name), help="Whom it is for."),
+]
 
 
 def item(tree: Tree, record: Record, now: int, rules: policy.Policy) -> Record:
     """A row as lists show it: with its computed state, what it waits for, and without its text."""
     state, waits = readiness.assess(tree, record, now, rules)
-    shown = {"ref": f"task:{record['id']}", **record, "stored": record["state"], "state": state, "unmet": dict(waits)}
+    shown = {
+        "ref": f"task:{record['id']}",
+        **record,
+        "stored": record["state"],
+        "state": state,
+        "unmet": dict(waits),
+    }
     shown.pop("body", None)
     return shown | ({"can_thaw": thawed(tree, record, now)} if "frozen" in record else {})
 
@@ -69,30 +78,54 @@ def unblocks(env: Env, wanted: str, tree: Tree) -> list[str]:
 
 
 def rows(env: Env, ready: bool, commit: str | None) -> Iterable[tuple[Tree, Record, int]]:
-    """(tree, row, moment) of what is open, first come first; as of a commit: at the time that it says."""
+    """(tree, row, moment) of what is open, first come first; as of a commit: at the time that it
+    says."""
     index, now = env.index, env.now()
     if commit is None:
-        yield from ((env.tree, record, now) for _, record in index.queue(task.FOLDER, now if ready else None))
+        yield from (
+            (env.tree, record, now)
+            for _, record in index.queue(task.FOLDER, now if ready else None)
+        )
         return
     found = index.commit(commit)
     tree, born = env.store.snapshot(found["oid"]), index.born(task.FOLDER)
     paths = [
-        f"{task.FOLDER}/{hh}/{name}" for hh in tree.names(task.FOLDER) for name in tree.names(f"{task.FOLDER}/{hh}")
+        f"{task.FOLDER}/{hh}/{name}"
+        for hh in tree.names(task.FOLDER)
+        for name in tree.names(f"{task.FOLDER}/{hh}")
     ]
     records = [(path, task.parse(path, tree.read(path) or b"")) for path in paths]
     at = max(found["at"] or 0, *(times.moment(record["at"]) for _, record in records), 0)
-    for _, record in sorted(records, key=lambda pair: (-pair[1]["priority"], born.get(pair[0], 0), pair[0])):
+    for _, record in sorted(
+        records, key=lambda pair: (-pair[1]["priority"], born.get(pair[0], 0), pair[0])
+    ):
         yield tree, record, at
 
 
 def table(items: Sequence[Record], now: int, explain: bool, empty: str) -> Table:
-    columns = ("TASK", "STATE", "PRIO", "TITLE", *(("WAITS FOR", "UNBLOCKS") if explain else ("NEEDS",)))
+    columns = (
+        "TASK",
+        "STATE",
+        "PRIO",
+        "TITLE",
+        *(("WAITS FOR", "UNBLOCKS") if explain else ("NEEDS",)),
+    )
     shown = []
     for row in items:
         waits = ", ".join(f"{need} ({state})" for need, state in row["unmet"].items())
-        waits = waits or (f"{row['frozen']['why']}{' (can thaw)' * row['can_thaw']}" if "frozen" in row else "-")
+        waits = waits or (
+            f"{row['frozen']['why']}{' (can thaw)' * row['can_thaw']}" if "frozen" in row else "-"
+        )
         last = (waits, ", ".join(row.get("unblocks", ())) or "-") if explain else (waits,)
-        shown.append((row["id"], row["state"], str(row["priority"]), correction.said(row, "title", now), *last))
+        shown.append(
+            (
+                row["id"],
+                row["state"],
+                str(row["priority"]),
+                correction.said(row, "title", now),
+                *last,
+            )
+        )
     return Table(columns, tuple(shown), empty)
 
 
@@ -100,16 +133,23 @@ def table(items: Sequence[Record], now: int, explain: bool, empty: str) -> Table
 def list_(
     ctx: typer.Context,
     ready: Annotated[bool, typer.Option("--ready", help="Only what can be claimed now.")] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Of all that is open: what holds it back.")] = False,
-    at: Annotated[str | None, typer.Option("--at", metavar="COMMIT", help="As it was at a commit.")] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Of all that is open: what holds it back.")
+    ] = False,
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="COMMIT", help="As it was at a commit.")
+    ] = None,
     role: Role = None,
     label: Annotated[str | None, typer.Option("--label", metavar="L")] = None,
-    state: Annotated[str | None, typer.Option("--state", metavar="S", parser=parsed(_state), help=STATES)] = None,
+    state: Annotated[
+        str | None, typer.Option("--state", metavar="S", parser=parsed(_state), help=STATES)
+    ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Also what is done or cancelled.")] = False,
     since: Since = None,
     count: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 50,
-) -> Outcome:  # fmt: skip
-    """The open tasks, those that come first first; --ready: what `next` would give away, in its order."""
+) -> Outcome:
+    """The open tasks, those that come first first; --ready: what `next` would give away, in its
+    order."""
     env = env_of(ctx)
     now = env.now()
     ready, all_ = ready and not explain, all_ or state in task.CLOSED
@@ -118,7 +158,9 @@ def list_(
         found = env.index.since(task.FOLDER, env.since(since) if since is not None else 0)
         source = ((env.tree, record, now) for _, _, record in found)
     wanted = "ready" if ready else state
-    plain = ready and at is since is role is label is None  # then the index knows how many there are,
+    plain = (
+        ready and at is since is role is label is None
+    )  # then the index knows how many there are,
     plain = plain and not readiness.standing(env.tree)  # but for what a gate holds
     items: list[Record] = []
     total = 0
@@ -133,10 +175,17 @@ def list_(
             continue
         total += 1
         if len(items) < count:
-            items.append(env.ask.shown(shown) | ({"unblocks": unblocks(env, record["id"], tree)} if explain else {}))
+            items.append(
+                env.ask.shown(shown)
+                | ({"unblocks": unblocks(env, record["id"], tree)} if explain else {})
+            )
     env.damaged(task.FOLDER + "/")
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
-    empty = "no task is ready: atlas task list --explain says what holds each" if ready else "no such task"
+    empty = (
+        "no task is ready: atlas task list --explain says what holds each"
+        if ready
+        else "no such task"
+    )
     return Outcome(listing(items, total), (table(items, now, explain, empty), *more))
 
 
@@ -154,20 +203,37 @@ def shown(env: Env, record: Record) -> tuple[list[Block], Record]:
     data = {**record, **item(env.tree, record, now, env.policy), "body": record["body"]}
     data["unblocks"] = unblocks(env, record["id"], env.tree)
     data["corrections"] = env.ask.corrections(record["ref"])
-    lines = [f"{record['ref']} (version {record['version']}): {data['state']}, priority {record['priority']}"]
+    lines = [
+        f"{record['ref']} (version {record['version']}): {data['state']}, priority"
+        f" {record['priority']}"
+    ]
     waits = ", ".join(f"{named(need)} ({state})" for need, state in data["unmet"].items())
     lines += [f"waits for: {waits}"] if waits else []
     lines += [f"unblocks: {', '.join(data['unblocks'])}"] if data["unblocks"] else []
     if (claim := record.get("claim")) and record["state"] == "claimed":
         left = times.span(min(lease.LONGEST, max(0, task.claim_ends(record) - now)))
         since = times.ago(times.moment(claim["at"]), now)
-        lines += [f"claimed by {named(claim['session'])} {since}, {left} left; receipt {receipt(record)}"]
+        lines += [
+            f"claimed by {named(claim['session'])} {since}, {left} left; receipt {receipt(record)}"
+        ]
     keys = ("role", "labels", "slots", "deadline", "relies_on", "why")
     told = [f"{key}: {data[key]}" for key in keys if data.get(key) is not None]
-    told += [f"frozen: {data['frozen']['why']}{' (can thaw)' * data['can_thaw']}"] if "frozen" in data else []
-    told += [f"failed: attempt {one['attempt']} by {one['session']}: {one['why']}" if "why" in one else
-             f"retried by {one['session']}: {one['retried']}" for one in record.get("failures", ())]  # fmt: skip
-    title = f"{record['ref']} by {record['session']}, {times.ago(times.moment(record['created']), now)}"
+    told += (
+        [f"frozen: {data['frozen']['why']}{' (can thaw)' * data['can_thaw']}"]
+        if "frozen" in data
+        else []
+    )
+    told += [
+        (
+            f"failed: attempt {one['attempt']} by {one['session']}: {one['why']}"
+            if "why" in one
+            else f"retried by {one['session']}: {one['retried']}"
+        )
+        for one in record.get("failures", ())
+    ]
+    title = (
+        f"{record['ref']} by {record['session']}, {times.ago(times.moment(record['created']), now)}"
+    )
     body = record["body"] or ""
     head = correction.WITHHELD if record["title"] is None else record["title"]
     text = "\n".join([head, *told, *(["", body] if body.strip() else [])])
@@ -182,7 +248,10 @@ def receipt(record: Record) -> str:
 
 def _whole(env: Env) -> list[Record]:
     """All that is not done or cancelled, first come first."""
-    return [env.ask.shown(item(tree, record, now, env.policy)) for tree, record, now in rows(env, False, None)]
+    return [
+        env.ask.shown(item(tree, record, now, env.policy))
+        for tree, record, now in rows(env, False, None)
+    ]
 
 
 @verb(app, "board", "atlas task board", 7)
@@ -194,28 +263,43 @@ def board_(ctx: typer.Context) -> Outcome:
     kept = {name: rows_ for name, rows_ in columns.items() if rows_}
     height = max((len(rows_) for rows_ in kept.values()), default=0)
     shown_ = [
-        [f"{row['id']} {correction.said(row, 'title', env.now())[:40]}" for row in rows_] + [""] * (height - len(rows_))
+        [f"{row['id']} {correction.said(row, 'title', env.now())[:40]}" for row in rows_]
+        + [""] * (height - len(rows_))
         for rows_ in kept.values()
     ]
     cells = tuple(zip(*shown_, strict=True))
     heads = tuple(f"{name.upper()} ({len(rows_)})" for name, rows_ in kept.items())
-    return Outcome({"columns": columns, "total": len(found)}, (Table(heads, cells, "the board is empty"),))
+    return Outcome(
+        {"columns": columns, "total": len(found)}, (Table(heads, cells, "the board is empty"),)
+    )
 
 
 @verb(app, "graph", "atlas task graph --format mermaid", 7)
 def graph(
     ctx: typer.Context,
     format_: Annotated[str, typer.Option("--format", metavar="tree|dot|mermaid")] = "tree",
-) -> Outcome:  # fmt: skip
+) -> Outcome:
     """What needs what, of the open tasks: a tree, or the text that Graphviz or Mermaid draws."""
     env = env_of(ctx)
     if format_ not in ("tree", "dot", "mermaid"):
         raise Usage(f"there is no format {format_[:40]!r}", "tree, dot or mermaid")
     found = {row["id"]: row for row in _whole(env)}
-    edges = [(need, row["id"]) for row in found.values() for need in readiness.needs(env.tree, row) if need in found]
-    drawn = {one: {**row, "title": correction.said(row, "title", env.now())} for one, row in found.items()}
+    edges = [
+        (need, row["id"])
+        for row in found.values()
+        for need in readiness.needs(env.tree, row)
+        if need in found
+    ]
+    drawn = {
+        one: {**row, "title": correction.said(row, "title", env.now())}
+        for one, row in found.items()
+    }
     lines = {"tree": plan.tree, "dot": plan.dot, "mermaid": plan.mermaid}[format_](drawn, edges)
-    data = {"tasks": list(found.values()), "edges": [list(edge) for edge in edges], "text": "\n".join(lines)}
+    data = {
+        "tasks": list(found.values()),
+        "edges": [list(edge) for edge in edges],
+        "text": "\n".join(lines),
+    }
     if format_ != "tree":  # for a program: nothing else is on stdout
         return Outcome(data, (Raw(f"{data['text']}\n".encode()),))
     return Outcome(data, (Frame("", "\n".join(lines)),) if lines else ("the board is empty",))
@@ -226,44 +310,74 @@ def dead(ctx: typer.Context) -> Outcome:
     """The dead letters: tasks that failed as often as the policy allows, with how."""
     env = env_of(ctx)
     items = env.ask.dead(env.here())
-    cells = tuple((row["id"], correction.said(row, "title", env.now()), str(len(row.get("failures", ()))),
-                   task.last_failure(row)) for row in items)  # fmt: skip
+    cells = tuple(
+        (
+            row["id"],
+            correction.said(row, "title", env.now()),
+            str(len(row.get("failures", ()))),
+            task.last_failure(row),
+        )
+        for row in items
+    )
     table_ = Table(("TASK", "TITLE", "FAILED", "LAST"), cells, "there is no dead letter")
     return Outcome(listing(items), (table_, f"dead letters: {len(items)}"))
 
 
 @verb(app, "results", "atlas task results 7f3k2mq9xa", 6, 7)
 def results(
-    ctx: typer.Context, wanted: Annotated[list[str], typer.Argument(metavar="ID…", parser=parsed(bare))],
+    ctx: typer.Context,
+    wanted: Annotated[list[str], typer.Argument(metavar="ID…", parser=parsed(bare))],
     raw: Annotated[bool, typer.Option("--raw", help="The bytes as they were given.")] = False,
-    withdrawn: Annotated[bool, typer.Option("--withdrawn", help="Also what was retracted.")] = False,
-) -> Outcome:  # fmt: skip
-    """What tasks came to, in the order asked for, each in a frame. None may be missing or named twice."""
+    withdrawn: Annotated[
+        bool, typer.Option("--withdrawn", help="Also what was retracted.")
+    ] = False,
+) -> Outcome:
+    """What tasks came to, in the order asked for, each in a frame. None may be missing or named
+    twice."""
     env = env_of(ctx)
     if twice := sorted({one for one in wanted if wanted.count(one) > 1}):
         raise Usage(f"{', '.join(twice)} is asked for twice", "name each task once")
     found = [env.resolve(names.Ref("result", one))[1] for one in wanted]
     size, most = sum(record["size"] for record in found), env.policy["results_limit"]
     if size > most:
-        raise Refused(f"{size:,} bytes of results; one call gives {most:,}", "ask for fewer at once", code="limit")
+        raise Refused(
+            f"{size:,} bytes of results; one call gives {most:,}",
+            "ask for fewer at once",
+            code="limit",
+        )
     items, blocks = [], list[Block]()
     for record in found:
         data = result.body(env.tree, record)
         text = data.decode() if artifact.is_text(data) else None
-        item_ = {**record, "text": text, "base64": None if text is not None else b64encode(data).decode()}
+        item_ = {
+            **record,
+            "text": text,
+            "base64": None if text is not None else b64encode(data).decode(),
+        }
         held = env.ask.retracted(record["ref"]) and not withdrawn
         items.append(env.ask.shown(item_) if held else item_)
-        title = f"{record['ref']} by {record['session']}, {record['size']:,} bytes, SHA-256 {record['sha256'][:12]}"
+        title = (
+            f"{record['ref']} by {record['session']}, {record['size']:,} bytes, SHA-256"
+            f" {record['sha256'][:12]}"
+        )
         if raw and text is None and sys.stdout.isatty():
-            raise Usage(f"{record['ref']} is no text, and would steer the terminal", "send it to a file: > FILE")
+            raise Usage(
+                f"{record['ref']} is no text, and would steer the terminal",
+                "send it to a file: > FILE",
+            )
         if held and raw:
-            raise Refused(f"{record['ref']} was {'; '.join(env.ask.warnings(record))}",
-                          "--withdrawn gives it all the same", code="retracted")  # fmt: skip
+            raise Refused(
+                f"{record['ref']} was {'; '.join(env.ask.warnings(record))}",
+                "--withdrawn gives it all the same",
+                code="retracted",
+            )
         if raw:
             blocks.append(Raw(data))
         elif held:
             blocks.append(Frame(title, "(retracted; --withdrawn shows it)"))
         else:
-            blocks.append(f"{title}: no text; --raw gives it" if text is None else Frame(title, text))
+            blocks.append(
+                f"{title}: no text; --raw gives it" if text is None else Frame(title, text)
+            )
         blocks += [] if raw else warned(env, record)
     return Outcome(listing(items), tuple(blocks))

@@ -17,16 +17,34 @@ from .look import Id, Role, app, bare
 
 Needs = Annotated[
     list[str] | None,
-    typer.Option("--needs", "--depends-on", metavar="ID", parser=parsed(bare), help="What must be done before it."),
+    typer.Option(
+        "--needs",
+        "--depends-on",
+        metavar="ID",
+        parser=parsed(bare),
+        help="What must be done before it.",
+    ),
 ]
-Text = Annotated[str | None, typer.Option("-m", metavar="TEXT", help="What is to be done, in full.")]
+Text = Annotated[
+    str | None, typer.Option("-m", metavar="TEXT", help="What is to be done, in full.")
+]
 File = Annotated[str | None, typer.Option("--file", metavar="F", help="A file that holds it.")]
-Priority = Annotated[int | None, typer.Option("--priority", min=0, max=100, help="Higher comes first (50).")]
-Labels = Annotated[list[str] | None, typer.Option("--label", metavar="L", parser=parsed(names.name))]
-Slots = Annotated[int | None, typer.Option("--slots", min=1, help="How many slots of a worker it takes.")]
-Deadline = Annotated[str | None, typer.Option("--deadline", metavar="T", help="When it is no use any more.")]
+Priority = Annotated[
+    int | None, typer.Option("--priority", min=0, max=100, help="Higher comes first (50).")
+]
+Labels = Annotated[
+    list[str] | None, typer.Option("--label", metavar="L", parser=parsed(names.name))
+]
+Slots = Annotated[
+    int | None, typer.Option("--slots", min=1, help="How many slots of a worker it takes.")
+]
+Deadline = Annotated[
+    str | None, typer.Option("--deadline", metavar="T", help="When it is no use any more.")
+]
 Until = Annotated[str | None, typer.Option("--until", metavar="REF|T", help="What it waits for.")]
-Relies = Annotated[list[str] | None, typer.Option("--relies-on", metavar="REF", help="A record that it builds on.")]
+Relies = Annotated[
+    list[str] | None, typer.Option("--relies-on", metavar="REF", help="A record that it builds on.")
+]
 
 
 def fields(env: Env, **given: Any) -> Record:
@@ -74,42 +92,85 @@ def there(env: Env) -> int:
 @verb(app, "add", 'atlas task add "write the parser" --needs 7f3k2mq9xa --priority 70', 3, 5, 6, 7)
 def add(
     ctx: typer.Context,
-    title: Annotated[str | None, typer.Argument(metavar="[TITLE]", help="What is to be done, in a line.")] = None,
-    text: Text = None, file: File = None, needs: Needs = None, priority: Priority = None, role: Role = None,
-    label: Labels = None, slots: Slots = None, relies_on: Relies = None, deadline: Deadline = None,
-    why: Annotated[str | None, typer.Option("--frozen", metavar="WHY", help="List it, but do not offer it.")] = None,
+    title: Annotated[
+        str | None, typer.Argument(metavar="[TITLE]", help="What is to be done, in a line.")
+    ] = None,
+    text: Text = None,
+    file: File = None,
+    needs: Needs = None,
+    priority: Priority = None,
+    role: Role = None,
+    label: Labels = None,
+    slots: Slots = None,
+    relies_on: Relies = None,
+    deadline: Deadline = None,
+    why: Annotated[
+        str | None, typer.Option("--frozen", metavar="WHY", help="List it, but do not offer it.")
+    ] = None,
     until: Until = None,
-    whole: Annotated[str | None, typer.Option("--plan", metavar="F", help="A plan: tasks in YAML or Markdown.")] = None,
-) -> Outcome:  # fmt: skip
+    whole: Annotated[
+        str | None, typer.Option("--plan", metavar="F", help="A plan: tasks in YAML or Markdown.")
+    ] = None,
+) -> Outcome:
     """Post a task, or a whole plan in one transaction.
 
-    In a plan tasks name each other: YAML `tasks: [{name: a, title: …, needs: [b]}]`, or Markdown, a heading `## Title`
-    for each, lines `name: a`, `needs: b` below it, then its text. Of the options, --frozen and --until hold for each of
-    its tasks, and no other goes with it."""
+    In a plan tasks name each other: YAML `tasks: [{name: a, title: …, needs: [b]}]`, or Markdown, a
+    heading `## Title` for each, lines `name: a`, `needs: b` below it, then its text. Of the
+    options, --frozen and --until hold for each of its tasks, and no other goes with it."""
     env = env_of(ctx)
     if (title is None) == (whole is None):
-        raise Usage("a task has a title, or there is a --plan with the tasks", "give one of them: TITLE, or --plan F")
+        raise Usage(
+            "a task has a title, or there is a --plan with the tasks",
+            "give one of them: TITLE, or --plan F",
+        )
     if whole is not None and (alone := _of_one(ctx)):
-        raise Usage(f"{', '.join(alone)}: a plan says that of each of its tasks", "write it there, or leave it out")
+        raise Usage(
+            f"{', '.join(alone)}: a plan says that of each of its tasks",
+            "write it there, or leave it out",
+        )
     given = body(env, text, file)
     text_of = body(env, None, whole) if whole is not None else None
     me = env.session()
-    wishes = [fields(env, **wish) for wish in plan.read(whole or "", text_of)] if text_of is not None else [
-        fields(env, title=title, body=given, needs=needs, priority=priority, role=role, labels=label, slots=slots,
-               relies_on=relies_on, deadline=deadline)
-    ]  # fmt: skip
+    wishes = (
+        [fields(env, **wish) for wish in plan.read(whole or "", text_of)]
+        if text_of is not None
+        else [
+            fields(
+                env,
+                title=title,
+                body=given,
+                needs=needs,
+                priority=priority,
+                role=role,
+                labels=label,
+                slots=slots,
+                relies_on=relies_on,
+                deadline=deadline,
+            )
+        ]
+    )
     if cold := frozen(env, why, until):
         wishes = [{**wish, "frozen": cold} for wish in wishes]
-    records = env.records(env.write(lambda tree, who: posting.add(tree, who, wishes, there(env)), me, "task: add "))
-    lines = [f"{record['ref']} added: {correction.said(record, 'title', env.now())}" for record in records]
-    return Outcome(one(records) if whole is None else listing(records), tuple(lines), published=False)
+    records = env.records(
+        env.write(lambda tree, who: posting.add(tree, who, wishes, there(env)), me, "task: add ")
+    )
+    lines = [
+        f"{record['ref']} added: {correction.said(record, 'title', env.now())}"
+        for record in records
+    ]
+    return Outcome(
+        one(records) if whole is None else listing(records), tuple(lines), published=False
+    )
 
 
 def _of_one(ctx: typer.Context) -> list[str]:
     """The options that were given of one task: all but those that hold for every task of a plan."""
     every = ("title", "whole", "why", "until")
-    return [option.opts[0] for option in ctx.command.params
-            if option.name not in every and ctx.params[option.name or ""] not in (None, [], ())]  # fmt: skip
+    return [
+        option.opts[0]
+        for option in ctx.command.params
+        if option.name not in every and ctx.params[option.name or ""] not in (None, [], ())
+    ]
 
 
 def written(env: Env, done: Any, line: str) -> Outcome:
@@ -119,54 +180,106 @@ def written(env: Env, done: Any, line: str) -> Outcome:
     return Outcome(record, (line.format(**record),), published=False)
 
 
-@verb(app, "edit", 'atlas task edit 7f3k2mq9xa --drop-need 2mq9xa7f3k --why "not needed any more"', 3, 4, 5, 6, 7)
+@verb(
+    app,
+    "edit",
+    'atlas task edit 7f3k2mq9xa --drop-need 2mq9xa7f3k --why "not needed any more"',
+    3,
+    4,
+    5,
+    6,
+    7,
+)
 def edit(
-    ctx: typer.Context, wanted: Id,
-    title: Annotated[str | None, typer.Option("--title", metavar="T", help="Another title.")] = None,
-    text: Text = None, file: File = None, needs: Needs = None,
-    drop: Annotated[list[str] | None, typer.Option("--drop-need", metavar="ID", parser=parsed(bare))] = None,
-    why: Annotated[str | None, typer.Option("--why", metavar="TEXT", help="Why a need is dropped.")] = None,
-    priority: Priority = None, role: Role = None, label: Labels = None, slots: Slots = None,
-    relies_on: Relies = None, deadline: Deadline = None,
-) -> Outcome:  # fmt: skip
+    ctx: typer.Context,
+    wanted: Id,
+    title: Annotated[
+        str | None, typer.Option("--title", metavar="T", help="Another title.")
+    ] = None,
+    text: Text = None,
+    file: File = None,
+    needs: Needs = None,
+    drop: Annotated[
+        list[str] | None, typer.Option("--drop-need", metavar="ID", parser=parsed(bare))
+    ] = None,
+    why: Annotated[
+        str | None, typer.Option("--why", metavar="TEXT", help="Why a need is dropped.")
+    ] = None,
+    priority: Priority = None,
+    role: Role = None,
+    label: Labels = None,
+    slots: Slots = None,
+    relies_on: Relies = None,
+    deadline: Deadline = None,
+) -> Outcome:
     """Change an open task. A need is added, or dropped with a reason."""
     env = env_of(ctx)
     if drop and not why:
         raise Usage("a need is dropped with a reason", "say it: --why TEXT")
     given = body(env, text, file)
     me = env.session()
-    new = fields(env, title=title, body=given, priority=priority, role=role, labels=label, slots=slots,
-                 relies_on=relies_on, deadline=deadline)  # fmt: skip
+    new = fields(
+        env,
+        title=title,
+        body=given,
+        priority=priority,
+        role=role,
+        labels=label,
+        slots=slots,
+        relies_on=relies_on,
+        deadline=deadline,
+    )
     if not (new or needs or drop):
-        raise Usage("there is nothing to change", "name what: --title, -m, --needs, --drop-need, --priority, …")
+        raise Usage(
+            "there is nothing to change",
+            "name what: --title, -m, --needs, --drop-need, --priority, …",
+        )
     reason = names.say(why, "--why") if why else None
     done = env.write(
-        lambda tree, who: posting.edit(tree, who, wanted, new, needs or [], drop or [], reason), me, "task: edit "
+        lambda tree, who: posting.edit(tree, who, wanted, new, needs or [], drop or [], reason),
+        me,
+        "task: edit ",
     )
     return written(env, done, "{ref} is at version {version}")
 
 
 @verb(app, "cancel", 'atlas task cancel 7f3k2mq9xa --base 3 --why "overtaken"', 3, 4, 5, 6, 7)
 def cancel(
-    ctx: typer.Context, wanted: Id, why: Why,
-    base: Annotated[int | None, typer.Option("--base", metavar="N", min=1, help="The version you have seen.")] = None,
-) -> Outcome:  # fmt: skip
-    """Call a task off: an open one against the version that you have seen, or one that you have claimed."""
+    ctx: typer.Context,
+    wanted: Id,
+    why: Why,
+    base: Annotated[
+        int | None, typer.Option("--base", metavar="N", min=1, help="The version you have seen.")
+    ] = None,
+) -> Outcome:
+    """Call a task off: an open one against the version that you have seen, or one that you have
+    claimed."""
     env = env_of(ctx)
     me, reason = env.session(), names.say(why, "--why")
-    done = env.write(lambda tree, who: posting.cancel(tree, who, wanted, reason, base), me, "task: cancel ")
+    done = env.write(
+        lambda tree, who: posting.cancel(tree, who, wanted, reason, base), me, "task: cancel "
+    )
     return written(env, done, "{ref} is cancelled; what needs it is blocked")
 
 
 @verb(
-    app, "freeze", 'atlas task freeze 7f3k2mq9xa --why "until the cache is in" --until task:2mq9xa7f3k', 3, 4, 5, 6, 7
+    app,
+    "freeze",
+    'atlas task freeze 7f3k2mq9xa --why "until the cache is in" --until task:2mq9xa7f3k',
+    3,
+    4,
+    5,
+    6,
+    7,
 )
 def freeze(ctx: typer.Context, wanted: Id, why: Why, until: Until = None) -> Outcome:
     """List a task, but do not offer it, until it is thawed."""
     env = env_of(ctx)
     me, reason = env.session(), names.say(why, "--why")
     over = _until(env, until) if until else None
-    done = env.write(lambda tree, who: posting.freeze(tree, who, wanted, reason, over), me, "task: freeze ")
+    done = env.write(
+        lambda tree, who: posting.freeze(tree, who, wanted, reason, over), me, "task: freeze "
+    )
     return written(env, done, "{ref} is frozen")
 
 
@@ -174,7 +287,9 @@ def freeze(ctx: typer.Context, wanted: Id, why: Why, until: Until = None) -> Out
 def thaw(ctx: typer.Context, wanted: Id) -> Outcome:
     """Offer a frozen task again."""
     env = env_of(ctx)
-    done = env.write(lambda tree, who: posting.thaw(tree, who, wanted), env.session(), "task: thaw ")
+    done = env.write(
+        lambda tree, who: posting.thaw(tree, who, wanted), env.session(), "task: thaw "
+    )
     return written(env, done, "{ref} is offered again")
 
 
@@ -183,5 +298,7 @@ def retry(ctx: typer.Context, wanted: Id, why: Why) -> Outcome:
     """Offer a dead or cancelled task again; its failures are kept."""
     env = env_of(ctx)
     me, reason = env.session(), names.say(why, "--why")
-    done = env.write(lambda tree, who: posting.retry(tree, who, wanted, reason, there(env)), me, "task: retry ")
+    done = env.write(
+        lambda tree, who: posting.retry(tree, who, wanted, reason, there(env)), me, "task: retry "
+    )
     return written(env, done, "{ref} is offered again, generation {generation}")

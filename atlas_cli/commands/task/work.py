@@ -1,5 +1,5 @@
-"""`atlas task`, the side of those who work: next, claim, start, renew, done, fail, release, assign. What
-posts is in post.py, what shows in board.py; all are verbs of one noun."""
+"""`atlas task`, the side of those who work: next, claim, start, renew, done, fail, release, assign.
+What posts is in post.py, what shows in board.py; all are verbs of one noun."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -22,26 +22,39 @@ from .post import written
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID…", parser=parsed(bare))]
 Receipt = Annotated[
-    str | None, typer.Option("--receipt", metavar="R", help="The claim's receipt: proves which claim you mean.")
+    str | None,
+    typer.Option(
+        "--receipt", metavar="R", help="The claim's receipt: proves which claim you mean."
+    ),
 ]
 
 
 def _claimed(env: Env, me: Record, decide: Decide, what: str = "task: claim ") -> list[Record]:
-    """The rows of a claim, which counts only once it is published; unconfirmed, it is given back."""
+    """The rows of a claim, which counts only once it is published; unconfirmed, it is given
+    back."""
     written = exclusive(
-        env, decide, me, what, lambda: [row["id"] for row in task.held(env.tree, me["id"], env.now())],
+        env,
+        decide,
+        me,
+        what,
+        lambda: [row["id"] for row in task.held(env.tree, me["id"], env.now())],
         lambda new: _given_back(env, me, new),
-    )  # fmt: skip
+    )
     rows = env.records(written)
     over = [row["id"] for row in rows if task.get(env.tree, row["id"])["token"] != row["token"]]
     if written.replayed and over:
-        raise Refused(f"the operation {written.writer.operation} was done before, and its claim is over: "
-                      f"{', '.join(over)}", "claim anew, with another operation id", code="not_held")  # fmt: skip
+        raise Refused(
+            f"the operation {written.writer.operation} was done before, and its claim is over: "
+            f"{', '.join(over)}",
+            "claim anew, with another operation id",
+            code="not_held",
+        )
     return rows
 
 
 def _given_back(env: Env, me: Record, wanted: list[str]) -> None:
-    """Gives claims back, one by one: another may have had one first, and then there is nothing to give."""
+    """Gives claims back, one by one: another may have had one first, and then there is nothing to
+    give."""
     for name in wanted:
         try:
             env.write(partial(claims.release, wanted=[name]), me, "task: release ")
@@ -50,8 +63,8 @@ def _given_back(env: Env, me: Record, wanted: list[str]) -> None:
 
 
 def _queue(env: Env) -> Callable[[], Any]:
-    """What may be given away, at the head that a write is decided on; last what is claimed so far ahead that nobody
-    honours it, which the queue takes for claimed."""
+    """What may be given away, at the head that a write is decided on; last what is claimed so far
+    ahead that nobody honours it, which the queue takes for claimed."""
 
     def rows() -> Iterator[tuple[str, Record]]:
         index, now = env.store.index, env.now()
@@ -64,11 +77,16 @@ def _queue(env: Env) -> Callable[[], Any]:
 
 def _lines(env: Env, items: list[Record]) -> list[Block]:
     """What one has, each with its title as its poster said it."""
-    left = [times.span(min(lease.LONGEST, max(0, task.claim_ends(row) - times.SKEW - env.now()))) for row in items]
+    left = [
+        times.span(min(lease.LONGEST, max(0, task.claim_ends(row) - times.SKEW - env.now())))
+        for row in items
+    ]
     lines: list[Block] = []
     for row, more in zip(items, left, strict=True):
-        lines += [f"you have {row['ref']}, {more} to count on; receipt {receipt(row)}",
-                  Frame("", correction.said(row, "title", env.now()))]  # fmt: skip
+        lines += [
+            f"you have {row['ref']}, {more} to count on; receipt {receipt(row)}",
+            Frame("", correction.said(row, "title", env.now())),
+        ]
     return lines
 
 
@@ -78,26 +96,35 @@ def _with_receipt(row: Record) -> Record:
 
 @verb(app, "next", "atlas task next --claim --role backend", 3, 5, 6, 7)
 def next_(
-    ctx: typer.Context, role: Role = None,
-    claim: Annotated[bool, typer.Option("--claim", help="Claim it, in the same step.")] = False, for_: For = None,
-) -> Outcome:  # fmt: skip
-    """The next task: highest priority, then first come. --claim gives it to you; lost to another, the one after it.
+    ctx: typer.Context,
+    role: Role = None,
+    claim: Annotated[bool, typer.Option("--claim", help="Claim it, in the same step.")] = False,
+    for_: For = None,
+) -> Outcome:
+    """The next task: highest priority, then first come. --claim gives it to you; lost to another,
+    the one after it.
 
     A task is never offered before all that it needs is done. Without any it is exit 7."""
     env = env_of(ctx)
     if not claim:
         record = claims.first(env.tree, _queue(env)(), env.now(), env.store.machine, role)
         found = env.ask.shown({"ref": f"task:{record['id']}", **record, "state": "ready"})
-        return Outcome(found, (f"next is {found['ref']}:", Frame("", correction.said(found, "title", env.now()))))
+        return Outcome(
+            found,
+            (f"next is {found['ref']}:", Frame("", correction.said(found, "title", env.now()))),
+        )
     env.sharing.look = True
     me = env.session()
-    row = one(_claimed(env, me, lambda tree, who: claims.next_(tree, who, _queue(env)(), role, for_)))
+    row = one(
+        _claimed(env, me, lambda tree, who: claims.next_(tree, who, _queue(env)(), role, for_))
+    )
     return Outcome(_with_receipt(row), tuple(_lines(env, [row])), published=False)
 
 
 @verb(app, "claim", "atlas task claim 7f3k2mq9xa --for 2h", 3, 4, 5, 6, 7)
 def claim(ctx: typer.Context, wanted: Ids, for_: For = None) -> Outcome:
-    """Claim these tasks: those that can be had, with the reason for each other. One's own claim is renewed."""
+    """Claim these tasks: those that can be had, with the reason for each other. One's own claim is
+    renewed."""
     env = env_of(ctx)
     env.sharing.look = True
     me = env.session()
@@ -108,17 +135,24 @@ def claim(ctx: typer.Context, wanted: Ids, for_: For = None) -> Outcome:
     got = {row["id"] for row in rows}
     who = Writer(me["id"], me["actor"], env.store.machine, env.now(), "")
     failed = claims.told(claims.refusals(env.tree, who, (name for name in ids if name not in got)))
-    data = {**listing([_with_receipt(row) for row in rows], len(ids)), "claimed": sorted(got), "failed": failed}
+    data = {
+        **listing([_with_receipt(row) for row in rows], len(ids)),
+        "claimed": sorted(got),
+        "failed": failed,
+    }
     lines = [*_lines(env, rows), *(f"! {row['message']}" for row in failed)]
     return Outcome(data, tuple(lines), published=False)
 
 
 @verb(app, "start", "atlas task start 7f3k2mq9xa", 3, 4, 5, 6, 7)
 def start(ctx: typer.Context, wanted: Id, proof: Receipt = None) -> Outcome:
-    """Say that you begin a task that was assigned to you; else it is offered again after a quarter of an hour."""
+    """Say that you begin a task that was assigned to you; else it is offered again after a quarter
+    of an hour."""
     env = env_of(ctx)
     me = env.session()
-    done = env.write(lambda tree, who: claims.start(tree, who, wanted, proof), me, "task: start ", exclusive=True)
+    done = env.write(
+        lambda tree, who: claims.start(tree, who, wanted, proof), me, "task: start ", exclusive=True
+    )
     return written(env, done, "{ref} is begun")
 
 
@@ -128,9 +162,16 @@ def renew(ctx: typer.Context, wanted: Ids, for_: For = None, proof: Receipt = No
     env = env_of(ctx)
     me = env.session()
     _single(wanted, proof)
-    done = env.write(lambda tree, who: claims.renew(tree, who, wanted, for_, proof), me, "task: renew ", exclusive=True)
+    done = env.write(
+        lambda tree, who: claims.renew(tree, who, wanted, for_, proof),
+        me,
+        "task: renew ",
+        exclusive=True,
+    )
     rows = env.records(done)
-    return Outcome(one(rows) if len(rows) == 1 else listing(rows), tuple(_lines(env, rows)), published=False)
+    return Outcome(
+        one(rows) if len(rows) == 1 else listing(rows), tuple(_lines(env, rows)), published=False
+    )
 
 
 def _single(wanted: list[str], proof: str | None) -> None:
@@ -140,30 +181,50 @@ def _single(wanted: list[str], proof: str | None) -> None:
 
 @verb(app, "done", "atlas task done 7f3k2mq9xa --result report.md --claim-next", 3, 4, 5, 6, 7)
 def done(
-    ctx: typer.Context, wanted: Id,
-    file: Annotated[str | None, typer.Option("--result", metavar="F", help="What it came to (-: stdin).")] = None,
-    text: Annotated[str | None, typer.Option("-m", metavar="TEXT", help="What it came to, in words.")] = None,
+    ctx: typer.Context,
+    wanted: Id,
+    file: Annotated[
+        str | None, typer.Option("--result", metavar="F", help="What it came to (-: stdin).")
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option("-m", metavar="TEXT", help="What it came to, in words.")
+    ] = None,
     proof: Receipt = None,
-    goes_on: Annotated[bool, typer.Option("--claim-next", help="Claim the next task afterwards.")] = False,
-) -> Outcome:  # fmt: skip
-    """Finish a task that you have claimed; what waited for it alone is ready. Said again, it answers the same.
+    goes_on: Annotated[
+        bool, typer.Option("--claim-next", help="Claim the next task afterwards.")
+    ] = False,
+) -> Outcome:
+    """Finish a task that you have claimed; what waited for it alone is ready. Said again, it
+    answers the same.
 
     If somebody else went on with it meanwhile, it stops (4) and nothing is overwritten."""
     env = env_of(ctx)
     if file is not None and text is not None:
         raise Usage("a result comes from one place", "give one of --result F and -m TEXT")
-    data = read_bytes(env, file) if file is not None else None if text is None else (text.rstrip("\n") + "\n").encode()
+    data = (
+        read_bytes(env, file)
+        if file is not None
+        else None
+        if text is None
+        else (text.rstrip("\n") + "\n").encode()
+    )
     me = env.session()
     name = "" if file in (None, "-") else str(file)
     kept = None if data is None else result.Wish(data, artifact.extension(None, name, data))
-    wrote = env.write(lambda tree, who: claims.done(tree, who, wanted, proof, kept), me, "task: done ")
+    wrote = env.write(
+        lambda tree, who: claims.done(tree, who, wanted, proof, kept), me, "task: done "
+    )
     answer = written(env, wrote, "{ref} is done")
     free = unblocks_now(env, wanted)
     lines = [*answer.blocks, *([f"unblocked: {', '.join(free)}"] if free else [])]
     found = {**answer.data, "unblocked": free, "next": None}
     if goes_on:
         try:
-            row = one(_claimed(env, me, lambda tree, who: claims.next_(tree, who, _queue(env)(), None, None)))
+            row = one(
+                _claimed(
+                    env, me, lambda tree, who: claims.next_(tree, who, _queue(env)(), None, None)
+                )
+            )
             found["next"] = _with_receipt(row)
             lines += _lines(env, [row])
         except AtlasError as stop:  # the task is done, whatever comes of the next one
@@ -174,15 +235,22 @@ def done(
 def unblocks_now(env: Env, wanted: str) -> list[str]:
     """What needed a task, and is ready now that it is done."""
     found = env.index.pointing(f"task:{wanted}", "needs")
-    return [row["id"] for _, row in found if readiness.assess(env.tree, row, env.now(), env.policy)[0] == "ready"]
+    return [
+        row["id"]
+        for _, row in found
+        if readiness.assess(env.tree, row, env.now(), env.policy)[0] == "ready"
+    ]
 
 
 @verb(app, "fail", 'atlas task fail 7f3k2mq9xa --why "the data is not there"', 3, 4, 5, 6, 7)
 def fail(ctx: typer.Context, wanted: Id, why: Why, proof: Receipt = None) -> Outcome:
-    """Say that your attempt failed: it is offered again, as often as the policy allows; then it is a dead letter."""
+    """Say that your attempt failed: it is offered again, as often as the policy allows; then it is
+    a dead letter."""
     env = env_of(ctx)
     me, reason = env.session(), names.say(why, "--why")
-    wrote = env.write(lambda tree, who: claims.fail(tree, who, wanted, proof, reason), me, "task: fail ")
+    wrote = env.write(
+        lambda tree, who: claims.fail(tree, who, wanted, proof, reason), me, "task: fail "
+    )
     now = "a dead letter" if env.records(wrote)[0]["state"] == "failed" else "offered again"
     return written(env, wrote, f"{{ref}} failed, and is {now}; retries used: {{retries}}")
 
@@ -193,7 +261,9 @@ def release(ctx: typer.Context, wanted: Ids, proof: Receipt = None) -> Outcome:
     env = env_of(ctx)
     me = env.session()
     _single(wanted, proof)
-    rows = env.records(env.write(lambda tree, who: claims.release(tree, who, wanted, proof), me, "task: release "))
+    rows = env.records(
+        env.write(lambda tree, who: claims.release(tree, who, wanted, proof), me, "task: release ")
+    )
     lines = tuple(f"{row['ref']} is given back" for row in rows)
     return Outcome(one(rows) if len(rows) == 1 else listing(rows), lines, published=False)
 
@@ -202,15 +272,23 @@ def release(ctx: typer.Context, wanted: Ids, proof: Receipt = None) -> Outcome:
 def assign(
     ctx: typer.Context,
     wanted: Annotated[str | None, typer.Argument(metavar="[TASK]", parser=parsed(bare))] = None,
-    to: Annotated[str | None, typer.Option("--session", metavar="S", help="To this session.")] = None, for_: For = None,
-) -> Outcome:  # fmt: skip
-    """Give the next task (or this one) to the healthy session with most slots left (or to this one), in one step.
+    to: Annotated[
+        str | None, typer.Option("--session", metavar="S", help="To this session.")
+    ] = None,
+    for_: For = None,
+) -> Outcome:
+    """Give the next task (or this one) to the healthy session with most slots left (or to this
+    one), in one step.
 
     What is not started within the policy's `start_within` is offered again."""
     env = env_of(ctx)
     env.sharing.look = True
     me = env.session()
-    fresh = [row["id"] for _, row in env.index.live("sessions", env.now()) if env.ask.pulse(row)[1] == "live"]
+    fresh = [
+        row["id"]
+        for _, row in env.index.live("sessions", env.now())
+        if env.ask.pulse(row)[1] == "live"
+    ]
 
     def decide(tree: Tree, who: Writer) -> Change:
         return assigning.assign(tree, who, _queue(env)(), wanted, to, fresh, for_)
@@ -219,6 +297,15 @@ def assign(
         rows = [(row["id"], row["claim"]) for row in task.held(env.tree, None, env.now())]
         return [name for name, one in rows if one.get("by") == me["id"] and "started" not in one]
 
-    row = one(env.records(exclusive(env, decide, me, "task: assign ", given, lambda new: _given_back(env, me, new))))
-    line = f"{row['ref']} is assigned to {row['claim']['session']}, to be started within {env.policy['start_within']}"
+    row = one(
+        env.records(
+            exclusive(
+                env, decide, me, "task: assign ", given, lambda new: _given_back(env, me, new)
+            )
+        )
+    )
+    line = (
+        f"{row['ref']} is assigned to {row['claim']['session']}, to be started within"
+        f" {env.policy['start_within']}"
+    )
     return Outcome(_with_receipt(row), (line,), published=False)

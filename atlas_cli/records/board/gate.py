@@ -1,6 +1,7 @@
-"""Clearance gates: a blocker holds back what depends on it until somebody clears it. Documents, named by the clearance
-task that each makes: `gates/<id>.yaml` for its raising, `gates/<id>.cleared.yaml` for its end. What a gate is now is
-computed from the two and a moment, and what it holds from the tree: nothing of that is stored."""
+"""Clearance gates: a blocker holds back what depends on it until somebody clears it. Documents,
+named by the clearance task that each makes: `gates/<id>.yaml` for its raising,
+`gates/<id>.cleared.yaml` for its end. What a gate is now is computed from the two and a moment, and
+what it holds from the tree: nothing of that is stored."""
 
 from __future__ import annotations
 
@@ -24,10 +25,23 @@ def place(wanted: str) -> str:
 
 
 def parse(path: str, data: bytes) -> Record:
-    texts = ("id", "signal", "blocker", "clearance", "graph_delta_hash", "resolution", "session", "actor", "operation")
+    texts = (
+        "id",
+        "signal",
+        "blocker",
+        "clearance",
+        "graph_delta_hash",
+        "resolution",
+        "session",
+        "actor",
+        "operation",
+    )
     needed = {**dict.fromkeys(texts, str), "scope": "texts", "edges": "texts", "at": "time"}
     record = change.check(
-        text.load(data, path), path, needed, {"deadline": "time", "resolver": str, "raised": str, "why": str}
+        text.load(data, path),
+        path,
+        needed,
+        {"deadline": "time", "resolver": str, "raised": str, "why": str},
     )
     for name in (record["clearance"], *record["edges"]):
         change.is_name(path, "task id", name, names.valid(name))
@@ -39,7 +53,9 @@ def parse(path: str, data: bytes) -> Record:
 def find(tree: Tree, wanted: str, number: int | None = None) -> str:
     path = place(wanted)
     if tree.blob(path) is None:
-        raise NotFound(f"there is no gate {wanted} in this store", "atlas gate list --all shows them")
+        raise NotFound(
+            f"there is no gate {wanted} in this store", "atlas gate list --all shows them"
+        )
     return path
 
 
@@ -47,8 +63,8 @@ def find(tree: Tree, wanted: str, number: int | None = None) -> str:
 
 
 def state(tree: Tree, record: Record, now: int) -> str:
-    """`pending`, `expired` or `cleared` at a moment. One that is expired still holds: until it is cleared, or raised
-    again."""
+    """`pending`, `expired` or `cleared` at a moment. One that is expired still holds: until it is
+    cleared, or raised again."""
     path = place(record["id"] + END)
     if (end := tree.read(path)) is not None:
         try:
@@ -79,4 +95,6 @@ def _links(record: Record) -> Iterable[tuple[str, str]]:
     return [("signal", f"signal:{record['signal']}")]
 
 
-KIND = Kind("gate", FOLDER, SUFFIX, parse, _ref, find, _view, unjudged, links=_links)._replace(words=("why",))
+KIND = Kind("gate", FOLDER, SUFFIX, parse, _ref, find, _view, unjudged, links=_links)._replace(
+    words=("why",)
+)

@@ -1,5 +1,5 @@
-"""The writes of those who post tasks: add, edit, freeze, thaw, cancel, retry. Each is a pure function of the
-tree and the writer."""
+"""The writes of those who post tasks: add, edit, freeze, thaw, cancel, retry. Each is a pure
+function of the tree and the writer."""
 
 from __future__ import annotations
 
@@ -41,11 +41,17 @@ def add(tree: Tree, writer: Writer, wishes: Sequence[Record], there: int) -> Cha
     """New tasks; `there` are open already. A wish's `name` is what other wishes need it by."""
     rules = policy.of(tree)
     _room(rules, there, len(wishes))
-    ids = {wish.get("name", nth): task.new_id(writer.operation, nth) for nth, wish in enumerate(wishes)}
+    ids = {
+        wish.get("name", nth): task.new_id(writer.operation, nth) for nth, wish in enumerate(wishes)
+    }
     files: dict[str, bytes | None] = {}
     for nth, (wish, new) in enumerate(zip(wishes, ids.values(), strict=True)):
         needs = [ids.get(need, need) for need in wish.get("needs") or ()]
-        others = {key: value for key, value in wish.items() if key not in ("name", "needs") and value not in (None, [])}
+        others = {
+            key: value
+            for key, value in wish.items()
+            if key not in ("name", "needs") and value not in (None, [])
+        }
         _sized(rules, needs, wish.get("body", ""))
         for need in set(needs).difference(ids.values()):
             task.find(tree, need)
@@ -56,16 +62,30 @@ def add(tree: Tree, writer: Writer, wishes: Sequence[Record], there: int) -> Cha
 
 def first(writer: Writer, new: str, title: str, nth: int = 0) -> Record:
     """What a new task's row is made of."""
-    return {"id": new, "version": 0, "state": "open", "title": title, "priority": 50, "generation": 1, "attempt": 0,
-            "token": 0, "retries": 0, "session": writer.session, "actor": writer.actor, "created": writer.when,
-            "nth": nth or None}  # fmt: skip
+    return {
+        "id": new,
+        "version": 0,
+        "state": "open",
+        "title": title,
+        "priority": 50,
+        "generation": 1,
+        "attempt": 0,
+        "token": 0,
+        "retries": 0,
+        "session": writer.session,
+        "actor": writer.actor,
+        "created": writer.when,
+        "nth": nth or None,
+    }
 
 
 def _room(rules: policy.Policy, there: int, more: int) -> None:
-    """Refused where too many would be open. A guard, as the bound on a session's claims is: a rule would have to read
-    every task of the tree for each commit that it judges."""
+    """Refused where too many would be open. A guard, as the bound on a session's claims is: a rule
+    would have to read every task of the tree for each commit that it judges."""
     if there + more > rules["open_tasks"]:
-        raise limit(f"{there:,} tasks are open, and {more} more", f"{rules['open_tasks']:,}", "open_tasks")
+        raise limit(
+            f"{there:,} tasks are open, and {more} more", f"{rules['open_tasks']:,}", "open_tasks"
+        )
 
 
 def _sized(rules: policy.Policy, needs: Sequence[str], body: str) -> None:
@@ -77,7 +97,11 @@ def _sized(rules: policy.Policy, needs: Sequence[str], body: str) -> None:
 
 
 def limit(what: str, most: str, key: str) -> Refused:
-    return Refused(f"{what}; at most {most}", f"the policy's {key} says so: atlas config get {key}", code="limit")
+    return Refused(
+        f"{what}; at most {most}",
+        f"the policy's {key} says so: atlas config get {key}",
+        code="limit",
+    )
 
 
 def _no_circle(tree: Tree, files: dict[str, bytes | None], only: Tree | None = None) -> None:
@@ -85,21 +109,39 @@ def _no_circle(tree: Tree, files: dict[str, bytes | None], only: Tree | None = N
     for path, data in files.items():
         record = task.parse(path, data or b"")
         if task.makes_cycle(child, record["id"], record.get("needs", ()), only):
-            raise Refused(f"task {record['id']} would need itself, in a circle", "atlas task graph shows the edges",
-                          code="cycle")  # fmt: skip
+            raise Refused(
+                f"task {record['id']} would need itself, in a circle",
+                "atlas task graph shows the edges",
+                code="cycle",
+            )
 
 
-def edit(tree: Tree, writer: Writer, wanted: str, fields: Record, more: Sequence[str], gone: Sequence[str],
-         why: str | None) -> Change:  # fmt: skip
+def edit(
+    tree: Tree,
+    writer: Writer,
+    wanted: str,
+    fields: Record,
+    more: Sequence[str],
+    gone: Sequence[str],
+    why: str | None,
+) -> Change:
     """An open task with other fields; needs are added, or taken away for a reason."""
     old = _open(tree, wanted, writer.at)
     before = old.get("needs", [])
     if lost := [need for need in gone if need not in before]:
-        raise NotFound(f"task {wanted} does not need {', '.join(lost)}", f"atlas task show {wanted}")
+        raise NotFound(
+            f"task {wanted} does not need {', '.join(lost)}", f"atlas task show {wanted}"
+        )
     for need in more:
         task.find(tree, need)
-    needs = [*(need for need in before if need not in gone), *(need for need in more if need not in before)]
-    dropped = [*old.get("dropped", ()), *({"need": need, "why": why, "session": writer.session} for need in gone)]
+    needs = [
+        *(need for need in before if need not in gone),
+        *(need for need in more if need not in before),
+    ]
+    dropped = [
+        *old.get("dropped", ()),
+        *({"need": need, "why": why, "session": writer.session} for need in gone),
+    ]
     _sized(policy.of(tree), needs, fields.get("body") or "")
     files = file(writer, old, **fields, needs=needs or None, dropped=dropped or None)
     _no_circle(tree, files)
@@ -117,31 +159,50 @@ def _open(tree: Tree, wanted: str, now: int) -> Record:
 def _work(tree: Tree, wanted: str) -> Record:
     """The row of a task that is no clearance: that one goes with its gate."""
     if tree.blob(gate.place(wanted)) is not None:
-        raise Refused(f"task {wanted} is the clearance of a gate", f"atlas gate clear {wanted}", code="gate")
+        raise Refused(
+            f"task {wanted} is the clearance of a gate", f"atlas gate clear {wanted}", code="gate"
+        )
     return task.get(tree, wanted)
 
 
 def state(record: Record) -> Refused:
-    return Refused(f"task {record['id']} is {record['state']}", f"atlas task show {record['id']}", code="not_open")
+    return Refused(
+        f"task {record['id']} is {record['state']}",
+        f"atlas task show {record['id']}",
+        code="not_open",
+    )
 
 
 def not_free(tree: Tree, old: Record, now: int) -> AtlasError:
     claim = old["claim"]
     rest = min(lease.LONGEST, max(0, task.claim_ends(old) - now))
-    return Held(f"task {old['id']} is claimed by {named(claim['session'])} for {times.span(rest)} more",
-                "take another: atlas task next --claim",
-                details={"task": old["id"], "holder": claim["session"], "expires": claim["expires"],
-                         "seconds_left": rest, "token": claim["token"]})  # fmt: skip
+    return Held(
+        f"task {old['id']} is claimed by {named(claim['session'])} for {times.span(rest)} more",
+        "take another: atlas task next --claim",
+        details={
+            "task": old["id"],
+            "holder": claim["session"],
+            "expires": claim["expires"],
+            "seconds_left": rest,
+            "token": claim["token"],
+        },
+    )
 
 
 def freeze(tree: Tree, writer: Writer, wanted: str, why: str, until: str | None) -> Change:
-    frozen = {"why": why, "session": writer.session, "at": writer.when} | ({"until": until} if until else {})
+    frozen = {"why": why, "session": writer.session, "at": writer.when} | (
+        {"until": until} if until else {}
+    )
     return put("freeze", writer, _open(tree, wanted, writer.at), frozen=frozen)
 
 
 def thaw(tree: Tree, writer: Writer, wanted: str) -> Change:
     old = _open(tree, wanted, writer.at)
-    return put("thaw", writer, old, frozen=None) if "frozen" in old else same("thaw", writer, tree, old)
+    return (
+        put("thaw", writer, old, frozen=None)
+        if "frozen" in old
+        else same("thaw", writer, tree, old)
+    )
 
 
 def cancel(tree: Tree, writer: Writer, wanted: str, why: str, seen: int | None) -> Change:
@@ -156,8 +217,11 @@ def cancel(tree: Tree, writer: Writer, wanted: str, why: str, seen: int | None) 
         raise not_free(tree, old, writer.at)
     if not mine and seen != old["version"]:
         known = "no version was named (--base N)" if seen is None else f"you saw version {seen}"
-        raise VersionJump(f"{known}, and task {wanted} is at {old['version']}", f"look at it: atlas task show {wanted}",
-                          details={"head": old["version"], "base": seen})  # fmt: skip
+        raise VersionJump(
+            f"{known}, and task {wanted} is at {old['version']}",
+            f"look at it: atlas task show {wanted}",
+            details={"head": old["version"], "base": seen},
+        )
     return put("cancel", writer, old, state="cancelled", why=why)
 
 
@@ -165,12 +229,25 @@ def retry(tree: Tree, writer: Writer, wanted: str, why: str, there: int) -> Chan
     """A dead or cancelled task is open again, its failures kept."""
     rules, old = policy.of(tree), task.get(tree, wanted)
     if task.own_state(old, writer.at, rules) not in ("dead", "cancelled"):
-        raise Refused(f"task {wanted} is {readiness.assess(tree, old, writer.at, rules)[0]}, and needs no retry",
-                      "dead and cancelled ones do: atlas task dead", code="not_dead")  # fmt: skip
+        raise Refused(
+            f"task {wanted} is {readiness.assess(tree, old, writer.at, rules)[0]}, and needs no"
+            " retry",
+            "dead and cancelled ones do: atlas task dead",
+            code="not_dead",
+        )
     _room(rules, there, old["state"] != "claimed")
     entry = {"retried": why, "session": writer.session, "at": writer.when}
-    return put("retry", writer, old, state="open", claim=None, why=None, generation=old["generation"] + 1, retries=0,
-               failures=[*failures(old), entry])  # fmt: skip
+    return put(
+        "retry",
+        writer,
+        old,
+        state="open",
+        claim=None,
+        why=None,
+        generation=old["generation"] + 1,
+        retries=0,
+        failures=[*failures(old), entry],
+    )
 
 
 def failures(old: Record, why: str = "the claim ran out", at: str | None = None) -> list[Record]:
@@ -179,5 +256,13 @@ def failures(old: Record, why: str = "the claim ran out", at: str | None = None)
     if not task.counts_as_attempt(old):
         return past
     claim = old["claim"]
-    return [*past, {"generation": claim["generation"], "attempt": claim["attempt"], "session": claim["session"],
-                    "why": why, "at": at or claim["expires"]}]  # fmt: skip
+    return [
+        *past,
+        {
+            "generation": claim["generation"],
+            "attempt": claim["attempt"],
+            "session": claim["session"],
+            "why": why,
+            "at": at or claim["expires"],
+        },
+    ]

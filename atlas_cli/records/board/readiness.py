@@ -1,4 +1,5 @@
-"""What holds a task back: its needs, and the gates that stand. Computed from the tree and a moment, never stored."""
+"""What holds a task back: its needs, and the gates that stand. Computed from the tree and a moment,
+never stored."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from . import gate, task
 
 
 def standing(tree: Tree) -> list[Record]:
-    """The gates that hold something back, by id. One that cannot be read holds everything until it is repaired."""
+    """The gates that hold something back, by id. One that cannot be read holds everything until it
+    is repaired."""
     return [record for record, _ in _standing(tree)]
 
 
@@ -30,9 +32,12 @@ def _standing(tree: Tree) -> list[tuple[Record, frozenset[str]]]:
 
 @lru_cache(maxsize=4)
 def _open(files: tuple[str, ...]) -> list[str]:
-    """(An end counts by being there: the rules judge once whether it is a right one, not each look at a task.)"""
+    """(An end counts by being there: the rules judge once whether it is a right one, not each look
+    at a task.)"""
     there = {name.removesuffix(gate.SUFFIX) for name in files if name.endswith(gate.SUFFIX)}
-    return sorted(name for name in there if not name.endswith(gate.END) and name + gate.END not in there)
+    return sorted(
+        name for name in there if not name.endswith(gate.END) and name + gate.END not in there
+    )
 
 
 @lru_cache(maxsize=256)
@@ -48,16 +53,20 @@ def _known(name: str, data: bytes) -> tuple[Record, frozenset[str]] | None:
 
 def _under(record: Record, scope: Sequence[str]) -> bool:
     labels = {f"label:{label}" for label in record.get("labels", ())}
-    return not labels.union(("all", f"role:{record.get('role')}", f"task:{record['id']}")).isdisjoint(scope)
+    return not labels.union(
+        ("all", f"role:{record.get('role')}", f"task:{record['id']}")
+    ).isdisjoint(scope)
 
 
 def holding(tree: Tree, record: Record) -> list[str]:
-    """The gates that hold a task back: it had an edge to them from the start, lies under their scope, or needs such a
-    task. A clearance task is held by none."""
+    """The gates that hold a task back: it had an edge to them from the start, lies under their
+    scope, or needs such a task. A clearance task is held by none."""
     gates = _standing(tree)
     if any(barrier["id"] == record["id"] for barrier, _ in gates):
         return []
-    return [barrier["id"] for barrier, edges in gates if _reaches(tree, record, barrier["scope"], edges)]
+    return [
+        barrier["id"] for barrier, edges in gates if _reaches(tree, record, barrier["scope"], edges)
+    ]
 
 
 def _reaches(tree: Tree, record: Record, scope: Sequence[str], edges: frozenset[str]) -> bool:
@@ -66,7 +75,11 @@ def _reaches(tree: Tree, record: Record, scope: Sequence[str], edges: frozenset[
         one = left.pop()
         if one["id"] in edges or (one["state"] not in task.CLOSED and _under(one, scope)):
             return True
-        more = () if one["state"] in task.CLOSED else (need for need in one.get("needs", ()) if need not in seen)
+        more = (
+            ()
+            if one["state"] in task.CLOSED
+            else (need for need in one.get("needs", ()) if need not in seen)
+        )
         for need in dict.fromkeys(more):
             seen.add(need)
             with suppress(Damaged):  # (such a need blocks by itself)
@@ -92,12 +105,20 @@ def dependents(tree: Tree, scope: Sequence[str]) -> list[str]:
 
 
 def project(tree: Tree, blocker: str, scope: Sequence[str]) -> Record:
-    """What a gate is made of: a pure function of the history before it, the blocker's content and the scope."""
+    """What a gate is made of: a pure function of the history before it, the blocker's content and
+    the scope."""
     base = [policy.usable(tree).get("store", ""), blocker, list(scope)]
     names_ = (task.new_id(json.dumps(base), nth) for nth in range(2**31))
-    made: Record = {"clearance": next(name for name in names_ if tree.blob(gate.place(name)) is None)}
+    made: Record = {
+        "clearance": next(name for name in names_ if tree.blob(gate.place(name)) is None)
+    }
     made["edges"] = dependents(tree, scope)
-    return {**made, "graph_delta_hash": hashlib.sha256(json.dumps([*base, *made.values()]).encode()).hexdigest()}
+    return {
+        **made,
+        "graph_delta_hash": hashlib.sha256(
+            json.dumps([*base, *made.values()]).encode()
+        ).hexdigest(),
+    }
 
 
 def needs(tree: Tree, record: Record) -> list[str]:
@@ -106,14 +127,18 @@ def needs(tree: Tree, record: Record) -> list[str]:
 
 
 def unmet(tree: Tree, record: Record, now: int, rules: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(id, state) of each need that is not done; `missing` or `damaged` where there is no such task, `uncleared`
-    for a gate."""
+    """(id, state) of each need that is not done; `missing` or `damaged` where there is no such
+    task, `uncleared` for a gate."""
     own = record.get("needs", ())
     found = [(need, "uncleared") for need in needs(tree, record)[len(own) :]]
     for need in own:
         data = tree.read(task.place(need))
         try:
-            state = "missing" if data is None else task.own_state(task.parse(task.place(need), data), now, rules)
+            state = (
+                "missing"
+                if data is None
+                else task.own_state(task.parse(task.place(need), data), now, rules)
+            )
         except Damaged:
             state = "damaged"
         if state != "done":
@@ -121,8 +146,11 @@ def unmet(tree: Tree, record: Record, now: int, rules: Mapping[str, Any]) -> lis
     return found
 
 
-def assess(tree: Tree, record: Record, now: int, rules: Mapping[str, Any]) -> tuple[str, list[tuple[str, str]]]:
-    """The one answer to what holds a task back: its state (`ready` if nothing does), and the needs that are not met."""
+def assess(
+    tree: Tree, record: Record, now: int, rules: Mapping[str, Any]
+) -> tuple[str, list[tuple[str, str]]]:
+    """The one answer to what holds a task back: its state (`ready` if nothing does), and the needs
+    that are not met."""
     state = task.own_state(record, now, rules)
     if state not in ("open", "frozen"):
         return state, []

@@ -42,12 +42,27 @@ def parse(path: str, data: bytes) -> Record:
     record = change.check(
         text.load(data, path),
         path,
-        {"task": str, "generation": "count", "attempt": "count", "token": "count", "store": str, "ext": str,
-         "size": "count", "sha256": str, "session": str, "actor": str, "at": "time"},
+        {
+            "task": str,
+            "generation": "count",
+            "attempt": "count",
+            "token": "count",
+            "store": str,
+            "ext": str,
+            "size": "count",
+            "sha256": str,
+            "session": str,
+            "actor": str,
+            "at": "time",
+        },
         {},
-    )  # fmt: skip
+    )
     change.is_name(path, "file type", record["ext"], artifact.file_type(record["ext"]))
-    change.placed(path, f"result:{record['task']}", place(record["task"]) if names.valid(record["task"]) else None)
+    change.placed(
+        path,
+        f"result:{record['task']}",
+        place(record["task"]) if names.valid(record["task"]) else None,
+    )
     return record
 
 
@@ -65,23 +80,39 @@ def body_place(record: Record) -> str:
 def body(tree: Tree, record: Record) -> bytes:
     """The bytes as they were given; Damaged where they are others."""
     data = tree.read(body_place(record))
-    if data is None or len(data) != record["size"] or hashlib.sha256(data).hexdigest() != record["sha256"]:
+    if (
+        data is None
+        or len(data) != record["size"]
+        or hashlib.sha256(data).hexdigest() != record["sha256"]
+    ):
         raise Damaged(f"{body_place(record)}: these are not the bytes that were kept")
     return data
 
 
 def put(tree: Tree, writer: Writer, row: Record, wish: Wish) -> dict[str, bytes | None]:
-    """The files of a result; Held where the task has one of another receipt, Refused over the limit."""
+    """The files of a result; Held where the task has one of another receipt, Refused over the
+    limit."""
     most = policy.of(tree)["result_limit"]
     if len(wish.data) > most:
-        raise Refused(f"a result of {len(wish.data):,} bytes; at most {most:,}",
-                      "put it as an artifact and name that in the result", code="limit")  # fmt: skip
+        raise Refused(
+            f"a result of {len(wish.data):,} bytes; at most {most:,}",
+            "put it as an artifact and name that in the result",
+            code="limit",
+        )
     if tree.blob(place(row["id"])) is not None:
-        raise Held(f"task {row['id']} has a result of another receipt", f"atlas task results {row['id']}",
-                   code="receipt_mismatch")  # fmt: skip
-    record: Record = {"task": row["id"], **{key: row["claim"][key] for key in RECEIPT}, "ext": wish.ext,
-                      "size": len(wish.data), "sha256": hashlib.sha256(wish.data).hexdigest(),
-                      **writer.signature()}  # fmt: skip
+        raise Held(
+            f"task {row['id']} has a result of another receipt",
+            f"atlas task results {row['id']}",
+            code="receipt_mismatch",
+        )
+    record: Record = {
+        "task": row["id"],
+        **{key: row["claim"][key] for key in RECEIPT},
+        "ext": wish.ext,
+        "size": len(wish.data),
+        "sha256": hashlib.sha256(wish.data).hexdigest(),
+        **writer.signature(),
+    }
     return {place(row["id"]): text.dump(record), body_place(record): wish.data}
 
 
@@ -91,8 +122,11 @@ def same(tree: Tree, row: Record, wish: Wish | None) -> None:
     before = None if data is None else parse(place(row["id"]), data)["sha256"]
     now = None if wish is None else hashlib.sha256(wish.data).hexdigest()
     if before != now:
-        raise Refused(f"task {row['id']} was done with {'another result' if before else 'no result'}",
-                      f"atlas task results {row['id']} shows what is kept", code="stale_result")  # fmt: skip
+        raise Refused(
+            f"task {row['id']} was done with {'another result' if before else 'no result'}",
+            f"atlas task results {row['id']} shows what is kept",
+            code="stale_result",
+        )
 
 
 def _ref(path: str, record: Record) -> str:
@@ -102,7 +136,9 @@ def _ref(path: str, record: Record) -> str:
 def _view(tree: Tree, path: str, record: Record, now: int) -> Shown:
     """The bytes, while they are young."""
     body(tree, record)  # Damaged, and not shown, where these are other bytes
-    return f"{folder(record['task'])}.{record['ext']}", body_place(record) if document.young(record, now) else None
+    return f"{folder(record['task'])}.{record['ext']}", body_place(record) if document.young(
+        record, now
+    ) else None
 
 
 def _links(record: Record) -> Iterable[tuple[str, str]]:
@@ -116,9 +152,13 @@ def _rules(found: Case) -> Iterator[Violation]:
     if not found.path.endswith(SUFFIX):
         about = f"{found.path.rpartition('/')[0]}{SUFFIX}"
         if not re.search(r"/body\.[a-z0-9]{1,16}\Z", found.path) or not found.child.blob(about):
-            yield Violation("misplaced", found.path, "the bytes of a result lie as body.* beside its about.yaml")
+            yield Violation(
+                "misplaced", found.path, "the bytes of a result lie as body.* beside its about.yaml"
+            )
         elif found.parent.blob(about):
-            yield Violation("immutable", found.path, "bytes come with the about.yaml of their result, and once")
+            yield Violation(
+                "immutable", found.path, "bytes come with the about.yaml of their result, and once"
+            )
         return
     record = parse(found.path, found.new)
     yield from document.signed(found, record["session"])
@@ -128,11 +168,17 @@ def _rules(found: Case) -> Iterator[Violation]:
         yield Violation("digest", body_place(record), error.message)
     if record["size"] > found.policy["result_limit"]:
         yield Violation(
-            "limit", found.path, f"a result of {record['size']} bytes; at most {found.policy['result_limit']}"
+            "limit",
+            found.path,
+            f"a result of {record['size']} bytes; at most {found.policy['result_limit']}",
         )
     row = task.get(found.child, record["task"])
     if row["state"] != "done" or any(row["claim"][key] != record[key] for key in RECEIPT):
-        yield Violation("receipt", found.path, f"is not of the claim by which task {record['task']} was done")
+        yield Violation(
+            "receipt", found.path, f"is not of the claim by which task {record['task']} was done"
+        )
 
 
-KIND = Kind("result", FOLDER, SUFFIX, parse, _ref, find, _view, _rules, links=_links)._replace(words=("text", "base64"))
+KIND = Kind("result", FOLDER, SUFFIX, parse, _ref, find, _view, _rules, links=_links)._replace(
+    words=("text", "base64")
+)

@@ -1,7 +1,8 @@
-"""Tasks: what is to be done, in which order, by whom now. A row for each (`tasks/<hh>/<id>.md`), its body the text.
+"""Tasks: what is to be done, in which order, by whom now. A row for each (`tasks/<hh>/<id>.md`),
+its body the text.
 
-Stored are the states open, claimed, done, failed and cancelled; ready, gated, blocked, frozen, expired and dead are
-computed from the rows and a moment, here and nowhere else."""
+Stored are the states open, claimed, done, failed and cancelled; ready, gated, blocked, frozen,
+expired and dead are computed from the rows and a moment, here and nowhere else."""
 
 from __future__ import annotations
 
@@ -21,11 +22,18 @@ FOLDER = "tasks"
 NEVER = times.LAST  # the moment that does not come; `until` of a task that waits
 PRIORITIES = range(101)
 CLOSED = ("done", "cancelled")  # states in which nothing is left to do
-LOST = ("dead", "cancelled", "expired", "missing", "damaged")  # states of a need that will not become done by itself
+LOST = (
+    "dead",
+    "cancelled",
+    "expired",
+    "missing",
+    "damaged",
+)  # states of a need that will not become done by itself
 
 
 def new_id(operation: str, nth: int) -> str:
-    """Ten letters and digits made of the operation's random id: no two clones ever make the same."""
+    """Ten letters and digits made of the operation's random id: no two clones ever make the
+    same."""
     digest = hashlib.sha256(f"{operation}/{nth}".encode()).digest()
     return "".join(session.LETTERS[byte % len(session.LETTERS)] for byte in digest[:10])
 
@@ -36,7 +44,8 @@ def place(task: str) -> str:
 
 
 def parse(path: str, data: bytes) -> Record:
-    """A row's fields, its text as `body`. (Whoever looks at a board meets the same needs again and again.)"""
+    """A row's fields, its text as `body`. (Whoever looks at a board meets the same needs again and
+    again.)"""
     return dict(_parsed(path, data))
 
 
@@ -46,44 +55,88 @@ def _parsed(path: str, data: bytes) -> Record:
     change.check(
         record,
         path,
-        {"id": str, "version": "count", "state": str, "title": str, "priority": "count", "generation": "count",
-         "attempt": "count", "token": "count", "retries": "count", "session": str, "actor": str, "created": "time",
-         "at": "time"},
-        {"nth": "count", "needs": "texts", "role": str, "labels": "texts", "slots": "count", "relies_on": "texts",
-         "deadline": "time", "claim": dict, "frozen": dict, "failures": list, "dropped": list, "why": str},
-    )  # fmt: skip
+        {
+            "id": str,
+            "version": "count",
+            "state": str,
+            "title": str,
+            "priority": "count",
+            "generation": "count",
+            "attempt": "count",
+            "token": "count",
+            "retries": "count",
+            "session": str,
+            "actor": str,
+            "created": "time",
+            "at": "time",
+        },
+        {
+            "nth": "count",
+            "needs": "texts",
+            "role": str,
+            "labels": "texts",
+            "slots": "count",
+            "relies_on": "texts",
+            "deadline": "time",
+            "claim": dict,
+            "frozen": dict,
+            "failures": list,
+            "dropped": list,
+            "why": str,
+        },
+    )
     if "claim" in record:
         change.check(
             record["claim"],
             path,
-            {"session": str, "actor": str, "generation": "count", "attempt": "count", "token": "count", "store": str,
-             "at": "time", "expires": "time", "path": str, "version": "count", "needs": dict},
+            {
+                "session": str,
+                "actor": str,
+                "generation": "count",
+                "attempt": "count",
+                "token": "count",
+                "store": str,
+                "at": "time",
+                "expires": "time",
+                "path": str,
+                "version": "count",
+                "needs": dict,
+            },
             {"machine": str, "parent": str, "by": str, "started": "time", "start_by": "time"},
-        )  # fmt: skip
-    change.placed(path, f"task:{record['id']}", place(record["id"]) if names.valid(record["id"]) else None)
+        )
+    change.placed(
+        path, f"task:{record['id']}", place(record["id"]) if names.valid(record["id"]) else None
+    )
     for need in record.get("needs", ()):
         change.is_name(path, "task id", need, names.valid(need))
-    if not all(isinstance(entry, dict) for key in ("failures", "dropped") for entry in record.get(key, ())):
+    if not all(
+        isinstance(entry, dict) for key in ("failures", "dropped") for entry in record.get(key, ())
+    ):
         raise Damaged(f"{path}: failures or dropped is no list of maps")
     return {**record, "body": body}
 
 
 def until(record: Record) -> int | None:
-    """When it was done or cancelled; never for one that waits, and one more for one that is claimed or failed, so that
-    these few are found without the many (`tree.live(FOLDER, NEVER)`)."""
+    """When it was done or cancelled; never for one that waits, and one more for one that is claimed
+    or failed, so that these few are found without the many (`tree.live(FOLDER, NEVER)`)."""
     if record["state"] in CLOSED:
         return times.moment(record["at"])
     return NEVER + int(record["state"] != "open")
 
 
 def queued(record: Record) -> tuple[int, int, int, int] | None:
-    """What the index finds the next task by: its rank, its place in its own commit, from which moment until which it
-    may be given to somebody; None once it is done or cancelled."""
+    """What the index finds the next task by: its rank, its place in its own commit, from which
+    moment until which it may be given to somebody; None once it is done or cancelled."""
     if record["state"] in CLOSED:
         return None
     due = NEVER if "frozen" in record or record["state"] == "failed" else claim_ends(record)
     deadline = record.get("deadline")
-    return -record["priority"], record.get("nth", 0), due, times.moment(deadline) if deadline else NEVER
+    return (
+        -record["priority"],
+        record.get("nth", 0),
+        due,
+        times.moment(deadline) if deadline else NEVER,
+    )
 
 
 def links(record: Record) -> Iterable[tuple[str, str]]:
@@ -108,12 +161,17 @@ def get(tree: Tree, task: str) -> Record:
 
 
 def claim_ends(record: Record) -> int:
-    """The moment at which its claim is over: 0 without one; early for one that was assigned and never started."""
+    """The moment at which its claim is over: 0 without one; early for one that was assigned and
+    never started."""
     if record["state"] != "claimed":
         return 0
     claim = record["claim"]
     over = min(times.moment(claim["expires"]), times.moment(record["at"]) + lease.LONGEST)
-    return over if "started" in claim or "start_by" not in claim else min(over, times.moment(claim["start_by"]))
+    return (
+        over
+        if "started" in claim or "start_by" not in claim
+        else min(over, times.moment(claim["start_by"]))
+    )
 
 
 def holds(record: Record, now: int) -> bool:
@@ -123,19 +181,27 @@ def holds(record: Record, now: int) -> bool:
 
 
 def held(where: Any, holder: str | None, now: int) -> list[Record]:
-    """The rows (without their bodies) that a session (None: anybody) has claimed and still holds; `where`: a tree, or
-    the index."""
-    return [row for _, row in where.live(FOLDER, NEVER) if row["state"] == "claimed"
-            and holder in (None, row["claim"]["session"]) and holds(row, now)]  # fmt: skip
+    """The rows (without their bodies) that a session (None: anybody) has claimed and still holds;
+    `where`: a tree, or the index."""
+    return [
+        row
+        for _, row in where.live(FOLDER, NEVER)
+        if row["state"] == "claimed"
+        and holder in (None, row["claim"]["session"])
+        and holds(row, now)
+    ]
 
 
 def counts_as_attempt(record: Record) -> bool:
     """Whether its claim counts as an attempt once it has lapsed."""
-    return record["state"] == "claimed" and ("started" in record["claim"] or "start_by" not in record["claim"])
+    return record["state"] == "claimed" and (
+        "started" in record["claim"] or "start_by" not in record["claim"]
+    )
 
 
 def own_state(record: Record, now: int, rules: Mapping[str, Any]) -> str:
-    """Its state at a moment, what it needs aside: done, cancelled, dead, claimed, expired, frozen or open."""
+    """Its state at a moment, what it needs aside: done, cancelled, dead, claimed, expired, frozen
+    or open."""
     if record["state"] in CLOSED:
         return str(record["state"])
     if record["state"] == "failed":
@@ -156,7 +222,8 @@ def last_failure(record: Record) -> str:
 
 
 def makes_cycle(tree: Tree, task: str, others: Iterable[str], only: Tree | None = None) -> bool:
-    """Whether what a task is to need leads back to it. `only`: through tasks that this tree does not hold yet."""
+    """Whether what a task is to need leads back to it. `only`: through tasks that this tree does
+    not hold yet."""
     seen: set[str] = set()
     left = list(others)
     while left:
