@@ -400,9 +400,10 @@ def repairs(store: Store, report: Report) -> list[tuple[Finding, dict[str, str |
 def _with_it(store: Store, now: Snapshot, commit: history.Commit, paths: set[str]) -> set[str]:
     """The paths, and whatever else of the commit breaks a rule once these are taken back: the
     bytes of a record that goes, the result of a task that is open again. What is back already
-    stays out."""
-    above, width = history.parent(store.git, commit.oid), store.place.width
-    walk = Walk(store.git, Snapshot(store.git, above, width) if above else None)
+    stays out, and so does what a merge or another root only brings along."""
+    if not paths or len(commit.parents) != 1:
+        return paths
+    walk = Walk(store.git, Snapshot(store.git, commit.parents[0], store.place.width))
     rest = [change for change in commit.changes if now.blob(change[0]) != change[1]]
     while True:
         rest = [change for change in rest if change[0] not in paths]
