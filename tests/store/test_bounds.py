@@ -133,3 +133,15 @@ def test_a_file_in_the_view_of_more_than_is_read_is_left(worker: Worker, hand: H
     assert worker("status", "write", "-m", "further").code == 0
     assert worker("view").code == 0
     assert shown.stat().st_size == files.MOST + 1 or b"further" in shown.read_bytes()
+
+
+def test_a_gate_that_nobody_can_read_holds_and_stops_no_reader(worker: Worker, hand: Hand) -> None:
+    """It may hold anything: nothing is claimed until it is repaired, and all else goes on."""
+    assert worker("task", "add", "the work").code == 0
+    path = "gates/36-about.yaml"
+    hand.commit({path: b"x" * (text.MOST + 1), "gates/37.cleared.yaml": b"x" * (text.MOST + 1)})
+    assert worker("gate", "list").code == 0
+    assert worker("task", "list", "--ready").code == 0
+    assert worker("task", "next", "--claim").code == 7
+    names_it(worker, path, "bytes")
+    assert worker("task", "next", "--claim").code == 0

@@ -66,11 +66,11 @@ def state(tree: Tree, record: Record, now: int) -> str:
     """`pending`, `expired` or `cleared` at a moment. One that is expired still holds: until it is
     cleared, or raised again."""
     path = place(record["id"] + END)
-    if (end := tree.read(path)) is not None:
-        try:
+    try:
+        if (end := tree.read(path)) is not None:
             return str(parse(path, end)["resolution"])
-        except Damaged:
-            return "damaged"
+    except Damaged:
+        return "damaged"
     over = "deadline" in record and times.moment(record["deadline"]) <= now
     return "expired" if over else "pending"
 

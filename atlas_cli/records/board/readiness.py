@@ -26,8 +26,16 @@ def standing(tree: Tree) -> list[Record]:
 
 def _standing(tree: Tree) -> list[tuple[Record, frozenset[str]]]:
     first = _open(tuple(tree.names(gate.FOLDER)))
-    found = (_known(name, tree.read(f"{gate.FOLDER}/{name}{gate.SUFFIX}") or b"") for name in first)
-    return [one for one in found if one is not None]
+    gates = (_known(name, _bytes(tree, f"{gate.FOLDER}/{name}{gate.SUFFIX}")) for name in first)
+    return [barrier for barrier in gates if barrier is not None]
+
+
+def _bytes(tree: Tree, path: str) -> bytes:
+    """The bytes of a gate; none where nobody can read them, which is damage like any other."""
+    try:
+        return tree.read(path) or b""
+    except Damaged:
+        return b""
 
 
 @lru_cache(maxsize=4)
@@ -132,8 +140,8 @@ def unmet(tree: Tree, record: Record, now: int, rules: Mapping[str, Any]) -> lis
     own = record.get("needs", ())
     found = [(need, "uncleared") for need in needs(tree, record)[len(own) :]]
     for need in own:
-        data = tree.read(task.place(need))
         try:
+            data = tree.read(task.place(need))
             state = (
                 "missing"
                 if data is None
