@@ -6,15 +6,12 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ..errors import Damaged, Refused
+from ..errors import Refused
 from ..visible import named
 from . import names, times
 from .message import Message
 from .text import Record
 from .tree import Tree
-
-FORMAT = 1  # the newest format of records that this version knows
-
 
 Shown = tuple[str, str | None]  # a name in the view, and the path in the store that it is a copy of
 
@@ -66,7 +63,7 @@ class Change(NamedTuple):
 Decide = Callable[[Tree, Writer], Change]  # what a write is
 
 
-class Case(NamedTuple):
+class FileEdit(NamedTuple):
     """One changed file, before a kind's rules: `old` is None where it was added, `new` where it was
     removed."""
 
@@ -85,66 +82,6 @@ class Violation(NamedTuple):
     rule: str
     path: str
     text: str
-
-
-def check(
-    record: Record, path: str, required: Mapping[str, Any], optional: Mapping[str, Any]
-) -> Record:
-    """`record` if each field it must have is there with its type; Damaged otherwise. Unknown fields
-    are left alone."""
-    form = record.get("format", FORMAT)
-    if not isinstance(form, int) or form < 1:
-        raise Damaged(f"{path}: format {form!r} is no number")
-    if form > FORMAT:
-        raise Damaged(
-            f"{path}: format {form} is newer than this version of Atlas, which knows {FORMAT}",
-            "install a newer atlas-cli",
-            code="newer_format",
-        )
-    for key, kind in required.items():
-        if key not in record:
-            raise Damaged(f"{path}: the field {key} is missing")
-        _typed(record[key], kind, key, path)
-    for key, kind in optional.items():
-        if key in record:
-            _typed(record[key], kind, key, path)
-    return record
-
-
-class Misplaced(Damaged):
-    """A record that lies elsewhere than its own fields say: nobody acts on it."""
-
-    rule = "misplaced"
-
-
-def is_name(path: str, what: str, text: str, valid: bool) -> None:
-    """Damaged where a name that a record holds is none."""
-    if not valid:
-        raise Damaged(f"{path}: {text[:80]!r} is no {what}")
-
-
-def placed(path: str, ref: str, place: str | None) -> None:
-    """Misplaced where a record does not lie in its place (None: the name that it gives itself is
-    none)."""
-    if path != place:
-        why = f", which lies in {place}" if place else ": that is no name"
-        raise Misplaced(f"{path}: says it is {ref[:120]!r}{why}")
-
-
-def _typed(value: object, kind: Any, key: str, path: str) -> None:
-    if kind == "time":
-        try:
-            times.moment(value)
-        except ValueError as error:
-            raise Damaged(f"{path}: {key}: {error}") from None
-    elif kind == "count":
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**53:
-            raise Damaged(f"{path}: {key}: {str(value)[:40]!r} is no count")
-    elif kind == "texts":
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise Damaged(f"{path}: {key} is no list of texts")
-    elif not isinstance(value, kind):
-        raise Damaged(f"{path}: {key} is no {'text' if kind is str else kind.__name__}")
 
 
 def rewritten(old: Record, **fields: object) -> Record:
@@ -183,8 +120,3 @@ def no_conflict_markers(text: str) -> None:
             "the text still holds conflict markers (<<<<<<< … >>>>>>>)",
             "settle them, then write again",
         )
-
-
-def nothing(_: Record) -> Iterable[tuple[str, str]]:
-    """A record that points at no other."""
-    return ()

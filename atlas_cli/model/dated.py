@@ -6,14 +6,14 @@ from __future__ import annotations
 import re
 
 from ..errors import NotFound, Usage
-from . import change, names
+from . import names, schema
 from .change import Writer
 from .tree import Tree
 
 _PATH = re.compile(r"[0-9]{4}/[0-9]{2}-[0-9]{2}-[a-z0-9-]+-[0-9a-f]{6}\.md\Z")
 
 
-def place(folder: str, writer: Writer, slug: str) -> str:
+def path_of(folder: str, writer: Writer, slug: str) -> str:
     """Where a document of this day and operation lies."""
     return f"{folder}/{writer.when[:4]}/{writer.when[5:10]}-{slug}-{writer.op6}.md"
 
@@ -24,11 +24,11 @@ def id_of(path: str) -> str:
     return f"{year}-{name.removesuffix('.md')}"
 
 
-def check(path: str, folder: str) -> None:
+def check_path(path: str, folder: str) -> None:
     """Misplaced for a path that no document has which is named by its day and its operation."""
     first, _, rest = path.partition("/")
     if first != folder or not _PATH.match(rest):
-        raise change.Misplaced(
+        raise schema.Misplaced(
             f"{path}: a name here is {folder}/<YYYY>/<MM-DD>-<words>-<six hex digits>.md"
         )
 

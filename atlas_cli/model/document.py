@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 
 from . import times
-from .change import Case, Violation
+from .change import FileEdit, Violation
 from .text import Record
 from .tree import Tree
 
 
-def judge(case: Case) -> Iterator[Violation]:
+def rules(case: FileEdit) -> Iterator[Violation]:
     """The rules of every document."""
     if case.old is not None and case.new is None:
         yield Violation(
@@ -25,7 +25,7 @@ def judge(case: Case) -> Iterator[Violation]:
         )
 
 
-def follows(case: Case, number: int, path_of: str) -> Iterator[Violation]:
+def follows(case: FileEdit, number: int, path_of: str) -> Iterator[Violation]:
     """A numbered document follows its predecessor by exactly one; `path_of` is the predecessor's
     path."""
     if number > 1 and case.parent.blob(path_of) is None and case.child.blob(path_of) is None:
@@ -57,7 +57,7 @@ def young(record: Record, now: int) -> bool:
     return now - times.moment(record["at"]) < DAYS * 86400
 
 
-def signed(case: Case, session: object) -> Iterator[Violation]:
+def signed(case: FileEdit, session: object) -> Iterator[Violation]:
     """A record's `session` is the session that wrote the commit."""
     if case.message.session is not None and session != case.message.session:
         yield Violation(

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from . import dated, document, row
-from .change import Case, Shown, Violation
+from .change import FileEdit, Shown, Violation
 from .text import Record
 from .tree import Tree
 
-Rules = Callable[[Case], Iterator[Violation]]
+Rules = Callable[[FileEdit], Iterator[Violation]]
 Files = dict[str, bytes | None]  # by path; None: taken away
 Links = Callable[[Record], Iterable[tuple[str, str]]]
 
@@ -53,7 +53,9 @@ class Kind(NamedTuple):
         never  # a row's last moment in force, in seconds since 1970
     )
     links: Links = no_links  # (relation, REF) pairs that it points at
-    place: Callable[[str, int], str] | None = None  # name, number: the path of a numbered document
+    path_of: Callable[[str, int], str] | None = (
+        None  # name, number: the path of a numbered document
+    )
     numbered: Callable[[str], tuple[str, int]] | None = (
         None  # path: the name and the number of a numbered document
     )
@@ -72,18 +74,18 @@ class Kind(NamedTuple):
     )
 
 
-def unjudged(case: Case) -> Iterator[Violation]:
+def unjudged(case: FileEdit) -> Iterator[Violation]:
     """The rules of a kind that has none of its own yet."""
     return iter(())
 
 
 def of_document(
-    parse: Callable[[str, bytes], Record], own: Callable[[Case, Record], Iterator[Violation]]
+    parse: Callable[[str, bytes], Record], own: Callable[[FileEdit, Record], Iterator[Violation]]
 ) -> Rules:
     """The rules of documents: added once, `own` for a new one, signed by who wrote the commit."""
 
-    def rules(case: Case) -> Iterator[Violation]:
-        yield from document.judge(case)
+    def rules(case: FileEdit) -> Iterator[Violation]:
+        yield from document.rules(case)
         if case.new is None or case.old is not None:
             return
         record = parse(case.path, case.new)
@@ -94,7 +96,7 @@ def of_document(
     return rules
 
 
-def no_more(case: Case, record: Record) -> Iterator[Violation]:
+def no_more(case: FileEdit, record: Record) -> Iterator[Violation]:
     """A document that keeps the rules of all documents keeps its own."""
     return iter(())
 
@@ -104,7 +106,7 @@ def dated_kind(
     folder: str,
     parse: Callable[[str, bytes], Record],
     links: Links = no_links,
-    own: Callable[[Case, Record], Iterator[Violation]] = no_more,
+    own: Callable[[FileEdit, Record], Iterator[Violation]] = no_more,
 ) -> Kind:
     """Documents named by their day and their operation: `<folder>/<YYYY>/<MM-DD>-<words>-<six hex
     digits>.md`."""
@@ -133,16 +135,16 @@ def row_kind(
     parse: Callable[[str, bytes], Record],
     find: Find,
     until: Callable[[Record], int | None],
-    own: Callable[[Case, Record | None, Record], Iterator[Violation]] | None = None,
+    own: Callable[[FileEdit, Record | None, Record], Iterator[Violation]] | None = None,
     links: Links = no_links,
 ) -> Kind:
     """Rows: one live value each, in the view while it is in force. `key`: the field that names it.
     `own`: its rules on (what is judged, the row before, the row now)."""
 
-    def rules(case: Case) -> Iterator[Violation]:
+    def rules(case: FileEdit) -> Iterator[Violation]:
         new = None if case.new is None else parse(case.path, case.new)
         old = None if case.old is None else parse(case.path, case.old)
-        yield from row.judge(case, old, new)
+        yield from row.rules(case, old, new)
         if new is not None and own is not None:
             yield from own(case, old, new)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .change import Case, Shown, Violation
+from .change import FileEdit, Shown, Violation
 from .text import Record
 
 
@@ -15,7 +15,7 @@ def view(path: str, until: int | None, now: int) -> Shown:
     return f"{folder}/{rest.rpartition('/')[2]}", path if (until or 0) > now else None
 
 
-def judge(case: Case, old: Record | None, new: Record | None) -> Iterator[Violation]:
+def rules(case: FileEdit, old: Record | None, new: Record | None) -> Iterator[Violation]:
     """The rules of every row; `old` and `new` are the parsed forms, None where absent."""
     if new is None:
         yield Violation(

@@ -34,10 +34,10 @@ KINDS: tuple[Kind, ...] = (
     lease.KIND,
     session.KIND,
     inbox.KIND,
-    task.KIND._replace(rules=later(".board.task_rules", "judge")),
+    task.KIND._replace(rules=later(".board.task_rules", "rules")),
     result.KIND,
     gate.KIND._replace(
-        rules=later(".board.raising", "judge"), anew=later(".board.raising", "anew")
+        rules=later(".board.raising", "rules"), anew=later(".board.raising", "anew")
     ),
     signal.KIND,
     policy.KIND,
@@ -77,10 +77,10 @@ def is_shown(name: str) -> bool:
 def before(path: str) -> str | None:
     """The path of the document that a numbered one follows; None where there is none."""
     kind = kind_of(path)
-    if kind is None or kind.numbered is None or kind.place is None or not is_record(path):
+    if kind is None or kind.numbered is None or kind.path_of is None or not is_record(path):
         return None
     name, number = kind.numbered(path)
-    return kind.place(name, number - 1) if number > 1 else None
+    return kind.path_of(name, number - 1) if number > 1 else None
 
 
 def ref(text: str) -> Ref:

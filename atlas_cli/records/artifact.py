@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..errors import Damaged, NotFound, Protocol, Refused, Usage, VersionJump
-from ..model import change, document, names, text, times
-from ..model.change import Case, Change, Shown, Violation, Writer
+from ..model import change, document, names, schema, text, times
+from ..model.change import Change, FileEdit, Shown, Violation, Writer
 from ..model.kind import Kind
 from ..model.text import Record
 from ..model.tree import Tree
@@ -29,18 +29,18 @@ def folder(name: str, version: int) -> str:
     return f"{FOLDER}/{name}/{version:04}"
 
 
-def place(name: str, version: int) -> str:
+def path_of(name: str, version: int) -> str:
     return f"{folder(name, version)}/about.yaml"
 
 
-def body_place(record: Record) -> str:
+def body_path(record: Record) -> str:
     """Where the bytes of a version lie."""
     return f"{folder(record['name'], record['number'])}/body.{record['ext']}"
 
 
 def parse(path: str, data: bytes) -> Record:
     """The metadata of a version; the bytes lie beside it."""
-    record = change.check(
+    record = schema.fields(
         text.load(data, path),
         path,
         {
@@ -55,10 +55,10 @@ def parse(path: str, data: bytes) -> Record:
         },
         {"title": str, "caveat": str, "relies_on": "texts", "same_topic": bool},
     )
-    change.is_name(path, "file type", record["ext"], file_type(record["ext"]))
+    schema.is_name(path, "file type", record["ext"], file_type(record["ext"]))
     name = record["name"]
-    change.placed(
-        path, ref(path, record), place(name, record["number"]) if names.valid(name) else None
+    schema.placed(
+        path, ref(path, record), path_of(name, record["number"]) if names.valid(name) else None
     )
     return record
 
@@ -75,13 +75,13 @@ def ref(path: str, record: Record) -> str:
 def newest(tree: Tree, name: str) -> int:
     """The number of the newest version; 0 where the name is new."""
     there = document.numbers(tree, f"{FOLDER}/{name}")
-    return next((number for number in there if tree.blob(place(name, number)) is not None), 0)
+    return next((number for number in there if tree.blob(path_of(name, number)) is not None), 0)
 
 
 def find(tree: Tree, name: str, number: int | None = None) -> str:
     last = newest(tree, name)
     wanted = last if number is None else number
-    if not wanted or tree.blob(place(name, wanted)) is None:
+    if not wanted or tree.blob(path_of(name, wanted)) is None:
         there = f"its newest version is {last}" if last else "nothing was put under that name"
         raise NotFound(
             f"there is no artifact:{name}{'' if number is None else f'@{number}'}; {there}",
@@ -92,7 +92,7 @@ def find(tree: Tree, name: str, number: int | None = None) -> str:
                 "artifact:",
             ),
         )
-    return place(name, wanted)
+    return path_of(name, wanted)
 
 
 def get(tree: Tree, name: str, number: int) -> Record:
@@ -102,7 +102,7 @@ def get(tree: Tree, name: str, number: int) -> Record:
 
 def body(tree: Tree, record: Record) -> bytes:
     """The bytes exactly as given; Damaged where they are not those that the metadata names."""
-    path = body_place(record)
+    path = body_path(record)
     data = tree.read(path)
     if data is None:
         raise Damaged(f"{path}: the bytes of {ref('', record)} are missing")
@@ -128,7 +128,7 @@ def is_text(data: bytes) -> bool:
     return b"\0" not in data
 
 
-class Wish(NamedTuple):
+class NewVersion(NamedTuple):
     """What is to be put under a name."""
 
     data: bytes
@@ -140,7 +140,7 @@ class Wish(NamedTuple):
     new: bool = False  # a name that nearly is another is meant
 
 
-def put(tree: Tree, writer: Writer, name: str, wish: Wish, seen: int | None) -> Change:
+def put(tree: Tree, writer: Writer, name: str, wish: NewVersion, seen: int | None) -> Change:
     """The next version. VersionJump where another put one since `seen`, Protocol where none was
     read, Refused where it is too large or about something else."""
     last = newest(tree, name)
@@ -181,12 +181,14 @@ def put(tree: Tree, writer: Writer, name: str, wish: Wish, seen: int | None) -> 
     record |= {"caveat": wish.caveat} if wish.caveat else {}
     record |= {"relies_on": list(wish.relies_on)} if wish.relies_on else {}
     record |= {"same_topic": True} if wish.same_topic else {}
-    files = {place(name, last + 1): text.dump(record), body_place(record): wish.data}
-    bases = (f"artifact:{name}@{last}~{(tree.blob(place(name, last)) or '')[:12]}",) if last else ()
+    files = {path_of(name, last + 1): text.dump(record), body_path(record): wish.data}
+    bases = (
+        (f"artifact:{name}@{last}~{(tree.blob(path_of(name, last)) or '')[:12]}",) if last else ()
+    )
     return Change(f"artifact: {name} {last + 1} ({writer.session})", files, bases, notices)
 
 
-def _jump(tree: Tree, name: str, seen: int, last: int, wish: Wish, now: int) -> VersionJump:
+def _jump(tree: Tree, name: str, seen: int, last: int, wish: NewVersion, now: int) -> VersionJump:
     newest_one = get(tree, name, last)
     by = named(newest_one["session"])
     stop = VersionJump(
@@ -214,7 +216,7 @@ def _jump(tree: Tree, name: str, seen: int, last: int, wish: Wish, now: int) -> 
     return stop
 
 
-def _guard(tree: Tree, name: str, last: int, wish: Wish, now: int) -> tuple[str, ...]:
+def _guard(tree: Tree, name: str, last: int, wish: NewVersion, now: int) -> tuple[str, ...]:
     """One name per topic; and what is put every five minutes is no document."""
     old = get(tree, name, last)
     if (
@@ -238,11 +240,11 @@ def _guard(tree: Tree, name: str, last: int, wish: Wish, now: int) -> tuple[str,
                 code="other_topic",
             )
     early = (
-        tree.read(place(name, last - BUSY + 1)) if last >= BUSY else None
+        tree.read(path_of(name, last - BUSY + 1)) if last >= BUSY else None
     )  # (None also where a hand left a gap)
     if (
         early is not None
-        and now - times.moment(parse(place(name, last - BUSY + 1), early)["at"]) < 3600
+        and now - times.moment(parse(path_of(name, last - BUSY + 1), early)["at"]) < 3600
     ):
         return (noise(name, BUSY, "hour", 24 * BUSY),)
     return ()
@@ -272,15 +274,15 @@ def _view(tree: Tree, path: str, record: Record, now: int) -> Shown:
     """The bytes of the newest version of its name."""
     last = get(tree, record["name"], newest(tree, record["name"]))
     body(tree, last)  # Damaged, and not shown, where these are other bytes
-    return f"{FOLDER}/{record['name']}.{last['ext']}", body_place(last)
+    return f"{FOLDER}/{record['name']}.{last['ext']}", body_path(last)
 
 
 def _links(record: Record) -> Iterable[tuple[str, str]]:
     return [("relies_on", target) for target in record.get("relies_on", ())]
 
 
-def _rules(found: Case) -> Iterator[Violation]:
-    yield from document.judge(found)
+def _rules(found: FileEdit) -> Iterator[Violation]:
+    yield from document.rules(found)
     if found.new is None or found.old is not None:
         return
     match = _PATH.match(found.path)
@@ -293,19 +295,19 @@ def _rules(found: Case) -> Iterator[Violation]:
         return
     name, number = match[1], int(match[2])
     if match[3] != "about.yaml":
-        about = place(name, number)
+        about = path_of(name, number)
         if found.parent.blob(about) or not found.child.blob(about):
             yield Violation(
                 "immutable", found.path, "bytes come with the about.yaml of their version, and once"
             )
         return
     record = parse(found.path, found.new)
-    yield from document.follows(found, number, place(name, number - 1))
+    yield from document.follows(found, number, path_of(name, number - 1))
     yield from document.signed(found, record["session"])
     try:
         body(found.child, record)
     except Damaged as error:
-        yield Violation("digest", body_place(record), error.message)
+        yield Violation("digest", body_path(record), error.message)
 
 
 KIND = Kind(
@@ -318,6 +320,6 @@ KIND = Kind(
     _view,
     _rules,
     links=_links,
-    place=place,
+    path_of=path_of,
     numbered=numbered,
 )._replace(words=("body", "title", "caveat"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ..model import change, dated, names, text, times
+from ..model import dated, names, schema, text, times
 from ..model.change import Change, Writer
 from ..model.kind import dated_kind
 from ..model.text import Record
@@ -19,9 +19,9 @@ WITHHELD = "(retracted; atlas show REF --withdrawn shows it)"
 def parse(path: str, data: bytes) -> Record:
     """The fields; `target` is the REF put right, `why` the body, `own` whether its writer did
     it."""
-    dated.check(path, FOLDER)
+    dated.check_path(path, FOLDER)
     record, body = text.front(data, path)
-    change.check(
+    schema.fields(
         record,
         path,
         {"target": str, "retract": bool, "session": str, "actor": str, "at": "time"},
@@ -44,7 +44,7 @@ def add(
     record: Record = {"target": target, "retract": retract, "own": own}
     record |= {"cause": cause} if cause else {}
     record |= {**writer.signature(), "operation": writer.operation}
-    path = dated.place(FOLDER, writer, names.slug(target))
+    path = dated.path_of(FOLDER, writer, names.slug(target))
     verb = "retract" if retract else "correct"
     return Change(
         f"correction: {verb} {target} ({writer.session})",

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..model import change, dated, names, text
-from ..model.change import Case, Change, Violation, Writer
+from ..model import dated, names, schema, text
+from ..model.change import Change, FileEdit, Violation, Writer
 from ..model.kind import dated_kind
 from ..model.text import Record
 from ..model.tree import Tree
@@ -18,9 +18,9 @@ STANCES = ("agreed", "disagreed", "timeout")
 
 def parse(path: str, data: bytes) -> Record:
     """The fields; `why` is the body."""
-    dated.check(path, FOLDER)
+    dated.check_path(path, FOLDER)
     record, body = text.front(data, path)
-    change.check(
+    schema.fields(
         record,
         path,
         {
@@ -61,7 +61,7 @@ def add(
     record |= {"chosen_by": chosen_by} if chosen_by else {}
     record |= {"recommended_by": recommended_by} if recommended_by else {}
     record |= {**writer.signature(), "operation": writer.operation}
-    path = dated.place(FOLDER, writer, names.slug(title))
+    path = dated.path_of(FOLDER, writer, names.slug(title))
     data = text.with_front(record, why.strip("\n") + "\n")
     return Change(f"decision: {names.slug(title, 50)} ({writer.session})", {path: data})
 
@@ -70,7 +70,7 @@ def _links(record: Record) -> Iterable[tuple[str, str]]:
     return [("about", target) for target in record.get("about", ())]
 
 
-def _rules(found: Case, record: Record) -> Iterator[Violation]:
+def _rules(found: FileEdit, record: Record) -> Iterator[Violation]:
     if record["stance"] not in STANCES:
         yield Violation(
             "schema",

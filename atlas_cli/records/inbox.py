@@ -6,8 +6,9 @@ from __future__ import annotations
 import re
 
 from ..errors import Damaged, NotFound
-from ..model.change import Misplaced, Shown
+from ..model.change import Shown
 from ..model.kind import Kind, no_more, of_document
+from ..model.schema import Misplaced
 from ..model.text import Record
 from ..model.tree import Tree
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import AtlasError, Damaged
-from ..model.change import Case, Violation
+from ..model.change import FileEdit, Violation
 from ..model.message import FileChange, Message, change_digest
 from ..model.tree import Tree
 from . import FREE, kind_of, policy
@@ -73,11 +73,11 @@ def judge(
         except Damaged as error:  # a submodule's commit, or an object that is gone
             found.append(Violation("damaged", path, error.message))
             continue
-        found += judge_file(Case(path, old, new, parent, child, message, rules))
+        found += judge_file(FileEdit(path, old, new, parent, child, message, rules))
     return found
 
 
-def judge_file(case: Case) -> list[Violation]:
+def judge_file(case: FileEdit) -> list[Violation]:
     """The violations of one file; what cannot be read breaks the rule `damaged`."""
     kind = kind_of(case.path)
     if kind is None:
@@ -124,7 +124,7 @@ def spoils_policy(
         return message.by_hand or not (
             policy.newer(old) or not any(judge_message(parent, changes, message))
         )
-    return bool(judge_file(Case(policy.FOLDER, old, new, parent, child, message, policy.KEYS)))
+    return bool(judge_file(FileEdit(policy.FOLDER, old, new, parent, child, message, policy.KEYS)))
 
 
 def store_id(tree: Tree) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..errors import Held, NotFound, Refused
-from ..model import change, names, text, times
-from ..model.change import Case, Change, Violation, Writer
+from ..model import change, names, schema, text, times
+from ..model.change import Change, FileEdit, Violation, Writer
 from ..model.kind import row_kind
 from ..model.text import Record
 from ..model.tree import Tree
@@ -18,7 +18,7 @@ SHORTEST = 300  # seconds
 LONGEST = 4 * 3600  # seconds, whatever a policy or a row says
 
 
-def place(resource: str) -> str:
+def path_of(resource: str) -> str:
     """Where a resource's row lies."""
     return f"{FOLDER}/{names.bucket(resource)}/{names.file_name(resource)}.yaml"
 
@@ -26,7 +26,7 @@ def place(resource: str) -> str:
 def parse(path: str, data: bytes) -> Record:
     """The row; Damaged where it is none. `expires` is a plan: whether it is held is computed when
     it is read."""
-    record = change.check(
+    record = schema.fields(
         text.load(data, path),
         path,
         {
@@ -42,7 +42,7 @@ def parse(path: str, data: bytes) -> Record:
         {"released": "time", "machine": str, "run": bool},
     )
     on = record["resource"]
-    change.placed(path, f"lease:{on}", place(on) if names.is_resource(on) else None)
+    schema.placed(path, f"lease:{on}", path_of(on) if names.is_resource(on) else None)
     return record
 
 
@@ -64,14 +64,14 @@ def begins(over: int) -> int:
 def holds(record: Record | None, now: int) -> bool:
     """Whether somebody holds it at that moment: it runs, and does not lie further ahead than any
     lease."""
-    return _runs(record, now) and record is not None and first(record) <= now
+    return _runs(record, now) and record is not None and honoured_from(record) <= now
 
 
 def _runs(record: Record | None, now: int) -> bool:
     return record is not None and "released" not in record and (until(record) or 0) > now
 
 
-def first(record: Record) -> int:
+def honoured_from(record: Record) -> int:
     """The moment from which it is honoured, however far ahead it is dated."""
     return max(begins(until(record) or 0), times.moment(record["at"]) - LONGEST)
 
@@ -88,7 +88,7 @@ def left(record: Record, now: int) -> int:
 
 def find(tree: Tree, resource: str, number: int | None = None) -> str:
     """The path of a resource's row; NotFound where nobody ever took it."""
-    path = place(resource)
+    path = path_of(resource)
     if tree.blob(path) is None:
         there = (record["resource"] for _, record in tree.live(FOLDER, 0))
         hint = names.hint(resource, there, "atlas lease list shows what is held")
@@ -98,7 +98,7 @@ def find(tree: Tree, resource: str, number: int | None = None) -> str:
 
 def current(tree: Tree, resource: str) -> Record | None:
     """A resource's row, or None."""
-    path = place(resource)
+    path = path_of(resource)
     data = tree.read(path)
     return None if data is None else parse(path, data)
 
@@ -123,7 +123,7 @@ def take(
     refused: Held | None = None
     for resource in resources:
         try:
-            files[place(resource)] = _taken(tree, writer, resource, why, seconds, run)
+            files[path_of(resource)] = _taken(tree, writer, resource, why, seconds, run)
         except Held as stop:
             if not any_of:
                 raise
@@ -153,7 +153,7 @@ def _taken(tree: Tree, writer: Writer, resource: str, why: str, seconds: int, ru
     old = current(tree, resource)
     if old is not None and old["holder"] in writer.lineage and holds(old, now):
         return (
-            tree.read(place(resource)) or b""
+            tree.read(path_of(resource)) or b""
         )  # an ancestor's lease covers it, and stays the ancestor's
     for _, other in tree.live(FOLDER, now - times.SKEW):
         if (
@@ -187,7 +187,7 @@ def _bars(record: Record, writer: Writer) -> bool:
         return False
     wait = 0 if record.get("machine") == writer.machine or "released" in record else times.SKEW
     over = (until(record) or 0) + wait <= writer.at
-    return "released" not in record and not over and first(record) <= writer.at
+    return "released" not in record and not over and honoured_from(record) <= writer.at
 
 
 def _held(record: Record, resource: str, now: int) -> Held:
@@ -223,7 +223,7 @@ def renew(tree: Tree, writer: Writer, resources: Sequence[str], seconds: int | N
     files = {}
     for resource in resources:
         old = _own(tree, writer, resource)
-        files[place(resource)] = text.dump(change.rewritten(old, at=writer.when, expires=expires))
+        files[path_of(resource)] = text.dump(change.rewritten(old, at=writer.when, expires=expires))
     return Change(f"lease: renew {short(resources)} ({writer.session})", files)
 
 
@@ -232,7 +232,7 @@ def release(tree: Tree, writer: Writer, resources: Sequence[str]) -> Change:
     files = {}
     for resource in resources:
         old = _own(tree, writer, resource)
-        files[place(resource)] = text.dump(
+        files[path_of(resource)] = text.dump(
             change.rewritten(old, at=writer.when, released=writer.when)
         )
     return Change(f"lease: release {short(resources)} ({writer.session})", files)
@@ -288,7 +288,7 @@ def short(resources: Sequence[str]) -> str:
     )
 
 
-def _timing(found: Case, new: Record) -> Iterator[Violation]:
+def _timing(found: FileEdit, new: Record) -> Iterator[Violation]:
     written = times.moment(new["at"])
     if found.message.at is not None and written != found.message.at:
         yield Violation(
@@ -303,7 +303,7 @@ def _timing(found: Case, new: Record) -> Iterator[Violation]:
         yield Violation("limit", found.path, f"a lease of {times.span(length)} from {new['at']}")
 
 
-def _handed(found: Case, old: Record | None, new: Record) -> Iterator[Violation]:
+def _handed(found: FileEdit, old: Record | None, new: Record) -> Iterator[Violation]:
     """Who may write the row, and that the fencing token rises whenever it changes hands."""
     by, written = found.message.session, times.moment(new["at"])
     if by is not None and by not in (new["holder"], session.dropped_by(found.child, new["holder"])):
@@ -334,7 +334,7 @@ def _handed(found: Case, old: Record | None, new: Record) -> Iterator[Violation]
         yield Violation("not_held", found.path, "was given back by a session that did not hold it")
 
 
-def _rules(found: Case, old: Record | None, new: Record) -> Iterator[Violation]:
+def _rules(found: FileEdit, old: Record | None, new: Record) -> Iterator[Violation]:
     if old is not None and old["resource"] != new["resource"]:
         yield Violation("misplaced", found.path, "the resource was changed")
     yield from _timing(found, new)
@@ -355,8 +355,8 @@ def _clashes(tree: Tree, record: Record, other: Record) -> str:
 
 def _kin(tree: Tree, holder: str, other: str) -> bool:
     """Whether they are one, or the first works under the lease of the other."""
-    data = tree.read(session.place(holder))
-    row = session.parse(session.place(holder), data) if data is not None else {}
+    data = tree.read(session.path_of(holder))
+    row = session.parse(session.path_of(holder), data) if data is not None else {}
     return holder == other or other in row.get("lineage", ())
 
 

@@ -10,8 +10,9 @@ from typing import Any
 
 from ..errors import Damaged, NotFound, Refused, Usage
 from ..model import names, row, text, times
-from ..model.change import FORMAT, Case, Change, Misplaced, Shown, Violation, Writer, check
+from ..model.change import Change, FileEdit, Shown, Violation, Writer
 from ..model.kind import Kind
+from ..model.schema import FORMAT, Misplaced, fields
 from ..model.text import Record
 from ..model.tree import Tree
 
@@ -122,7 +123,7 @@ def parse(path: str, data: bytes) -> Record:
     if path != FOLDER:
         raise Misplaced(f"{path}: the policy lies in {FOLDER}")
     record = text.load(data, path, comments=True)
-    check(record, path, {"store": str, "version": "count"}, {"test": bool})
+    fields(record, path, {"store": str, "version": "count"}, {"test": bool})
     for key, value in record.items():
         if key in KEYS:
             try:
@@ -318,10 +319,10 @@ def _view(tree: Tree, path: str, record: Record, now: int) -> Shown:
     return path, path
 
 
-def _rules(case: Case) -> Iterator[Violation]:
+def _rules(case: FileEdit) -> Iterator[Violation]:
     new = None if case.new is None else parse(case.path, case.new)
     old = None if case.old is None else parse(case.path, case.old)
-    yield from row.judge(case, old, new)
+    yield from row.rules(case, old, new)
     for key in _FIXED:
         if (
             key != "version"

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from ..errors import AtlasError, Damaged, NotFound, Usage
-from ..model import change, names, text
+from ..model import names, schema, text
 
 KEYS = ("stores", "shared")
 _HOST = r"(?:[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?"
@@ -66,7 +66,7 @@ def of(policy: Mapping[str, Any], own: bytes, path: str) -> Routes:
     """The policy's, with what the user's own file says of the same names before it; Damaged, with
     its path, where that cannot be read."""
     found = text.load(own, path, comments=True) if own.strip() else {}
-    change.check(found, path, {}, {})
+    schema.fields(found, path, {}, {})
     for key, value in found.items():
         try:
             if key not in KEYS and key != "format":

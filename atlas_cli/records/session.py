@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..errors import NotFound, Protocol, Refused, Usage
-from ..model import change, names, text, times
-from ..model.change import Case, Change, Violation, Writer
+from ..model import change, names, schema, text, times
+from ..model.change import Change, FileEdit, Violation, Writer
 from ..model.kind import row_kind
 from ..model.text import Record
 from ..model.tree import Tree
@@ -35,7 +35,7 @@ def valid(session: str) -> bool:
     return _ID.match(session) is not None
 
 
-def place(session: str) -> str:
+def path_of(session: str) -> str:
     """Where a session's row lies; Usage for what is no session id."""
     match = _ID.match(session)
     if match is None:
@@ -47,7 +47,7 @@ def place(session: str) -> str:
 
 
 def parse(path: str, data: bytes) -> Record:
-    record = change.check(
+    record = schema.fields(
         text.load(data, path),
         path,
         {"id": str, "version": "count", "actor": str, "began": "time", "machine": str},
@@ -73,8 +73,8 @@ def parse(path: str, data: bytes) -> Record:
             "project": str,
         },
     )
-    change.placed(
-        path, f"session:{record['id']}", place(record["id"]) if valid(record["id"]) else None
+    schema.placed(
+        path, f"session:{record['id']}", path_of(record["id"]) if valid(record["id"]) else None
     )
     return record
 
@@ -91,7 +91,7 @@ def until(record: Record) -> int | None:
 
 
 def find(tree: Tree, session: str, number: int | None = None) -> str:
-    path = place(session)
+    path = path_of(session)
     if tree.blob(path) is None:
         there = (name.removesuffix(SUFFIX) for name in tree.names(path.rpartition("/")[0]))
         hint = names.hint(session, there, "atlas session list shows them")
@@ -158,13 +158,15 @@ def begin(
         "lineage": [*above.get("lineage", ()), parent] if parent else None,
     }
     record = change.rewritten({"id": writer.session, "version": 0, "actor": writer.actor}, **fields)
-    return Change(f"session: begin ({writer.session})", {place(writer.session): text.dump(record)})
+    return Change(
+        f"session: begin ({writer.session})", {path_of(writer.session): text.dump(record)}
+    )
 
 
-def visit(tree: Tree, writer: Writer, guest: Record) -> dict[str, bytes | None]:
+def enter_as_guest(tree: Tree, writer: Writer, guest: Record) -> dict[str, bytes | None]:
     """The row of a session of another project, as it was begun there, where the writer is none here
     yet. Refused where somebody else has its id; Protocol where it is over."""
-    path = place(guest["id"])
+    path = path_of(guest["id"])
     if tree.blob(path) is None:
         return {path: text.dump(change.rewritten({**guest, "version": 0}, machine=writer.machine))}
     old = live(tree, guest["id"], writer.at)
@@ -178,19 +180,23 @@ def visit(tree: Tree, writer: Writer, guest: Record) -> dict[str, bytes | None]:
     return {}
 
 
-def aim(tree: Tree, writer: Writer, *, goal: str, paths: list[str], streams: list[str]) -> Change:
+def update_goal(
+    tree: Tree, writer: Writer, *, goal: str, paths: list[str], streams: list[str]
+) -> Change:
     """What a session that goes on says anew of itself."""
     old = live(tree, writer.session, writer.at)
     fields = {"goal": goal or old.get("goal"), "paths": paths or old.get("paths")}
     record = change.rewritten(old, **fields, streams=streams or old.get("streams"))
-    return Change(f"session: go on ({writer.session})", {place(writer.session): text.dump(record)})
+    return Change(
+        f"session: go on ({writer.session})", {path_of(writer.session): text.dump(record)}
+    )
 
 
 def end(tree: Tree, writer: Writer) -> Change:
     """The row of a session that is over."""
     old = live(tree, writer.session, writer.at)
     record = change.rewritten(old, ended=writer.when)
-    return Change(f"session: end ({writer.session})", {place(writer.session): text.dump(record)})
+    return Change(f"session: end ({writer.session})", {path_of(writer.session): text.dump(record)})
 
 
 def adopt(tree: Tree, writer: Writer, wanted: str, why: str) -> Change:
@@ -210,7 +216,7 @@ def adopt(tree: Tree, writer: Writer, wanted: str, why: str) -> Change:
     }
     return Change(
         f"adopt: {wanted} ({writer.session})",
-        {place(wanted): text.dump(change.rewritten(old, **fields))},
+        {path_of(wanted): text.dump(change.rewritten(old, **fields))},
     )
 
 
@@ -218,7 +224,9 @@ def offer(tree: Tree, writer: Writer, fields: Record) -> Change:
     """What the session offers to do for others: slots, role, status, load in basis points."""
     old = live(tree, writer.session, writer.at)
     record = change.rewritten(old, offer={**fields, "at": writer.when})
-    return Change(f"session: offer ({writer.session})", {place(writer.session): text.dump(record)})
+    return Change(
+        f"session: offer ({writer.session})", {path_of(writer.session): text.dump(record)}
+    )
 
 
 def drop(tree: Tree, writer: Writer, wanted: str, why: str, principals: Iterable[str]) -> Change:
@@ -235,7 +243,7 @@ def drop(tree: Tree, writer: Writer, wanted: str, why: str, principals: Iterable
     fields = {"ended": writer.when, "dropped_by": writer.session, "dropped_why": why}
     return Change(
         f"drop: {wanted} ({writer.session})",
-        {place(wanted): text.dump(change.rewritten(old, **fields))},
+        {path_of(wanted): text.dump(change.rewritten(old, **fields))},
     )
 
 
@@ -252,13 +260,13 @@ def anew(record: Record) -> str:
     )
 
 
-def may(tree: Tree, by: str, owner: str, principals: Iterable[str]) -> bool:
+def may_act_for(tree: Tree, by: str, owner: str, principals: Iterable[str]) -> bool:
     """Whether a session may do what is its owner's: itself, who adopted it, one that it descends
     from, a principal."""
     rows: dict[str, Record] = {}
     for one in (by, owner):
-        data = tree.read(place(one)) if _ID.match(one) else None
-        rows[one] = {} if data is None else parse(place(one), data)
+        data = tree.read(path_of(one)) if _ID.match(one) else None
+        rows[one] = {} if data is None else parse(path_of(one), data)
     return by in (owner, rows[owner].get("adopted_by")) or _above(
         rows[owner], by, rows[by].get("actor", ""), principals
     )
@@ -266,14 +274,14 @@ def may(tree: Tree, by: str, owner: str, principals: Iterable[str]) -> bool:
 
 def dropped_by(tree: Tree, session: str) -> str | None:
     """Who has ended a session from outside; None where nobody has."""
-    data = tree.read(place(session)) if _ID.match(session) else None
-    return None if data is None else parse(place(session), data).get("dropped_by")
+    data = tree.read(path_of(session)) if _ID.match(session) else None
+    return None if data is None else parse(path_of(session), data).get("dropped_by")
 
 
 def adopted_by(tree: Tree, session: str) -> str | None:
     """Who has adopted a session; None where nobody has."""
-    data = tree.read(place(session)) if valid(session) else None
-    return None if data is None else parse(place(session), data).get("adopted_by")
+    data = tree.read(path_of(session)) if valid(session) else None
+    return None if data is None else parse(path_of(session), data).get("adopted_by")
 
 
 def actor(text_: str) -> str:
@@ -287,7 +295,7 @@ TAKEN = (
 )
 
 
-def _rules(found: Case, old: Record | None, new: Record) -> Iterator[Violation]:
+def _rules(found: FileEdit, old: Record | None, new: Record) -> Iterator[Violation]:
     adopted = old is not None and "adopted_by" not in old and "adopted_by" in new
     if adopted and found.message.session in (None, new["adopted_by"]):
         return
@@ -295,8 +303,8 @@ def _rules(found: Case, old: Record | None, new: Record) -> Iterator[Violation]:
         yield Violation("ended", found.path, f"{old['id']} had ended at {old['ended']}")
     dropper = new.get("dropped_by") if old is not None and "dropped_by" not in old else None
     if dropper is not None and found.message.session in (None, dropper):
-        data = found.parent.read(place(dropper))
-        by = "" if data is None else parse(place(dropper), data)["actor"]
+        data = found.parent.read(path_of(dropper))
+        by = "" if data is None else parse(path_of(dropper), data)["actor"]
         if not _above(new, dropper, by, found.policy["principals"]):
             yield Violation(
                 "session", found.path, f"was dropped by {dropper}, which is above it in nothing"

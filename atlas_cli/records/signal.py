@@ -7,8 +7,8 @@ import hashlib
 from collections.abc import Iterable, Iterator
 
 from ..errors import Refused, Usage
-from ..model import change, dated, names, text
-from ..model.change import Case, Change, Violation, Writer
+from ..model import dated, names, schema, text
+from ..model.change import Change, FileEdit, Violation, Writer
 from ..model.kind import dated_kind
 from ..model.text import Record
 from ..model.tree import Tree
@@ -33,14 +33,14 @@ def kind(word: str) -> str:
 
 def parse(path: str, data: bytes) -> Record:
     """The fields; `text` is the body."""
-    dated.check(path, FOLDER)
+    dated.check_path(path, FOLDER)
     record, body = text.front(data, path)
     needed = {"kind": str, "session": str, "actor": str, "at": "time", "operation": str}
-    change.check(record, path, needed, {"about": str, "gate": str})
+    schema.fields(record, path, needed, {"about": str, "gate": str})
     return {**record, "id": dated.id_of(path), "text": body.strip("\n")}
 
 
-def place(wanted: str) -> str:
+def path_of(wanted: str) -> str:
     """The path of a signal by its whole id."""
     return f"{FOLDER}/{wanted[:4]}/{wanted[5:]}.md"
 
@@ -66,7 +66,7 @@ def post(
         {"kind": word} | ({"about": about} if about else {}) | ({"gate": gate} if gate else {})
     )
     record |= {**writer.signature(), "operation": writer.operation}
-    path = dated.place(FOLDER, writer, names.slug(f"{word} {said}"))
+    path = dated.path_of(FOLDER, writer, names.slug(f"{word} {said}"))
     return Change(
         f"signal: {word} ({writer.session})",
         {path: text.with_front(record, said.strip("\n") + "\n")},
@@ -77,7 +77,7 @@ def _links(record: Record) -> Iterable[tuple[str, str]]:
     return [("about", record["about"])] if "about" in record else []
 
 
-def _rules(found: Case, record: Record) -> Iterator[Violation]:
+def _rules(found: FileEdit, record: Record) -> Iterator[Violation]:
     if record["kind"] not in ACTIONS:
         yield Violation("schema", found.path, f"there is no signal {record['kind']!r}")
     elif (

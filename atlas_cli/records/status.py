@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..errors import NotFound, Protocol, Refused, Usage, VersionJump
-from ..model import change, document, names, text, times
-from ..model.change import Case, Change, Shown, Violation, Writer
+from ..model import change, document, names, schema, text, times
+from ..model.change import Change, FileEdit, Shown, Violation, Writer
 from ..model.kind import Kind, of_document
 from ..model.text import Record
 from ..model.tree import Tree
@@ -27,22 +27,22 @@ def numbered(path: str) -> tuple[str, int]:
     return (match[1], int(match[3])) if match else ("", 0)
 
 
-def place(stream: str, number: int) -> str:
+def path_of(stream: str, number: int) -> str:
     return f"{FOLDER}/{stream}/{number // 1000:03}/{number:06}.md"
 
 
 def parse(path: str, data: bytes) -> Record:
     """The entry's fields and its `body`."""
     record, body = text.front(data, path)
-    change.check(
+    schema.fields(
         record,
         path,
         {"stream": str, "number": "count", "session": str, "actor": str, "at": "time"},
         {"unchanged": str, "section": str, "relies_on": "texts", "caveat": str},
     )
     stream, number = record["stream"], record["number"]
-    change.placed(
-        path, f"status:{stream}@{number}", place(stream, number) if names.valid(stream) else None
+    schema.placed(
+        path, f"status:{stream}@{number}", path_of(stream, number) if names.valid(stream) else None
     )
     return {**record, "body": body}
 
@@ -52,7 +52,7 @@ def newest(tree: Tree, stream: str) -> int:
     no entry."""
     for folder in document.numbers(tree, f"{FOLDER}/{stream}"):
         for number in document.numbers(tree, f"{FOLDER}/{stream}/{folder:03}"):
-            if number // 1000 == folder and tree.blob(place(stream, number)) is not None:
+            if number // 1000 == folder and tree.blob(path_of(stream, number)) is not None:
                 return number
     return 0
 
@@ -61,7 +61,7 @@ def find(tree: Tree, stream: str, number: int | None = None) -> str:
     """The path of an entry (`number` None: the current one); NotFound where there is none."""
     last = newest(tree, stream)
     wanted = last if number is None else number
-    path = place(stream, wanted)
+    path = path_of(stream, wanted)
     if not wanted or tree.blob(path) is None:
         there = f"its newest entry is {last}" if last else "it has no entry yet"
         hint = names.hint(
@@ -87,7 +87,7 @@ def get(tree: Tree, stream: str, number: int) -> Record:
     return parse(path, tree.read(path) or b"")
 
 
-class Wish(NamedTuple):
+class NewEntry(NamedTuple):
     """What is to be written: a whole text, or one section of it, or nothing but that it still
     holds."""
 
@@ -101,7 +101,7 @@ class Wish(NamedTuple):
     new: bool = False  # a stream that nearly has another's name is meant
 
 
-def write(tree: Tree, writer: Writer, stream: str, wish: Wish, seen: int | None) -> Change:
+def write(tree: Tree, writer: Writer, stream: str, wish: NewEntry, seen: int | None) -> Change:
     """The next entry. `seen`: the number that the session has read (None: none). VersionJump where
     another wrote since, carrying the merge's three texts; Protocol where it has read nothing;
     Refused over the limit."""
@@ -136,9 +136,9 @@ def write(tree: Tree, writer: Writer, stream: str, wish: Wish, seen: int | None)
     record |= {"section": wish.section} if wish.section else {}
     record |= {"relies_on": list(wish.relies_on)} if wish.relies_on else {}
     record |= {"caveat": wish.caveat} if wish.caveat else {}
-    path = place(stream, last + 1)
+    path = path_of(stream, last + 1)
     bases = (
-        (f"status:{stream}@{last}~{(tree.blob(place(stream, last)) or '')[:12]}",) if last else ()
+        (f"status:{stream}@{last}~{(tree.blob(path_of(stream, last)) or '')[:12]}",) if last else ()
     )
     return Change(
         f"status: {stream} {last + 1} ({writer.session})",
@@ -147,7 +147,7 @@ def write(tree: Tree, writer: Writer, stream: str, wish: Wish, seen: int | None)
     )
 
 
-def _body(wish: Wish, old: Record | None) -> str:
+def _body(wish: NewEntry, old: Record | None) -> str:
     """The whole text that the wish makes of the entry before."""
     if wish.unchanged:
         if old is None:
@@ -165,7 +165,7 @@ def _body(wish: Wish, old: Record | None) -> str:
     )
 
 
-def _within_limits(tree: Tree, stream: str, body: str, old: Record | None, wish: Wish) -> None:
+def _within_limits(tree: Tree, stream: str, body: str, old: Record | None, wish: NewEntry) -> None:
     words, most = len(body.split()), policy.of(tree)["status_words"]
     if words > most and not wish.unchanged:
         raise Refused(
@@ -213,7 +213,7 @@ def _jump(
     stream: str,
     seen: int,
     last: int,
-    wish: Wish,
+    wish: NewEntry,
     before: Record | None,
     old: Record,
     now: int,
@@ -221,7 +221,7 @@ def _jump(
     """The stop sign that a machine can see, with what was written since and the texts of the
     merge."""
     numbers = range(max(seen + 1, last - 4), last + 1)
-    since = [get(tree, stream, number) for number in numbers if tree.blob(place(stream, number))]
+    since = [get(tree, stream, number) for number in numbers if tree.blob(path_of(stream, number))]
     stop = VersionJump(
         f"{f'you read status:{stream}@{seen}' if seen else f'status:{stream} was empty'}, and"
         f" {_by(since)} wrote up to {last} while you were thinking",
@@ -362,10 +362,10 @@ def _links(record: Record) -> Iterable[tuple[str, str]]:
     return [("relies_on", target) for target in record.get("relies_on", ())]
 
 
-def _rules(found: Case, record: Record) -> Iterator[Violation]:
+def _rules(found: FileEdit, record: Record) -> Iterator[Violation]:
     stream, number = record["stream"], record["number"]
-    yield from document.follows(found, number, place(stream, number - 1))
-    if found.parent.blob(place(stream, number + 1)):
+    yield from document.follows(found, number, path_of(stream, number - 1))
+    if found.parent.blob(path_of(stream, number + 1)):
         yield Violation(
             "version_jump", found.path, f"number {number} was added behind number {number + 1}"
         )
@@ -381,6 +381,6 @@ KIND = Kind(
     _view,
     of_document(parse, _rules),
     links=_links,
-    place=place,
+    path_of=path_of,
     numbered=numbered,
 )._replace(words=("body", "unchanged", "caveat"))

@@ -57,7 +57,7 @@ def inherited(tree: Tree, writer: Writer, holder: str) -> dict[str, bytes | None
             "version": old["version"],
             "started": writer.when,
         }
-        files |= posting.file(writer, old, claim=receipt, token=old["token"] + 1)
+        files |= posting.row_files(writer, old, claim=receipt, token=old["token"] + 1)
     return files
 
 
@@ -103,7 +103,7 @@ def assign(
         ]
         if fit:
             to = free[min(fit)[1]][1]
-            return posting.change(
+            return posting.change_rows(
                 "assign",
                 [one["id"]],
                 writer,

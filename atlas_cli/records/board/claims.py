@@ -32,7 +32,9 @@ def ready(
             yield record
 
 
-def first(tree: Tree, queue: Queue, now: int, machine: str, role: str | None = None) -> Record:
+def first_ready(
+    tree: Tree, queue: Queue, now: int, machine: str, role: str | None = None
+) -> Record:
     """The first of them; NotFound where there is none."""
     if found := next(ready(tree, queue, now, machine, role), None):
         return found
@@ -51,13 +53,13 @@ def wait(record: Record, machine: str, now: int) -> int:
     return times.SKEW if others and lease.begins(task.claim_ends(record)) <= now - times.SKEW else 0
 
 
-def next_(
+def claim_next(
     tree: Tree, writer: Writer, queue: Queue, role: str | None, seconds: int | None
 ) -> Change:
-    found = first(tree, queue, writer.at, writer.machine, role)
+    found = first_ready(tree, queue, writer.at, writer.machine, role)
     if why := _full(tree, writer, 1):
         raise why
-    return posting.change(
+    return posting.change_rows(
         "claim", [found["id"]], writer, grant(tree, writer, found, seconds, "next")
     )
 
@@ -80,10 +82,13 @@ def claim(tree: Tree, writer: Writer, wanted: Sequence[str], seconds: int | None
             files |= grant(tree, writer, old, seconds, "batch" if len(wanted) > 1 else "claim")
     if not files:
         first = next(iter(reasons.values()))
-        first.details = {**first.details, **({"failed": told(reasons)} if len(reasons) > 1 else {})}
+        first.details = {
+            **first.details,
+            **({"failed": explained(reasons)} if len(reasons) > 1 else {}),
+        }
         raise first
     ids = [task.parse(path, data or b"")["id"] for path, data in files.items()]
-    return posting.change("claim", ids, writer, files)
+    return posting.change_rows("claim", ids, writer, files)
 
 
 def _own(old: Record, writer: Writer) -> bool:
@@ -102,7 +107,7 @@ def refusals(tree: Tree, writer: Writer, wanted: Iterable[str]) -> dict[str, Atl
     }
 
 
-def told(reasons: Mapping[str, AtlasError]) -> list[Record]:
+def explained(reasons: Mapping[str, AtlasError]) -> list[Record]:
     return [
         {"id": one, "code": why.code, "message": why.message, "details": why.details}
         for one, why in reasons.items()
@@ -204,7 +209,7 @@ def grant(
         "needs": readiness.needed_versions(tree, old),
     }
     receipt = {key: value for key, value in receipt.items() if value is not None}
-    return posting.file(
+    return posting.row_files(
         writer,
         old,
         **counts,
@@ -223,7 +228,7 @@ def _renewed(
     receipt["expires"] = (
         over if seconds else max(over, receipt["expires"])
     )  # nobody's time is cut by default
-    return posting.file(writer, old, claim=receipt)
+    return posting.row_files(writer, old, claim=receipt)
 
 
 def proved(
@@ -282,15 +287,15 @@ def renew(
     files: dict[str, bytes | None] = {}
     for one in wanted:
         files |= _renewed(tree, writer, _in_hand(proved(tree, writer, one, receipt)), seconds)
-    return posting.change("renew", wanted, writer, files)
+    return posting.change_rows("renew", wanted, writer, files)
 
 
 def start(tree: Tree, writer: Writer, wanted: str, receipt: str | None) -> Change:
     """An assigned task is begun; nothing for one that was."""
     old = _in_hand(proved(tree, writer, wanted, receipt))
     if "started" in old["claim"]:
-        return posting.same("start", writer, tree, old)
-    return posting.put("start", writer, old, claim={**old["claim"], "started": writer.when})
+        return posting.unchanged("start", writer, tree, old)
+    return posting.change_row("start", writer, old, claim={**old["claim"], "started": writer.when})
 
 
 def _in_hand(record: Record) -> Record:
@@ -300,7 +305,7 @@ def _in_hand(record: Record) -> Record:
 
 
 def done(
-    tree: Tree, writer: Writer, wanted: str, receipt: str | None, kept: result.Wish | None
+    tree: Tree, writer: Writer, wanted: str, receipt: str | None, kept: result.NewResult | None
 ) -> Change:
     """The task is done, its result kept with the receipt. A late finisher is taken as long as
     nobody else went on."""
@@ -311,7 +316,7 @@ def done(
         raise
     if old["state"] == "done":
         result.same(tree, old, kept)
-        return posting.same("done", writer, tree, old)
+        return posting.unchanged("done", writer, tree, old)
     _in_hand(old)
     if "deadline" in old and times.moment(old["deadline"]) <= writer.at:
         raise Refused(
@@ -320,8 +325,8 @@ def done(
             code="expired",
         )
     files = result.put(tree, writer, old, kept) if kept is not None else {}
-    return posting.change(
-        "done", [wanted], writer, {**posting.file(writer, old, state="done"), **files}
+    return posting.change_rows(
+        "done", [wanted], writer, {**posting.row_files(writer, old, state="done"), **files}
     )
 
 
@@ -329,17 +334,17 @@ def fail(tree: Tree, writer: Writer, wanted: str, receipt: str | None, why: str)
     """The attempt failed: the task is open again, or a dead letter once its retries are used up."""
     old = proved(tree, writer, wanted, receipt, live=False)
     if old["state"] == "failed" and old["failures"][-1].get("why") == why:
-        return posting.same("fail", writer, tree, old)
-    return posting.change("fail", [wanted], writer, failed(tree, writer, _in_hand(old), why))
+        return posting.unchanged("fail", writer, tree, old)
+    return posting.change_rows("fail", [wanted], writer, failed(tree, writer, _in_hand(old), why))
 
 
 def failed(tree: Tree, writer: Writer, old: Record, why: str) -> dict[str, bytes | None]:
     if not task.counts_as_attempt(old):  # assigned and never started: it counts as no attempt
-        return posting.file(writer, old, state="open", claim=None)
+        return posting.row_files(writer, old, state="open", claim=None)
     failures = posting.failures(old, why, writer.when)
     if old["retries"] >= policy.of(tree)["max_retries"]:
-        return posting.file(writer, old, state="failed", failures=failures)
-    return posting.file(
+        return posting.row_files(writer, old, state="failed", failures=failures)
+    return posting.row_files(
         writer,
         old,
         state="open",
@@ -363,5 +368,5 @@ def release(
         old = _in_hand(
             task.get(tree, one) if given else proved(tree, writer, one, receipt, live=False)
         )
-        files |= posting.file(writer, old, state="open", claim=None)
-    return posting.change("release", wanted, writer, files)
+        files |= posting.row_files(writer, old, state="open", claim=None)
+    return posting.change_rows("release", wanted, writer, files)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...errors import Damaged, NotFound
-from ...model import change, names, text, times
+from ...model import names, schema, text, times
 from ...model.change import Shown
 from ...model.kind import Kind, unjudged
 from ...model.text import Record
@@ -19,7 +19,7 @@ SUFFIX = ".yaml"
 END = ".cleared"
 
 
-def place(wanted: str) -> str:
+def path_of(wanted: str) -> str:
     """Where a gate's document lies (of its end: for `ID.cleared`)."""
     return f"{FOLDER}/{names.name(wanted, 'gate id')}.yaml"
 
@@ -37,21 +37,21 @@ def parse(path: str, data: bytes) -> Record:
         "operation",
     )
     needed = {**dict.fromkeys(texts, str), "scope": "texts", "edges": "texts", "at": "time"}
-    record = change.check(
+    record = schema.fields(
         text.load(data, path),
         path,
         needed,
         {"deadline": "time", "resolver": str, "raised": str, "why": str},
     )
     for name in (record["clearance"], *record["edges"]):
-        change.is_name(path, "task id", name, names.valid(name))
+        schema.is_name(path, "task id", name, names.valid(name))
     own = record["id"] + END * path.endswith(END + SUFFIX)
-    change.placed(path, f"gate:{own}", place(own) if names.valid(own) else None)
+    schema.placed(path, f"gate:{own}", path_of(own) if names.valid(own) else None)
     return record
 
 
 def find(tree: Tree, wanted: str, number: int | None = None) -> str:
-    path = place(wanted)
+    path = path_of(wanted)
     if tree.blob(path) is None:
         raise NotFound(
             f"there is no gate {wanted} in this store", "atlas gate list --all shows them"
@@ -65,7 +65,7 @@ def find(tree: Tree, wanted: str, number: int | None = None) -> str:
 def state(tree: Tree, record: Record, now: int) -> str:
     """`pending`, `expired` or `cleared` at a moment. One that is expired still holds: until it is
     cleared, or raised again."""
-    path = place(record["id"] + END)
+    path = path_of(record["id"] + END)
     if (end := tree.read(path)) is not None:
         try:
             return str(parse(path, end)["resolution"])
@@ -87,8 +87,8 @@ def _ref(path: str, record: Record) -> str:
 
 def _view(tree: Tree, path: str, record: Record, now: int) -> Shown:
     """Its raising, until it is over."""
-    first = place(record["id"])
-    return first, first if tree.blob(place(record["id"] + END)) is None else None
+    first = path_of(record["id"])
+    return first, first if tree.blob(path_of(record["id"] + END)) is None else None
 
 
 def _links(record: Record) -> Iterable[tuple[str, str]]:

@@ -15,26 +15,28 @@ from .. import lease, policy
 from . import gate, readiness, task
 
 
-def file(writer: Writer, record: Record, **fields: object) -> dict[str, bytes | None]:
+def row_files(writer: Writer, record: Record, **fields: object) -> dict[str, bytes | None]:
     """The row with some fields set by the writer (None: taken out), one version further."""
     found = rewritten(record, **fields, at=writer.when)
     body = found.pop("body", "")
-    return {task.place(found["id"]): text.with_front(found, body)}
+    return {task.path_of(found["id"]): text.with_front(found, body)}
 
 
-def change(verb: str, ids: Iterable[str], writer: Writer, files: dict[str, bytes | None]) -> Change:
+def change_rows(
+    verb: str, ids: Iterable[str], writer: Writer, files: dict[str, bytes | None]
+) -> Change:
     return Change(f"task: {verb} {lease.short(list(ids))} ({writer.session})", files)
 
 
-def put(verb: str, writer: Writer, record: Record, **fields: object) -> Change:
+def change_row(verb: str, writer: Writer, record: Record, **fields: object) -> Change:
     """The change of one row."""
-    return change(verb, [record["id"]], writer, file(writer, record, **fields))
+    return change_rows(verb, [record["id"]], writer, row_files(writer, record, **fields))
 
 
-def same(verb: str, writer: Writer, tree: Tree, record: Record) -> Change:
+def unchanged(verb: str, writer: Writer, tree: Tree, record: Record) -> Change:
     """Nothing to write: the row as it stands."""
-    path = task.place(record["id"])
-    return change(verb, [record["id"]], writer, {path: tree.read(path)})
+    path = task.path_of(record["id"])
+    return change_rows(verb, [record["id"]], writer, {path: tree.read(path)})
 
 
 def add(tree: Tree, writer: Writer, wishes: Sequence[Record], there: int) -> Change:
@@ -55,12 +57,14 @@ def add(tree: Tree, writer: Writer, wishes: Sequence[Record], there: int) -> Cha
         _sized(rules, needs, wish.get("body", ""))
         for need in set(needs).difference(ids.values()):
             task.find(tree, need)
-        files |= file(writer, first(writer, new, wish["title"], nth), **others, needs=needs or None)
+        files |= row_files(
+            writer, new_row(writer, new, wish["title"], nth), **others, needs=needs or None
+        )
     _no_circle(tree, files, tree)
-    return change("add", ids.values(), writer, files)
+    return change_rows("add", ids.values(), writer, files)
 
 
-def first(writer: Writer, new: str, title: str, nth: int = 0) -> Record:
+def new_row(writer: Writer, new: str, title: str, nth: int = 0) -> Record:
     """What a new task's row is made of."""
     return {
         "id": new,
@@ -143,9 +147,9 @@ def edit(
         *({"need": need, "why": why, "session": writer.session} for need in gone),
     ]
     _sized(policy.of(tree), needs, fields.get("body") or "")
-    files = file(writer, old, **fields, needs=needs or None, dropped=dropped or None)
+    files = row_files(writer, old, **fields, needs=needs or None, dropped=dropped or None)
     _no_circle(tree, files)
-    return change("edit", [wanted], writer, files)
+    return change_rows("edit", [wanted], writer, files)
 
 
 def _open(tree: Tree, wanted: str, now: int) -> Record:
@@ -158,7 +162,7 @@ def _open(tree: Tree, wanted: str, now: int) -> Record:
 
 def _work(tree: Tree, wanted: str) -> Record:
     """The row of a task that is no clearance: that one goes with its gate."""
-    if tree.blob(gate.place(wanted)) is not None:
+    if tree.blob(gate.path_of(wanted)) is not None:
         raise Refused(
             f"task {wanted} is the clearance of a gate", f"atlas gate clear {wanted}", code="gate"
         )
@@ -193,15 +197,15 @@ def freeze(tree: Tree, writer: Writer, wanted: str, why: str, until: str | None)
     frozen = {"why": why, "session": writer.session, "at": writer.when} | (
         {"until": until} if until else {}
     )
-    return put("freeze", writer, _open(tree, wanted, writer.at), frozen=frozen)
+    return change_row("freeze", writer, _open(tree, wanted, writer.at), frozen=frozen)
 
 
 def thaw(tree: Tree, writer: Writer, wanted: str) -> Change:
     old = _open(tree, wanted, writer.at)
     return (
-        put("thaw", writer, old, frozen=None)
+        change_row("thaw", writer, old, frozen=None)
         if "frozen" in old
-        else same("thaw", writer, tree, old)
+        else unchanged("thaw", writer, tree, old)
     )
 
 
@@ -209,7 +213,7 @@ def cancel(tree: Tree, writer: Writer, wanted: str, why: str, seen: int | None) 
     """Called off: an open task against the version seen, a claimed one by its holder."""
     old = _work(tree, wanted)
     if old["state"] == "cancelled" and old.get("why") == why:
-        return same("cancel", writer, tree, old)
+        return unchanged("cancel", writer, tree, old)
     if old["state"] in task.CLOSED:
         raise state(old)
     mine = old["state"] == "claimed" and old["claim"]["session"] == writer.session
@@ -222,7 +226,7 @@ def cancel(tree: Tree, writer: Writer, wanted: str, why: str, seen: int | None) 
             f"look at it: atlas task show {wanted}",
             details={"head": old["version"], "base": seen},
         )
-    return put("cancel", writer, old, state="cancelled", why=why)
+    return change_row("cancel", writer, old, state="cancelled", why=why)
 
 
 def retry(tree: Tree, writer: Writer, wanted: str, why: str, there: int) -> Change:
@@ -237,7 +241,7 @@ def retry(tree: Tree, writer: Writer, wanted: str, why: str, there: int) -> Chan
         )
     _room(rules, there, old["state"] != "claimed")
     entry = {"retried": why, "session": writer.session, "at": writer.when}
-    return put(
+    return change_row(
         "retry",
         writer,
         old,

@@ -7,20 +7,20 @@ from collections.abc import Iterator, Sequence
 
 from ...errors import Refused
 from ...model import dated, document, text, times
-from ...model.change import Case, Change, Violation, Writer
+from ...model.change import Change, FileEdit, Violation, Writer
 from ...model.text import Record
 from ...model.tree import Tree
 from ...visible import named
 from .. import policy, session, signal
 from . import posting, task
-from .gate import END, FOLDER, SUFFIX, find, parse, place, state
+from .gate import END, FOLDER, SUFFIX, find, parse, path_of, state
 from .readiness import project, standing
 
 # What the document of an end carries on from that of the raising.
 _SAME = ("id", "signal", "blocker", "clearance", "scope", "edges", "graph_delta_hash", "deadline")
 
 
-def put(
+def raise_gate(
     tree: Tree,
     writer: Writer,
     why: str,
@@ -47,7 +47,9 @@ def put(
                 f"atlas gate show {old['id']}",
                 code="gate",
             )
-        return Change(subject.format(old["id"]), {place(old["id"]): tree.read(place(old["id"]))})
+        return Change(
+            subject.format(old["id"]), {path_of(old["id"]): tree.read(path_of(old["id"]))}
+        )
     made = project(tree, blocker, scope)
     files = dict(signal.post(tree, writer, "blocker", about, why, made["clearance"]).files)
     record: Record = {
@@ -62,7 +64,7 @@ def put(
         "operation": writer.operation,
     }
     files |= {
-        place(record["id"]): text.dump(
+        path_of(record["id"]): text.dump(
             {key: value for key, value in record.items() if value is not None}
         )
     }
@@ -71,8 +73,8 @@ def put(
         "session": writer.session,
         "at": writer.when,
     }
-    files |= posting.file(
-        writer, posting.first(writer, record["id"], f"clear: {why}"[:200]), frozen=cold
+    files |= posting.row_files(
+        writer, posting.new_row(writer, record["id"], f"clear: {why}"[:200]), frozen=cold
     )
     files |= _end(tree, writer, old, "expired", None) if old is not None else {}
     return Change(subject.format(record["id"]), files)
@@ -80,11 +82,11 @@ def put(
 
 def clear(tree: Tree, writer: Writer, wanted: str, why: str | None) -> Change:
     """The end of a gate, by who raised it, an ancestor of theirs, or a principal of the policy."""
-    old = parse(place(wanted), tree.read(find(tree, wanted)) or b"")
+    old = parse(path_of(wanted), tree.read(find(tree, wanted)) or b"")
     subject = f"gate: clear {wanted} ({writer.session})"
-    if (end := tree.read(place(wanted + END))) is not None:
-        return Change(subject, {place(wanted + END): end})
-    if not session.may(tree, writer.session, old["session"], policy.of(tree)["principals"]):
+    if (end := tree.read(path_of(wanted + END))) is not None:
+        return Change(subject, {path_of(wanted + END): end})
+    if not session.may_act_for(tree, writer.session, old["session"], policy.of(tree)["principals"]):
         raise Refused(
             f"gate {wanted} was raised by {named(old['session'])}",
             "it is cleared by that session, one that it descends from, or a principal of the"
@@ -107,8 +109,8 @@ def _end(
         "operation": writer.operation,
     }
     row = task.get(tree, old["clearance"])
-    return {place(old["id"] + END): text.dump(record)} | (
-        posting.file(writer, row, state="done", frozen=None) if row["state"] == "open" else {}
+    return {path_of(old["id"] + END): text.dump(record)} | (
+        posting.row_files(writer, row, state="done", frozen=None) if row["state"] == "open" else {}
     )
 
 
@@ -123,8 +125,8 @@ def anew(tree: Tree, files: dict[str, bytes | None]) -> dict[str, bytes | None]:
     return found
 
 
-def judge(found: Case) -> Iterator[Violation]:
-    yield from document.judge(found)
+def rules(found: FileEdit) -> Iterator[Violation]:
+    yield from document.rules(found)
     if found.new is None or found.old is not None:
         return
     record = parse(found.path, found.new)
@@ -140,11 +142,11 @@ def judge(found: Case) -> Iterator[Violation]:
         yield Violation("gate", found.path, what)
 
 
-def _wrong_raising(found: Case, record: Record) -> Iterator[str]:
-    said = found.child.read(signal.place(record["signal"]))
+def _wrong_raising(found: FileEdit, record: Record) -> Iterator[str]:
+    said = found.child.read(signal.path_of(record["signal"]))
     if (
         said is None
-        or signal.content(signal.parse(signal.place(record["signal"]), said)) != record["blocker"]
+        or signal.content(signal.parse(signal.path_of(record["signal"]), said)) != record["blocker"]
     ):
         yield "its blocker is not there, or says something else"
     made = project(found.parent, record["blocker"], record["scope"])
@@ -154,17 +156,17 @@ def _wrong_raising(found: Case, record: Record) -> Iterator[str]:
         yield "its edges are not what the history before it, the blocker and the scope give"
     if (
         record["resolution"] != "pending"
-        or found.child.blob(task.place(record["clearance"])) is None
+        or found.child.blob(task.path_of(record["clearance"])) is None
     ):
         yield "is not pending, or has no clearance task"
 
 
-def _wrong_end(found: Case, record: Record) -> Iterator[str]:
-    data = found.parent.read(place(record["id"]))
+def _wrong_end(found: FileEdit, record: Record) -> Iterator[str]:
+    data = found.parent.read(path_of(record["id"]))
     if data is None:
         yield "ends a gate that was not raised"
         return
-    old = parse(place(record["id"]), data)
+    old = parse(path_of(record["id"]), data)
     if (
         any(old.get(key) != record.get(key) for key in _SAME)
         or record.get("raised") != old["operation"]
@@ -173,8 +175,8 @@ def _wrong_end(found: Case, record: Record) -> Iterator[str]:
     by, owners = record["session"], found.policy["principals"]
     if record["resolution"] == "expired":
         late = "deadline" in old and times.moment(old["deadline"]) <= times.moment(record["at"])
-        again = place(project(found.parent, old["blocker"], old["scope"])["clearance"])
+        again = path_of(project(found.parent, old["blocker"], old["scope"])["clearance"])
         if not late or not found.child.blob(again):
             yield "is ended as expired, and was not raised again after its deadline"
-    elif not session.may(found.parent, by, old["session"], owners):
+    elif not session.may_act_for(found.parent, by, old["session"], owners):
         yield f"was cleared by {by}, who did not raise it and is above nobody who did"

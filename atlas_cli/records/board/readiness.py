@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from ...errors import Damaged
-from ...model import change
+from ...model import schema
 from ...model.text import Record
 from ...model.tree import Tree
 from .. import policy
@@ -44,7 +44,7 @@ def _open(files: tuple[str, ...]) -> list[str]:
 def _known(name: str, data: bytes) -> tuple[Record, frozenset[str]] | None:
     try:
         record = gate.parse(f"{gate.FOLDER}/{name}{gate.SUFFIX}", data)
-    except change.Misplaced:
+    except schema.Misplaced:
         return None  # no gate's document: it holds nothing
     except Damaged:
         record = {"id": name, "blocker": "", "scope": ["all"], "edges": [], "damaged": True}
@@ -83,15 +83,15 @@ def _reaches(tree: Tree, record: Record, scope: Sequence[str], edges: frozenset[
         for need in dict.fromkeys(more):
             seen.add(need)
             with suppress(Damaged):  # (such a need blocks by itself)
-                data = tree.read(task.place(need))
-                left += [] if data is None else [task.parse(task.place(need), data)]
+                data = tree.read(task.path_of(need))
+                left += [] if data is None else [task.parse(task.path_of(need), data)]
     return False
 
 
 def dependents(tree: Tree, scope: Sequence[str]) -> list[str]:
     """The open tasks under a scope, and all that need one of them, by id."""
     live = (row for _, row in tree.live(task.FOLDER, task.NEVER - 1))
-    rows = {row["id"]: row for row in live if tree.blob(gate.place(row["id"])) is None}
+    rows = {row["id"]: row for row in live if tree.blob(gate.path_of(row["id"])) is None}
     needing: dict[str, list[str]] = {}
     for row in rows.values():
         for need in row.get("needs", ()):
@@ -110,7 +110,7 @@ def project(tree: Tree, blocker: str, scope: Sequence[str]) -> Record:
     base = [policy.usable(tree).get("store", ""), blocker, list(scope)]
     names_ = (task.new_id(json.dumps(base), nth) for nth in range(2**31))
     made: Record = {
-        "clearance": next(name for name in names_ if tree.blob(gate.place(name)) is None)
+        "clearance": next(name for name in names_ if tree.blob(gate.path_of(name)) is None)
     }
     made["edges"] = dependents(tree, scope)
     return {
@@ -132,12 +132,12 @@ def unmet(tree: Tree, record: Record, now: int, rules: Mapping[str, Any]) -> lis
     own = record.get("needs", ())
     found = [(need, "uncleared") for need in needs(tree, record)[len(own) :]]
     for need in own:
-        data = tree.read(task.place(need))
+        data = tree.read(task.path_of(need))
         try:
             state = (
                 "missing"
                 if data is None
-                else task.own_state(task.parse(task.place(need), data), now, rules)
+                else task.own_state(task.parse(task.path_of(need), data), now, rules)
             )
         except Damaged:
             state = "damaged"

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ...errors import Damaged, Held, NotFound, Refused
-from ...model import change, document, names, text
-from ...model.change import Case, Shown, Violation, Writer
+from ...model import document, names, schema, text
+from ...model.change import FileEdit, Shown, Violation, Writer
 from ...model.kind import Kind
 from ...model.text import Record
 from ...model.tree import Tree
@@ -22,7 +22,7 @@ SUFFIX = "/about.yaml"
 RECEIPT = ("generation", "attempt", "token", "store")
 
 
-class Wish(NamedTuple):
+class NewResult(NamedTuple):
     """What is to be kept."""
 
     data: bytes
@@ -33,13 +33,13 @@ def folder(wanted: str) -> str:
     return f"{FOLDER}/{names.bucket(names.name(wanted, 'task id'))}/{wanted}"
 
 
-def place(wanted: str) -> str:
+def path_of(wanted: str) -> str:
     return f"{folder(wanted)}/about.yaml"
 
 
 def parse(path: str, data: bytes) -> Record:
     """The metadata; the bytes lie beside it."""
-    record = change.check(
+    record = schema.fields(
         text.load(data, path),
         path,
         {
@@ -57,39 +57,39 @@ def parse(path: str, data: bytes) -> Record:
         },
         {},
     )
-    change.is_name(path, "file type", record["ext"], artifact.file_type(record["ext"]))
-    change.placed(
+    schema.is_name(path, "file type", record["ext"], artifact.file_type(record["ext"]))
+    schema.placed(
         path,
         f"result:{record['task']}",
-        place(record["task"]) if names.valid(record["task"]) else None,
+        path_of(record["task"]) if names.valid(record["task"]) else None,
     )
     return record
 
 
 def find(tree: Tree, wanted: str, number: int | None = None) -> str:
-    path = place(wanted)
+    path = path_of(wanted)
     if tree.blob(path) is None:
         raise NotFound(f"task {wanted} has left no result", f"atlas task show {wanted}")
     return path
 
 
-def body_place(record: Record) -> str:
+def body_path(record: Record) -> str:
     return f"{folder(record['task'])}/body.{record['ext']}"
 
 
 def body(tree: Tree, record: Record) -> bytes:
     """The bytes as they were given; Damaged where they are others."""
-    data = tree.read(body_place(record))
+    data = tree.read(body_path(record))
     if (
         data is None
         or len(data) != record["size"]
         or hashlib.sha256(data).hexdigest() != record["sha256"]
     ):
-        raise Damaged(f"{body_place(record)}: these are not the bytes that were kept")
+        raise Damaged(f"{body_path(record)}: these are not the bytes that were kept")
     return data
 
 
-def put(tree: Tree, writer: Writer, row: Record, wish: Wish) -> dict[str, bytes | None]:
+def put(tree: Tree, writer: Writer, row: Record, wish: NewResult) -> dict[str, bytes | None]:
     """The files of a result; Held where the task has one of another receipt, Refused over the
     limit."""
     most = policy.of(tree)["result_limit"]
@@ -99,7 +99,7 @@ def put(tree: Tree, writer: Writer, row: Record, wish: Wish) -> dict[str, bytes 
             "put it as an artifact and name that in the result",
             code="limit",
         )
-    if tree.blob(place(row["id"])) is not None:
+    if tree.blob(path_of(row["id"])) is not None:
         raise Held(
             f"task {row['id']} has a result of another receipt",
             f"atlas task results {row['id']}",
@@ -113,13 +113,13 @@ def put(tree: Tree, writer: Writer, row: Record, wish: Wish) -> dict[str, bytes 
         "sha256": hashlib.sha256(wish.data).hexdigest(),
         **writer.signature(),
     }
-    return {place(row["id"]): text.dump(record), body_place(record): wish.data}
+    return {path_of(row["id"]): text.dump(record), body_path(record): wish.data}
 
 
-def same(tree: Tree, row: Record, wish: Wish | None) -> None:
+def same(tree: Tree, row: Record, wish: NewResult | None) -> None:
     """Refused where a task that is done is finished again with other bytes (None is none)."""
-    data = tree.read(place(row["id"]))
-    before = None if data is None else parse(place(row["id"]), data)["sha256"]
+    data = tree.read(path_of(row["id"]))
+    before = None if data is None else parse(path_of(row["id"]), data)["sha256"]
     now = None if wish is None else hashlib.sha256(wish.data).hexdigest()
     if before != now:
         raise Refused(
@@ -136,7 +136,7 @@ def _ref(path: str, record: Record) -> str:
 def _view(tree: Tree, path: str, record: Record, now: int) -> Shown:
     """The bytes, while they are young."""
     body(tree, record)  # Damaged, and not shown, where these are other bytes
-    return f"{folder(record['task'])}.{record['ext']}", body_place(record) if document.young(
+    return f"{folder(record['task'])}.{record['ext']}", body_path(record) if document.young(
         record, now
     ) else None
 
@@ -145,8 +145,8 @@ def _links(record: Record) -> Iterable[tuple[str, str]]:
     return [("result", f"task:{record['task']}")]
 
 
-def _rules(found: Case) -> Iterator[Violation]:
-    yield from document.judge(found)
+def _rules(found: FileEdit) -> Iterator[Violation]:
+    yield from document.rules(found)
     if found.new is None or found.old is not None:
         return
     if not found.path.endswith(SUFFIX):
@@ -165,7 +165,7 @@ def _rules(found: Case) -> Iterator[Violation]:
     try:
         body(found.child, record)
     except Damaged as error:
-        yield Violation("digest", body_place(record), error.message)
+        yield Violation("digest", body_path(record), error.message)
     if record["size"] > found.policy["result_limit"]:
         yield Violation(
             "limit",

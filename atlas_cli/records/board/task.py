@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from ...errors import Damaged, NotFound
-from ...model import change, names, text, times
+from ...model import names, schema, text, times
 from ...model.kind import row_kind
 from ...model.text import Record
 from ...model.tree import Tree
@@ -38,7 +38,7 @@ def new_id(operation: str, nth: int) -> str:
     return "".join(session.LETTERS[byte % len(session.LETTERS)] for byte in digest[:10])
 
 
-def place(task: str) -> str:
+def path_of(task: str) -> str:
     """Where a task's row lies; Usage for what is no id."""
     return f"{FOLDER}/{names.bucket(names.name(task, 'task id'))}/{task}.md"
 
@@ -52,7 +52,7 @@ def parse(path: str, data: bytes) -> Record:
 @lru_cache(maxsize=2**14)
 def _parsed(path: str, data: bytes) -> Record:
     record, body = text.front(data, path)
-    change.check(
+    schema.fields(
         record,
         path,
         {
@@ -86,7 +86,7 @@ def _parsed(path: str, data: bytes) -> Record:
         },
     )
     if "claim" in record:
-        change.check(
+        schema.fields(
             record["claim"],
             path,
             {
@@ -104,11 +104,11 @@ def _parsed(path: str, data: bytes) -> Record:
             },
             {"machine": str, "parent": str, "by": str, "started": "time", "start_by": "time"},
         )
-    change.placed(
-        path, f"task:{record['id']}", place(record["id"]) if names.valid(record["id"]) else None
+    schema.placed(
+        path, f"task:{record['id']}", path_of(record["id"]) if names.valid(record["id"]) else None
     )
     for need in record.get("needs", ()):
-        change.is_name(path, "task id", need, names.valid(need))
+        schema.is_name(path, "task id", need, names.valid(need))
     if not all(
         isinstance(entry, dict) for key in ("failures", "dropped") for entry in record.get(key, ())
     ):
@@ -146,7 +146,7 @@ def links(record: Record) -> Iterable[tuple[str, str]]:
 
 def find(tree: Tree, task: str, number: int | None = None) -> str:
     """The path of a task's row; NotFound where there is none."""
-    path = place(task)
+    path = path_of(task)
     if tree.blob(path) is None:
         raise NotFound(f"there is no task {task} in this store", "atlas task list shows them")
     return path
@@ -230,10 +230,10 @@ def makes_cycle(tree: Tree, task: str, others: Iterable[str], only: Tree | None 
         need = left.pop()
         if need == task:
             return True
-        data = None if need in seen else tree.read(place(need))
+        data = None if need in seen else tree.read(path_of(need))
         seen.add(need)
-        if data is not None and (only is None or only.blob(place(need)) is None):
-            found = parse(place(need), data)
+        if data is not None and (only is None or only.blob(path_of(need)) is None):
+            found = parse(path_of(need), data)
             left += found.get("needs", ()) if found["state"] != "done" else ()
     return False
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model import row, times
-from ...model.change import Case, Violation
+from ...model.change import FileEdit, Violation
 from ...model.text import Record
 from .. import policy, session
 from . import readiness, task
@@ -44,16 +44,16 @@ _GRANT = (
 )
 
 
-def judge(found: Case) -> Iterator[Violation]:
+def rules(found: FileEdit) -> Iterator[Violation]:
     """The rules of a task's row."""
     new = None if found.new is None else task.parse(found.path, found.new)
     old = None if found.old is None else task.parse(found.path, found.old)
-    yield from row.judge(found, old, new)
+    yield from row.rules(found, old, new)
     if new is None:
         return
-    if task.place(new["id"]) != found.path:
+    if task.path_of(new["id"]) != found.path:
         yield Violation(
-            "misplaced", found.path, f"the row of {new['id']} belongs in {task.place(new['id'])}"
+            "misplaced", found.path, f"the row of {new['id']} belongs in {task.path_of(new['id'])}"
         )
     if found.message.at is not None and times.moment(new["at"]) != found.message.at:
         yield Violation(
@@ -88,7 +88,7 @@ def judge(found: Case) -> Iterator[Violation]:
         yield from _kept(found, old, new)
 
 
-def _sizes(found: Case, new: Record) -> Iterator[Violation]:
+def _sizes(found: FileEdit, new: Record) -> Iterator[Violation]:
     rules = found.policy
     if len(new.get("needs", ())) > rules["task_needs"]:
         yield Violation(
@@ -102,7 +102,7 @@ def _sizes(found: Case, new: Record) -> Iterator[Violation]:
         )
 
 
-def _edges(found: Case, old: Record | None, new: Record) -> Iterator[Violation]:
+def _edges(found: FileEdit, old: Record | None, new: Record) -> Iterator[Violation]:
     before, after = ((old or {}).get("needs", []), new.get("needs", []))
     gone, more = (
         [one for one in before if one not in after],
@@ -115,7 +115,7 @@ def _edges(found: Case, old: Record | None, new: Record) -> Iterator[Violation]:
         )
     if old is not None and (gone or more) and old["state"] != "open":
         yield Violation("edge", found.path, "what it needs was changed while it was not open")
-    if missing := [one for one in more if found.child.blob(task.place(one)) is None]:
+    if missing := [one for one in more if found.child.blob(task.path_of(one)) is None]:
         yield Violation("edge", found.path, f"needs {', '.join(missing)}, which is not there")
     elif more and task.makes_cycle(
         found.child, new["id"], more, found.parent if old is None else None
@@ -123,7 +123,9 @@ def _edges(found: Case, old: Record | None, new: Record) -> Iterator[Violation]:
         yield Violation("edge", found.path, "needs itself, in a circle")
 
 
-def _counted(found: Case, old: Record | None, new: Record, granted: bool) -> Iterator[Violation]:
+def _counted(
+    found: FileEdit, old: Record | None, new: Record, granted: bool
+) -> Iterator[Violation]:
     """Generation, attempt, token and retries rise by what happened, and by nothing else."""
     if old is None:
         wanted = (1, 0, 0, 0)
@@ -162,7 +164,7 @@ def _counted(found: Case, old: Record | None, new: Record, granted: bool) -> Ite
         yield Violation("receipt", found.path, "what is kept of its failures was changed")
 
 
-def _granted(found: Case, old: Record, new: Record) -> Iterator[Violation]:
+def _granted(found: FileEdit, old: Record, new: Record) -> Iterator[Violation]:
     """A grant: nobody else held it, nothing held it back, and the receipt says so."""
     claim, by, at = new["claim"], found.message.session, times.moment(new["at"])
     state, waits = readiness.assess(found.parent, old, at, found.policy)
@@ -207,13 +209,13 @@ def _granted(found: Case, old: Record, new: Record) -> Iterator[Violation]:
     yield from _length(found, new)
 
 
-def _length(found: Case, new: Record) -> Iterator[Violation]:
+def _length(found: FileEdit, new: Record) -> Iterator[Violation]:
     length = times.moment(new["claim"]["expires"]) - times.moment(new["at"])
     if not 0 < length <= policy.seconds(found.policy, "claim_max"):
         yield Violation("limit", found.path, f"a claim of {times.span(length)}")
 
 
-def _kept(found: Case, old: Record, new: Record) -> Iterator[Violation]:
+def _kept(found: FileEdit, old: Record, new: Record) -> Iterator[Violation]:
     """Whatever is no grant leaves the receipt as it is, and only who holds a claim goes on with
     it."""
     before, after, by = old.get("claim"), new.get("claim"), found.message.session
