@@ -1,4 +1,4 @@
-"""The checks of a record's fields: which must stand in it, of which type, and where it lies."""
+"""The checks of a record's fields: which must be present, of which type, and in which file."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ FORMAT = 1  # the newest format of records that this version knows
 def fields(
     record: Record, path: str, required: Mapping[str, Any], optional: Mapping[str, Any]
 ) -> Record:
-    """`record` if each field it must have is there with its type; Damaged otherwise. Unknown fields
-    are left alone."""
+    """The record itself, if each required field is present and each known field has its type.
+    Unknown fields are left alone. Raises Damaged otherwise."""
     form = record.get("format", FORMAT)
     if not isinstance(form, int) or form < 1:
         raise Damaged(f"{path}: format {form!r} is no number")
@@ -37,26 +37,28 @@ def fields(
 
 
 class Misplaced(Damaged):
-    """A record that lies elsewhere than its own fields say: nobody acts on it."""
+    """A record that lies elsewhere than its own fields say. Nobody acts on it."""
 
     rule = "misplaced"
 
 
 def is_name(path: str, what: str, text: str, valid: bool) -> None:
-    """Damaged where a name that a record holds is none."""
+    """Raises Damaged if a name in a record is not valid."""
     if not valid:
         raise Damaged(f"{path}: {text[:80]!r} is no {what}")
 
 
 def placed(path: str, ref: str, place: str | None) -> None:
-    """Misplaced where a record does not lie in its place (None: the name that it gives itself is
-    none)."""
+    """Raises Misplaced if a record does not lie in its place. `place` is None if the name that it
+    gives itself is not valid."""
     if path != place:
         why = f", which lies in {place}" if place else ": that is no name"
         raise Misplaced(f"{path}: says it is {ref[:120]!r}{why}")
 
 
 def _typed(value: object, kind: Any, key: str, path: str) -> None:
+    """Raises Damaged if a field's value is not of its kind: a Python type, or `time`, `count` or
+    `texts`."""
     if kind == "time":
         try:
             times.moment(value)
