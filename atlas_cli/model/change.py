@@ -96,6 +96,11 @@ def rewritten(old: Record, **fields: object) -> Record:
     return record
 
 
+def given(**fields: Any) -> Record:
+    """The optional fields of a new record that hold something."""
+    return {key: value for key, value in fields.items() if value}
+
+
 def no_near_miss(tree: Tree, folder: str, what: str, name: str, meant: bool) -> None:
     """Raises Refused if a first write goes to a name that is nearly another one, unless a new name
     is `meant`."""
