@@ -4,7 +4,7 @@ is judged."""
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..errors import Refused
@@ -86,6 +86,14 @@ class Violation(NamedTuple):
     rule: str
     path: str
     text: str
+
+
+def on_time(edit: FileEdit, at: str) -> Iterator[Violation]:
+    """The rule that a record is dated as its commit is."""
+    written = edit.message.at
+    if written is not None and times.moment(at) != written:
+        what = f"is dated {at}, its commit {times.rfc3339(written)}"
+        yield Violation("clock", edit.path, what)
 
 
 def rewritten(old: Record, **fields: object) -> Record:

@@ -295,15 +295,10 @@ def short(resources: Sequence[str]) -> str:
 
 def _timing(edit: FileEdit, new: Record) -> Iterator[Violation]:
     """The rules of a lease's times."""
-    written = times.moment(new["at"])
-    if edit.message.at is not None and written != edit.message.at:
-        yield Violation(
-            "clock",
-            edit.path,
-            f"is dated {new['at']}, its commit {times.rfc3339(edit.message.at)}",
-        )
-    length = times.moment(new["expires"]) - written
-    if "released" not in new and not SHORTEST <= length <= policy.seconds(edit.policy, "lease_max"):
+    yield from change.on_time(edit, new["at"])
+    length = times.moment(new["expires"]) - times.moment(new["at"])
+    most = policy.seconds(edit.policy, "lease_max")
+    if "released" not in new and not SHORTEST <= length <= most:
         yield Violation("limit", edit.path, f"a lease of {times.span(length)} from {new['at']}")
 
 

@@ -1,7 +1,8 @@
-"""Clearance gates: a blocker holds back what depends on it until somebody clears it. Documents,
-named by the clearance task that each makes: `gates/<id>.yaml` for its raising,
-`gates/<id>.cleared.yaml` for its end. What a gate is now is computed from the two and a moment, and
-what it holds from the tree: nothing of that is stored."""
+"""Clearance gates: a blocker holds back the tasks that depend on it until somebody clears it.
+
+Documents, named by the clearance task that each gate makes: `gates/<id>.yaml` for its raising,
+`gates/<id>.cleared.yaml` for its end. The state of a gate is computed from the two and a moment,
+and the tasks that it holds from the tree; neither is stored."""
 
 from __future__ import annotations
 
@@ -20,11 +21,12 @@ END = ".cleared"
 
 
 def path_of(wanted: str) -> str:
-    """Where a gate's document lies (of its end: for `ID.cleared`)."""
+    """The path of a gate's document; of its end for `ID.cleared`."""
     return f"{FOLDER}/{names.name(wanted, 'gate id')}.yaml"
 
 
 def parse(path: str, data: bytes) -> Record:
+    """The fields of a gate's document. Raises Damaged if the bytes are none."""
     texts = (
         "id",
         "signal",
@@ -45,12 +47,15 @@ def parse(path: str, data: bytes) -> Record:
     )
     for name in (record["clearance"], *record["edges"]):
         schema.is_name(path, "task id", name, names.valid(name))
-    own = record["id"] + END * path.endswith(END + SUFFIX)
+    own = record["id"]
+    if path.endswith(END + SUFFIX):
+        own += END
     schema.placed(path, f"gate:{own}", path_of(own) if names.valid(own) else None)
     return record
 
 
 def find(tree: Tree, wanted: str, number: int | None = None) -> str:
+    """The path of a gate's document. Raises NotFound if there is none."""
     path = path_of(wanted)
     if tree.blob(path) is None:
         raise NotFound(
@@ -63,8 +68,8 @@ def find(tree: Tree, wanted: str, number: int | None = None) -> str:
 
 
 def state(tree: Tree, record: Record, now: int) -> str:
-    """`pending`, `expired` or `cleared` at a moment. One that is expired still holds: until it is
-    cleared, or raised again."""
+    """The state of a gate at a moment: `pending`, `expired` or `cleared`. An expired gate holds on
+    until it is cleared or raised again."""
     path = path_of(record["id"] + END)
     if (end := tree.read(path)) is not None:
         try:
@@ -76,7 +81,7 @@ def state(tree: Tree, record: Record, now: int) -> str:
 
 
 def raised(tree: Tree) -> int:
-    """How many gates were raised, whatever became of them."""
+    """The number of gates that were ever raised."""
     own = (name for name in tree.names(FOLDER) if name.endswith(SUFFIX))
     return sum(not name.endswith(END + SUFFIX) for name in own)
 
@@ -86,7 +91,7 @@ def _ref(path: str, record: Record) -> str:
 
 
 def _view(tree: Tree, path: str, record: Record, now: int) -> Shown:
-    """Its raising, until it is over."""
+    """The raising of a gate, until it is over."""
     first = path_of(record["id"])
     return first, first if tree.blob(path_of(record["id"] + END)) is None else None
 
@@ -95,6 +100,15 @@ def _links(record: Record) -> Iterable[tuple[str, str]]:
     return [("signal", f"signal:{record['signal']}")]
 
 
-KIND = Kind("gate", FOLDER, SUFFIX, parse, _ref, find, _view, unjudged, links=_links)._replace(
-    words=("why",)
+KIND = Kind(
+    "gate",
+    FOLDER,
+    SUFFIX,
+    parse,
+    _ref,
+    find,
+    _view,
+    unjudged,
+    links=_links,
+    words=("why",),
 )
