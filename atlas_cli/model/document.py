@@ -42,11 +42,6 @@ def numbers(tree: Tree, folder: str) -> list[int]:
     return sorted((int(stem) for stem in stems if re.fullmatch("[0-9]{1,9}", stem)), reverse=True)
 
 
-def newest(tree: Tree, folder: str) -> int:
-    """The highest number among a folder's names; 0 if the folder is empty."""
-    return next(iter(numbers(tree, folder)), 0)
-
-
 DAYS = 90  # that the view shows documents for
 
 

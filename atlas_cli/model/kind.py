@@ -21,6 +21,15 @@ def no_links(record: Record) -> Iterable[tuple[str, str]]:
     return ()
 
 
+def listed(field: str) -> Links:
+    """The links of a record that lists REFs in one field."""
+
+    def links(record: Record) -> Iterable[tuple[str, str]]:
+        return [(field, target) for target in record.get(field, ())]
+
+    return links
+
+
 def never(record: Record) -> int | None:
     """The end of a record that is never in force: a document."""
     return None

@@ -67,9 +67,8 @@ _KINDS: tuple[tuple[str, bytes, bytes], ...] = (
 )
 
 
-_ESCAPE = re.compile(
-    rb"\\.", re.DOTALL
-)  # in the text of a record, where `\n` would pass for the end of a word
+# In the text of a record, where `\n` would pass for the end of a word.
+_ESCAPE = re.compile(rb"\\.", re.DOTALL)
 
 
 def find(data: bytes, known: Iterable[bytes] = ()) -> str | None:

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..errors import Damaged, NotFound, Protocol, Refused, Usage, VersionJump
 from ..model import change, document, names, schema, text, times
 from ..model.change import Change, FileEdit, Shown, Violation, Writer
-from ..model.kind import Kind
+from ..model.kind import Kind, listed
 from ..model.text import Record
 from ..model.tree import Tree
 from ..visible import named
@@ -299,10 +299,6 @@ def _view(tree: Tree, path: str, record: Record, now: int) -> Shown:
     return f"{FOLDER}/{record['name']}.{last['ext']}", body_path(last)
 
 
-def _links(record: Record) -> Iterable[tuple[str, str]]:
-    return [("relies_on", target) for target in record.get("relies_on", ())]
-
-
 def _rules(edit: FileEdit) -> Iterator[Violation]:
     yield from document.rules(edit)
     if edit.new is None or edit.old is not None:
@@ -341,7 +337,7 @@ KIND = Kind(
     find,
     _view,
     _rules,
-    links=_links,
+    links=listed("relies_on"),
     path_of=path_of,
     numbered=numbered,
     words=("body", "title", "caveat"),

@@ -4,11 +4,11 @@ stance is given, never worked out. Documents named by their operation, so that t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from ..model import change, dated, names, schema, text
 from ..model.change import Change, FileEdit, Violation, Writer
-from ..model.kind import dated_kind
+from ..model.kind import dated_kind, listed
 from ..model.text import Record
 from ..model.tree import Tree
 
@@ -65,10 +65,6 @@ def add(
     return Change(f"decision: {names.slug(title, 50)} ({writer.session})", {path: data})
 
 
-def _links(record: Record) -> Iterable[tuple[str, str]]:
-    return [("about", target) for target in record.get("about", ())]
-
-
 def _rules(edit: FileEdit, record: Record) -> Iterator[Violation]:
     if record["stance"] not in STANCES:
         yield Violation(
@@ -79,4 +75,4 @@ def _rules(edit: FileEdit, record: Record) -> Iterator[Violation]:
 
 
 _WORDS = ("title", "recommended", "chosen", "why", "recommended_by", "chosen_by")
-KIND = dated_kind("decision", FOLDER, parse, _links, _rules, _WORDS)
+KIND = dated_kind("decision", FOLDER, parse, listed("about"), _rules, _WORDS)

@@ -4,13 +4,13 @@ replaces the last one; all are kept. Numbered documents: `status/<stream>/<NNN>/
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..errors import NotFound, Protocol, Refused, Usage, VersionJump
 from ..model import change, document, names, schema, text, times
 from ..model.change import Change, FileEdit, Shown, Violation, Writer
-from ..model.kind import Kind, of_document
+from ..model.kind import Kind, listed, of_document
 from ..model.text import Record
 from ..model.tree import Tree
 from ..visible import named
@@ -337,10 +337,6 @@ def _view(tree: Tree, path: str, record: Record, now: int) -> Shown:
     return f"{FOLDER}/{record['stream']}.md", find(tree, record["stream"])
 
 
-def _links(record: Record) -> Iterable[tuple[str, str]]:
-    return [("relies_on", target) for target in record.get("relies_on", ())]
-
-
 def _rules(edit: FileEdit, record: Record) -> Iterator[Violation]:
     stream, number = record["stream"], record["number"]
     yield from document.follows(edit, number, path_of(stream, number - 1))
@@ -359,7 +355,7 @@ KIND = Kind(
     find,
     _view,
     of_document(parse, _rules),
-    links=_links,
+    links=listed("relies_on"),
     path_of=path_of,
     numbered=numbered,
     words=("body", "unchanged", "caveat"),

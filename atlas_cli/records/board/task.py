@@ -22,13 +22,8 @@ FOLDER = "tasks"
 NEVER = times.LAST  # the moment that does not come; `until` of a task that waits
 PRIORITIES = range(101)
 CLOSED = ("done", "cancelled")  # states in which nothing is left to do
-LOST = (
-    "dead",
-    "cancelled",
-    "expired",
-    "missing",
-    "damaged",
-)  # states of a need that will not become done by itself
+# States of a need that will not become done by itself.
+LOST = ("dead", "cancelled", "expired", "missing", "damaged")
 
 
 def new_id(operation: str, nth: int) -> str:

@@ -14,12 +14,7 @@ from . import readiness, task
 # How a stored state may go on (None: there was no row).
 MOVES: dict[str | None, tuple[str, ...]] = {
     None: ("open",),
-    "open": (
-        "open",
-        "claimed",
-        "cancelled",
-        "done",
-    ),  # (done: a clearance, with the end of its gate)
+    "open": ("open", "claimed", "cancelled", "done"),  # (done: a clearance, as its gate ends)
     "claimed": ("claimed", "open", "done", "failed", "cancelled"),
     "failed": ("open", "cancelled"),
     "cancelled": ("open",),
