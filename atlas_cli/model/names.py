@@ -80,11 +80,9 @@ def name(text: str, what: str = "name") -> str:
     folded = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     right = re.sub(r"[^a-z0-9._-]+", "-", folded).strip("-.")[:64].rstrip(".")
     shown = text if len(text) <= 80 else text[:77] + "…"
-    hint = (
-        f"write it like {right}"
-        if valid(right)
-        else "a name is a-z, 0-9, dot, _ and -, at most 64 of them, and no device of Windows"
-    )
+    hint = "a name is a-z, 0-9, dot, _ and -, at most 64 of them, and no device of Windows"
+    if valid(right):
+        hint = f"write it like {right}"
     raise Usage(f"{shown!r} is no {what}", hint)
 
 
@@ -345,15 +343,15 @@ def unheeded(path: str) -> str:
     """A path whose file no program takes orders from: the path itself, or one with ASIDE before the
     file's name, as plain text. Distinct paths stay distinct."""
     folder, slash, name = path.rpartition("/")
-    return f"{folder}{slash}{ASIDE}{name}.txt" if heeded(name) or name.startswith(ASIDE) else path
+    if heeded(name) or name.startswith(ASIDE):
+        return f"{folder}{slash}{ASIDE}{name}.txt"
+    return path
 
 
 def heeded_as(path: str) -> str:
     """The path that `unheeded` turns into this one; empty if there is none."""
     folder, slash, name = path.rpartition("/")
-    first = (
-        folder + slash + name.removeprefix(ASIDE).removesuffix(".txt")
-        if name.startswith(ASIDE)
-        else path
-    )
+    first = path
+    if name.startswith(ASIDE):
+        first = folder + slash + name.removeprefix(ASIDE).removesuffix(".txt")
     return first if unheeded(first) == path else ""

@@ -162,11 +162,8 @@ def _taken(tree: Tree, writer: Writer, resource: str, why: str, seconds: int, ru
     if old is not None and old["holder"] in writer.lineage and holds(old, now):
         return tree.read(path_of(resource)) or b""  # covered by an ancestor's, which stays so
     for _, other in tree.live(FOLDER, now - times.SKEW):
-        if (
-            other["holder"] != writer.session
-            and names.overlap(resource, other["resource"])
-            and _bars(other, writer)
-        ):
+        meets = other["holder"] != writer.session and names.overlap(resource, other["resource"])
+        if meets and _bars(other, writer):
             raise _held(other, resource, now)
     if old is not None and old["holder"] != writer.session and _bars(old, writer):
         raise _held(old, resource, now)
@@ -199,11 +196,9 @@ def _bars(record: Record, writer: Writer) -> bool:
 def _held(record: Record, resource: str, now: int) -> Held:
     """The error for a resource that another session holds."""
     seconds = rest(record, now)
-    what = (
-        resource
-        if record["resource"] == resource
-        else f"{named(record['resource'])} (overlaps {resource})"
-    )
+    what = resource
+    if record["resource"] != resource:
+        what = f"{named(record['resource'])} (overlaps {resource})"
     return Held(
         f"{what} is held by {named(record['holder'])} for {times.span(seconds)} more:"
         f" {theirs(record['why'])}",
