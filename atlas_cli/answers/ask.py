@@ -212,7 +212,7 @@ class Questions:
 
     def _machine(self, name: str) -> str:
         """The machine of a session; empty where it is not known."""
-        row = self.index.readable(session.place(name)) if session.valid(name) else None
+        row = self.index.readable(session.path_of(name)) if session.valid(name) else None
         return str(row["machine"]) if row else ""
 
     def ahead(self, machine: str) -> list[str]:

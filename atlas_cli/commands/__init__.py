@@ -277,7 +277,7 @@ def rules_for(env: Env) -> Mapping[str, Any]:
     try:
         return env.policy
     except AtlasError:
-        return {key: value for key, (value, _) in policy.KEYS.items()}
+        return policy.defaults()
 
 
 def warned(env: Env, record: Record) -> list[Frame]:

@@ -67,7 +67,7 @@ def put(
     env.spoken = (f"artifact-{name}.{type_ or 'txt'}", data) if file == "-" else None
     me = env.session(strict=True)
     ext = artifact.extension(type_, "" if file == "-" else Path(file).name, data)
-    wish = artifact.Wish(
+    wish = artifact.NewVersion(
         data,
         ext,
         names.say(title, "--title", 200) if title else None,
@@ -91,7 +91,7 @@ def put(
     )
     record = one(env.records(written))
     if record["session"] == me["id"]:  # replayed too: the first answer may never have arrived
-        env.read("artifact", name, record["number"], artifact.place(name, record["number"]))
+        env.read("artifact", name, record["number"], artifact.path_of(name, record["number"]))
     line = (
         f"{record['ref']} put: {record['size']:,} bytes, {record['ext']}, SHA-256"
         f" {record['sha256'][:12]}"
@@ -142,7 +142,7 @@ def shown(env: Env, record: Record, withdrawn: bool) -> tuple[list[Block], dict[
             "artifact",
             record["name"],
             record["number"],
-            artifact.place(record["name"], record["number"]),
+            artifact.path_of(record["name"], record["number"]),
         )
     full = {
         "ref": ref,
@@ -190,7 +190,7 @@ def get(
         "artifact",
         record["name"],
         record["number"],
-        artifact.place(record["name"], record["number"]),
+        artifact.path_of(record["name"], record["number"]),
     )
     env.notices += env.ask.warnings({"ref": exact, **record})
     full: dict[str, Any] = {
@@ -309,7 +309,7 @@ def log(ctx: typer.Context, name: Name) -> Outcome:
     found = [
         artifact.get(env.tree, name, number)
         for number in range(last, 0, -1)
-        if env.tree.blob(artifact.place(name, number))
+        if env.tree.blob(artifact.path_of(name, number))
     ]
     items = [env.ask.shown({"ref": artifact.ref("", record), **record}) for record in found]
     rows = tuple(

@@ -146,7 +146,9 @@ def begin(
         )
     elif (goal and goal != me.get("goal")) or paths or streams:
         written = env.write(
-            lambda tree, who: session.aim(tree, who, goal=goal, paths=paths, streams=streams),
+            lambda tree, who: session.update_goal(
+                tree, who, goal=goal, paths=paths, streams=streams
+            ),
             me,
             "session: go on",
         )

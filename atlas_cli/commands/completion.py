@@ -158,7 +158,7 @@ def _named(env: Env, wanted: str, noun: str, part: str) -> dict[str, str]:
     }
     try:
         if word == "KEY":
-            return _fitting(part, {key: what for key, (_, what) in policy.KEYS.items()})
+            return _fitting(part, {key: row.meaning for key, row in policy.KEYS.items()})
         if word == "TOPIC":
             return _fitting(part, {**TOPICS, **COMMANDS})
         if word in ("K", "EXT"):

@@ -23,7 +23,9 @@ app = noun("show")
 def show(ctx: typer.Context) -> Outcome:
     """The policy in force: each key, its value, what it is."""
     env = env_of(ctx)
-    rows = tuple((key, json.dumps(env.policy[key]), what) for key, (_, what) in policy.KEYS.items())
+    rows = tuple(
+        (key, json.dumps(env.policy[key]), row.meaning) for key, row in policy.KEYS.items()
+    )
     return Outcome(
         env.policy, (f"store: {env.policy['store']}", Table(("KEY", "VALUE", "WHAT"), rows))
     )

@@ -127,10 +127,10 @@ def _wish(
     unchanged: str | None,
     section: str | None,
     replace: bool,
-) -> status.Wish | None:
+) -> status.NewEntry | None:
     """What is to be written; None where nothing need be."""
     if unchanged is not None:
-        return status.Wish(unchanged=names.say(unchanged, "--unchanged"))
+        return status.NewEntry(unchanged=names.say(unchanged, "--unchanged"))
     if given is None:
         if not env.index.closed(me["id"]):
             raise Protocol(
@@ -142,7 +142,7 @@ def _wish(
             )
         return None
     heading = None if replace else (section or me.get("goal") or me["actor"])
-    return status.Wish(given, section=heading, replace=replace)
+    return status.NewEntry(given, section=heading, replace=replace)
 
 
 def _to_end(stop: AtlasError, stream: str, kept: list[str]) -> None:
@@ -158,7 +158,7 @@ def _close(
     tree: Tree,
     who: Writer,
     me: Record,
-    wish: status.Wish | None,
+    wish: status.NewEntry | None,
     stream: str,
     kept: list[str],
     overflow: str | None,

@@ -40,7 +40,7 @@ Id = Annotated[str, typer.Argument(metavar="ID", parser=parsed(_bare), help="The
 
 def item(env: Env, record: Record) -> Record:
     """A gate as it is shown: with its computed state, and why it was raised."""
-    said = signal.place(record["signal"])
+    said = signal.path_of(record["signal"])
     try:
         blocker = signal.parse(said, env.tree.read(said) or b"")
     except Damaged as error:
@@ -95,7 +95,7 @@ def raise_(
     until = times.rfc3339(moment(env, deadline)) if deadline else None
     on, held = about_of(env, about), [*(tasks or ()), *(scope or ())]
     done = env.write(
-        lambda tree, who: raising.put(tree, who, reason, on, held, until), me, "gate: raise "
+        lambda tree, who: raising.raise_gate(tree, who, reason, on, held, until), me, "gate: raise "
     )
     record = next(
         row
@@ -157,7 +157,7 @@ def show(ctx: typer.Context, wanted: Id) -> Outcome:
     """One gate: why, what it holds, and how it ended."""
     env = env_of(ctx)
     record = item(env, env.resolve(names.Ref("gate", wanted))[1])
-    end = gate.place(wanted + gate.END)
+    end = gate.path_of(wanted + gate.END)
     record["end"] = gate.parse(end, env.good(end)[0]) if env.tree.blob(end) else None
     told = [f"why: {correction.said(record, 'why', env.now())}"]
     told += [

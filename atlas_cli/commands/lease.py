@@ -169,7 +169,11 @@ def _state(record: dict[str, Any], now: int) -> str:
     if lease.holds(record, now):
         return "held"
     return (
-        "released" if "released" in record else "ahead" if lease.first(record) > now else "expired"
+        "released"
+        if "released" in record
+        else "ahead"
+        if lease.honoured_from(record) > now
+        else "expired"
     )
 
 
@@ -204,7 +208,7 @@ def show(
     with _kept(env, [wanted], None) as there:
         now = there.env.now()
         data, _ = there.env.good(lease.find(there.env.tree, wanted))
-        item = there.env.ask.shown(_row(lease.parse(lease.place(wanted), data), now))
+        item = there.env.ask.shown(_row(lease.parse(lease.path_of(wanted), data), now))
     item |= {"store": there.name} if there.name else {}
     held = item["state"] == "held"
     line = (

@@ -104,14 +104,14 @@ def _again(env: Env, me: Record, path: str, record: Record, commit: str) -> Any:
 
     def decide(tree: Tree, who: Writer) -> Change:
         if kind == "status":
-            wish = status.Wish(
+            wish = status.NewEntry(
                 record["body"], relies_on=tuple(record.get("relies_on", ())), new=True
             )
-            base = common(tree, status.place, record["stream"])
+            base = common(tree, status.path_of, record["stream"])
             return entry(env, tree, who, me, record["stream"], wish, base, None)
         if kind == "artifact":
-            data = env.store.snapshot(commit).read(artifact.body_place(record)) or b""
-            wish_ = artifact.Wish(
+            data = env.store.snapshot(commit).read(artifact.body_path(record)) or b""
+            wish_ = artifact.NewVersion(
                 data,
                 record["ext"],
                 record.get("title"),
@@ -121,12 +121,12 @@ def _again(env: Env, me: Record, path: str, record: Record, commit: str) -> Any:
                 True,
             )
             return artifact.put(
-                tree, who, record["name"], wish_, common(tree, artifact.place, record["name"])
+                tree, who, record["name"], wish_, common(tree, artifact.path_of, record["name"])
             )
         if kind == "gate" and record["resolution"] == "pending":
-            place = signal.place(record["signal"])
+            place = signal.path_of(record["signal"])
             said = signal.parse(place, env.store.snapshot(commit).read(place) or b"")
-            return raising.put(
+            return raising.raise_gate(
                 tree, who, said["text"], said.get("about"), record["scope"], record.get("deadline")
             )
         if kind == "gate":

@@ -46,7 +46,7 @@ def entry(
     who: Writer,
     me: Record,
     stream: str,
-    wish: status.Wish,
+    wish: status.NewEntry,
     base: int | None,
     overflow: str | None,
 ) -> Change:
@@ -58,7 +58,7 @@ def entry(
     except Refused as refused:
         if overflow is None or refused.code != "limit":
             raise
-    body = artifact.Wish(
+    body = artifact.NewVersion(
         wish.body.encode(), "md", f"the whole of what {stream} says", same_topic=True, new=True
     )
     put = artifact.put(tree, who, overflow, body, env.seen(tree, me, "artifact", overflow))
@@ -69,7 +69,7 @@ def entry(
 
 
 def written(
-    env: Env, stream: str, wish: status.Wish, base: int | None, me: Record, overflow: str | None
+    env: Env, stream: str, wish: status.NewEntry, base: int | None, me: Record, overflow: str | None
 ) -> dict[str, Any]:
     """Writes the next entry; what the session wrote, it has read."""
     wish = wish._replace(withdrawn=env.withdrawn(stream))
@@ -82,7 +82,7 @@ def written(
     )
     record = next(found for found in env.records(done) if found["ref"].startswith("status:"))
     if record["session"] == me["id"]:  # replayed too: the first answer may never have arrived
-        env.read("status", stream, record["number"], status.place(stream, record["number"]))
+        env.read("status", stream, record["number"], status.path_of(stream, record["number"]))
     return record
 
 
@@ -166,7 +166,7 @@ def write(
         )
     with_text(given, section, replace, overflow)
     relies = tuple(env.exact(target) for target in relies_on or ())
-    wish = status.Wish(
+    wish = status.NewEntry(
         given or "",
         section,
         replace,
@@ -196,7 +196,7 @@ def log(
     items = [
         _brief(env, stream, number)
         for number in range(last, max(first, last - count), -1)
-        if env.tree.blob(status.place(stream, number))
+        if env.tree.blob(status.path_of(stream, number))
     ]
     rows = tuple(
         (

@@ -55,7 +55,7 @@ class There(NamedTuple):
         first write on."""
         change = decide(tree, who)
         return (
-            change._replace(files={**session.visit(tree, who, self.guest), **change.files})
+            change._replace(files={**session.enter_as_guest(tree, who, self.guest), **change.files})
             if self.guest
             else change
         )
@@ -184,7 +184,7 @@ def everywhere(env: Env, me: Record, whose: str, decide: Decide) -> list[str]:
         name = folder.name.rpartition("-")[0]
         try:
             with _opened(env, folder, me) as there:
-                if there.snapshot.blob(session.place(whose)) is None:
+                if there.snapshot.blob(session.path_of(whose)) is None:
                     continue
                 guest = None if whose == me["id"] else _guest(env, me)
                 there.sharing.eager = True

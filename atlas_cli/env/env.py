@@ -836,7 +836,7 @@ class Env:
     def glanced(self, me: Record, stream: str, number: int) -> bool:
         """A hook prints an entry: the session has seen it, and may commit (to supersede it, it must
         be read). False where that could not be noted."""
-        blob = self.snapshot.blob(status.place(stream, number)) or ""
+        blob = self.snapshot.blob(status.path_of(stream, number)) or ""
         self.local.glance(me["id"], me["actor"], stream, number, blob, self.now())
         return self.local.keeps
 

@@ -74,7 +74,11 @@ def draw(ask: Questions, tree: Tree, head: str) -> str:
     lines += [line("begun", *one) for one in ask.local.everyone() if one[2] in alive]
     for _, row in ask.index.live(lease.FOLDER, now):
         if row["resource"].startswith(("path:", "glob:", "repo:")):
-            ends.append(lease.first(row) if lease.first(row) > now else lease.until(row) or 0)
+            ends.append(
+                lease.honoured_from(row)
+                if lease.honoured_from(row) > now
+                else lease.until(row) or 0
+            )
             lines += (
                 [line("lease", row["resource"], row["holder"], lease.until(row))]
                 if lease.holds(row, now)
@@ -104,7 +108,7 @@ def of(env: Env) -> Hook:
 
 
 def _entry(tree: Tree, stream: str, number: int) -> tuple[int, str]:
-    return number, (tree.blob(status.place(stream, number)) or "") if number else ""
+    return number, (tree.blob(status.path_of(stream, number)) or "") if number else ""
 
 
 def glimpsed(local: Local, tree: Tree, id: str, stream: str) -> tuple[int, str] | None:
@@ -113,7 +117,7 @@ def glimpsed(local: Local, tree: Tree, id: str, stream: str) -> tuple[int, str] 
     both = sorted(
         {*local.seen(id, "status", stream), *local.seen(id, "glance", stream)}, reverse=True
     )
-    return next((one for one in both if tree.blob(status.place(stream, one[0])) == one[1]), None)
+    return next((one for one in both if tree.blob(status.path_of(stream, one[0])) == one[1]), None)
 
 
 class Hook:

@@ -1,27 +1,25 @@
-"""What is judged, who writes, and what a write is: the values that rules and kinds share."""
+"""The values that rules and kinds share: who writes, what a write is, and the edit of one file that
+is judged."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ..errors import Damaged, Refused
+from ..errors import Refused
 from ..visible import named
 from . import names, times
 from .message import Message
 from .text import Record
 from .tree import Tree
 
-FORMAT = 1  # the newest format of records that this version knows
-
-
 Shown = tuple[str, str | None]  # a name in the view, and the path in the store that it is a copy of
 
 
 class Writer(NamedTuple):
-    """Who writes, when, under which operation. `machine` is a random id, not a host name; `lineage`
-    are the sessions that it descends from."""
+    """Who writes, when, and under which operation. `machine` is a random id, not a host name.
+    `lineage` holds the sessions that this one descends from."""
 
     session: str
     actor: str
@@ -32,11 +30,12 @@ class Writer(NamedTuple):
 
     @property
     def when(self) -> str:
+        """The moment of writing in RFC 3339."""
         return times.rfc3339(self.at)
 
     @property
     def op6(self) -> str:
-        """The tail of names made of operations."""
+        """The six digits that end a file name made of the operation."""
         return op6(self.operation)
 
     def signature(self) -> Record:
@@ -45,7 +44,7 @@ class Writer(NamedTuple):
 
 
 def op6(operation: str) -> str:
-    """First six of the operation id; of its hash where somebody chose the id."""
+    """The first six digits of an operation's id, or of its hash where somebody chose the id."""
     import hashlib
 
     plain = len(operation) == 32 and all(char in "0123456789abcdef" for char in operation)
@@ -53,8 +52,9 @@ def op6(operation: str) -> str:
 
 
 class Change(NamedTuple):
-    """What a write puts: whole files by path (None takes one away: a repair only, naming the commit
-    that it repairs). `bases` are the REFs the writer relied on having read."""
+    """The files that a write puts, whole, by path. None takes a file away; only a repair does that,
+    and names the commit that it repairs. `bases` are the REFs that the writer relied on having
+    read."""
 
     subject: str
     files: Mapping[str, bytes | None]
@@ -66,9 +66,9 @@ class Change(NamedTuple):
 Decide = Callable[[Tree, Writer], Change]  # what a write is
 
 
-class Case(NamedTuple):
-    """One changed file, before a kind's rules: `old` is None where it was added, `new` where it was
-    removed."""
+class FileEdit(NamedTuple):
+    """The edit of one file, as a kind's rules see it. `old` is None if the file was added, `new` is
+    None if it was removed. `policy` is the one in force on the parent tree."""
 
     path: str
     old: bytes | None
@@ -80,101 +80,55 @@ class Case(NamedTuple):
 
 
 class Violation(NamedTuple):
-    """`rule` is one word of a closed list; `text` says what it is about this file."""
+    """A rule that an edit breaks. `rule` is one word of a closed list; `text` says what is wrong
+    with the file."""
 
     rule: str
     path: str
     text: str
 
 
-def check(
-    record: Record, path: str, required: Mapping[str, Any], optional: Mapping[str, Any]
-) -> Record:
-    """`record` if each field it must have is there with its type; Damaged otherwise. Unknown fields
-    are left alone."""
-    form = record.get("format", FORMAT)
-    if not isinstance(form, int) or form < 1:
-        raise Damaged(f"{path}: format {form!r} is no number")
-    if form > FORMAT:
-        raise Damaged(
-            f"{path}: format {form} is newer than this version of Atlas, which knows {FORMAT}",
-            "install a newer atlas-cli",
-            code="newer_format",
-        )
-    for key, kind in required.items():
-        if key not in record:
-            raise Damaged(f"{path}: the field {key} is missing")
-        _typed(record[key], kind, key, path)
-    for key, kind in optional.items():
-        if key in record:
-            _typed(record[key], kind, key, path)
-    return record
-
-
-class Misplaced(Damaged):
-    """A record that lies elsewhere than its own fields say: nobody acts on it."""
-
-    rule = "misplaced"
-
-
-def is_name(path: str, what: str, text: str, valid: bool) -> None:
-    """Damaged where a name that a record holds is none."""
-    if not valid:
-        raise Damaged(f"{path}: {text[:80]!r} is no {what}")
-
-
-def placed(path: str, ref: str, place: str | None) -> None:
-    """Misplaced where a record does not lie in its place (None: the name that it gives itself is
-    none)."""
-    if path != place:
-        why = f", which lies in {place}" if place else ": that is no name"
-        raise Misplaced(f"{path}: says it is {ref[:120]!r}{why}")
-
-
-def _typed(value: object, kind: Any, key: str, path: str) -> None:
-    if kind == "time":
-        try:
-            times.moment(value)
-        except ValueError as error:
-            raise Damaged(f"{path}: {key}: {error}") from None
-    elif kind == "count":
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**53:
-            raise Damaged(f"{path}: {key}: {str(value)[:40]!r} is no count")
-    elif kind == "texts":
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise Damaged(f"{path}: {key} is no list of texts")
-    elif not isinstance(value, kind):
-        raise Damaged(f"{path}: {key} is no {'text' if kind is str else kind.__name__}")
+def on_time(edit: FileEdit, at: str) -> Iterator[Violation]:
+    """The rule that a record is dated as its commit is."""
+    written = edit.message.at
+    if written is not None and times.moment(at) != written:
+        what = f"is dated {at}, its commit {times.rfc3339(written)}"
+        yield Violation("clock", edit.path, what)
 
 
 def rewritten(old: Record, **fields: object) -> Record:
-    """A row with some fields set (None: taken out) and one version further; unknown fields
-    survive."""
-    found = {key: value for key, value in {**old, **fields}.items() if value is not None}
-    found["version"] = old.get("version", 0) + 1
-    return found
+    """A row with some fields set, one version further. A field that is None is taken out. Unknown
+    fields survive."""
+    record = {key: value for key, value in {**old, **fields}.items() if value is not None}
+    record["version"] = old.get("version", 0) + 1
+    return record
+
+
+def given(**fields: Any) -> Record:
+    """The optional fields of a new record that hold something."""
+    return {key: value for key, value in fields.items() if value}
 
 
 def no_near_miss(tree: Tree, folder: str, what: str, name: str, meant: bool) -> None:
-    """Refused for the first write under a name that nearly is one which is there, unless it is
-    `meant`."""
-    if not meant and (there := names.near(name, tree.names(folder))):
+    """Raises Refused if a first write goes to a name that is nearly another one, unless a new name
+    is `meant`."""
+    if not meant and (neighbour := names.near(name, tree.names(folder))):
         raise Refused(
-            f"there is no {what} {name} yet, but there is {named(there)}",
-            f"write to {named(there)}, or say that a new {what} is meant: --new",
+            f"there is no {what} {name} yet, but there is {named(neighbour)}",
+            f"write to {named(neighbour)}, or say that a new {what} is meant: --new",
             code="near_miss",
         )
 
 
 def flags(relies_on: Iterable[str], **texts: str | None) -> str:
-    """The options of a command that is printed for the user, so that nothing of the wish is lost on
-    the way."""
+    """The options of a printed command that repeat what the user asked for, so that nothing is lost
+    when it is run."""
     given = [f" --{key} {shlex.quote(value)}" for key, value in texts.items() if value]
     return "".join([*(f" --relies-on {target}" for target in relies_on), *given])
 
 
 def no_conflict_markers(text: str) -> None:
-    """Refused where a merge was left half done."""
+    """Raises Refused if a merge was left half done."""
     lines = text.split("\n")
     if any(line.startswith("<<<<<<< ") for line in lines) and any(
         line.startswith(">>>>>>> ") for line in lines
@@ -183,8 +137,3 @@ def no_conflict_markers(text: str) -> None:
             "the text still holds conflict markers (<<<<<<< … >>>>>>>)",
             "settle them, then write again",
         )
-
-
-def nothing(_: Record) -> Iterable[tuple[str, str]]:
-    """A record that points at no other."""
-    return ()

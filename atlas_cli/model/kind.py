@@ -1,5 +1,5 @@
-"""A kind of record, as a value. The shapes *document*, *dated*, *numbered* and *row* say what all
-of theirs share; what is left says the kind."""
+"""A kind of record, as a value. The shapes *dated* and *row* fill in what all records of that shape
+share; a kind adds what is its own."""
 
 from __future__ import annotations
 
@@ -7,95 +7,95 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from . import dated, document, row
-from .change import Case, Shown, Violation
+from .change import FileEdit, Shown, Violation
 from .text import Record
 from .tree import Tree
 
-Rules = Callable[[Case], Iterator[Violation]]
+Rules = Callable[[FileEdit], Iterator[Violation]]
 Files = dict[str, bytes | None]  # by path; None: taken away
 Links = Callable[[Record], Iterable[tuple[str, str]]]
 
 
 def no_links(record: Record) -> Iterable[tuple[str, str]]:
-    """A record that points at nothing."""
+    """The links of a record that points at nothing."""
     return ()
 
 
+def listed(field: str) -> Links:
+    """The links of a record that lists REFs in one field."""
+
+    def links(record: Record) -> Iterable[tuple[str, str]]:
+        return [(field, target) for target in record.get(field, ())]
+
+    return links
+
+
 def never(record: Record) -> int | None:
-    """A record that is in force at no moment: a document."""
+    """The end of a record that is never in force: a document."""
     return None
 
 
 class Find(Protocol):
-    """The path of a record by the parts of its REF; NotFound where there is none."""
+    """Finds the path of a record by the parts of its REF. Raises NotFound if there is no such
+    record."""
 
     def __call__(self, tree: Tree, wanted: str, number: int | None = None, /) -> str: ...
 
 
 class Kind(NamedTuple):
-    """name: the word before the colon of its REFs. folder: the top folder (or the file) of its
-    records. suffix: how their paths end."""
+    """A kind of record: how its files are named, read, found, shown and judged."""
 
-    name: str
-    folder: str
-    suffix: str
-    parse: Callable[
-        [str, bytes], Record
-    ]  # path, bytes: the fields; Damaged, with the path, for what is no such record
+    name: str  # the word before the colon of its REFs
+    folder: str  # the top folder (or the file) of its records
+    suffix: str  # how the paths of its records end
+    # path, bytes: the fields. Raises Damaged, naming the path, for bytes that are no such record.
+    parse: Callable[[str, bytes], Record]
     ref: Callable[[str, Record], str]  # path, record: its REF
     find: Find
-    view: Callable[
-        [Tree, str, Record, int], Shown
-    ]  # tree, path, record, now: what the view shows for it
-    rules: Rules  # its rules on one changed file
+    # tree, path, record, now: the name in the view, and the path that the view shows under it
+    view: Callable[[Tree, str, Record, int], Shown]
+    rules: Rules
     row: bool = False  # one live value, not a document that is kept for ever
-    until: Callable[[Record], int | None] = (
-        never  # a row's last moment in force, in seconds since 1970
-    )
-    links: Links = no_links  # (relation, REF) pairs that it points at
-    place: Callable[[str, int], str] | None = None  # name, number: the path of a numbered document
-    numbered: Callable[[str], tuple[str, int]] | None = (
-        None  # path: the name and the number of a numbered document
-    )
-    queued: Callable[[Record], tuple[int, int, int, int] | None] | None = (
-        None  # what the index finds the next one by
-    )
-    words: tuple[
-        str, ...
-    ] = ()  # the fields that hold what its writers said: withheld once it is retracted
+    # a row's last moment in force, in seconds since 1970
+    until: Callable[[Record], int | None] = never
+    links: Links = no_links  # (relation, REF) of each record that it points at
+    path_of: Callable[[str, int], str] | None = None  # name, number: a numbered document's path
+    numbered: Callable[[str], tuple[str, int]] | None = None  # path: its name and its number
+    # the keys by which the index finds the next one
+    queued: Callable[[Record], tuple[int, int, int, int] | None] | None = None
+    words: tuple[str, ...] = ()  # fields in its writers' words: withheld once it is retracted
     lead: str = ""  # how its names in the view begin
-    clashes: Callable[[Tree, Record, Record], str] | None = (
-        None  # a tree, a row, another's: why both cannot be
-    )
-    anew: Callable[[Tree, Files], Files] | None = (
-        None  # a tree, the files of a write: these as they are made on it
-    )
+    # tree, a row, another one: why both cannot be
+    clashes: Callable[[Tree, Record, Record], str] | None = None
+    # tree, the files of a write: the same files as they are made on that tree
+    anew: Callable[[Tree, Files], Files] | None = None
 
 
-def unjudged(case: Case) -> Iterator[Violation]:
-    """The rules of a kind that has none of its own yet."""
+def unjudged(edit: FileEdit) -> Iterator[Violation]:
+    """The rules of a kind whose rules are attached later."""
     return iter(())
 
 
 def of_document(
-    parse: Callable[[str, bytes], Record], own: Callable[[Case, Record], Iterator[Violation]]
+    parse: Callable[[str, bytes], Record], own: Callable[[FileEdit, Record], Iterator[Violation]]
 ) -> Rules:
-    """The rules of documents: added once, `own` for a new one, signed by who wrote the commit."""
+    """The rules of documents: each is added once, keeps its kind's `own` rules, and names the
+    session that wrote its commit."""
 
-    def rules(case: Case) -> Iterator[Violation]:
-        yield from document.judge(case)
-        if case.new is None or case.old is not None:
+    def rules(edit: FileEdit) -> Iterator[Violation]:
+        yield from document.rules(edit)
+        if edit.new is None or edit.old is not None:
             return
-        record = parse(case.path, case.new)
-        yield from own(case, record)
+        record = parse(edit.path, edit.new)
+        yield from own(edit, record)
         if "session" in record:
-            yield from document.signed(case, record["session"])
+            yield from document.signed(edit, record["session"])
 
     return rules
 
 
-def no_more(case: Case, record: Record) -> Iterator[Violation]:
-    """A document that keeps the rules of all documents keeps its own."""
+def no_more(edit: FileEdit, record: Record) -> Iterator[Violation]:
+    """The own rules of a document that keeps only the rules of all documents."""
     return iter(())
 
 
@@ -104,10 +104,11 @@ def dated_kind(
     folder: str,
     parse: Callable[[str, bytes], Record],
     links: Links = no_links,
-    own: Callable[[Case, Record], Iterator[Violation]] = no_more,
+    own: Callable[[FileEdit, Record], Iterator[Violation]] = no_more,
+    words: tuple[str, ...] = (),
 ) -> Kind:
-    """Documents named by their day and their operation: `<folder>/<YYYY>/<MM-DD>-<words>-<six hex
-    digits>.md`."""
+    """A kind of documents named by day and operation: `<folder>/<YYYY>/<MM-DD>-<words>-<six hex
+    digits>.md`. `own` judges a new document; `words` are the fields in its writer's words."""
 
     def find(tree: Tree, wanted: str, number: int | None = None) -> str:
         return dated.find(tree, name, folder, wanted)
@@ -115,13 +116,14 @@ def dated_kind(
     def ref(path: str, record: Record) -> str:
         return f"{name}:{dated.id_of(path)}"
 
+    rules = of_document(parse, own)
     return Kind(
-        name, folder, ".md", parse, ref, find, _while_young, of_document(parse, own), links=links
+        name, folder, ".md", parse, ref, find, _while_young, rules, links=links, words=words
     )
 
 
 def _while_young(tree: Tree, path: str, record: Record, now: int) -> Shown:
-    """Itself, while it is young."""
+    """The document itself, as long as it is young."""
     return path, path if document.young(record, now) else None
 
 
@@ -133,18 +135,18 @@ def row_kind(
     parse: Callable[[str, bytes], Record],
     find: Find,
     until: Callable[[Record], int | None],
-    own: Callable[[Case, Record | None, Record], Iterator[Violation]] | None = None,
+    own: Callable[[FileEdit, Record | None, Record], Iterator[Violation]] | None = None,
     links: Links = no_links,
 ) -> Kind:
-    """Rows: one live value each, in the view while it is in force. `key`: the field that names it.
-    `own`: its rules on (what is judged, the row before, the row now)."""
+    """A kind of rows: one live value each, shown while it is in force. `key` is the field that
+    names the row. `own` judges an edit by the row before it and the row after it."""
 
-    def rules(case: Case) -> Iterator[Violation]:
-        new = None if case.new is None else parse(case.path, case.new)
-        old = None if case.old is None else parse(case.path, case.old)
-        yield from row.judge(case, old, new)
+    def rules(edit: FileEdit) -> Iterator[Violation]:
+        new = None if edit.new is None else parse(edit.path, edit.new)
+        old = None if edit.old is None else parse(edit.path, edit.old)
+        yield from row.rules(edit, old, new)
         if new is not None and own is not None:
-            yield from own(case, old, new)
+            yield from own(edit, old, new)
 
     def view(tree: Tree, path: str, record: Record, now: int) -> Shown:
         return row.view(path, until(record), now)

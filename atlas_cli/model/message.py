@@ -1,4 +1,4 @@
-"""A commit's message: a subject and the trailers that make it one transaction."""
+"""The message of a commit: a subject, and the trailers that make the commit one transaction."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ FileChange = tuple[str, str | None, str | None]  # path, old blob, new blob
 
 
 class Message(NamedTuple):
-    """`at` is the writer's clock; `bases` is what the writer had read
-    (`status:main@12~3f9c01ab77de`); `stops` counts the stops that its session met since its last
-    write (`version_jump 2`); a commit without an operation was made by hand. `mark` is a line for
-    other programs (`[skip ci]`), which nobody here reads back."""
+    """A commit's subject and trailers. `at` is the writer's clock. `bases` are the REFs that the
+    writer had read (`status:main@12~3f9c01ab77de`). `stops` counts the refusals that its session
+    met since its last write (`version_jump 2`). `faults` names the trailers that cannot be read.
+    `mark` is a line for other programs (`[skip ci]`); Atlas never reads it back."""
 
     subject: str
     operation: str | None = None
@@ -32,6 +32,7 @@ class Message(NamedTuple):
 
     @property
     def by_hand(self) -> bool:
+        """Whether the commit was made by hand: no trailer of Atlas says otherwise."""
         return (
             self.operation is None
             and self.session is None
@@ -40,7 +41,7 @@ class Message(NamedTuple):
         )
 
     def text(self) -> str:
-        """The message as it stands in the commit."""
+        """The message as the commit holds it."""
         rows = [("Operation", self.operation), ("Session", self.session)]
         rows.append(("At", None if self.at is None else times.rfc3339(self.at)))
         rows += [("Base", base) for base in self.bases]
@@ -53,45 +54,45 @@ class Message(NamedTuple):
 
 
 def parse(text: str) -> Message:
-    """The message of any commit; what cannot be read of its trailers is named in `faults`."""
+    """The message of any commit. Trailers that cannot be read are named in `faults`."""
     subject, _, body = text.partition("\n")
-    found: dict[str, list[str]] = {}
+    trailers: dict[str, list[str]] = {}
     for line in body.rstrip("\n").split("\n\n")[-1].split("\n"):
         if match := _TRAILER.match(line.strip()):
-            found.setdefault(match[1], []).append(match[2])
+            trailers.setdefault(match[1], []).append(match[2])
     faults = [
         f"the trailer Atlas-{key} stands twice"
-        for key, rows in found.items()
+        for key, rows in trailers.items()
         if len(rows) > 1 and key not in ("Base", "Stop")
     ]
     at = None
-    if "At" in found:
+    if "At" in trailers:
         try:
-            at = times.moment(found["At"][0])
+            at = times.moment(trailers["At"][0])
         except ValueError as error:
             faults.append(f"Atlas-At: {error}")
 
     def first(key: str) -> str | None:
-        return found[key][0] if key in found else None
+        return trailers[key][0] if key in trailers else None
 
     return Message(
         subject,
         first("Operation"),
         first("Session"),
         at,
-        tuple(found.get("Base", ())),
+        tuple(trailers.get("Base", ())),
         first("Change"),
         first("Repairs"),
-        tuple(found.get("Stop", ())),
+        tuple(trailers.get("Stop", ())),
         tuple(faults),
     )
 
 
 def change_digest(store: str, message: Message, changes: Iterable[FileChange]) -> str:
-    """SHA-256 over store id, operation, session, time and the sorted (path, old blob, new blob), in
-    hex.
+    """The SHA-256, in hex, over the store's id, the operation, the session, the time and the sorted
+    changes (path, old blob, new blob).
 
-    It survives replay on another parent, and is what sessions will sign."""
+    The digest survives a replay on another parent. Sessions will sign it."""
     at = "" if message.at is None else times.rfc3339(message.at)
     lines = [store, message.operation or "", message.session or "", at]
     lines += [f"{path}\0{old or '-'}\0{new or '-'}" for path, old, new in sorted(changes)]

@@ -1,4 +1,5 @@
-"""Names, resources and REFs: parsed once at the edge, safe as file names everywhere afterwards."""
+"""Names, resources and REFs: parsed once where they come in, safe as file names everywhere
+afterwards."""
 
 from __future__ import annotations
 
@@ -72,23 +73,22 @@ _WHOLE = (  # compiled when first asked for
 
 
 def name(text: str, what: str = "name") -> str:
-    """`text` if it is a name; Usage with the right form if it nearly is one."""
+    """The text itself, if it is a valid name. Raises Usage otherwise, with the nearest valid
+    form."""
     if valid(text):
         return text
     folded = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     right = re.sub(r"[^a-z0-9._-]+", "-", folded).strip("-.")[:64].rstrip(".")
     shown = text if len(text) <= 80 else text[:77] + "…"
-    hint = (
-        f"write it like {right}"
-        if valid(right)
-        else "a name is a-z, 0-9, dot, _ and -, at most 64 of them, and no device of Windows"
-    )
+    hint = "a name is a-z, 0-9, dot, _ and -, at most 64 of them, and no device of Windows"
+    if valid(right):
+        hint = f"write it like {right}"
     raise Usage(f"{shown!r} is no {what}", hint)
 
 
 def valid(text: str) -> bool:
-    """Whether `text` is a name: portable, lower case, no reserved device of Windows, no trailing
-    dot."""
+    """Whether a text is a valid name: portable, lower case, no reserved device of Windows, no
+    trailing dot."""
     return (
         bool(_NAME.match(text))
         and text.split(".")[0] not in _WINDOWS
@@ -97,14 +97,14 @@ def valid(text: str) -> bool:
 
 
 def slug(text: str, limit: int = 40) -> str:
-    """A file name's readable part; `x` where nothing readable is left."""
+    """The readable part of a file name; `x` if nothing readable is left."""
     folded = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
-    found = re.sub(r"[^a-z0-9]+", "-", folded).strip("-")
-    return (found[:limit].rstrip("-")) or "x"
+    words = re.sub(r"[^a-z0-9]+", "-", folded).strip("-")
+    return (words[:limit].rstrip("-")) or "x"
 
 
 def file_name(text: str) -> str:
-    """A free text as a file name: percent-encoded, cut with a hash above 120 bytes. Distinct texts
+    """Any text as a file name: percent-encoded, and cut with a hash above 120 bytes. Distinct texts
     stay distinct."""
     data = text.encode()
     encoded = "".join(chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in data)
@@ -116,9 +116,10 @@ def file_name(text: str) -> str:
 
 
 def resource(text: str, prefix: str = "") -> str:
-    """What a lease is on: a name (`gpu0`), or a word, a colon and a free text (`path:src/x.py`,
-    `glob:**/*.sql`, `repo:run`, `port:8080`). A path is relative to the working directory, `prefix`
-    below the repository's root, and comes back relative to the root; one outside it is refused."""
+    """The resource that a text names, in the form that is stored. A resource is a name (`gpu0`), or
+    a word, a colon and any text (`path:src/x.py`, `glob:**/*.sql`, `repo:run`, `port:8080`). A path
+    is read relative to `prefix`, the working directory below the repository's root, and returned
+    relative to the root. Raises Usage for any other text, and for a path outside the repository."""
     kind, colon, rest = text.partition(":")
     if kind == "lease" and colon:
         return resource(rest, prefix)  # a REF, as it is printed
@@ -145,7 +146,7 @@ def resource(text: str, prefix: str = "") -> str:
 
 
 def is_resource(text: str) -> bool:
-    """Whether a text is a resource in the form that it is stored in."""
+    """Whether a text is a resource in the form that is stored."""
     try:
         return resource(text) == text
     except (Usage, RecursionError):
@@ -153,9 +154,10 @@ def is_resource(text: str) -> bool:
 
 
 def _rooted(path: str, prefix: str, shown: str) -> str:
-    """The path from the repository's root, without `.`, `..`, doubled or trailing slashes."""
+    """The path from the repository's root, without `.`, `..`, or doubled and trailing slashes."""
     parts: list[str] = []
-    for part in f"{prefix}/{path}".split("/") if not path.startswith("/") else path.split("/"):
+    from_root = path if path.startswith("/") else f"{prefix}/{path}"
+    for part in from_root.split("/"):
         if part == "..":
             if not parts:
                 raise Usage(
@@ -167,33 +169,34 @@ def _rooted(path: str, prefix: str, shown: str) -> str:
     return "/".join(parts) or "."
 
 
-def overlap(one: str, other: str) -> bool:
-    """Whether two resources are in each other's way. Component-wise; where two patterns meet,
-    rather yes than no."""
-    if one == other:
+def overlap(first: str, second: str) -> bool:
+    """Whether two resources are in each other's way. Paths are compared by component. Two patterns
+    overlap in case of doubt."""
+    if first == second:
         return True
-    kind, _, a = one.partition(":")
-    kind2, _, b = other.partition(":")
+    kind, _, text = first.partition(":")
+    other_kind, _, other = second.partition(":")
     places = ("path", "glob")
-    if "repo:run" in (one, other):
-        return (kind in places) or (kind2 in places)
-    if kind not in places or kind2 not in places:
+    if "repo:run" in (first, second):
+        return (kind in places) or (other_kind in places)
+    if kind not in places or other_kind not in places:
         return False
-    if kind == kind2 == "path":
-        return _within(a, b) or _within(b, a)
-    if kind == kind2 == "glob":
-        fixed, fixed2 = _fixed(a), _fixed(b)
-        return _within(fixed, fixed2) or _within(fixed2, fixed)
-    pattern, path = (a, b) if kind == "glob" else (b, a)
+    if kind == other_kind == "path":
+        return _within(text, other) or _within(other, text)
+    if kind == other_kind == "glob":
+        fixed, other_fixed = _fixed(text), _fixed(other)
+        return _within(fixed, other_fixed) or _within(other_fixed, fixed)
+    pattern, path = (text, other) if kind == "glob" else (other, text)
     return _matches(pattern, path) or _within(_fixed(pattern), path)
 
 
 def _within(path: str, folder: str) -> bool:
+    """Whether a path is a folder, or lies in it."""
     return folder == "." or path == folder or path.startswith(folder + "/")
 
 
 def _fixed(pattern: str) -> str:
-    """The folder that a pattern cannot leave."""
+    """The folder that no match of a pattern leaves."""
     parts: list[str] = []
     for part in pattern.split("/")[:-1]:
         if re.search(r"[*?\[]", part):
@@ -203,11 +206,12 @@ def _fixed(pattern: str) -> str:
 
 
 def _matches(pattern: str, path: str) -> bool:
-    """`**` is any number of folders, `*` and `?` stay inside one; a match of a folder covers what
-    is in it.
+    """Whether a pattern covers a path. `**` stands for any number of folders; `*` and `?` stay
+    inside one component. A match of a folder covers everything in it.
 
-    A path may be a folder that the pattern reaches into: behind `**`, one without a dot in its
-    name. Component by component, since a regular expression of many stars can take for ever."""
+    The path may be a folder that the pattern reaches into; behind `**` that is one without a dot in
+    its name. The comparison goes by component, because a regular expression with many stars can run
+    for ever."""
     parts = path.split("/")
     taken, deep = {0}, path == "."  # how many components the pattern's beginning can have taken
     for part in pattern.split("/"):
@@ -223,9 +227,9 @@ def _matches(pattern: str, path: str) -> bool:
 
 
 class Ref(NamedTuple):
-    """A REF names any record: `status:main@12`, `artifact:schema@3`, `decision:2026-11-29-use-x`,
-    `lease:gpu0`, `session:claude-261129-7f3k2m`. `number` is None where the newest is meant or the
-    kind has none."""
+    """A REF, which names any record: `status:main@12`, `artifact:schema@3`,
+    `decision:2026-11-29-use-x`, `lease:gpu0`, `session:claude-261129-7f3k2m`. `number` is None if
+    the newest is meant or the kind has no numbers."""
 
     kind: str
     id: str
@@ -236,23 +240,24 @@ class Ref(NamedTuple):
 
 
 def versioned(text: str, kind: str) -> Ref:
-    """`NAME` or `NAME@N` of a numbered document."""
-    found, at, digits = text.removeprefix(f"{kind}:").partition("@")
+    """The REF of a numbered document, from `NAME` or `NAME@N`. Raises Usage for any other text."""
+    stem, at, digits = text.removeprefix(f"{kind}:").partition("@")
     if at and not re.fullmatch(r"[0-9]{1,9}", digits):
         raise Usage(
-            f"{text[:80]!r}: after @ comes a number", f"write it like {found[:64] or 'main'}@3"
+            f"{text[:80]!r}: after @ comes a number", f"write it like {stem[:64] or 'main'}@3"
         )
-    return Ref(kind, name(found, f"{kind} name"), int(digits) if at else None)
+    return Ref(kind, name(stem, f"{kind} name"), int(digits) if at else None)
 
 
 def bucket(text: str) -> str:
-    """The first two hex digits of SHA-256: the folder of a row, so that folders stay small."""
+    """The folder of a row, so that folders stay small: the first two hex digits of the SHA-256."""
     return hashlib.sha256(text.encode()).hexdigest()[:2]
 
 
 def near(text: str, others: Iterable[str]) -> str | None:
-    """A name that `text` nearly is: two letters apart at most, or the same words in another order.
-    Names of less than six letters, and those that differ in digits only, are nobody's near miss."""
+    """A name that the text nearly is: two letters apart at most, or the same words in another
+    order. Names of fewer than six letters have no near miss, nor have names that differ only in
+    digits."""
     own, words = _letters(text), sorted(re.split(r"[._-]", text))
     if len(own) < 6:
         return None
@@ -265,34 +270,36 @@ def near(text: str, others: Iterable[str]) -> str | None:
 
 
 def meant(text: str, others: Iterable[str]) -> str | None:
-    """The one of these names that was probably meant by what is none of them. Long ones must be the
-    more alike: ids of one day share most of their letters."""
+    """The name that was probably meant by a text that is none of the names; None if none is likely.
+    A long text must be closer, because the ids of one day share most of their letters."""
     import difflib
     from itertools import islice
 
-    likeness = 0.87 if len(text) > 12 else 0.75 if len(text) > 3 else 0.66
-    found = difflib.get_close_matches(text[:100], islice(others, 5000), 1, likeness)
-    return found[0] if found else None
+    likeness = 0.87
+    if len(text) <= 12:
+        likeness = 0.75 if len(text) > 3 else 0.66
+    alike = difflib.get_close_matches(text[:100], islice(others, 5000), 1, likeness)
+    return alike[0] if alike else None
 
 
 def hint(text: str, others: Iterable[str], otherwise: str, lead: str = "") -> str:
-    """The next step after a name that is not there: the one that was probably meant (behind
-    `lead`), else another."""
-    near = meant(text, others)
-    return f"did you mean {lead}{near}? {otherwise}" if near else otherwise
+    """The next step after an unknown name: the name that was probably meant (behind `lead`), then
+    another way."""
+    likely = meant(text, others)
+    return f"did you mean {lead}{likely}? {otherwise}" if likely else otherwise
 
 
 def _letters(text: str) -> str:
     return re.sub(r"[^a-z]", "", text)
 
 
-def _apart(one: str, other: str, most: int) -> bool:
-    """Whether so few insertions, deletions and replacements lead from one to the other
-    (Levenshtein)."""
-    if abs(len(one) - len(other)) > most:
+def _apart(text: str, other: str, most: int) -> bool:
+    """Whether at most so many insertions, deletions and replacements lead from one text to the
+    other (Levenshtein)."""
+    if abs(len(text) - len(other)) > most:
         return False
     row = list(range(len(other) + 1))
-    for at, char in enumerate(one, 1):
+    for at, char in enumerate(text, 1):
         last, row[0] = row[0], at
         for to, letter in enumerate(other, 1):
             last, row[to] = row[to], min(row[to] + 1, row[to - 1] + 1, last + (char != letter))
@@ -302,13 +309,13 @@ def _apart(one: str, other: str, most: int) -> bool:
 
 
 def one_line(text: str) -> bool:
-    """Whether it is one line of plain characters."""
+    """Whether a text is one line of plain characters."""
     return text.isprintable() or re.search(_CONTROL, text) is None
 
 
 def say(text: str, what: str, limit: int = 500) -> str:
-    """A one-line free text (a goal, a reason): stripped, not empty, within `limit` characters;
-    Refused otherwise."""
+    """A free text on one line (a goal, a reason), stripped. Raises Usage if it is empty, Refused if
+    it is longer than the limit."""
     line = text.strip()
     if not line:
         raise Usage(f"{what} is empty", "say it in a few words")
@@ -321,30 +328,30 @@ def say(text: str, what: str, limit: int = 500) -> str:
 
 
 def heeded(name: str) -> bool:
-    """Whether somebody takes orders from a file for its name: git, an AI tool, what runs code that
-    lies about. However the file system folds letters: `AGENTS.md` is read as `agents.md` where case
-    does not count."""
+    """Whether a program takes orders from a file of this name: git, an AI tool, or an interpreter
+    that runs any code it meets. The name is folded as file systems fold it: where case does not
+    count, `AGENTS.md` is read as `agents.md`."""
     folded = unicodedata.normalize("NFKD", name).casefold()
-    folded = "".join(
-        char for char in folded if unicodedata.category(char) not in ("Cf", "Mn")
-    ).strip(" .~")
-    folded = "." * name.startswith(".") + folded
+    seen = (char for char in folded if unicodedata.category(char) not in ("Cf", "Mn"))
+    folded = "".join(seen).strip(" .~")
+    if name.startswith("."):
+        folded = f".{folded}"
     return folded.split(".")[0] in _ORDERS or re.match(_WHOLE, folded) is not None
 
 
 def unheeded(path: str) -> str:
-    """A path whose file nobody takes orders from: itself, or with ASIDE before its file's name, as
-    a plain text. Distinct ones stay distinct."""
+    """A path whose file no program takes orders from: the path itself, or one with ASIDE before the
+    file's name, as plain text. Distinct paths stay distinct."""
     folder, slash, name = path.rpartition("/")
-    return f"{folder}{slash}{ASIDE}{name}.txt" if heeded(name) or name.startswith(ASIDE) else path
+    if heeded(name) or name.startswith(ASIDE):
+        return f"{folder}{slash}{ASIDE}{name}.txt"
+    return path
 
 
 def heeded_as(path: str) -> str:
-    """The path that `unheeded` makes this one of; empty where it makes it of none."""
+    """The path that `unheeded` turns into this one; empty if there is none."""
     folder, slash, name = path.rpartition("/")
-    first = (
-        folder + slash + name.removeprefix(ASIDE).removesuffix(".txt")
-        if name.startswith(ASIDE)
-        else path
-    )
+    first = path
+    if name.startswith(ASIDE):
+        first = folder + slash + name.removeprefix(ASIDE).removesuffix(".txt")
     return first if unheeded(first) == path else ""

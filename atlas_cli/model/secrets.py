@@ -1,5 +1,5 @@
-"""Credentials are looked for before anything is stored: history is append-only, so a secret in it
-must be rotated."""
+"""The search for credentials, before anything is stored. History is append-only, so a secret that
+gets into it must be rotated."""
 
 from __future__ import annotations
 
@@ -67,31 +67,33 @@ _KINDS: tuple[tuple[str, bytes, bytes], ...] = (
 )
 
 
-_ESCAPE = re.compile(
-    rb"\\.", re.DOTALL
-)  # in the text of a record, where `\n` would pass for the end of a word
+# In the text of a record, where `\n` would pass for the end of a word.
+_ESCAPE = re.compile(rb"\\.", re.DOTALL)
 
 
 def find(data: bytes, known: Iterable[bytes] = ()) -> str | None:
-    """What kind of credential stands in the bytes and in none of the texts that are `known`; None
-    for none of those listed."""
-    there: set[bytes] | None = None
+    """The kind of credential that stands in the bytes but in none of the `known` texts; None if
+    there is none."""
+    already: set[bytes] | None = None
     for what, form in _forms(data):
         for match in form.finditer(data):
-            if there is None:
-                there = {
-                    found[0]
-                    for text in known
-                    for _, one in _forms(text)
-                    for found in one.finditer(text)
-                }
-            if match[0] not in there:
+            if already is None:
+                already = set(_matches(known))
+            if match[0] not in already:
                 return what
     return None
 
 
+def _matches(texts: Iterable[bytes]) -> Iterator[bytes]:
+    """Everything in the texts that looks like a credential."""
+    for text in texts:
+        for _, form in _forms(text):
+            for match in form.finditer(text):
+                yield match[0]
+
+
 def _forms(data: bytes) -> Iterator[tuple[str, re.Pattern[bytes]]]:
-    """The forms that may stand in the bytes, by their literals."""
+    """The forms whose literal stands in the bytes: only these can match."""
     lower = data.lower()
     for what, literal, form in _KINDS:
         if literal in data or literal in lower:
@@ -99,7 +101,7 @@ def _forms(data: bytes) -> Iterator[tuple[str, re.Pattern[bytes]]]:
 
 
 def refusal(what: str, where: str = "the text") -> Refused:
-    """The refusal of such a kind; it does not repeat what was found."""
+    """The refusal of a credential. It does not repeat the credential."""
     return Refused(
         f"{where} holds what looks like {what}; nothing was stored",
         "take it out; if it is real it was already in this session's hands: rotate it",
@@ -108,28 +110,28 @@ def refusal(what: str, where: str = "the text") -> Refused:
 
 
 def refuse(data: bytes, where: str = "the text") -> None:
-    """Refused for a credential."""
-    if found := find(data):
-        raise refusal(found, where)
+    """Raises Refused if the bytes hold a credential."""
+    if what := find(data):
+        raise refusal(what, where)
 
 
 def brought(data: bytes, known: Iterable[bytes]) -> str | None:
-    """What kind of credential stands in the bytes, however they are read, and in none of the texts
-    that are known."""
+    """The kind of credential that the bytes hold, escaped or not, and that none of the known texts
+    holds."""
     known = [form for text in known for form in readings(text)]
     return next((what for form in readings(data) if (what := find(form, known))), None)
 
 
 def readings(data: bytes) -> Iterator[bytes]:
-    """The bytes as they are, and as they read where escapes stand in them."""
+    """The bytes as they are, and without their escapes if they have any."""
     yield data
     if b"\\" in data:
         yield _ESCAPE.sub(b" ", data)
 
 
 def kept_by(stop: AtlasError) -> str | None:
-    """What kind of credential would be kept with what a stop carries: the user's own text, its
-    merge, the command that submits it."""
+    """The kind of credential that a refusal would keep with what it carries: the user's own text,
+    its merge, the command that submits it."""
     base, theirs, mine = stop.details.get("merge") or ("", "", "")
     own = [mine, *(stop.details.get(key) or "" for key in ("body", "merged", "submit"))]
     known = [base, theirs, stop.details.get("carried", "")]
@@ -137,11 +139,10 @@ def kept_by(stop: AtlasError) -> str | None:
 
 
 def spoken(data: bytes, words: Iterable[str]) -> str | None:
-    """What kind of credential stands in a text that was given, or in the command that it was given
-    to."""
+    """The kind of credential in a text that was given, or in the command that it was given to."""
     return find(data) or find(joined(words))
 
 
 def joined(texts: Iterable[str]) -> bytes:
-    """Texts as bytes that can be looked through, a line each."""
+    """The texts as bytes, a line each."""
     return "\n".join(texts).encode(errors="replace")

@@ -1,7 +1,7 @@
 """The canonical text of a record: YAML, one `key: value` a line, each value in JSON notation.
 
-Writing what was read gives the same bytes. A record written by hand may be any plain YAML: it goes
-through ruamel.yaml, which is met only here, and is judged like any other."""
+Writing a record that was read gives the same bytes. A record written by hand may be any plain YAML.
+It is read by ruamel.yaml, which only this file imports, and judged like any other."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _BREAK = "[\x85\u2028\u2029]"
 
 
 def clean(value: str, what: str) -> str:
-    """`value` if it can be stored and read back exactly; Refused for a lone surrogate (input that
-    is not UTF-8)."""
+    """The text itself, if it can be stored and read back exactly. Raises Refused if it holds a lone
+    surrogate (input that is not UTF-8)."""
     if _halved(value):
         raise Refused(
             f"{what} is not valid UTF-8 text",
@@ -46,7 +46,7 @@ def clean(value: str, what: str) -> str:
 
 
 def _halved(text: str) -> bool:
-    """Whether a lone surrogate stands in a text."""
+    """Whether a text holds a lone surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -55,7 +55,8 @@ def _halved(text: str) -> bool:
 
 
 def dump(record: Mapping[str, Any]) -> bytes:
-    """The canonical text of a record; Refused for what no reader would give back as it was."""
+    """The canonical text of a record. Raises Refused for a value that would not be read back as it
+    was."""
     lines = []
     for key, value in record.items():
         if not _KEY.match(key) or key in _RETYPED:
@@ -78,10 +79,10 @@ def dump(record: Mapping[str, Any]) -> bytes:
 
 
 def load(data: bytes, path: str, comments: bool = False) -> Record:
-    """The fields of a record's text, in their order. Damaged, with the path, for what does not
-    parse.
+    """The fields of a record's text, in their order. Raises Damaged, naming the path, if the text
+    does not parse.
 
-    `comments`: blank lines and lines that begin with `#` are passed over (the policy)."""
+    `comments`: blank lines and lines that begin with `#` are skipped (the policy)."""
     if len(data) > LIMIT:
         raise Damaged(f"{path}: {len(data):,} bytes; a record holds {LIMIT:,}")
     try:
@@ -89,26 +90,27 @@ def load(data: bytes, path: str, comments: bool = False) -> Record:
     except UnicodeDecodeError as error:
         raise Damaged(f"{path}: not UTF-8 at byte {error.start}") from None
     record = _canonical(text, comments)
-    record = (
-        _by_hand(text, path, POLICY_LIMIT if comments else HAND_LIMIT) if record is None else record
-    )
+    if record is None:
+        record = _by_hand(text, path, POLICY_LIMIT if comments else HAND_LIMIT)
     if "\\u" in text and _halved(json.dumps(record, ensure_ascii=False)):
         raise Damaged(f"{path}: half a character (a lone surrogate) is escaped in it")
     return record
 
 
 def beyond(files: Iterable[tuple[str, bytes]]) -> set[str]:
-    """The paths of the records, among those that one commit brings, that are too much YAML by hand
-    for one commit."""
-    left, found = HANDS * HAND_LIMIT, set()
+    """The paths of the records in one commit that hold too much YAML written by hand to be read."""
+    left = HANDS * HAND_LIMIT
+    paths: set[str] = set()
     for path, data in sorted(files):
-        left -= _hand_size(data)
-        found |= {path} if left < 0 and _hand_size(data) else set()
-    return found
+        size = _hand_size(data)
+        left -= size
+        if left < 0 and size:
+            paths.add(path)
+    return paths
 
 
 def _hand_size(data: bytes) -> int:
-    """How many bytes of a record would be read as YAML by hand."""
+    """The number of bytes of a record that would be read as YAML written by hand."""
     part = data[4 : data.find(b"\n---\n", 3) + 1] if data.startswith(b"---\n") else data
     try:
         plain = len(part) > HAND_LIMIT or _canonical(part.decode(), comments=False) is not None
@@ -133,7 +135,7 @@ def front(data: bytes, path: str) -> tuple[Record, str]:
 
 
 def with_front(record: Mapping[str, Any], body: str) -> bytes:
-    """A Markdown document: the inverse of `front`."""
+    """The bytes of a Markdown document with its front matter: the inverse of `front`."""
     if "\0" in body:
         raise Refused(
             "the text holds a NUL byte", "bytes of any kind go into an artifact: atlas artifact put"
@@ -146,8 +148,8 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def _canonical(text: str, comments: bool) -> Record | None:
-    """The fields, or None where a line is not `key: JSON` (then it may still be YAML written by
-    hand)."""
+    """The fields, or None if a line is not `key: JSON`. The text may still be YAML written by
+    hand."""
     record: Record = {}
     if not text.endswith("\n"):
         return None
@@ -172,15 +174,17 @@ def _canonical(text: str, comments: bool) -> Record | None:
 
 
 def _nesting(value: str) -> int:
+    """The depth of the brackets in a value."""
     steps = accumulate(1 if char in "[{" else -1 for char in _BRACKET.findall(value))
     return max(steps, default=0)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    """The pairs as a dict. Raises ValueError if a key occurs twice."""
+    values = dict(pairs)
+    if len(values) != len(pairs):
         raise ValueError("a key stands twice")
-    return found
+    return values
 
 
 def _no_constant(name: str) -> Any:
@@ -196,8 +200,8 @@ def _exact_float(word: str) -> float:
 
 
 def _exact(word: str, again: str) -> str:
-    """The word, if writing its number gives the word again: `1.10` and `1e999` are texts that
-    somebody wrote."""
+    """The word, if its number is written the same way again. Raises ValueError otherwise: `1.10`
+    and `1e999` are texts."""
     if word != again:
         raise ValueError(f"{word} is not written like that")
     return word
@@ -212,8 +216,8 @@ _DECODER = json.JSONDecoder(
 
 
 def _by_hand(text: str, path: str, limit: int) -> Record:
-    """YAML that a person wrote: no tags, no aliases, capped in size and depth; scalars as JSON
-    would read them."""
+    """The fields of YAML that a person wrote: no tags, no aliases, limited in size and depth,
+    scalars read as JSON reads them."""
     if not text.strip():
         raise Damaged(f"{path}: empty")
     if _nesting(text) > DEPTH:
@@ -222,9 +226,9 @@ def _by_hand(text: str, path: str, limit: int) -> Record:
         raise Damaged(
             f"{path}: not in canonical form, and too large to read as YAML ({limit:,} bytes)"
         )
-    if found := re.search(_BREAK, text):
+    if match := re.search(_BREAK, text):
         raise Damaged(
-            f"{path}: U+{ord(found[0]):04X} is written out in it; give it as an escape in quotes"
+            f"{path}: U+{ord(match[0]):04X} is written out in it; give it as an escape in quotes"
         )
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
@@ -258,7 +262,7 @@ def _plain(node: Any, path: str, depth: int) -> Any:
         return None
     if node.id == "sequence":
         return [_plain(item, path, depth + 1) for item in node.value]
-    found: Record = {}
+    record: Record = {}
     for key, value in node.value:
         if key.id != "scalar" or (depth == 0 and not _KEY.match(key.value)):
             raise Damaged(
@@ -269,17 +273,17 @@ def _plain(node: Any, path: str, depth: int) -> Any:
                 f"{path}: line {key.start_mark.line + 1}: the key {key.value} cannot stand in a"
                 " record"
             )
-        if key.value in found:
+        if key.value in record:
             raise Damaged(
                 f"{path}: line {key.start_mark.line + 1}: the key {key.value} stands twice"
             )
-        found[key.value] = _plain(value, path, depth + 1)
-    return found
+        record[key.value] = _plain(value, path, depth + 1)
+    return record
 
 
 def _scalar(word: str) -> Any:
-    """An unquoted word: what JSON would read, else text (`1.10` stays text: writing it back would
-    change it)."""
+    """The value of an unquoted word: what JSON reads, or else the text (`1.10` stays text, because
+    writing it back would change it)."""
     try:
         value = _DECODER.decode(word)
     except (ValueError, RecursionError):
@@ -288,7 +292,7 @@ def _scalar(word: str) -> Any:
 
 
 def set_by_hand(data: bytes, key: str, value: Any) -> bytes:
-    """The text with one field set and everything else, comments too, left as it was."""
+    """The text with one field set and everything else left as it was, comments included."""
     from io import StringIO
 
     from ruamel.yaml import YAML
@@ -304,16 +308,16 @@ def set_by_hand(data: bytes, key: str, value: Any) -> bytes:
 
 
 def _flow(value: Any) -> Any:
-    """The value so that ruamel writes it in JSON notation."""
+    """The value in a form that ruamel writes in JSON notation."""
     from ruamel.yaml.comments import CommentedMap, CommentedSeq
     from ruamel.yaml.scalarstring import DoubleQuotedScalarString as Quoted
 
     if isinstance(value, str):
         return Quoted(value)
     if isinstance(value, list):
-        found = CommentedSeq(_flow(item) for item in value)
-        found.fa.set_flow_style()
-        return found
+        items = CommentedSeq(_flow(item) for item in value)
+        items.fa.set_flow_style()
+        return items
     if isinstance(value, dict):
         pairs = CommentedMap((Quoted(key), _flow(item)) for key, item in value.items())
         pairs.fa.set_flow_style()

@@ -1,5 +1,5 @@
-"""Moments and durations. Inside, a moment is whole seconds since 1970 UTC; in records RFC 3339 UTC
-(`…Z`)."""
+"""Moments and durations. In memory a moment is whole seconds since 1970 UTC; in records it is RFC
+3339 UTC (`…Z`)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ _MOMENT = re.compile(
 
 
 def rfc3339(moment: int) -> str:
-    """`2026-11-29T14:00:00Z`."""
+    """A moment as text: `2026-11-29T14:00:00Z`."""
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def moment(text: object) -> int:
-    """Seconds since 1970; a time without a zone is read as UTC. ValueError for what is no time."""
+    """The seconds since 1970 of a time. A time without a zone is read as UTC. Raises ValueError if
+    the text is not a time."""
     match = _MOMENT.match(text) if isinstance(text, str) else None
     if match is None:
         raise ValueError(f"{text!r} is not a time (2026-11-29T14:00:00Z)")
@@ -42,7 +43,7 @@ def moment(text: object) -> int:
 
 
 def duration(text: str) -> int:
-    """Seconds of `90m`, `2h`, `1h30m`, `45s`, `7d`; Usage for anything else."""
+    """The seconds of `90m`, `2h`, `1h30m`, `45s` or `7d`. Raises Usage for any other text."""
     if not _DURATION.match(text):
         raise Usage(f"{text[:40]!r} is not a duration", "write it like 90m, 2h or 1h30m")
     total = sum(int(number) * _UNITS[unit] for number, unit in re.findall(r"(\d+)([smhd])", text))
@@ -52,7 +53,7 @@ def duration(text: str) -> int:
 
 
 def span(seconds: int) -> str:
-    """`1 h 30 min` for people; two units at most."""
+    """A duration for people, in two units at most: `1 h 30 min`."""
     seconds = max(0, seconds)
     if seconds < 60:
         return f"{seconds} s"
@@ -65,12 +66,12 @@ def span(seconds: int) -> str:
 
 
 def ago(then: int, now: int) -> str:
-    """`12 min ago` for people."""
+    """A moment for people, seen from now: `12 min ago`."""
     return f"{span(now - then)} ago" if now >= then else f"{span(then - now)} ahead of this clock"
 
 
 def since(text: str, now: int) -> int | None:
-    """The moment that `18:00`, `12h`, `2026-11-29` or a full time names; None where it is none of
+    """The moment named by `18:00`, `12h`, `2026-11-29` or a full time; None if the text is none of
     these."""
     if _DURATION.match(text):
         return now - duration(text)

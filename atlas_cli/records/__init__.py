@@ -1,4 +1,5 @@
-"""Records are pure: no clock, no git, no printing. One kind a file; KINDS lists them."""
+"""The kinds of record, one a file; KINDS lists them. Records are pure: no clock, no git, no
+printing."""
 
 from __future__ import annotations
 
@@ -17,8 +18,7 @@ from .board import gate, result, task
 
 
 def later(module: str, name: str) -> Callable[..., Any]:
-    """A function of another file of the kinds, which is loaded when it is called: few commands need
-    it."""
+    """A function of another file, loaded when it is first called, because few commands need it."""
 
     def call(*args: Any) -> Any:
         return getattr(import_module(module, __package__), name)(*args)
@@ -34,10 +34,10 @@ KINDS: tuple[Kind, ...] = (
     lease.KIND,
     session.KIND,
     inbox.KIND,
-    task.KIND._replace(rules=later(".board.task_rules", "judge")),
+    task.KIND._replace(rules=later(".board.task_rules", "rules")),
     result.KIND,
     gate.KIND._replace(
-        rules=later(".board.raising", "judge"), anew=later(".board.raising", "anew")
+        rules=later(".board.raising", "rules"), anew=later(".board.raising", "anew")
     ),
     signal.KIND,
     policy.KIND,
@@ -51,40 +51,40 @@ FREE = ("README.md",)  # files of the branch that no rule looks at
 
 
 def kind_of(path: str) -> Kind | None:
-    """The kind whose records lie at `path`; None for a path that belongs to none."""
+    """The kind whose records lie at a path; None if the path belongs to no kind."""
     return _BY_FOLDER.get(path.partition("/")[0])
 
 
 def is_record(path: str) -> bool:
-    """Whether the file at `path` is a record (an artifact's bytes are not)."""
+    """Whether the file at a path is a record. An artifact's bytes are not."""
     kind = kind_of(path)
     return kind is not None and path.endswith(kind.suffix)
 
 
 def bound(path: str) -> int:
-    """How many bytes of the file at `path` are read at the most."""
+    """The number of bytes that are read of the file at a path, at most."""
     return text.MOST if is_record(path) else artifact.MOST
 
 
 def is_shown(name: str) -> bool:
-    """Whether a record can be shown under a name in the view: in one of the kinds' folders, by
-    plain names, none of which anybody takes orders from."""
+    """Whether a name in the view can show a record: it lies in a kind's folder, is made of plain
+    names, and no program takes orders from such a file."""
     kind, last = kind_of(name), name.rpartition("/")[2]
     plain = kind is not None and re.match(_SHOWN, name) is not None and names.heeded_as(name) != ""
     return plain and kind is not None and last.startswith(kind.lead)
 
 
 def before(path: str) -> str | None:
-    """The path of the document that a numbered one follows; None where there is none."""
+    """The path of the document that a numbered one follows; None if it follows none."""
     kind = kind_of(path)
-    if kind is None or kind.numbered is None or kind.place is None or not is_record(path):
+    if kind is None or kind.numbered is None or kind.path_of is None or not is_record(path):
         return None
     name, number = kind.numbered(path)
-    return kind.place(name, number - 1) if number > 1 else None
+    return kind.path_of(name, number - 1) if number > 1 else None
 
 
 def ref(text: str) -> Ref:
-    """A REF from text; Usage with the forms for anything else."""
+    """The REF that a text names. Raises Usage, with the forms of a REF, for any other text."""
     name, colon, rest = text.partition(":")
     kind = BY_NAME.get(name)
     if not colon or kind is None or not rest or not names.one_line(rest):
@@ -98,8 +98,7 @@ def ref(text: str) -> Ref:
 
 
 def describe(path: str, data: bytes) -> Record:
-    """`{ref, id, version, …the record}` of a record's bytes: what a write answers and a list
-    shows."""
+    """A record as a write answers it and a list shows it: `{ref, id, version, …the record}`."""
     kind = kind_of(path)
     if kind is None:
         raise Damaged(f"{path}: belongs to no kind of record that this version knows")

@@ -1,17 +1,18 @@
-"""The artifact channel: immutable, versioned, one name per topic, any bytes.
-Numbered documents: `artifacts/<name>/<NNNN>/about.yaml` and `body.<ext>` beside it."""
+"""The artifact channel: immutable, versioned, one name for each topic, any bytes.
+
+Numbered documents: `artifacts/<name>/<NNNN>/about.yaml`, and `body.<ext>` beside it."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..errors import Damaged, NotFound, Protocol, Refused, Usage, VersionJump
-from ..model import change, document, names, text, times
-from ..model.change import Case, Change, Shown, Violation, Writer
-from ..model.kind import Kind
+from ..model import change, document, names, schema, text, times
+from ..model.change import Change, FileEdit, Shown, Violation, Writer
+from ..model.kind import Kind, listed
 from ..model.text import Record
 from ..model.tree import Tree
 from ..visible import named
@@ -25,22 +26,24 @@ _PATH = re.compile(r"artifacts/([^/]+)/([0-9]{4,})/(about\.yaml|body\.[a-z0-9]{1
 _EXT = re.compile(r"[a-z0-9]{1,16}\Z")
 
 
-def folder(name: str, version: int) -> str:
-    return f"{FOLDER}/{name}/{version:04}"
+def folder(name: str, number: int) -> str:
+    """The folder of a version."""
+    return f"{FOLDER}/{name}/{number:04}"
 
 
-def place(name: str, version: int) -> str:
-    return f"{folder(name, version)}/about.yaml"
+def path_of(name: str, number: int) -> str:
+    """The path of a version's metadata."""
+    return f"{folder(name, number)}/about.yaml"
 
 
-def body_place(record: Record) -> str:
-    """Where the bytes of a version lie."""
+def body_path(record: Record) -> str:
+    """The path of a version's bytes."""
     return f"{folder(record['name'], record['number'])}/body.{record['ext']}"
 
 
 def parse(path: str, data: bytes) -> Record:
-    """The metadata of a version; the bytes lie beside it."""
-    record = change.check(
+    """The metadata of a version. The bytes lie beside it."""
+    record = schema.fields(
         text.load(data, path),
         path,
         {
@@ -55,54 +58,56 @@ def parse(path: str, data: bytes) -> Record:
         },
         {"title": str, "caveat": str, "relies_on": "texts", "same_topic": bool},
     )
-    change.is_name(path, "file type", record["ext"], file_type(record["ext"]))
+    schema.is_name(path, "file type", record["ext"], file_type(record["ext"]))
     name = record["name"]
-    change.placed(
-        path, ref(path, record), place(name, record["number"]) if names.valid(name) else None
+    schema.placed(
+        path, ref(path, record), path_of(name, record["number"]) if names.valid(name) else None
     )
     return record
 
 
-def file_type(text_: str) -> bool:
-    """Whether a text is a type that bytes can have."""
-    return _EXT.match(text_) is not None
+def file_type(ext: str) -> bool:
+    """Whether a text is a valid file type."""
+    return _EXT.match(ext) is not None
 
 
 def ref(path: str, record: Record) -> str:
+    """The REF of a version."""
     return f"artifact:{record['name']}@{record['number']}"
 
 
 def newest(tree: Tree, name: str) -> int:
-    """The number of the newest version; 0 where the name is new."""
-    there = document.numbers(tree, f"{FOLDER}/{name}")
-    return next((number for number in there if tree.blob(place(name, number)) is not None), 0)
+    """The number of the newest version; 0 if the name is new."""
+    for number in document.numbers(tree, f"{FOLDER}/{name}"):
+        if tree.blob(path_of(name, number)) is not None:
+            return number
+    return 0
 
 
 def find(tree: Tree, name: str, number: int | None = None) -> str:
+    """The path of a version; of the newest one if `number` is None. Raises NotFound if there is
+    none."""
     last = newest(tree, name)
     wanted = last if number is None else number
-    if not wanted or tree.blob(place(name, wanted)) is None:
-        there = f"its newest version is {last}" if last else "nothing was put under that name"
-        raise NotFound(
-            f"there is no artifact:{name}{'' if number is None else f'@{number}'}; {there}",
-            names.hint(
-                name,
-                [] if last else tree.names(FOLDER),
-                "atlas artifact list shows the names",
-                "artifact:",
-            ),
-        )
-    return place(name, wanted)
+    if not wanted or tree.blob(path_of(name, wanted)) is None:
+        ref = f"artifact:{name}" if number is None else f"artifact:{name}@{number}"
+        known = f"its newest version is {last}" if last else "nothing was put under that name"
+        others = [] if last else tree.names(FOLDER)
+        hint = names.hint(name, others, "atlas artifact list shows the names", "artifact:")
+        raise NotFound(f"there is no {ref}; {known}", hint)
+    return path_of(name, wanted)
 
 
 def get(tree: Tree, name: str, number: int) -> Record:
+    """The metadata of a version. Raises NotFound if there is none."""
     path = find(tree, name, number)
     return parse(path, tree.read(path) or b"")
 
 
 def body(tree: Tree, record: Record) -> bytes:
-    """The bytes exactly as given; Damaged where they are not those that the metadata names."""
-    path = body_place(record)
+    """The bytes of a version, as they were put. Raises Damaged if they are not those that the
+    metadata names."""
+    path = body_path(record)
     data = tree.read(path)
     if data is None:
         raise Damaged(f"{path}: the bytes of {ref('', record)} are missing")
@@ -112,15 +117,21 @@ def body(tree: Tree, record: Record) -> bytes:
 
 
 def extension(given: str | None, file_name: str, data: bytes) -> str:
-    """The type: as given, else the file's extension, else `txt` for UTF-8, else `bin`."""
+    """The file type of some bytes: as given, or the file's extension, or `txt` for UTF-8, or `bin`.
+    Raises Usage if the given one is not valid."""
     ext = (given or "").lstrip(".").lower()
     if given is not None and not _EXT.match(ext):
         raise Usage(f"{given[:40]!r} is no file type", "write it like --type md")
+    if ext:
+        return ext
     tail = file_name.rpartition(".")[2].lower() if "." in file_name else ""
-    return ext or (tail if _EXT.match(tail) else ("txt" if is_text(data) else "bin"))
+    if _EXT.match(tail):
+        return tail
+    return "txt" if is_text(data) else "bin"
 
 
 def is_text(data: bytes) -> bool:
+    """Whether the bytes are UTF-8 text."""
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -128,8 +139,8 @@ def is_text(data: bytes) -> bool:
     return b"\0" not in data
 
 
-class Wish(NamedTuple):
-    """What is to be put under a name."""
+class NewVersion(NamedTuple):
+    """A new version of an artifact."""
 
     data: bytes
     ext: str
@@ -140,19 +151,50 @@ class Wish(NamedTuple):
     new: bool = False  # a name that nearly is another is meant
 
 
-def put(tree: Tree, writer: Writer, name: str, wish: Wish, seen: int | None) -> Change:
-    """The next version. VersionJump where another put one since `seen`, Protocol where none was
-    read, Refused where it is too large or about something else."""
+def put(tree: Tree, writer: Writer, name: str, version: NewVersion, seen: int | None) -> Change:
+    """The change that adds the next version. `seen` is the number that the session has read, or
+    None. Raises VersionJump if another session put one since, Protocol if the session has read
+    none, and Refused if the bytes are too many or about something else."""
     last = newest(tree, name)
     if not last:
-        change.no_near_miss(tree, FOLDER, "artifact", name, wish.new)
-    rules = policy.of(tree)
-    if len(wish.data) > (most := min(rules["artifact_limit"], MOST)):
+        change.no_near_miss(tree, FOLDER, "artifact", name, version.new)
+    in_force = policy.of(tree)
+    if len(version.data) > (most := min(in_force["artifact_limit"], MOST)):
         raise Refused(
-            f"{len(wish.data):,} bytes; an artifact has at most {most:,}",
+            f"{len(version.data):,} bytes; an artifact has at most {most:,}",
             "keep large bytes elsewhere and put a text that names their place and SHA-256",
             code="limit",
         )
+    _has_read(tree, name, last, version, seen, writer.at)
+    notices = _guard(tree, name, last, version, writer.at) if last else ()
+    if len(version.data) > in_force["artifact_notice"]:
+        notices += (
+            f"{len(version.data):,} bytes: every clone of the store will carry them for ever",
+        )
+    record: Record = {
+        "name": name,
+        "number": last + 1,
+        "ext": version.ext,
+        "size": len(version.data),
+        "sha256": hashlib.sha256(version.data).hexdigest(),
+        **writer.signature(),
+    }
+    record |= change.given(
+        title=version.title,
+        caveat=version.caveat,
+        relies_on=list(version.relies_on),
+        same_topic=version.same_topic,
+    )
+    files = {path_of(name, last + 1): text.dump(record), body_path(record): version.data}
+    before = tree.blob(path_of(name, last)) or ""
+    bases = (f"artifact:{name}@{last}~{before[:12]}",) if last else ()
+    return Change(f"artifact: {name} {last + 1} ({writer.session})", files, bases, notices)
+
+
+def _has_read(
+    tree: Tree, name: str, last: int, version: NewVersion, seen: int | None, now: int
+) -> None:
+    """Raises NotFound, Protocol or VersionJump if the session has not read the newest version."""
     if seen is not None and seen > last:
         raise NotFound(
             f"there is no artifact:{name}@{seen}; its newest version is {last}",
@@ -165,30 +207,15 @@ def put(tree: Tree, writer: Writer, name: str, wish: Wish, seen: int | None) -> 
             f"read it, then put again: atlas artifact show {name}",
         )
     if seen is not None and seen != last:
-        raise _jump(tree, name, seen, last, wish, writer.at)
-    notices = _guard(tree, name, last, wish, writer.at) if last else ()
-    if len(wish.data) > rules["artifact_notice"]:
-        notices += (f"{len(wish.data):,} bytes: every clone of the store will carry them for ever",)
-    record: Record = {
-        "name": name,
-        "number": last + 1,
-        "ext": wish.ext,
-        "size": len(wish.data),
-        "sha256": hashlib.sha256(wish.data).hexdigest(),
-        **writer.signature(),
-    }
-    record |= {"title": wish.title} if wish.title else {}
-    record |= {"caveat": wish.caveat} if wish.caveat else {}
-    record |= {"relies_on": list(wish.relies_on)} if wish.relies_on else {}
-    record |= {"same_topic": True} if wish.same_topic else {}
-    files = {place(name, last + 1): text.dump(record), body_place(record): wish.data}
-    bases = (f"artifact:{name}@{last}~{(tree.blob(place(name, last)) or '')[:12]}",) if last else ()
-    return Change(f"artifact: {name} {last + 1} ({writer.session})", files, bases, notices)
+        raise _jump(tree, name, seen, last, version, now)
 
 
-def _jump(tree: Tree, name: str, seen: int, last: int, wish: Wish, now: int) -> VersionJump:
-    newest_one = get(tree, name, last)
-    by = named(newest_one["session"])
+def _jump(
+    tree: Tree, name: str, seen: int, last: int, version: NewVersion, now: int
+) -> VersionJump:
+    """The refusal of a version that was made from an older one than the newest."""
+    record = get(tree, name, last)
+    by = named(record["session"])
     stop = VersionJump(
         f"you read artifact:{name}@{seen}, and {by} put version {last} while you were thinking",
         "read it, merge into what is there, and put again",
@@ -196,60 +223,56 @@ def _jump(tree: Tree, name: str, seen: int, last: int, wish: Wish, now: int) -> 
             "ref": f"artifact:{name}@{last}",
             "base": seen,
             "head": last,
-            "session": newest_one["session"],
-            "at": newest_one["at"],
+            "session": record["session"],
+            "at": record["at"],
         },
     )
-    there = body(tree, newest_one)
+    theirs = body(tree, record)
     base = body(tree, get(tree, name, seen)) if seen else b""
-    if all(is_text(part) for part in (base, there, wish.data)) and len(there) < 2**20:
-        stop.details["merge"] = (base.decode(), there.decode(), wish.data.decode())
-        flags = change.flags(wish.relies_on, title=wish.title, caveat=wish.caveat)
+    if all(is_text(part) for part in (base, theirs, version.data)) and len(theirs) < 2**20:
+        stop.details["merge"] = (base.decode(), theirs.decode(), version.data.decode())
+        flags = change.flags(version.relies_on, title=version.title, caveat=version.caveat)
         stop.details["submit"] = (
-            f"atlas artifact put {name} {{draft}} --base {last}{flags} --type {wish.ext}"
+            f"atlas artifact put {name} {{draft}} --base {last}{flags} --type {version.ext}"
         )
-        age = times.ago(times.moment(newest_one["at"]), now)
-        title = f"artifact:{name}@{last} by {newest_one['session']}, {age}"
-        stop.blocks = ((title, there.decode()[:16384]),)
+        age = times.ago(times.moment(record["at"]), now)
+        title = f"artifact:{name}@{last} by {record['session']}, {age}"
+        stop.blocks = ((title, theirs.decode()[:16384]),)
     return stop
 
 
-def _guard(tree: Tree, name: str, last: int, wish: Wish, now: int) -> tuple[str, ...]:
-    """One name per topic; and what is put every five minutes is no document."""
+def _guard(tree: Tree, name: str, last: int, version: NewVersion, now: int) -> tuple[str, ...]:
+    """Refuses what belongs under another name, and notices what is put too often."""
     old = get(tree, name, last)
-    if (
-        b"\n<<<<<<< yours\n" in b"\n" + wish.data
-        and b"\n>>>>>>> artifact:%s@" % name.encode() in wish.data
-    ):
+    begins = b"\n<<<<<<< yours\n" in b"\n" + version.data
+    if begins and b"\n>>>>>>> artifact:%s@" % name.encode() in version.data:
         raise Refused(
             "the text still holds the conflict markers of its draft (<<<<<<< … >>>>>>>)",
             "settle them, then put it again",
         )
-    if not wish.same_topic:
-        before = body(tree, old)
-        both_text = is_text(before) and is_text(wish.data)
-        if (both_text and alien(before.decode(), wish.data.decode())) or (
-            not both_text and old["ext"] != wish.ext
-        ):
-            raise Refused(
-                f"this has next to nothing in common with artifact:{name}@{last}, which it would"
-                " hide",
-                "put it under a name of its own; --same-topic if it is the same topic",
-                code="other_topic",
-            )
-    early = (
-        tree.read(place(name, last - BUSY + 1)) if last >= BUSY else None
-    )  # (None also where a hand left a gap)
-    if (
-        early is not None
-        and now - times.moment(parse(place(name, last - BUSY + 1), early)["at"]) < 3600
-    ):
+    if not version.same_topic and _other_topic(tree, old, version):
+        raise Refused(
+            f"this has next to nothing in common with artifact:{name}@{last}, which it would hide",
+            "put it under a name of its own; --same-topic if it is the same topic",
+            code="other_topic",
+        )
+    path = path_of(name, last - BUSY + 1)
+    early = tree.read(path) if last >= BUSY else None  # (None also where a hand left a gap)
+    if early is not None and now - times.moment(parse(path, early)["at"]) < 3600:
         return (noise(name, BUSY, "hour", 24 * BUSY),)
     return ()
 
 
+def _other_topic(tree: Tree, old: Record, version: NewVersion) -> bool:
+    """Whether the new bytes seem to be about something else than the old version."""
+    before = body(tree, old)
+    if is_text(before) and is_text(version.data):
+        return alien(before.decode(), version.data.decode())
+    return bool(old["ext"] != version.ext)
+
+
 def noise(name: str, count: int, span: str, daily: int) -> str:
-    """What a name is told that is put all the time, with the arithmetic."""
+    """The notice for a name that is put too often, with the arithmetic."""
     return (
         f"{name} was put {count} times within the {span} ({daily} versions a day, and each would be"
         " new to every reader): machine state does not belong in a document channel"
@@ -257,55 +280,52 @@ def noise(name: str, count: int, span: str, daily: int) -> str:
 
 
 def numbered(path: str) -> tuple[str, int]:
-    """(name, number) of a version's path."""
+    """The name and the number of a version, by its path."""
     match = _PATH.match(path)
     return (match[1], int(match[2])) if match else ("", 0)
 
 
 def alien(old: str, new: str) -> bool:
     """Whether two texts of some length share next to no word."""
-    a, b = (set(re.findall(r"\w{3,}", part.lower())) for part in (old, new))
-    return min(len(a), len(b)) >= 12 and len(a & b) < 0.1 * min(len(a), len(b))
+    before, after = (set(re.findall(r"\w{3,}", part.lower())) for part in (old, new))
+    fewer = min(len(before), len(after))
+    return fewer >= 12 and len(before & after) < 0.1 * fewer
 
 
 def _view(tree: Tree, path: str, record: Record, now: int) -> Shown:
-    """The bytes of the newest version of its name."""
+    """The name of the artifact in the view, and the path of its newest bytes."""
     last = get(tree, record["name"], newest(tree, record["name"]))
     body(tree, last)  # Damaged, and not shown, where these are other bytes
-    return f"{FOLDER}/{record['name']}.{last['ext']}", body_place(last)
+    return f"{FOLDER}/{record['name']}.{last['ext']}", body_path(last)
 
 
-def _links(record: Record) -> Iterable[tuple[str, str]]:
-    return [("relies_on", target) for target in record.get("relies_on", ())]
-
-
-def _rules(found: Case) -> Iterator[Violation]:
-    yield from document.judge(found)
-    if found.new is None or found.old is not None:
+def _rules(edit: FileEdit) -> Iterator[Violation]:
+    yield from document.rules(edit)
+    if edit.new is None or edit.old is not None:
         return
-    match = _PATH.match(found.path)
+    match = _PATH.match(edit.path)
     if match is None or not names.valid(match[1]) or f"{int(match[2]):04}" != match[2]:
         yield Violation(
             "misplaced",
-            found.path,
+            edit.path,
             "a version lies in artifacts/<name>/<NNNN>/ as about.yaml and body.*",
         )
         return
     name, number = match[1], int(match[2])
     if match[3] != "about.yaml":
-        about = place(name, number)
-        if found.parent.blob(about) or not found.child.blob(about):
+        about = path_of(name, number)
+        if edit.parent.blob(about) or not edit.child.blob(about):
             yield Violation(
-                "immutable", found.path, "bytes come with the about.yaml of their version, and once"
+                "immutable", edit.path, "bytes come with the about.yaml of their version, and once"
             )
         return
-    record = parse(found.path, found.new)
-    yield from document.follows(found, number, place(name, number - 1))
-    yield from document.signed(found, record["session"])
+    record = parse(edit.path, edit.new)
+    yield from document.follows(edit, number, path_of(name, number - 1))
+    yield from document.signed(edit, record["session"])
     try:
-        body(found.child, record)
+        body(edit.child, record)
     except Damaged as error:
-        yield Violation("digest", body_place(record), error.message)
+        yield Violation("digest", body_path(record), error.message)
 
 
 KIND = Kind(
@@ -317,7 +337,8 @@ KIND = Kind(
     find,
     _view,
     _rules,
-    links=_links,
-    place=place,
+    links=listed("relies_on"),
+    path_of=path_of,
     numbered=numbered,
-)._replace(words=("body", "title", "caveat"))
+    words=("body", "title", "caveat"),
+)

@@ -1,11 +1,11 @@
-"""Corrections: a bad write put right by name, one's own first of all. Documents beside the
+"""Corrections: a bad write is put right by naming it, one's own first of all. Documents beside the
 decisions: `corrections/<YYYY>/<MM-DD>-<slug>-<op6>.md`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ..model import change, dated, names, text, times
+from ..model import change, dated, names, schema, text, times
 from ..model.change import Change, Writer
 from ..model.kind import dated_kind
 from ..model.text import Record
@@ -17,11 +17,11 @@ WITHHELD = "(retracted; atlas show REF --withdrawn shows it)"
 
 
 def parse(path: str, data: bytes) -> Record:
-    """The fields; `target` is the REF put right, `why` the body, `own` whether its writer did
-    it."""
-    dated.check(path, FOLDER)
+    """The fields of a correction: `target` is the REF that is put right, `why` its text, `own`
+    whether the writer of the target wrote it."""
+    dated.check_path(path, FOLDER)
     record, body = text.front(data, path)
-    change.check(
+    schema.fields(
         record,
         path,
         {"target": str, "retract": bool, "session": str, "actor": str, "at": "time"},
@@ -40,11 +40,11 @@ def add(
     retract: bool,
     own: bool,
 ) -> Change:
-    """The correction of one record; `own`: by the session or the actor that wrote it."""
+    """The change that corrects or retracts one record. `own`: it is written by the session or the
+    actor of that record."""
     record: Record = {"target": target, "retract": retract, "own": own}
-    record |= {"cause": cause} if cause else {}
-    record |= {**writer.signature(), "operation": writer.operation}
-    path = dated.place(FOLDER, writer, names.slug(target))
+    record |= {**change.given(cause=cause), **writer.signature(), "operation": writer.operation}
+    path = dated.path_of(FOLDER, writer, names.slug(target))
     verb = "retract" if retract else "correct"
     return Change(
         f"correction: {verb} {target} ({writer.session})",
@@ -53,8 +53,8 @@ def add(
 
 
 def shown(record: Record, now: int, say: Callable[[str], str] = str) -> str:
-    """A correction on one line, for wherever the record that it is about is shown; `say`: how its
-    writer's words stand in it, outside of a frame as `theirs`."""
+    """A correction on one line, as it is shown beside its record. `say` marks its writer's words;
+    outside of a frame it is `theirs`."""
     verb = "retracted" if record["retract"] else "corrected"
     whose = "put right by its writer" if record.get("own") else f"by {named(record['session'])}"
     cause = f" (cause: {say(record['cause'])})" if record.get("cause") else ""
@@ -63,12 +63,12 @@ def shown(record: Record, now: int, say: Callable[[str], str] = str) -> str:
 
 
 def said(record: Record, field: str, now: int, say: Callable[[str], str] = str) -> str:
-    """A writer's words for a line or a cell; where they are withheld: that they were retracted, by
-    whom and why."""
+    """A writer's words for a line or a cell. Words that are withheld are replaced by the
+    retraction: by whom, and why."""
     if (words := record.get(field)) is not None:
         return say(words)
-    found = [one for one in record.get("corrections", ()) if one["retract"]]
-    return f"({shown(found[-1], now, say)})" if found else "-"
+    retractions = [row for row in record.get("corrections", ()) if row["retract"]]
+    return f"({shown(retractions[-1], now, say)})" if retractions else "-"
 
 
 def _links(record: Record) -> Iterable[tuple[str, str]]:
@@ -77,4 +77,4 @@ def _links(record: Record) -> Iterable[tuple[str, str]]:
         yield "cause", record["cause"]
 
 
-KIND = dated_kind("correction", FOLDER, parse, _links)._replace(words=("why", "cause"))
+KIND = dated_kind("correction", FOLDER, parse, _links, words=("why", "cause"))

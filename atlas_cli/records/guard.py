@@ -1,5 +1,4 @@
-"""The one guard against credentials: over the new text of every change, before anything of it is
-stored."""
+"""The guard against credentials: it looks through every change before anything of it is stored."""
 
 from __future__ import annotations
 
@@ -12,30 +11,31 @@ from . import artifact, before
 
 
 def guard(tree: Tree, change: Change, *words: str) -> None:
-    """Refused where what a change puts holds a credential that its writer brings along: in a file,
-    a path, the subject, or the commit's other words. (What stands in the file already, or in the
-    document before it, is in the history: it must not keep everybody from going on.)"""
+    """Raises Refused if a change brings a credential: in a file, a path, the subject, or the
+    commit's other words. A credential that stands in the file already, or in the document before
+    it, is in the history: it must not keep everybody from going on."""
     secrets.refuse(
         secrets.joined((change.subject, *change.bases, *words, *change.files)),
         "what names the write",
     )
     for path, data in change.files.items():
-        if data and (found := _found(data, path, tree)):
-            raise secrets.refusal(found)
+        if data and (what := _brought(data, path, tree)):
+            raise secrets.refusal(what)
 
 
-def _found(data: bytes, path: str, tree: Tree) -> str | None:
+def _brought(data: bytes, path: str, tree: Tree) -> str | None:
+    """The kind of credential that the new bytes of a file bring, or None."""
     if not any(secrets.find(form) for form in secrets.readings(data)):
         return None
-    return secrets.brought(data, [tree.read(one) or b"" for one in _past(path, tree)])
+    return secrets.brought(data, [tree.read(earlier) or b"" for earlier in _past(path, tree)])
 
 
 def _past(path: str, tree: Tree) -> Iterator[str]:
-    """What a file goes on from: itself, and the document before it."""
+    """The paths that a file goes on from: its own, and those of the document before it."""
     yield path
     name, number = artifact.numbered(path)
     if number > 1:
         folder = artifact.folder(name, number - 1)
-        yield from (f"{folder}/{one}" for one in tree.names(folder))
+        yield from (f"{folder}/{file}" for file in tree.names(folder))
     elif earlier := before(path):
         yield earlier

@@ -1,13 +1,14 @@
-"""The inbox: texts that somebody without Atlas adds on a forge, `inbox/<name>.md` or `.txt`.
-Documents as they come: no fields, and nobody vouches for whom they are by."""
+"""The inbox: texts that somebody without Atlas adds on a forge, `inbox/<name>.md` or `.txt`. They
+have no fields, and nobody vouches for their writers."""
 
 from __future__ import annotations
 
 import re
 
 from ..errors import Damaged, NotFound
-from ..model.change import Misplaced, Shown
+from ..model.change import Shown
 from ..model.kind import Kind, no_more, of_document
+from ..model.schema import Misplaced
 from ..model.text import Record
 from ..model.tree import Tree
 
@@ -18,7 +19,7 @@ _PLACE = re.compile(r"inbox/[A-Za-z0-9][A-Za-z0-9 ._-]{0,80}\.(md|txt)\Z")
 
 
 def parse(path: str, data: bytes) -> Record:
-    """`name`, `title` (its first line) and `body`."""
+    """The `name` of a text, its first line as `title`, and its `body`."""
     if not _PLACE.match(path):
         raise Misplaced(f"{path}: a name here is inbox/<letters, digits, spaces, ._->.md or .txt")
     try:
@@ -36,6 +37,7 @@ def parse(path: str, data: bytes) -> Record:
 
 
 def find(tree: Tree, id: str, number: int | None = None) -> str:
+    """The path of a text. Raises NotFound if there is none."""
     if not _PLACE.match(f"{FOLDER}/{id}") or tree.blob(f"{FOLDER}/{id}") is None:
         raise NotFound(f"there is no {id[:80]!r} in the inbox", "atlas log --kind inbox")
     return f"{FOLDER}/{id}"
@@ -46,12 +48,22 @@ def _ref(path: str, record: Record) -> str:
 
 
 def _view(tree: Tree, path: str, record: Record, now: int) -> Shown:
-    """Itself, by a name that says where it is from, and as no more than a text: whatever it says, a
-    tool that reads along takes it for nobody's orders."""
+    """The name of the text in the view: it says where the text is from, and ends in `.txt`, so that
+    no tool takes it for orders."""
     stem, _, ext = record["name"].rpartition(".")
-    return f"{FOLDER}/{LEAD}{'-' * (ext == 'txt')}{stem}.txt", path
+    mark = "-" if ext == "txt" else ""  # keeps NAME.md and NAME.txt apart
+    return f"{FOLDER}/{LEAD}{mark}{stem}.txt", path
 
 
 KIND = Kind(
-    "inbox", FOLDER, "", parse, _ref, find, _view, of_document(parse, no_more), lead=LEAD
-)._replace(words=("title", "body"))
+    "inbox",
+    FOLDER,
+    "",
+    parse,
+    _ref,
+    find,
+    _view,
+    of_document(parse, no_more),
+    lead=LEAD,
+    words=("title", "body"),
+)

@@ -1,13 +1,13 @@
-"""The rules: a pure function of (parent tree, child tree, commit message). They judge every change
-wherever it appears: before it is published, on what a fetch brings, on a server, and years later in
-`atlas verify`."""
+"""The rules: a pure function of the parent tree, the child tree and the commit message. They judge
+every change wherever it appears: before it is published, when a fetch brings it, on a server, and
+years later in `atlas verify`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import AtlasError, Damaged
-from ..model.change import Case, Violation
+from ..model.change import FileEdit, Violation
 from ..model.message import FileChange, Message, change_digest
 from ..model.tree import Tree
 from . import FREE, kind_of, policy
@@ -62,44 +62,41 @@ def judge(
     parent: Tree, child: Tree, changes: Sequence[FileChange], message: Message
 ) -> list[Violation]:
     """All violations of one commit, in the order of its paths."""
-    found = list(judge_message(parent, changes, message))
+    violations = list(judge_message(parent, changes, message))
     try:
-        rules = policy.of(parent)
+        in_force = policy.of(parent)
     except Damaged:
-        rules = {key: value for key, (value, _) in policy.KEYS.items()}
+        in_force = policy.defaults()
     for path, _old, _new in sorted(changes, key=lambda change: change[0]):
         try:
             old, new = parent.read(path), child.read(path)
         except Damaged as error:  # a submodule's commit, or an object that is gone
-            found.append(Violation("damaged", path, error.message))
+            violations.append(Violation("damaged", path, error.message))
             continue
-        found += judge_file(Case(path, old, new, parent, child, message, rules))
-    return found
+        violations += judge_file(FileEdit(path, old, new, parent, child, message, in_force))
+    return violations
 
 
-def judge_file(case: Case) -> list[Violation]:
-    """The violations of one file; what cannot be read breaks the rule `damaged`."""
-    kind = kind_of(case.path)
+def judge_file(edit: FileEdit) -> list[Violation]:
+    """The violations of one edit. A file that cannot be read breaks the rule `damaged`."""
+    kind = kind_of(edit.path)
+    if kind is None and edit.path in FREE:
+        return []
     if kind is None:
-        return (
-            []
-            if case.path in FREE
-            else [Violation("unknown_path", case.path, "belongs to no kind of record")]
-        )
+        return [Violation("unknown_path", edit.path, "belongs to no kind of record")]
     try:
-        return list(kind.rules(case))
+        return list(kind.rules(edit))
     except AtlasError as error:
-        return [Violation(getattr(error, "rule", "damaged"), case.path, error.message)]
+        return [Violation(getattr(error, "rule", "damaged"), edit.path, error.message)]
     except (TypeError, KeyError, ValueError) as error:
-        return [
-            Violation("damaged", case.path, f"is no {kind.name} ({type(error).__name__}: {error})")
-        ]
+        why = f"is no {kind.name} ({type(error).__name__}: {error})"
+        return [Violation("damaged", edit.path, why)]
 
 
 def judge_message(
     parent: Tree, changes: Iterable[FileChange], message: Message
 ) -> Iterator[Violation]:
-    """The rules of the message alone: its trailers are whole, and it says what the commit
+    """The rules of a message by itself: its trailers are whole, and it says what the commit
     changed."""
     for fault in message.faults:
         yield Violation("trailers", "", fault)
@@ -116,15 +113,16 @@ def judge_message(
 def spoils_policy(
     parent: Tree, child: Tree, changes: Sequence[FileChange], message: Message
 ) -> bool:
-    """Whether a commit that changes the policy leaves none that counts: it breaks a rule there.
-    (One of a newer format counts if a transaction wrote it, its trailers whole: its rules are that
-    Atlas's.)"""
+    """Whether a commit that changes the policy leaves one that does not count, because the commit
+    breaks a rule there. A policy of a newer format counts if a transaction wrote it and its
+    trailers are whole: only a newer Atlas knows its rules."""
     old, new = parent.read(policy.FOLDER), child.read(policy.FOLDER)
     if policy.newer(old) or policy.newer(new):
         return message.by_hand or not (
             policy.newer(old) or not any(judge_message(parent, changes, message))
         )
-    return bool(judge_file(Case(policy.FOLDER, old, new, parent, child, message, policy.KEYS)))
+    edit = FileEdit(policy.FOLDER, old, new, parent, child, message, policy.defaults())
+    return bool(judge_file(edit))
 
 
 def store_id(tree: Tree) -> str:

@@ -1,5 +1,5 @@
-"""Shared resources: which names' leases are kept in another store, that several projects share, and
-where that lies."""
+"""Shared resources: the resources whose leases are kept in another store, which several projects
+share, and the addresses of such stores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from ..errors import AtlasError, Damaged, NotFound, Usage
-from ..model import change, names, text
+from ..model import names, schema, text
 
 KEYS = ("stores", "shared")
 _HOST = r"(?:[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?"
@@ -28,30 +28,31 @@ _OWN = ("path", "glob", "repo", "lease")  # kinds of resource that are one repos
 
 
 class Routes(NamedTuple):
-    """`stores`: git address by name; `shared`: name of a store by pattern, the first that matches
-    counts (an empty one: the project's own)."""
+    """The stores that resources are shared through. `stores` holds a git address by name. `shared`
+    holds the name of a store by pattern; the first pattern that matches counts, and an empty name
+    stands for the project's own store."""
 
     stores: Mapping[str, str]
     shared: Mapping[str, str]
 
     def store(self, resource: str) -> str:
-        """The store that a resource's leases are kept in; empty: the project's own. A pattern
-        without a colon matches names without one."""
+        """The store that keeps a resource's leases; empty for the project's own. A pattern without
+        a colon matches only names without one."""
         for pattern, name in self.shared.items():
             if (":" in pattern) == (":" in resource) and fnmatchcase(resource, pattern):
                 return name
         return ""
 
     def used(self) -> dict[str, list[str]]:
-        """The patterns by store."""
-        found: dict[str, list[str]] = {}
+        """The patterns of each store that is used."""
+        patterns: dict[str, list[str]] = {}
         for pattern, name in self.shared.items():
             if name:
-                found.setdefault(name, []).append(pattern)
-        return found
+                patterns.setdefault(name, []).append(pattern)
+        return patterns
 
     def url(self, name: str) -> str:
-        """The address of a store; NotFound where none is known."""
+        """The address of a store. Raises NotFound if the policy does not name the store."""
         if name not in self.stores:
             raise NotFound(
                 f"{', '.join(self.used()[name])} is shared through {name}, which `stores` does not"
@@ -63,29 +64,31 @@ class Routes(NamedTuple):
 
 
 def of(policy: Mapping[str, Any], own: bytes, path: str) -> Routes:
-    """The policy's, with what the user's own file says of the same names before it; Damaged, with
-    its path, where that cannot be read."""
-    found = text.load(own, path, comments=True) if own.strip() else {}
-    change.check(found, path, {}, {})
-    for key, value in found.items():
+    """The routes of the policy, with those of the user's own file before them. Raises Damaged,
+    naming the file's path, if it cannot be read."""
+    own_file = text.load(own, path, comments=True) if own.strip() else {}
+    schema.fields(own_file, path, {}, {})
+    for key, value in own_file.items():
         try:
             if key not in KEYS and key != "format":
                 raise Usage(f"there is no key {key!r} in a user's own file ({', '.join(KEYS)})")
-            valid(key, value) if key in KEYS else None
+            if key in KEYS:
+                valid(key, value)
         except AtlasError as error:
             raise Damaged(f"{path}: {error.message}", "mend it or remove it") from None
-    shared = found.get("shared", {})
+    shared = own_file.get("shared", {})
     rest = {pattern: name for pattern, name in policy["shared"].items() if pattern not in shared}
-    return Routes({**policy["stores"], **found.get("stores", {})}, {**shared, **rest})
+    return Routes({**policy["stores"], **own_file.get("stores", {})}, {**shared, **rest})
 
 
 def valid(key: str, value: object) -> None:
-    """Usage for what is no map of its kind. An address is not printed: it may hold a password."""
+    """Raises Usage if a value is no map for its key. An address is not printed: it may hold a
+    password."""
     form = {
         "stores": '{"box": "https://forge.example/group/box.git"}',
         "shared": '{"gpu*": "box"}',
     }[key]
-    if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
         raise Usage(f"{key} is a map like {form}, not {type(value).__name__}")
     for left, right in value.items():
         if key == "stores":
@@ -101,12 +104,14 @@ def valid(key: str, value: object) -> None:
 
 
 def _pattern(given: str) -> None:
-    found = _PATTERN.fullmatch(given) if len(given) <= 100 and names.one_line(given) else None
-    if found is None:
+    """Raises Usage if a text is no pattern of resources that can be shared."""
+    short = len(given) <= 100 and names.one_line(given)
+    match = _PATTERN.fullmatch(given) if short else None
+    if match is None:
         raise Usage(
             f"shared: {given[:80]!r} is no pattern of resources", 'like "gpu*" or "port:80*"'
         )
-    if found["kind"] in _OWN:
+    if match["kind"] in _OWN:
         raise Usage(
             f"shared: {given[:80]!r} is no pattern of what can be shared: a path, a glob and"
             " repo:run are one repository's",

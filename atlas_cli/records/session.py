@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..errors import NotFound, Protocol, Refused, Usage
-from ..model import change, names, text, times
-from ..model.change import Case, Change, Violation, Writer
+from ..model import change, names, schema, text, times
+from ..model.change import Change, FileEdit, Violation, Writer
 from ..model.kind import row_kind
 from ..model.text import Record
 from ..model.tree import Tree
@@ -24,7 +24,7 @@ LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 
 
 def new_id(actor: str, now: int, random: bytes) -> str:
-    """An id for a session begun at that moment; `random` is six bytes."""
+    """The id of a session that begins at that moment. `random` is six bytes."""
     day = times.rfc3339(now)[2:10].replace("-", "")
     tail = "".join(LETTERS[byte % len(LETTERS)] for byte in random[:6])
     return f"{actor[:24].strip('.-_')}-{day}-{tail}"
@@ -35,8 +35,8 @@ def valid(session: str) -> bool:
     return _ID.match(session) is not None
 
 
-def place(session: str) -> str:
-    """Where a session's row lies; Usage for what is no session id."""
+def path_of(session: str) -> str:
+    """The path of a session's row. Raises Usage if the text is no session id."""
     match = _ID.match(session)
     if match is None:
         raise Usage(
@@ -47,7 +47,8 @@ def place(session: str) -> str:
 
 
 def parse(path: str, data: bytes) -> Record:
-    record = change.check(
+    """The row of a session. Raises Damaged if the bytes are none."""
+    record = schema.fields(
         text.load(data, path),
         path,
         {"id": str, "version": "count", "actor": str, "began": "time", "machine": str},
@@ -73,15 +74,15 @@ def parse(path: str, data: bytes) -> Record:
             "project": str,
         },
     )
-    change.placed(
-        path, f"session:{record['id']}", place(record["id"]) if valid(record["id"]) else None
+    schema.placed(
+        path, f"session:{record['id']}", path_of(record["id"]) if valid(record["id"]) else None
     )
     return record
 
 
 def until(record: Record) -> int | None:
-    """The latest moment it can be live; the index knows its newest commit, which may end it
-    earlier."""
+    """The last moment at which a session can be live. The index knows its newest commit, which may
+    end it earlier."""
     if "ended" in record:
         return times.moment(record["ended"])
     if record.get("class") == PERSON:
@@ -91,22 +92,24 @@ def until(record: Record) -> int | None:
 
 
 def find(tree: Tree, session: str, number: int | None = None) -> str:
-    path = place(session)
+    """The path of a session's row. Raises NotFound if there is none."""
+    path = path_of(session)
     if tree.blob(path) is None:
-        there = (name.removesuffix(SUFFIX) for name in tree.names(path.rpartition("/")[0]))
-        hint = names.hint(session, there, "atlas session list shows them")
+        others = (name.removesuffix(SUFFIX) for name in tree.names(path.rpartition("/")[0]))
+        hint = names.hint(session, others, "atlas session list shows them")
         raise NotFound(f"there is no session {session} in this store", hint)
     return path
 
 
 def get(tree: Tree, session: str) -> Record:
-    """A session's row; NotFound where there is none."""
+    """The row of a session. Raises NotFound if there is none."""
     path = find(tree, session)
     return parse(path, tree.read(path) or b"")
 
 
 def live(tree: Tree, session: str, now: int) -> Record:
-    """The row of a session that may write now; Protocol for one that ended or expired."""
+    """The row of a session that may write now. Raises Protocol if it has ended or expired, or does
+    not exist."""
     try:
         record = get(tree, session)
     except NotFound as error:
@@ -136,7 +139,8 @@ def begin(
     lasts: int | None,
     parent: str | None = None,
 ) -> Change:
-    """A new session's row; with a live `parent` it works under its ancestors' leases."""
+    """The change that begins a session. With a live `parent` it works under its ancestors'
+    leases."""
     above = live(tree, parent, writer.at) if parent else {}
     if lasts is not None and lasts > LIFE:
         raise Refused(
@@ -158,13 +162,16 @@ def begin(
         "lineage": [*above.get("lineage", ()), parent] if parent else None,
     }
     record = change.rewritten({"id": writer.session, "version": 0, "actor": writer.actor}, **fields)
-    return Change(f"session: begin ({writer.session})", {place(writer.session): text.dump(record)})
+    return Change(
+        f"session: begin ({writer.session})", {path_of(writer.session): text.dump(record)}
+    )
 
 
-def visit(tree: Tree, writer: Writer, guest: Record) -> dict[str, bytes | None]:
-    """The row of a session of another project, as it was begun there, where the writer is none here
-    yet. Refused where somebody else has its id; Protocol where it is over."""
-    path = place(guest["id"])
+def enter_as_guest(tree: Tree, writer: Writer, guest: Record) -> dict[str, bytes | None]:
+    """The row of a session of another project, as it was begun there; nothing if this store has it
+    already. Raises Refused if its id belongs to another session here, and Protocol if it is
+    over."""
+    path = path_of(guest["id"])
     if tree.blob(path) is None:
         return {path: text.dump(change.rewritten({**guest, "version": 0}, machine=writer.machine))}
     old = live(tree, guest["id"], writer.at)
@@ -178,24 +185,29 @@ def visit(tree: Tree, writer: Writer, guest: Record) -> dict[str, bytes | None]:
     return {}
 
 
-def aim(tree: Tree, writer: Writer, *, goal: str, paths: list[str], streams: list[str]) -> Change:
-    """What a session that goes on says anew of itself."""
+def update_goal(
+    tree: Tree, writer: Writer, *, goal: str, paths: list[str], streams: list[str]
+) -> Change:
+    """The change that gives a session another goal, other paths or other streams."""
     old = live(tree, writer.session, writer.at)
     fields = {"goal": goal or old.get("goal"), "paths": paths or old.get("paths")}
     record = change.rewritten(old, **fields, streams=streams or old.get("streams"))
-    return Change(f"session: go on ({writer.session})", {place(writer.session): text.dump(record)})
+    return Change(
+        f"session: go on ({writer.session})", {path_of(writer.session): text.dump(record)}
+    )
 
 
 def end(tree: Tree, writer: Writer) -> Change:
-    """The row of a session that is over."""
+    """The change that ends the writer's session."""
     old = live(tree, writer.session, writer.at)
     record = change.rewritten(old, ended=writer.when)
-    return Change(f"session: end ({writer.session})", {place(writer.session): text.dump(record)})
+    return Change(f"session: end ({writer.session})", {path_of(writer.session): text.dump(record)})
 
 
 def adopt(tree: Tree, writer: Writer, wanted: str, why: str) -> Change:
-    """The row of a session that is over, taken over by the writer with its duty to write the
-    status. Whether it is over is asked by a guard: its newest commit tells, which no tree shows."""
+    """The change by which the writer takes over a session that is over, with its duty to write the
+    status. Raises Refused if it was adopted already. A guard asks whether it is over: its newest
+    commit tells, which no tree shows."""
     old = get(tree, wanted)
     if "adopted_by" in old:
         raise Refused(
@@ -210,19 +222,23 @@ def adopt(tree: Tree, writer: Writer, wanted: str, why: str) -> Change:
     }
     return Change(
         f"adopt: {wanted} ({writer.session})",
-        {place(wanted): text.dump(change.rewritten(old, **fields))},
+        {path_of(wanted): text.dump(change.rewritten(old, **fields))},
     )
 
 
 def offer(tree: Tree, writer: Writer, fields: Record) -> Change:
-    """What the session offers to do for others: slots, role, status, load in basis points."""
+    """The change that says what a session offers to do for others: slots, role, status, load in
+    basis points."""
     old = live(tree, writer.session, writer.at)
     record = change.rewritten(old, offer={**fields, "at": writer.when})
-    return Change(f"session: offer ({writer.session})", {place(writer.session): text.dump(record)})
+    return Change(
+        f"session: offer ({writer.session})", {path_of(writer.session): text.dump(record)}
+    )
 
 
 def drop(tree: Tree, writer: Writer, wanted: str, why: str, principals: Iterable[str]) -> Change:
-    """The row of a dead worker, ended by an ancestor of it or by a principal of the policy."""
+    """The change that ends the session of a dead worker. Raises Refused if the writer is neither
+    its ancestor nor a principal of the policy."""
     old = live(tree, wanted, writer.at)
     if not _above(old, writer.session, writer.actor, principals):
         raise Refused(
@@ -235,50 +251,51 @@ def drop(tree: Tree, writer: Writer, wanted: str, why: str, principals: Iterable
     fields = {"ended": writer.when, "dropped_by": writer.session, "dropped_why": why}
     return Change(
         f"drop: {wanted} ({writer.session})",
-        {place(wanted): text.dump(change.rewritten(old, **fields))},
+        {path_of(wanted): text.dump(change.rewritten(old, **fields))},
     )
 
 
-def _above(row_: Record, by: str, actor_: str, principals: Iterable[str]) -> bool:
-    return by in row_.get("lineage", ()) or actor_ in principals
+def _above(record: Record, by: str, actor: str, principals: Iterable[str]) -> bool:
+    """Whether a session, with its actor, is an ancestor of the record's session or a principal."""
+    return by in record.get("lineage", ()) or actor in principals
 
 
 def anew(record: Record) -> str:
-    """The command by which whoever goes by a session begins a new one in its place."""
+    """The command that begins a session in place of this one."""
     if record.get("class") == PERSON:
         return "atlas begin --new --person"
-    return "atlas begin --new" + "".join(
-        f" --parent {above}" for above in record.get("lineage", ())[-1:]
-    )
+    lineage = record.get("lineage")
+    return f"atlas begin --new --parent {lineage[-1]}" if lineage else "atlas begin --new"
 
 
-def may(tree: Tree, by: str, owner: str, principals: Iterable[str]) -> bool:
-    """Whether a session may do what is its owner's: itself, who adopted it, one that it descends
-    from, a principal."""
-    rows: dict[str, Record] = {}
-    for one in (by, owner):
-        data = tree.read(place(one)) if _ID.match(one) else None
-        rows[one] = {} if data is None else parse(place(one), data)
-    return by in (owner, rows[owner].get("adopted_by")) or _above(
-        rows[owner], by, rows[by].get("actor", ""), principals
-    )
+def may_act_for(tree: Tree, by: str, owner: str, principals: Iterable[str]) -> bool:
+    """Whether a session may act for another one, the owner: as itself, as who adopted it, as an
+    ancestor of it, or as a principal."""
+    own, row = _row(tree, by), _row(tree, owner)
+    if by in (owner, row.get("adopted_by")):
+        return True
+    return _above(row, by, own.get("actor", ""), principals)
+
+
+def _row(tree: Tree, session: str) -> Record:
+    """A session's row; empty if there is none, as of a name that is no id."""
+    data = tree.read(path_of(session)) if valid(session) else None
+    return {} if data is None else parse(path_of(session), data)
 
 
 def dropped_by(tree: Tree, session: str) -> str | None:
-    """Who has ended a session from outside; None where nobody has."""
-    data = tree.read(place(session)) if _ID.match(session) else None
-    return None if data is None else parse(place(session), data).get("dropped_by")
+    """The session that has dropped another one, or None."""
+    return _row(tree, session).get("dropped_by")
 
 
 def adopted_by(tree: Tree, session: str) -> str | None:
-    """Who has adopted a session; None where nobody has."""
-    data = tree.read(place(session)) if valid(session) else None
-    return None if data is None else parse(place(session), data).get("adopted_by")
+    """The session that has adopted another one, or None."""
+    return _row(tree, session).get("adopted_by")
 
 
-def actor(text_: str) -> str:
-    """An actor's name from any text (a login name may hold anything)."""
-    return text_ if names.valid(text_) else names.slug(text_, 24)
+def actor(name: str) -> str:
+    """The name of an actor, made from any text: a login name may hold anything."""
+    return name if names.valid(name) else names.slug(name, 24)
 
 
 TAKEN = (
@@ -287,28 +304,27 @@ TAKEN = (
 )
 
 
-def _rules(found: Case, old: Record | None, new: Record) -> Iterator[Violation]:
+def _rules(edit: FileEdit, old: Record | None, new: Record) -> Iterator[Violation]:
     adopted = old is not None and "adopted_by" not in old and "adopted_by" in new
-    if adopted and found.message.session in (None, new["adopted_by"]):
+    if adopted and edit.message.session in (None, new["adopted_by"]):
         return
     if old is not None and "ended" in old:
-        yield Violation("ended", found.path, f"{old['id']} had ended at {old['ended']}")
+        yield Violation("ended", edit.path, f"{old['id']} had ended at {old['ended']}")
     dropper = new.get("dropped_by") if old is not None and "dropped_by" not in old else None
-    if dropper is not None and found.message.session in (None, dropper):
-        data = found.parent.read(place(dropper))
-        by = "" if data is None else parse(place(dropper), data)["actor"]
-        if not _above(new, dropper, by, found.policy["principals"]):
+    if dropper is not None and edit.message.session in (None, dropper):
+        data = edit.parent.read(path_of(dropper))
+        by = "" if data is None else parse(path_of(dropper), data)["actor"]
+        if not _above(new, dropper, by, edit.policy["principals"]):
             yield Violation(
-                "session", found.path, f"was dropped by {dropper}, which is above it in nothing"
+                "session", edit.path, f"was dropped by {dropper}, which is above it in nothing"
             )
-    elif found.message.session not in (None, new["id"]):
+    elif edit.message.session not in (None, new["id"]):
         yield Violation(
-            "session", found.path, f"the row of {new['id']} was written by {found.message.session}"
+            "session", edit.path, f"the row of {new['id']} was written by {edit.message.session}"
         )
-    if old is not None and any(
-        old.get(key) != new.get(key) for key in ("id", "actor", "began", "machine")
-    ):
-        yield Violation("immutable", found.path, "id, actor, machine or beginning were changed")
+    fixed = ("id", "actor", "began", "machine")
+    if old is not None and any(old.get(key) != new.get(key) for key in fixed):
+        yield Violation("immutable", edit.path, "id, actor, machine or beginning were changed")
 
 
 KIND = row_kind("session", FOLDER, SUFFIX, "id", parse, find, until, _rules)._replace(

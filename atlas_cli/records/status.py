@@ -1,16 +1,16 @@
-"""The status stream: one short piece per project that says where things stand. Each entry replaces
-the last, all are kept. Numbered documents: `status/<stream>/<NNN>/<NNNNNN>.md`."""
+"""The status stream: one short text for each project that says where things stand. Each entry
+replaces the last one; all are kept. Numbered documents: `status/<stream>/<NNN>/<NNNNNN>.md`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..errors import NotFound, Protocol, Refused, Usage, VersionJump
-from ..model import change, document, names, text, times
-from ..model.change import Case, Change, Shown, Violation, Writer
-from ..model.kind import Kind, of_document
+from ..model import change, document, names, schema, text, times
+from ..model.change import Change, FileEdit, Shown, Violation, Writer
+from ..model.kind import Kind, listed, of_document
 from ..model.text import Record
 from ..model.tree import Tree
 from ..visible import named
@@ -18,78 +18,77 @@ from . import policy
 
 FOLDER = "status"
 CHARACTERS = 16  # that a word may take where an entry is shown unasked
+_FENCE = r" {0,3}(`{3,}|~{3,})"
 _PATH = re.compile(r"status/([^/]+)/([0-9]{3,})/([0-9]{6,})\.md\Z")
 
 
 def numbered(path: str) -> tuple[str, int]:
-    """(stream, number) of an entry's path."""
+    """The stream and the number of an entry, by its path."""
     match = _PATH.match(path)
     return (match[1], int(match[3])) if match else ("", 0)
 
 
-def place(stream: str, number: int) -> str:
+def path_of(stream: str, number: int) -> str:
+    """The path of an entry."""
     return f"{FOLDER}/{stream}/{number // 1000:03}/{number:06}.md"
 
 
 def parse(path: str, data: bytes) -> Record:
-    """The entry's fields and its `body`."""
+    """The fields of an entry, its text as `body`."""
     record, body = text.front(data, path)
-    change.check(
+    schema.fields(
         record,
         path,
         {"stream": str, "number": "count", "session": str, "actor": str, "at": "time"},
         {"unchanged": str, "section": str, "relies_on": "texts", "caveat": str},
     )
     stream, number = record["stream"], record["number"]
-    change.placed(
-        path, f"status:{stream}@{number}", place(stream, number) if names.valid(stream) else None
+    schema.placed(
+        path, f"status:{stream}@{number}", path_of(stream, number) if names.valid(stream) else None
     )
     return {**record, "body": body}
 
 
 def newest(tree: Tree, stream: str) -> int:
-    """The number of a stream's current entry; 0 while it is empty. What lies in a wrong folder is
-    no entry."""
+    """The number of a stream's current entry; 0 while it is empty. A file in a wrong folder is no
+    entry."""
     for folder in document.numbers(tree, f"{FOLDER}/{stream}"):
         for number in document.numbers(tree, f"{FOLDER}/{stream}/{folder:03}"):
-            if number // 1000 == folder and tree.blob(place(stream, number)) is not None:
+            if number // 1000 == folder and tree.blob(path_of(stream, number)) is not None:
                 return number
     return 0
 
 
 def find(tree: Tree, stream: str, number: int | None = None) -> str:
-    """The path of an entry (`number` None: the current one); NotFound where there is none."""
+    """The path of an entry; of the current one if `number` is None. Raises NotFound if there is
+    none."""
     last = newest(tree, stream)
     wanted = last if number is None else number
-    path = place(stream, wanted)
+    path = path_of(stream, wanted)
     if not wanted or tree.blob(path) is None:
-        there = f"its newest entry is {last}" if last else "it has no entry yet"
-        hint = names.hint(
-            stream, [] if last else tree.names(FOLDER), f"atlas status log {stream}", "status:"
-        )
-        raise NotFound(
-            f"there is no status:{stream}{f'@{wanted}' if wanted else ''}; {there}", hint
-        )
+        ref = f"status:{stream}@{wanted}" if wanted else f"status:{stream}"
+        newest_entry = f"its newest entry is {last}" if last else "it has no entry yet"
+        streams = [] if last else tree.names(FOLDER)
+        hint = names.hint(stream, streams, f"atlas status log {stream}", "status:")
+        raise NotFound(f"there is no {ref}; {newest_entry}", hint)
     return path
 
 
 def empty(tree: Tree, stream: str) -> str:
-    """What is said of a stream without an entry."""
+    """The notice that a stream has no entry yet."""
     hint = names.hint(stream, tree.names(FOLDER), "", "status:")
-    return (
-        f"status:{stream} is empty: nobody has written where things"
-        f" stand{f'; {hint}'.rstrip() if hint else ''}"
-    )
+    text = f"status:{stream} is empty: nobody has written where things stand"
+    return f"{text}; {hint}".rstrip() if hint else text
 
 
 def get(tree: Tree, stream: str, number: int) -> Record:
+    """An entry by its number. Raises NotFound if there is none."""
     path = find(tree, stream, number)
     return parse(path, tree.read(path) or b"")
 
 
-class Wish(NamedTuple):
-    """What is to be written: a whole text, or one section of it, or nothing but that it still
-    holds."""
+class NewEntry(NamedTuple):
+    """A new status entry: the whole text, one section, or a confirmation."""
 
     body: str = ""
     section: str | None = None
@@ -101,13 +100,13 @@ class Wish(NamedTuple):
     new: bool = False  # a stream that nearly has another's name is meant
 
 
-def write(tree: Tree, writer: Writer, stream: str, wish: Wish, seen: int | None) -> Change:
-    """The next entry. `seen`: the number that the session has read (None: none). VersionJump where
-    another wrote since, carrying the merge's three texts; Protocol where it has read nothing;
-    Refused over the limit."""
+def write(tree: Tree, writer: Writer, stream: str, entry: NewEntry, seen: int | None) -> Change:
+    """The change that adds the next entry. `seen` is the number that the session has read, or None.
+    Raises VersionJump, with the three texts of the merge, if another session wrote since. Raises
+    Protocol if the session has read nothing, and Refused if the text is over a limit."""
     last = newest(tree, stream)
     if not last:
-        change.no_near_miss(tree, FOLDER, "stream", stream, wish.new)
+        change.no_near_miss(tree, FOLDER, "stream", stream, entry.new)
     old = get(tree, stream, last) if last else None
     if seen is not None and seen > last:
         raise NotFound(
@@ -120,54 +119,53 @@ def write(tree: Tree, writer: Writer, stream: str, wish: Wish, seen: int | None)
             " not read",
             f"read it, then write again: atlas status show {stream}",
         )
-    before = get(tree, stream, seen) if seen else None
-    if wish.withdrawn and (wish.section or wish.unchanged):
+    if entry.withdrawn and (entry.section or entry.unchanged):
         raise Refused(
             f"status:{stream}@{last} was retracted: its text is not carried on",
             "write the whole text anew: atlas status write",
             code="retracted",
         )
     if seen is not None and seen != last and old is not None:
-        raise _jump(tree, stream, seen, last, wish, before, old, writer.at)
-    body = _body(wish, old)
-    _within_limits(tree, stream, body, old, wish)
+        raise _jump(tree, seen, old, entry, writer.at)
+    body = _body(entry, old)
+    _within_limits(tree, stream, body, old, entry)
     record: Record = {"stream": stream, "number": last + 1, **writer.signature()}
-    record |= {"unchanged": wish.unchanged} if wish.unchanged else {}
-    record |= {"section": wish.section} if wish.section else {}
-    record |= {"relies_on": list(wish.relies_on)} if wish.relies_on else {}
-    record |= {"caveat": wish.caveat} if wish.caveat else {}
-    path = place(stream, last + 1)
-    bases = (
-        (f"status:{stream}@{last}~{(tree.blob(place(stream, last)) or '')[:12]}",) if last else ()
+    record |= change.given(
+        unchanged=entry.unchanged,
+        section=entry.section,
+        relies_on=list(entry.relies_on),
+        caveat=entry.caveat,
     )
-    return Change(
-        f"status: {stream} {last + 1} ({writer.session})",
-        {path: text.with_front(record, body)},
-        bases,
-    )
+    subject = f"status: {stream} {last + 1} ({writer.session})"
+    files = {path_of(stream, last + 1): text.with_front(record, body)}
+    before = tree.blob(path_of(stream, last)) or ""
+    bases = (f"status:{stream}@{last}~{before[:12]}",) if last else ()
+    return Change(subject, files, bases)
 
 
-def _body(wish: Wish, old: Record | None) -> str:
-    """The whole text that the wish makes of the entry before."""
-    if wish.unchanged:
+def _body(entry: NewEntry, old: Record | None) -> str:
+    """The whole text of the new entry, given the one before."""
+    if entry.unchanged:
         if old is None:
             raise Usage(
                 "the stream has no entry yet that could be unchanged",
                 "give a text: -m TEXT, --file F or -",
             )
         return str(old["body"])
-    body = wish.body if wish.body.endswith("\n") else wish.body + "\n"
+    body = entry.body if entry.body.endswith("\n") else entry.body + "\n"
     if not body.strip():
         raise Usage("the text is empty", "give one: -m TEXT, --file F or -")
     change.no_conflict_markers(body)
-    return (
-        with_section(str(old["body"]) if old else "", wish.section, body) if wish.section else body
-    )
+    if not entry.section:
+        return body
+    return with_section(str(old["body"]) if old else "", entry.section, body)
 
 
-def _within_limits(tree: Tree, stream: str, body: str, old: Record | None, wish: Wish) -> None:
+def _within_limits(tree: Tree, stream: str, body: str, old: Record | None, entry: NewEntry) -> None:
+    """Raises Refused if the text is too long, or drops most of the entry before without saying
+    so."""
     words, most = len(body.split()), policy.of(tree)["status_words"]
-    if words > most and not wish.unchanged:
+    if words > most and not entry.unchanged:
         raise Refused(
             f"the status would be {words} words long; at most {most}",
             "say less, or let the whole text become an artifact: --overflow NAME",
@@ -180,18 +178,18 @@ def _within_limits(tree: Tree, stream: str, body: str, old: Record | None, wish:
                 "submit": f"atlas status write {stream} --file {{draft}}",
             },
         )
-    if old and not (wish.replace or wish.section or wish.unchanged or wish.withdrawn):
-        kept, of = _kept(str(old["body"]), body)
-        if len(str(old["body"]).split()) >= 40 and kept * 2 < of:
+    if old and not (entry.replace or entry.section or entry.unchanged or entry.withdrawn):
+        carried, total = _lines_carried(str(old["body"]), body)
+        if len(str(old["body"]).split()) >= 40 and carried * 2 < total:
             raise Refused(
-                f"the text keeps {kept} of the {of} lines of"
+                f"the text keeps {carried} of the {total} lines of"
                 f" status:{old['stream']}@{old['number']}",
                 "carry into it what still holds (--section writes one part); --replace says that"
                 " nothing does",
                 code="drops_too_much",
                 details={
-                    "kept": kept,
-                    "of": of,
+                    "kept": carried,
+                    "of": total,
                     "body": body,
                     "carried": str(old["body"]),
                     "submit": f"atlas status write {stream} --file {{draft}}",
@@ -199,69 +197,61 @@ def _within_limits(tree: Tree, stream: str, body: str, old: Record | None, wish:
             )
 
 
-def _kept(old: str, new: str) -> tuple[int, int]:
-    lines = [line.strip() for line in old.split("\n") if line.strip()]
-    there = {line.strip() for line in new.split("\n")}
-    return sum(line in there for line in lines), len(lines)
+def _lines_carried(old: str, new: str) -> tuple[int, int]:
+    """How many lines of the old text the new one carries on, and how many the old one has."""
+    old_lines = [line.strip() for line in old.split("\n") if line.strip()]
+    new_lines = {line.strip() for line in new.split("\n")}
+    return sum(line in new_lines for line in old_lines), len(old_lines)
 
 
 _SHOWN = ("number", "session", "actor", "at", "body")
 
 
-def _jump(
-    tree: Tree,
-    stream: str,
-    seen: int,
-    last: int,
-    wish: Wish,
-    before: Record | None,
-    old: Record,
-    now: int,
-) -> VersionJump:
-    """The stop sign that a machine can see, with what was written since and the texts of the
-    merge."""
+def _jump(tree: Tree, seen: int, old: Record, entry: NewEntry, now: int) -> VersionJump:
+    """The refusal of an entry that was written against an older one than `old`, with the entries
+    since and the texts of the merge."""
+    stream, last = old["stream"], old["number"]
+    base = str(get(tree, stream, seen)["body"]) if seen else ""
     numbers = range(max(seen + 1, last - 4), last + 1)
-    since = [get(tree, stream, number) for number in numbers if tree.blob(place(stream, number))]
+    since = [get(tree, stream, number) for number in numbers if tree.blob(path_of(stream, number))]
+    read = f"you read status:{stream}@{seen}" if seen else f"status:{stream} was empty"
     stop = VersionJump(
-        f"{f'you read status:{stream}@{seen}' if seen else f'status:{stream} was empty'}, and"
-        f" {_by(since)} wrote up to {last} while you were thinking",
+        f"{read}, and {_by(since)} wrote up to {last} while you were thinking",
         "read it, merge your text into what is there, and write again",
         details={
             "ref": f"status:{stream}@{last}",
             "base": seen,
             "head": last,
-            "since": [{key: entry[key] for key in _SHOWN} for entry in since],
+            "since": [{key: written[key] for key in _SHOWN} for written in since],
         },
-        blocks=tuple(
-            (
-                (
-                    f"status:{stream}@{e['number']} by {e['session']},"
-                    f" {times.ago(times.moment(e['at']), now)}"
-                ),
-                brief(e, policy.of(tree)["status_words"]),
-            )
-            for e in since
-        ),
+        blocks=_blocks(since, policy.of(tree)["status_words"], now),
     )
-    if not wish.unchanged:
-        flags = change.flags(wish.relies_on, caveat=wish.caveat)
+    if not entry.unchanged:
+        flags = change.flags(entry.relies_on, caveat=entry.caveat)
         stop.details["submit"] = (
             f"atlas status write {stream} --base {last} --file {{draft}}{flags}"
         )
-        base = str(before["body"]) if before else ""
-        mine = (
-            with_section(base, wish.section, wish.body)
-            if wish.section
-            else wish.body.rstrip("\n") + "\n"
-        )
+        mine = entry.body.rstrip("\n") + "\n"
+        if entry.section:
+            mine = with_section(base, entry.section, entry.body)
         stop.details["merge"] = (base, str(old["body"]), mine)
         stop.details["merged"] = merged(*stop.details["merge"])
     return stop
 
 
+def _blocks(entries: list[Record], words: int, now: int) -> tuple[tuple[str, str], ...]:
+    """The title and the text of each entry, as a refusal shows them."""
+    blocks = []
+    for entry in entries:
+        ref = f"status:{entry['stream']}@{entry['number']}"
+        age = times.ago(times.moment(entry["at"]), now)
+        blocks.append((f"{ref} by {entry['session']}, {age}", brief(entry, words)))
+    return tuple(blocks)
+
+
 def brief(record: Record, words: int) -> str:
-    """The text of an entry for who is shown it unasked: no more characters than the words that it
-    may have take."""
+    """The text of an entry as it is shown unasked: cut to as many characters as the words it may
+    have take."""
     body, most = str(record["body"]), CHARACTERS * words
     if len(body) <= most:
         return body
@@ -270,17 +260,18 @@ def brief(record: Record, words: int) -> str:
 
 
 def _by(entries: list[Record]) -> str:
+    """The writers of the entries, for a message."""
     writers = list(dict.fromkeys(str(entry["session"]) for entry in entries))
     return named(writers[0]) if len(writers) == 1 else f"{len(writers)} sessions"
 
 
 def sections(body: str) -> list[tuple[str | None, str]]:
-    """The text as (heading, lines with their heading) pieces; headings are `## H` outside fenced
-    code."""
+    """The text as pieces: each heading, and its lines with the heading. A heading is a line `## H`
+    outside fenced code."""
     pieces: list[tuple[str | None, list[str]]] = [(None, [])]
     fence = ""
     for line in body.split("\n"):
-        mark = re.match(r" {0,3}(`{3,}|~{3,})", line)
+        mark = re.match(_FENCE, line)
         if mark and not fence:
             fence = mark[1]
         elif mark and mark[1].startswith(fence):
@@ -292,61 +283,49 @@ def sections(body: str) -> list[tuple[str | None, str]]:
 
 
 def with_section(body: str, heading: str | None, content: str) -> str:
-    """The text with the section under `heading` replaced, or added at the end; all else is
-    carried."""
+    """The text with one section replaced, or added at the end. Everything else is carried on."""
     heading = " ".join((heading or "").split())
     if not heading:
         raise Usage("the section has no heading", "name it: --section 'What I did'")
     own = _as_section(heading, content.strip("\n"))
     pieces = [piece for piece in sections(body) if piece[0] is not None or piece[1].strip()]
-    names_ = [name for name, _ in pieces]
-    at = (
-        names_.index(heading) if heading in names_ else len(pieces)
-    )  # where a heading stands twice, the first
+    headings = [name for name, _ in pieces]
+    # Where a heading stands twice, the first counts.
+    at = headings.index(heading) if heading in headings else len(pieces)
     done = [part.strip("\n") for _, part in pieces]
     done[at : at + 1] = [own]
     return "\n\n".join(done) + "\n"
 
 
 def _as_section(heading: str, content: str) -> str:
-    """The content as one section: its own headings of the same rank go a rank deeper, an open fence
-    is closed."""
+    """The content as one section: its own headings of that rank go one rank deeper, and an open
+    fence is closed."""
     parts = sections(content)
     first = parts[0][1]
     if not first.strip() and len(parts) > 1 and parts[1][0] == heading:
         parts = parts[1:]  # it brings its heading along
         first = parts[0][1].partition("\n")[2]
     text = "\n".join([first, *(f"#{part}" for _, part in parts[1:])]).strip("\n")
-    last = parts[-1][1]
-    marks = [
-        mark[1] for line in last.split("\n") if (mark := re.match(r" {0,3}(`{3,}|~{3,})", line))
-    ]
+    matches = (re.match(_FENCE, line) for line in parts[-1][1].split("\n"))
+    marks = [match[1] for match in matches if match]
     return f"## {heading}\n\n{text}" + (f"\n{marks[0]}" if len(marks) % 2 else "")
 
 
 def merged(base: str, theirs: str, mine: str) -> str | None:
-    """The three-way merge by sections; None where both sides changed the same one (then lines must
-    be merged)."""
-    texts = [
-        {heading: part.strip("\n") for heading, part in sections(text)}
-        for text in (base, theirs, mine)
-    ]
-    if any(
-        len(found) != len(sections(text))
-        for found, text in zip(texts, (base, theirs, mine), strict=True)
-    ):
+    """The three-way merge by sections; None if both sides changed the same section, because then
+    lines must be merged."""
+    pieces = [sections(text) for text in (base, theirs, mine)]
+    parts = [{heading: part.strip("\n") for heading, part in each} for each in pieces]
+    if any(len(by_heading) != len(each) for by_heading, each in zip(parts, pieces, strict=True)):
         return None  # a heading stands twice
-    was, other, own = texts
+    _, their_parts, my_parts = parts
     done = []
-    for heading in dict.fromkeys((*other, *own)):
-        before, there, here = was.get(heading), other.get(heading), own.get(heading)
-        if there != before and here != before and there != here:
+    for heading in dict.fromkeys((*their_parts, *my_parts)):
+        before, other, own = (by_heading.get(heading) for by_heading in parts)
+        if other != before and own != before and other != own:
             return None
-        done.append(there if here == before else here)
+        done.append(other if own == before else own)
     return "\n\n".join(part for part in done if part) + "\n"
-
-
-WITHHELD = "(retracted; atlas show REF --withdrawn shows it)"
 
 
 def _ref(path: str, record: Record) -> str:
@@ -354,20 +333,16 @@ def _ref(path: str, record: Record) -> str:
 
 
 def _view(tree: Tree, path: str, record: Record, now: int) -> Shown:
-    """The current entry of its stream."""
+    """The name of the stream in the view, and the path of its current entry."""
     return f"{FOLDER}/{record['stream']}.md", find(tree, record["stream"])
 
 
-def _links(record: Record) -> Iterable[tuple[str, str]]:
-    return [("relies_on", target) for target in record.get("relies_on", ())]
-
-
-def _rules(found: Case, record: Record) -> Iterator[Violation]:
+def _rules(edit: FileEdit, record: Record) -> Iterator[Violation]:
     stream, number = record["stream"], record["number"]
-    yield from document.follows(found, number, place(stream, number - 1))
-    if found.parent.blob(place(stream, number + 1)):
+    yield from document.follows(edit, number, path_of(stream, number - 1))
+    if edit.parent.blob(path_of(stream, number + 1)):
         yield Violation(
-            "version_jump", found.path, f"number {number} was added behind number {number + 1}"
+            "version_jump", edit.path, f"number {number} was added behind number {number + 1}"
         )
 
 
@@ -380,7 +355,8 @@ KIND = Kind(
     find,
     _view,
     of_document(parse, _rules),
-    links=_links,
-    place=place,
+    links=listed("relies_on"),
+    path_of=path_of,
     numbered=numbered,
-)._replace(words=("body", "unchanged", "caveat"))
+    words=("body", "unchanged", "caveat"),
+)

@@ -30,7 +30,7 @@ def leases(count: int, now: int) -> Iterator[tuple[str, bytes]]:
             "at": times.rfc3339(now),
             "expires": times.rfc3339(now + 7200),
         }
-        yield lease.place(str(row["resource"])), text.dump(row)
+        yield lease.path_of(str(row["resource"])), text.dump(row)
 
 
 def prepared(repo: Path, env: dict[str, str], staged: int, held: int) -> None:

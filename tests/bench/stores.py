@@ -23,7 +23,7 @@ def records(total: int, now: int) -> Iterator[tuple[str, bytes]]:
     for number in range(1, total * 4 // 10 + 1):
         entry = {"stream": "main", "number": number, **who}
         yield (
-            status.place("main", number),
+            status.path_of("main", number),
             text.with_front(entry, f"Entry {number}: all is well.\n"),
         )
     for count in range(total * 2 // 10):
@@ -37,8 +37,8 @@ def records(total: int, now: int) -> Iterator[tuple[str, bytes]]:
             "sha256": hashlib.sha256(data).hexdigest(),
             **who,
         }
-        yield artifact.place(name, number), text.dump(about)
-        yield artifact.body_place(about), data
+        yield artifact.path_of(name, number), text.dump(about)
+        yield artifact.body_path(about), data
     for count in range(total * 2 // 10):
         row = {
             "resource": f"box-{count}",
@@ -50,7 +50,7 @@ def records(total: int, now: int) -> Iterator[tuple[str, bytes]]:
             "at": who["at"],
             "expires": times.rfc3339(at + 7200),
         }
-        yield lease.place(row["resource"]), text.dump(row)
+        yield lease.path_of(row["resource"]), text.dump(row)
     for count in range(total // 10):
         day = times.rfc3339(at - (count % 1500) * 86400)
         fields = {
@@ -73,7 +73,7 @@ def records(total: int, now: int) -> Iterator[tuple[str, bytes]]:
             "began": times.rfc3339(began),
             "ended": times.rfc3339(began + 3600),
         }
-        yield session.place(one), text.dump(row)
+        yield session.path_of(one), text.dump(row)
 
 
 def board(total: int, now: int) -> Iterator[tuple[str, bytes]]:
@@ -103,7 +103,7 @@ def board(total: int, now: int) -> Iterator[tuple[str, bytes]]:
         }
         row |= {"needs": [last]} if count % 20 == 10 else {}
         last = last if over else one
-        yield task.place(one), text.with_front(row, "what is to be done\n")
+        yield task.path_of(one), text.with_front(row, "what is to be done\n")
 
 
 def fill(store: Path, pairs: Iterator[tuple[str, bytes]], now: int, size: int = BATCH) -> None:

@@ -36,7 +36,7 @@ def thousand(store: Path, now: int) -> None:
             "machine": "m",
             "began": at,
         }
-        files[session.place(who)] = text.dump(row)
+        files[session.path_of(who)] = text.dump(row)
         held = {
             "resource": f"box{count}",
             "version": 1,
@@ -45,7 +45,7 @@ def thousand(store: Path, now: int) -> None:
             "actor": by["actor"],
             "why": MANY,
         }
-        files[lease.place(held["resource"])] = text.dump(
+        files[lease.path_of(held["resource"])] = text.dump(
             held | {"at": at, "expires": times.rfc3339(now + 3600)}
         )
         about = {
@@ -57,7 +57,7 @@ def thousand(store: Path, now: int) -> None:
             "sha256": "0" * 64,
             **by,
         }
-        files[artifact.place(about["name"], 1)] = text.dump(about)
+        files[artifact.path_of(about["name"], 1)] = text.dump(about)
         found = {
             "target": f"decision:x{count}",
             "retract": False,
@@ -202,8 +202,8 @@ def test_every_unread_version_is_new_and_a_noisy_name_counts_once(
             }
             about["at"] = times.rfc3339(now - age)
             files |= {
-                artifact.place(name, number): text.dump(about),
-                artifact.body_place(about): b"x",
+                artifact.path_of(name, number): text.dump(about),
+                artifact.body_path(about): b"x",
             }
     plumbed(repo / ".git/atlas/store.git", files, now)
     listed = atlas("artifact", "list", "--new", "--json")

@@ -20,7 +20,7 @@ from ..contract import ENVELOPE as KEYS
 from ..contract import ERROR, STORE, VERBS, Said, envelope, places, said
 
 __all__ = ["places", "said"]  # fixtures
-DEFAULTS = {key: value for key, (value, _) in policy.KEYS.items()}
+DEFAULTS = policy.defaults()
 PAGES = {topic: page(topic, DEFAULTS) for topic in TOPICS}
 SOURCE = "".join(path.read_text() for path in (ROOT / "atlas_cli").rglob("*.py"))
 

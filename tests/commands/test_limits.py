@@ -128,9 +128,7 @@ def example(name: str) -> tuple[list[str], str]:
 
 
 def closing(name: str) -> tuple[str, ...]:
-    return limits.of(
-        name, {key: value for key, (value, _) in policy.KEYS.items()} | {"lease_max": "3h"}
-    )
+    return limits.of(name, {**policy.defaults(), "lease_max": "3h"})
 
 
 def moments(data: object) -> int:

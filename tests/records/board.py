@@ -49,7 +49,9 @@ def queue(tree: Files) -> list[tuple[str, Record]]:
     """What is open, first come first, as the index has it."""
     rows = [task.get(tree, one) for one in ids(tree)]
     found = [row for row in rows if task.queued(row) is not None]
-    return [(task.place(row["id"]), row) for row in sorted(found, key=lambda row: -row["priority"])]
+    return [
+        (task.path_of(row["id"]), row) for row in sorted(found, key=lambda row: -row["priority"])
+    ]
 
 
 def added(
@@ -75,7 +77,7 @@ def by_hand(tree: Files, wanted: str, **fields: object) -> Mapping[str, bytes | 
     row = {key: value for key, value in row.items() if value is not None}
     row["version"] += 1
     body = row.pop("body")
-    return {task.place(wanted): text.with_front(row, body)}
+    return {task.path_of(wanted): text.with_front(row, body)}
 
 
 def later(seconds: int) -> str:

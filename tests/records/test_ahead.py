@@ -115,7 +115,7 @@ def test_who_claims_what_nobody_honours_breaks_no_rule(
     assert not task.holds(row, NOW + 60)
     assert judged(tree, change.files, bob) == []
     assert task.get(tree.put(change.files), ids(tree)[0])["token"] == 2
-    first = claims.next_(tree, bob, queue(tree), None, HOUR)
+    first = claims.claim_next(tree, bob, queue(tree), None, HOUR)
     assert judged(tree, first.files, bob) == []
 
 
@@ -138,6 +138,6 @@ def test_adopting_passes_on_what_is_honoured_and_nothing_else() -> None:
             len(lease.inherit(tree, bob, ANN)) == len(assigning.inherited(tree, bob, ANN)) == passed
         )
     assert text.load(
-        lease.take(store(), writer(), ["a"], "w", 300).files[lease.place("a")] or b"", ""
+        lease.take(store(), writer(), ["a"], "w", 300).files[lease.path_of("a")] or b"", ""
     )["at"] == later(0)
     assert times.moment(later(5)) == NOW + 5

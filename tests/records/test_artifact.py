@@ -13,7 +13,7 @@ from atlas_cli.errors import Damaged, NotFound, Protocol, Refused, Usage, Versio
 from atlas_cli.model import text
 from atlas_cli.model.change import Writer
 from atlas_cli.records import artifact
-from atlas_cli.records.artifact import Wish
+from atlas_cli.records.artifact import NewVersion
 
 from .files import ANN, BOB, FEW, NOW, Files, broken, done, store, writer
 
@@ -24,7 +24,7 @@ OTHER = " ".join(f"omega{n}" for n in range(20)).encode()
 def put(
     tree: Files, who: Writer, data: bytes, seen: int | None = None, ext: str = "txt", **wish: Any
 ) -> Files:
-    return done(tree, artifact.put(tree, who, "a", Wish(data, ext, **wish), seen), who)
+    return done(tree, artifact.put(tree, who, "a", NewVersion(data, ext, **wish), seen), who)
 
 
 def test_a_version_is_its_bytes_and_what_is_said_of_them() -> None:
@@ -112,10 +112,12 @@ def test_a_text_about_something_else_does_not_hide_what_is_there() -> None:
 
 def test_large_bytes_are_told_of_and_too_large_ones_refused() -> None:
     small = store(artifact_notice=3, artifact_limit=5)
-    assert artifact.put(small, writer(), "a", Wish(b"xxx", "txt"), None).notices == ()
-    assert "4 bytes" in artifact.put(small, writer(), "a", Wish(b"xxxx", "txt"), None).notices[0]
+    assert artifact.put(small, writer(), "a", NewVersion(b"xxx", "txt"), None).notices == ()
+    assert (
+        "4 bytes" in artifact.put(small, writer(), "a", NewVersion(b"xxxx", "txt"), None).notices[0]
+    )
     with pytest.raises(Refused, match="6 bytes; an artifact has at most 5") as stop:
-        artifact.put(small, writer(), "a", Wish(b"x" * 6, "txt"), None)
+        artifact.put(small, writer(), "a", NewVersion(b"x" * 6, "txt"), None)
     assert stop.value.code == "limit"
 
 
@@ -126,9 +128,9 @@ def test_a_name_that_is_put_all_the_time_is_told_where_it_does_not_belong() -> N
     soon, late = writer(at=NOW + 3599), writer(at=NOW + 3600)
     assert (
         "288 versions a day"
-        in artifact.put(tree, soon, "a", Wish(b"x", "txt"), artifact.BUSY).notices[0]
+        in artifact.put(tree, soon, "a", NewVersion(b"x", "txt"), artifact.BUSY).notices[0]
     )
-    assert artifact.put(tree, late, "a", Wish(b"x", "txt"), artifact.BUSY).notices == ()
+    assert artifact.put(tree, late, "a", NewVersion(b"x", "txt"), artifact.BUSY).notices == ()
 
 
 @pytest.mark.parametrize(

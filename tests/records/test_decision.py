@@ -9,7 +9,8 @@ import pytest
 
 from atlas_cli.errors import NotFound, Usage
 from atlas_cli.model import text
-from atlas_cli.model.change import Change, Misplaced, Writer, op6
+from atlas_cli.model.change import Change, Writer, op6
+from atlas_cli.model.schema import Misplaced
 from atlas_cli.records import correction, decision
 
 from .files import ANN, BOB, NOW, STORE, Files, broken, done, store, writer

@@ -28,7 +28,7 @@ def raised(
     who: str = ANN,
 ) -> Files:
     by = writer(who, at, operation=op)
-    return done(tree, raising.put(tree, by, why, None, scope, deadline), by)
+    return done(tree, raising.raise_gate(tree, by, why, None, scope, deadline), by)
 
 
 def only(tree: Files) -> dict[str, Any]:
@@ -38,13 +38,13 @@ def only(tree: Files) -> dict[str, Any]:
 
 def end_of(tree: Files, wanted: str) -> dict[str, Any]:
     """The document of a gate's end."""
-    path = gate.place(wanted + gate.END)
+    path = gate.path_of(wanted + gate.END)
     return gate.parse(path, tree.files[path])
 
 
 def work(tree: Files) -> list[str]:
     """The tasks that are no clearances."""
-    return [one for one in ids(tree) if tree.blob(gate.place(one)) is None]
+    return [one for one in ids(tree) if tree.blob(gate.path_of(one)) is None]
 
 
 def test_it_holds_what_it_names_and_all_that_needs_it() -> None:
@@ -96,7 +96,7 @@ def test_what_was_done_before_or_is_a_clearance_is_not_held() -> None:
     second = next(one for one in readiness.standing(tree) if one["id"] != first)
     assert second["edges"] == [b] and readiness.holding(tree, task.get(tree, first)) == []
     a = next(one for one in work(tree) if one != b)
-    assert code(raising.put, tree, "w", None, [f"task:{a}"], None) == (6, "not_open")
+    assert code(raising.raise_gate, tree, "w", None, [f"task:{a}"], None) == (6, "not_open")
 
 
 def test_a_claim_goes_on_and_what_needs_it_stays_held_once_it_is_done() -> None:
@@ -119,7 +119,7 @@ def test_two_replays_give_the_same_bytes() -> None:
             key: record[key]
             for key in ("id", "clearance", "scope", "edges", "blocker", "graph_delta_hash")
         }
-        return text.dump(made), tree.files[gate.place(record["id"])].decode()
+        return text.dump(made), tree.files[gate.path_of(record["id"])].decode()
 
     first = replay(NOW + 5, ANN, "1" * 32)
     assert replay(NOW + 5, ANN, "1" * 32) == first
@@ -134,9 +134,9 @@ def test_a_deadline_that_passes_releases_nothing_and_raising_again_says_so() -> 
     first, (a,) = only(tree), work(tree)
     assert [gate.state(tree, first, NOW + at) for at in (59, 60)] == ["pending", "expired"]
     assert state(tree, a, NOW + 999) == "gated"
-    same = raising.put(tree, writer(at=NOW + 30), "w", None, ["all"], later(60))
+    same = raising.raise_gate(tree, writer(at=NOW + 30), "w", None, ["all"], later(60))
     assert {path: tree.read(path) for path in same.files} == same.files
-    assert code(raising.put, tree, "w", None, ["all"], None) == (6, "gate")
+    assert code(raising.raise_gate, tree, "w", None, ["all"], None) == (6, "gate")
     tree = raised(tree, "all", at=NOW + 90, op="2" * 32, who=BOB)
     assert only(tree)["id"] != first["id"] and state(tree, a) == "gated"
     end = end_of(tree, first["id"])
@@ -204,7 +204,7 @@ def test_a_claim_during_a_gate_by_hand_is_named_with_its_task() -> None:
     tree = raised(world("a"), "all")
     (a,) = work(tree)
     (found,) = judged(tree, by_hand(tree, a, **claimed(tree, a)), None)
-    assert (found.rule, found.path) == ("gate", task.place(a)) and only(tree)["id"] in found.text
+    assert (found.rule, found.path) == ("gate", task.path_of(a)) and only(tree)["id"] in found.text
     assert (
         broken(
             act(tree, raising.clear, only(tree)["id"], None), by_hand(tree, a, **claimed(tree, a))
@@ -216,7 +216,9 @@ def test_a_claim_during_a_gate_by_hand_is_named_with_its_task() -> None:
 def forged(tree: Files, path: str, by: Writer | None = None, **fields: object) -> set[str]:
     """The rules that a document breaks which is put with other fields than the one that `tree`
     would get."""
-    change = raising.put(tree, writer(at=NOW + 5), "w", None, ["all"], None) if not path else None
+    change = (
+        raising.raise_gate(tree, writer(at=NOW + 5), "w", None, ["all"], None) if not path else None
+    )
     files = dict(change.files) if change else {path: tree.files[path]}
     name = next(one for one in files if one.startswith("gates/"))
     files[name] = text.dump({**text.load(files[name] or b"", name), **fields})
@@ -243,7 +245,7 @@ def test_an_end_by_another_or_of_another_is_found() -> None:
     tree = raised(world("a"), "all")
     wanted = only(tree)["id"]
     files = raising.clear(tree, writer(at=NOW + 9), wanted, None).files
-    name = gate.place(wanted + gate.END)
+    name = gate.path_of(wanted + gate.END)
 
     def ended(**fields: object) -> set[str]:
         return broken(
@@ -258,8 +260,8 @@ def test_an_end_by_another_or_of_another_is_found() -> None:
         == ended(resolution="expired")
         == {"gate"}
     )
-    assert broken(tree, {gate.place("nowhere.cleared"): files[name]}) >= {"misplaced"}
-    assert broken(tree, {gate.place(wanted): None}) == {"append_only"}
+    assert broken(tree, {gate.path_of("nowhere.cleared"): files[name]}) >= {"misplaced"}
+    assert broken(tree, {gate.path_of(wanted): None}) == {"append_only"}
     assert broken(tree, by_hand(tree, wanted, state="done", frozen=None)) >= {"task_state"}
 
 
@@ -267,4 +269,4 @@ def test_errors_change_nothing_and_next_takes_what_no_gate_holds() -> None:
     tree = raised(added(world("a"), "b", at=NOW + 1, labels=["x"]), "label:x")
     assert task.get(take(tree), work(tree)[0])["state"] == "claimed"
     with pytest.raises(AtlasError, match="no task is ready"):
-        claims.next_(take(tree), writer(at=NOW + 20), queue(take(tree)), None, None)
+        claims.claim_next(take(tree), writer(at=NOW + 20), queue(take(tree)), None, None)

@@ -155,7 +155,7 @@ def test_several_are_taken_all_or_none() -> None:
 def test_any_is_the_first_that_is_free() -> None:
     tree = take(store(), writer(), "gpu0")
     change = lease.take(tree, writer(BOB), ["gpu0", "gpu1", "gpu2"], "mine", None, any_of=True)
-    assert list(change.files) == [lease.place("gpu1")]
+    assert list(change.files) == [lease.path_of("gpu1")]
     tree = take(done(tree, change, writer(BOB)), writer(BOB), "gpu2")
     with pytest.raises(Held, match=f"gpu0 is held by {ANN}"):
         lease.take(tree, writer(EVE), ["gpu0", "gpu1"], "mine", None, any_of=True)
@@ -191,7 +191,7 @@ def test_no_file_is_honoured_for_longer_than_four_hours_from_its_date() -> None:
 def test_unknown_fields_survive_renewal_release_and_another_holder() -> None:
     tree = take(store(), writer())
     odd = {"colour": "1.10", "deep": {"a": [1, None, True]}, "zoned": "12:30"}
-    tree = tree.put({lease.place("gpu0"): text.dump({**row(tree), **odd})})
+    tree = tree.put({lease.path_of("gpu0"): text.dump({**row(tree), **odd})})
     ann, bob = writer(at=NOW + 60), writer(BOB, NOW + 120)
     for change, who in ((lease.renew, ann), (lease.release, ann), (lease.take, bob)):
         more = {lease.renew: (None,), lease.release: (), lease.take: ("w", None)}[change]
@@ -200,8 +200,8 @@ def test_unknown_fields_survive_renewal_release_and_another_holder() -> None:
 
 
 def test_where_a_row_lies_and_what_is_none_is_named() -> None:
-    assert lease.place("gpu0") == "leases/8b/gpu0.yaml"
-    assert lease.place("path:src/[id]/A.py").endswith("/path%3asrc%2f%5bid%5d%2f%41.py.yaml")
+    assert lease.path_of("gpu0") == "leases/8b/gpu0.yaml"
+    assert lease.path_of("path:src/[id]/A.py").endswith("/path%3asrc%2f%5bid%5d%2f%41.py.yaml")
     with pytest.raises(NotFound, match="nobody has taken a lease on gpu9"):
         lease.find(store(), "gpu9")
     for bad in (b"", b"resource: 1\n", text.dump({**row(take(store(), writer())), "format": 99})):
@@ -212,7 +212,7 @@ def test_where_a_row_lies_and_what_is_none_is_named() -> None:
 def test_a_hand_that_takes_a_live_lease_or_renews_for_too_long_breaks_a_rule() -> None:
     tree = take(store(), writer())
     record = {**row(tree), "version": 2}
-    place = lease.place("gpu0")
+    place = lease.path_of("gpu0")
     assert broken(tree, {place: text.dump({**record, "holder": BOB, "token": 2})}) == {"live_lease"}
     assert broken(tree, {place: text.dump({**record, "expires": "2026-11-29T18:00:01Z"})}) == {
         "limit"

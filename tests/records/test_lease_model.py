@@ -49,7 +49,7 @@ class OneLease(RuleBasedStateMachine):
     def wrote(self, who: Writer, change: Change) -> None:
         assert judged(self.tree, change.files, who) == []
         old, self.tree = self.tree, self.tree.put(change.files)
-        assert [path for path, _, _ in changes(old, self.tree)] == [lease.place("gpu0")]
+        assert [path for path, _, _ in changes(old, self.tree)] == [lease.path_of("gpu0")]
         self.last[who.session] = who.at
 
     @rule(seconds=st.sampled_from([1, 30, 59, 60, 61, 239, 300, 1800, 3600, 4 * 3600]))

@@ -11,7 +11,7 @@ import pytest
 from atlas_cli import records
 from atlas_cli.errors import Damaged, NotFound, Usage
 from atlas_cli.model import names, text
-from atlas_cli.model.change import Misplaced
+from atlas_cli.model.schema import Misplaced
 from atlas_cli.records import artifact, decision, inbox, lease, session, signal, status
 from atlas_cli.records.board import gate, readiness, result, task
 
@@ -136,17 +136,21 @@ Made = Callable[[str], bytes]
 # kind: (its bytes for a name, where a whole one lies, where one of that name would lie if its name
 # were taken for a path)
 NAMED: dict[str, tuple[Made, str, Callable[[str], str]]] = {
-    "status": (entry, status.place("a1", 1), lambda name: f"status/{name}/000/000001.md"),
-    "artifact": (about, artifact.place("a1", 1), lambda name: f"artifacts/{name}/0001/about.yaml"),
-    "lease": (row, lease.place("a1"), lambda name: f"leases/{names.bucket(name)}/{name}.yaml"),
-    "session": (life, session.place(ANN), lambda name: f"sessions/261129/{name}.yaml"),
-    "task": (job, task.place("a1"), lambda name: f"tasks/{names.bucket(name)}/{name}.md"),
+    "status": (entry, status.path_of("a1", 1), lambda name: f"status/{name}/000/000001.md"),
+    "artifact": (
+        about,
+        artifact.path_of("a1", 1),
+        lambda name: f"artifacts/{name}/0001/about.yaml",
+    ),
+    "lease": (row, lease.path_of("a1"), lambda name: f"leases/{names.bucket(name)}/{name}.yaml"),
+    "session": (life, session.path_of(ANN), lambda name: f"sessions/261129/{name}.yaml"),
+    "task": (job, task.path_of("a1"), lambda name: f"tasks/{names.bucket(name)}/{name}.md"),
     "result": (
         outcome,
-        result.place("a1"),
+        result.path_of("a1"),
         lambda name: f"results/{names.bucket(name)}/{name}/about.yaml",
     ),
-    "gate": (barrier, gate.place("a1"), lambda name: f"gates/{name}.yaml"),
+    "gate": (barrier, gate.path_of("a1"), lambda name: f"gates/{name}.yaml"),
 }
 
 
@@ -184,8 +188,8 @@ def test_a_record_elsewhere_than_its_name_says_is_misplaced(kind: str) -> None:
 @pytest.mark.parametrize("ext", ["", "../x", "md/x", "MD", "a" * 17, "é", "m.d", "md\n", "."])
 def test_a_type_that_is_none_is_refused(ext: str) -> None:
     for kind, path, data in (
-        (artifact, artifact.place("a1", 1), about("a1", ext=ext)),
-        (result, result.place("a1"), outcome("a1", ext)),
+        (artifact, artifact.path_of("a1", 1), about("a1", ext=ext)),
+        (result, result.path_of("a1"), outcome("a1", ext)),
     ):
         with pytest.raises(Damaged, match="is no file type"):
             kind.parse(path, data)
@@ -256,10 +260,10 @@ def test_the_inbox_takes_texts_by_plain_names(name: str) -> None:
 def test_what_a_record_names_besides_is_a_name_too() -> None:
     for more in ({"needs": ["../x"]}, {"needs": ["a1", ""]}, {"needs": ["X"]}):
         with pytest.raises(Damaged, match="is no task id"):
-            task.parse(task.place("a1"), job("a1", **more))
+            task.parse(task.path_of("a1"), job("a1", **more))
     for more in ({"edges": ["../x"]}, {"clearance": "a/b"}):
         with pytest.raises(Damaged, match="is no task id"):
-            gate.parse(gate.place("a1"), barrier("a1", **more))
+            gate.parse(gate.path_of("a1"), barrier("a1", **more))
     with pytest.raises(Misplaced):
         records.policy.parse("atlas.yaml/x", store().files["atlas.yaml"])
 
@@ -276,31 +280,31 @@ def test_no_reader_takes_what_is_no_entry_for_the_newest_one() -> None:
         "artifacts/a1/0008": b"x",
     }
     tree = store().put(
-        {status.place("main", 1): entry("main"), artifact.place("a1", 1): about("a1"), **more}
+        {status.path_of("main", 1): entry("main"), artifact.path_of("a1", 1): about("a1"), **more}
     )
     assert (status.newest(tree, "main"), artifact.newest(tree, "a1")) == (1, 1)
-    assert status.find(tree, "main") == status.place("main", 1)
+    assert status.find(tree, "main") == status.path_of("main", 1)
 
 
 def test_a_gate_that_lies_elsewhere_holds_nothing() -> None:
     tree = world("a")
     (wanted,) = ids(tree)
     wrong = {
-        gate.place("b1"): barrier("c1", scope=["all"]),
+        gate.path_of("b1"): barrier("c1", scope=["all"]),
         "gates/notes.txt": b"x",
         "gates/x.cleared.yaml": b"x",
     }
     assert readiness.standing(tree.put(wrong)) == []
     assert [
         one["id"]
-        for one in readiness.standing(tree.put({gate.place("c1"): barrier("c1", scope=["all"])}))
+        for one in readiness.standing(tree.put({gate.path_of("c1"): barrier("c1", scope=["all"])}))
     ] == ["c1"]
     assert readiness.holding(tree.put(wrong), task.get(tree, wanted)) == []
     assert added(tree.put(wrong), "b")  # what stands there is in nobody's way
 
 
 def test_a_lease_at_anothers_place_is_neither_held_nor_listed() -> None:
-    tree = store().put({lease.place("gpu0"): row("gpu1")})
+    tree = store().put({lease.path_of("gpu0"): row("gpu1")})
     assert list(tree.live("leases", NOW)) == []
     with pytest.raises(Misplaced):
         lease.take(tree, writer(), ["gpu0"], "w", None)

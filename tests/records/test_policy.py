@@ -19,9 +19,7 @@ def test_a_new_policy_shows_the_defaults_and_sets_none() -> None:
     data = policy.first(STORE, False)
     assert policy.parse(PATH, data) == {"format": 1, "store": STORE, "version": 1}
     assert all(f"# {key}: " in data.decode() for key in policy.KEYS)
-    assert {key: policy.of(store())[key] for key in policy.KEYS} == {
-        key: value for key, (value, _) in policy.KEYS.items()
-    }
+    assert {key: policy.of(store())[key] for key in policy.KEYS} == policy.defaults()
     assert policy.of(Files({}))["lease_max"] == "4h"  # before there is one
     assert policy.parse(PATH, policy.first(STORE, True))["test"] is True
 

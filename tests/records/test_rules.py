@@ -18,8 +18,8 @@ from .files import ANN, BOB, NOW, STORE, Files, changes, done, judged, store, wr
 Broken = tuple[
     Mapping[str, bytes | None], Writer | None, str
 ]  # the files, who wrote them, the path that is named
-ENTRY, NEXT, ROW = "status/main/000/000001.md", "status/main/000/000002.md", lease.place("gpu0")
-OVER = session.place(BOB)  # bob's session, which has ended
+ENTRY, NEXT, ROW = "status/main/000/000001.md", "status/main/000/000002.md", lease.path_of("gpu0")
+OVER = session.path_of(BOB)  # bob's session, which has ended
 FROM_TREES = {
     "mode",
     "form",
@@ -34,7 +34,7 @@ def world() -> Files:
     """A store with a status entry, a lease that ann holds with token 2, her session and one that is
     over."""
     tree = store()
-    tree = done(tree, status.write(tree, writer(), "main", status.Wish("one"), None), writer())
+    tree = done(tree, status.write(tree, writer(), "main", status.NewEntry("one"), None), writer())
     for at in (NOW - 86400, NOW):
         tree = done(tree, lease.take(tree, writer(at=at), ["gpu0"], "w", 3600), writer(at=at))
     for who in (writer(), writer(BOB)):
@@ -92,7 +92,7 @@ LATER = times.rfc3339(NOW + 9000)
 DECIDED, ABOUT = "decisions/2026/11-29-t-000000.md", "artifacts/a/0001/about.yaml"
 POLICY = store().files[policy.FOLDER].replace(b"version: 1", b"version: 2")
 MISPLACED: dict[str, bytes] = {
-    lease.place("gpu1"): row(version=1),
+    lease.path_of("gpu1"): row(version=1),
     "leases/8b/x.yaml": row(version=1),
     ROW: row(resource="gpu9"),
     NEXT: entry(2, stream="other"),

@@ -36,9 +36,11 @@ def begun(who: Writer | None = None, **given: Any) -> Files:
 
 def test_an_id_carries_its_day_and_is_never_confusing() -> None:
     found = session.new_id("ann", NOW, bytes(range(6)))
-    assert found == "ann-261129-234567" and session.place(found) == f"sessions/261129/{found}.yaml"
+    assert (
+        found == "ann-261129-234567" and session.path_of(found) == f"sessions/261129/{found}.yaml"
+    )
     assert session.new_id("a.-_", NOW, b"\xff" * 6).startswith("a-261129-")
-    assert session.place(session.new_id("x" * 64, NOW, b"abcdef"))
+    assert session.path_of(session.new_id("x" * 64, NOW, b"abcdef"))
     letters = {session.new_id("a", NOW, bytes([byte] * 6))[-1] for byte in range(256)}
     assert not letters & set("01ilo")
 
@@ -61,7 +63,7 @@ def test_an_id_carries_its_day_and_is_never_confusing() -> None:
 )
 def test_what_is_no_session_id_is_refused(wrong: str) -> None:
     for ask in (
-        session.place,
+        session.path_of,
         lambda text_: session.live(store(), text_, NOW),
         lambda text_: session.find(store(), text_),
     ):
@@ -106,7 +108,9 @@ def test_it_is_live_until_the_second_in_which_it_is_over() -> None:
 
 def test_who_goes_on_says_only_what_is_new() -> None:
     who, tree = writer(at=NOW + 60), begun(paths=["src"])
-    tree = done(tree, session.aim(tree, who, goal="another", paths=[], streams=["api"]), who)
+    tree = done(
+        tree, session.update_goal(tree, who, goal="another", paths=[], streams=["api"]), who
+    )
     found = session.get(tree, ANN)
     assert (found["goal"], found["paths"], found["streams"], found["version"]) == (
         "another",
@@ -123,12 +127,12 @@ def test_an_ended_session_stays_ended() -> None:
     assert session.until(session.get(tree, ANN)) == NOW + 60
     for again in (
         session.end,
-        lambda one, two: session.aim(one, two, goal="g", paths=[], streams=[]),
+        lambda one, two: session.update_goal(one, two, goal="g", paths=[], streams=[]),
     ):
         with pytest.raises(Protocol, match=r"has ended, 0 s ago"):
             again(tree, who)
     record = session.get(tree, ANN)
-    place = session.place(ANN)
+    place = session.path_of(ANN)
     assert broken(tree, {place: text.dump({**record, "version": 3})}) == {"ended"}
 
 
@@ -141,7 +145,7 @@ def test_who_never_began_is_told_to_begin() -> None:
 
 
 def test_nobody_writes_the_row_of_another_or_a_new_beginning() -> None:
-    tree, place = begun(), session.place(ANN)
+    tree, place = begun(), session.path_of(ANN)
     record = {**session.get(tree, ANN), "version": 2}
     assert broken(tree, {place: text.dump({**record, "goal": "mine"})}, writer(BOB)) == {"session"}
     for key, value in {
@@ -176,13 +180,13 @@ def test_a_guest_is_written_once_and_never_over_somebody_else() -> None:
         store(),
         {"id": ANN, "actor": "ann", "began": times.rfc3339(NOW - 60), "goal": "g", "project": "p"},
     )
-    files = session.visit(there, writer(), guest)
-    row = session.parse(session.place(ANN), files[session.place(ANN)] or b"")
+    files = session.enter_as_guest(there, writer(), guest)
+    row = session.parse(session.path_of(ANN), files[session.path_of(ANN)] or b"")
     assert (row["version"], row["began"], row["machine"]) == (1, guest["began"], writer().machine)
     there = done(there, Change("lease: take gpu0", files), writer())
-    assert session.visit(there, writer(), guest) == {}
+    assert session.enter_as_guest(there, writer(), guest) == {}
     with pytest.raises(Refused, match=f"^{ANN} is another session there, of p$"):
-        session.visit(there, writer(), {**guest, "began": times.rfc3339(NOW - 61)})
+        session.enter_as_guest(there, writer(), {**guest, "began": times.rfc3339(NOW - 61)})
     over = done(there, session.end(there, writer()), writer())
     with pytest.raises(Protocol, match="has ended"):
-        session.visit(over, writer(), guest)
+        session.enter_as_guest(over, writer(), guest)

@@ -25,7 +25,7 @@ def state(tree: Files, wanted: str, at: int = NOW) -> str:
 
 def take(tree: Files, who: str = ANN, at: int = NOW + 10, machine: str = "m1") -> Files:
     by = writer(who, at, machine)
-    return done(tree, claims.next_(tree, by, queue(tree), None, None), by)
+    return done(tree, claims.claim_next(tree, by, queue(tree), None, None), by)
 
 
 def act(
@@ -177,11 +177,14 @@ def test_each_stale_part_of_a_receipt_has_its_name(receipt: str, name: str) -> N
 def test_an_exact_success_again_is_nothing_and_another_is_refused() -> None:
     tree = take(world("a"))
     (a,) = ids(tree)
-    kept = result.Wish(b"what it came to\n", "txt")
+    kept = result.NewResult(b"what it came to\n", "txt")
     tree = act(tree, claims.done, a, None, kept)
     again = claims.done(tree, writer(at=NOW + 99), a, None, kept)
     assert {path: tree.read(path) for path in again.files} == again.files
-    assert code(claims.done, tree, a, None, result.Wish(b"other\n", "txt")) == (6, "stale_result")
+    assert code(claims.done, tree, a, None, result.NewResult(b"other\n", "txt")) == (
+        6,
+        "stale_result",
+    )
     assert code(claims.done, tree, a, None, None) == (6, "stale_result")
     assert code(claims.done, tree, a, None, kept, who=BOB) == (4, "receipt_mismatch")
 
@@ -269,9 +272,9 @@ def test_bounds_are_refused_with_limit_and_value() -> None:
             posting.add(tree, writer(), [{"title": "t", **wish}], there)
         assert stop.value.code == "limit"
     assert code(
-        lambda tree, who, _: claims.next_(tree, who, queue(tree), None, None), take(tree), a
+        lambda tree, who, _: claims.claim_next(tree, who, queue(tree), None, None), take(tree), a
     ) == (6, "limit")
-    assert [*claims.claim(tree, writer(), [a, b], None).files] == [task.place(a)]
+    assert [*claims.claim(tree, writer(), [a, b], None).files] == [task.path_of(a)]
     assert code(claims.claim, take(tree), [b], None) == (6, "limit")
     assert code(claims.claim, tree, [a], 5 * HOUR) == (6, "limit")
 
@@ -438,7 +441,7 @@ def test_edges_states_and_counters_cannot_be_bent() -> None:
     assert forged(tree, a, session=BOB) == {"immutable"}
     assert forged(tree, a, priority=101) == {"schema"}
     assert forged(take(tree), a, state="failed") == {"task_state"}
-    assert broken(tree, {task.place(a): None}) == {"append_only"}
+    assert broken(tree, {task.path_of(a): None}) == {"append_only"}
     failed = act(take(tree), claims.fail, a, None, "w")
     assert forged(failed, a, failures=[]) == {"receipt"}
     finished = act(take(tree), claims.done, a, None, None)
@@ -448,16 +451,16 @@ def test_edges_states_and_counters_cannot_be_bent() -> None:
 def test_a_result_is_of_the_claim_that_finished_its_task() -> None:
     tree = take(world("a"))
     (a,) = ids(tree)
-    change = claims.done(tree, writer(at=NOW + 20), a, None, result.Wish(b"x\n", "txt"))
-    path, body = result.place(a), result.body_place({"task": a, "ext": "txt"})
+    change = claims.done(tree, writer(at=NOW + 20), a, None, result.NewResult(b"x\n", "txt"))
+    path, body = result.path_of(a), result.body_path({"task": a, "ext": "txt"})
     alone = {path: change.files[path], body: change.files[body]}
     assert broken(tree, alone) == {"receipt"}
     assert broken(tree, {**change.files, body: b"y\n"}) == {"digest"}
     small = tree.put(policy.put(tree, writer(), "result_limit", 1).files)
     assert broken(small, change.files) == {"limit"}
-    assert code(claims.done, small, a, None, result.Wish(b"x\n", "txt")) == (6, "limit")
+    assert code(claims.done, small, a, None, result.NewResult(b"x\n", "txt")) == (6, "limit")
     finished = tree.put(change.files)
     assert broken(finished, {body: b"y\n"}) == {"immutable"}
     assert broken(finished, {f"{result.folder(a)}/body.md": b"y\n"}) == {"immutable"}
     with pytest.raises(Held, match="another receipt"):
-        result.put(finished, writer(), task.get(finished, a), result.Wish(b"x\n", "txt"))
+        result.put(finished, writer(), task.get(finished, a), result.NewResult(b"x\n", "txt"))

@@ -166,14 +166,14 @@ class Board(RuleBasedStateMachine):
     @rule(session=sessions)
     def next(self, session: str) -> None:
         ready = [one for one in self.tasks if self.ready(one)]
-        change = self.do(self.writer(session), claims.next_, queue(self.tree), None, None)
+        change = self.do(self.writer(session), claims.claim_next, queue(self.tree), None, None)
         if not ready:
             assert change is None
             return
         first = max(
             ready, key=lambda one: self.tasks[one].priority
         )  # (first come first: max keeps the first)
-        assert change is not None and [*change.files] == [task.place(first)]
+        assert change is not None and [*change.files] == [task.path_of(first)]
         self.granted(first, session, self.now + HOUR)
 
     @rule(session=sessions, nth=nths)
@@ -291,7 +291,11 @@ class Board(RuleBasedStateMachine):
             receipt = f"{generation}.{attempt}.{token}.{STORE}"
             assert (
                 self.do(
-                    self.writer(session), claims.done, one, receipt, result.Wish(b"late", "txt")
+                    self.writer(session),
+                    claims.done,
+                    one,
+                    receipt,
+                    result.NewResult(b"late", "txt"),
                 )
                 is None
             )

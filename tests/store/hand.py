@@ -138,7 +138,7 @@ def entry(
 
 def row(resource: str) -> str:
     """Where the row of a lease lies."""
-    return lease.place(resource)
+    return lease.path_of(resource)
 
 
 def edited(data: bytes, old: str, new: str) -> bytes:

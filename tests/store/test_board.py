@@ -294,7 +294,7 @@ def test_no_talk_prints_a_body_or_a_result(
     do("task", "done", one, "-m", f"result {SECRET}")
     two = do("task", "add", "u", "-m", SECRET)["id"]
     hand = Hand(repo, env)
-    path = task.place(two)
+    path = task.path_of(two)
     fields, _ = text.front(hand.read(path), path)
     hand.commit(
         {path: text.with_front({**fields, "version": 9, "needs": 1}, SECRET)}
@@ -390,7 +390,7 @@ def test_what_a_hand_does_to_the_board_is_found_and_taken_back(
     ids = [do("task", "add", "a")["id"]]
     ids.append(do("task", "add", "b", "--needs", ids[0])["id"])
     do("task", "next", "--claim")
-    hand, path = Hand(repo, env), task.place(ids[which])
+    hand, path = Hand(repo, env), task.path_of(ids[which])
     fields, body = text.front(hand.read(path), path)
     commit = hand.commit(
         {path: text.with_front({**bent(fields), "version": fields["version"] + 1}, body)}

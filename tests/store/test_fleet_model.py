@@ -149,7 +149,7 @@ class TwoClones(RuleBasedStateMachine):
         codes = (8,) if clone in self.offline else (0,)
         if done(found, *codes, 4, 6).code == 4:
             details = found.json["error"]["details"]
-            row = self.show(clone, lease.place(details["resource"]))
+            row = self.show(clone, lease.path_of(details["resource"]))
             assert f'holder: "{details["holder"]}"' in row and "released" not in row, (
                 "held by nobody",
                 found,

@@ -84,7 +84,7 @@ def test_a_claim_past_a_gate_is_found_from_the_history_alone(
     wanted = made(quick, *ann, "task", "add", "a")["id"]
     raised = made(quick, *ann, "gate", "raise", "--why", "w", "--task", wanted)["id"]
     assert quick("verify").code == 0
-    path, at = task.place(wanted), now()
+    path, at = task.path_of(wanted), now()
     row, body = text.front(hand.read(path), path)
     when, late = times.rfc3339(at), times.rfc3339(at + 600)
     receipt = {
@@ -111,7 +111,9 @@ def test_a_claim_past_a_gate_is_found_from_the_history_alone(
     }
     hand.signed({path: text.with_front(row, body)}, seen.sessions["ann"], at)
     bad = hand.head()
-    hand.commit({gate.place(raised + gate.END): hand.read(gate.place(raised))})  # and a false end
+    hand.commit(
+        {gate.path_of(raised + gate.END): hand.read(gate.path_of(raised))}
+    )  # and a false end
     for args in (("verify",), ("verify", "--gates")):
         found = quick(*args, "--json").json["error"]["details"]["violations"]
         assert (bad, path, "gate") in {

@@ -186,16 +186,16 @@ def test_names_that_tools_obey_are_shown_under_others(
         "conftest",
     ):
         added |= {
-            status.place(name, 1): entry(name),
-            artifact.place(name, 1): about(name, ext="md"),
+            status.path_of(name, 1): entry(name),
+            artifact.path_of(name, 1): about(name, ext="md"),
             f"artifacts/{name}/0001/body.md": b"x\n",
         }
     added |= {
-        artifact.place("settings", 1): about("settings", ext="json"),
+        artifact.path_of("settings", 1): about("settings", ext="json"),
         "artifacts/settings/0001/body.json": b"x\n",
     }
     added |= {
-        artifact.place("plain", 1): about("plain", ext="md"),
+        artifact.path_of("plain", 1): about("plain", ext="md"),
         "artifacts/plain/0001/body.md": b"x\n",
     }
     hand.commit(added)
@@ -215,7 +215,7 @@ def test_names_that_tools_obey_are_shown_under_others(
     next_one = about("claude", 2, "sql").replace(
         hashlib.sha256(b"x\n").hexdigest().encode(), digest.encode()
     )
-    hand.commit({artifact.place("claude", 2): next_one, "artifacts/claude/0002/body.sql": b"y\n"})
+    hand.commit({artifact.path_of("claude", 2): next_one, "artifacts/claude/0002/body.sql": b"y\n"})
     assert quick("status").code == 0
     assert [path.name for path in (root / "artifacts").glob("*claude*")] == [
         "from-store--claude.sql.txt"
@@ -236,8 +236,8 @@ def test_what_the_store_has_no_more_leaves_the_view(
     hand.commit(
         {
             f"decisions/{year}/11-29-bad-abcdef.md": bad.encode(),
-            status.place("other", 1): entry("other"),
-            artifact.place("plan", 3): about("plan", 3, "sql"),
+            status.path_of("other", 1): entry("other"),
+            artifact.path_of("plan", 3): about("plan", 3, "sql"),
             "artifacts/plan/0003/body.sql": b"x\n",
         },
         "forged\n\nAtlas-Session: nobody\n",

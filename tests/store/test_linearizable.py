@@ -142,7 +142,7 @@ class Chain:
         found: tuple[Any, ...] = (0, 0, None) if key in LEASES else (0,)
         for commit in self.commits[: upto + 1]:
             for path, row in commit.files.items():
-                if key in LEASES and path == lease.place(key):
+                if key in LEASES and path == lease.path_of(key):
                     found = (
                         row["version"],
                         row["token"],
@@ -302,7 +302,7 @@ def test_what_all_were_told_could_have_happened_one_at_a_time(
     holders: dict[tuple[str, int], set[str]] = {}
     for key in LEASES:
         for at, commit in enumerate(chain.commits):
-            if (row := commit.files.get(lease.place(key))) is not None:
+            if (row := commit.files.get(lease.path_of(key))) is not None:
                 holders.setdefault((key, row["token"]), set()).add(row["holder"])
                 assert chain.state(key, at)[0] == chain.state(key, at - 1)[0] + 1
     assert all(len(found) == 1 for found in holders.values()), holders

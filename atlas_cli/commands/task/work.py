@@ -107,7 +107,7 @@ def next_(
     A task is never offered before all that it needs is done. Without any it is exit 7."""
     env = env_of(ctx)
     if not claim:
-        record = claims.first(env.tree, _queue(env)(), env.now(), env.store.machine, role)
+        record = claims.first_ready(env.tree, _queue(env)(), env.now(), env.store.machine, role)
         found = env.ask.shown({"ref": f"task:{record['id']}", **record, "state": "ready"})
         return Outcome(
             found,
@@ -116,7 +116,7 @@ def next_(
     env.sharing.look = True
     me = env.session()
     row = one(
-        _claimed(env, me, lambda tree, who: claims.next_(tree, who, _queue(env)(), role, for_))
+        _claimed(env, me, lambda tree, who: claims.claim_next(tree, who, _queue(env)(), role, for_))
     )
     return Outcome(_with_receipt(row), tuple(_lines(env, [row])), published=False)
 
@@ -134,7 +134,9 @@ def claim(ctx: typer.Context, wanted: Ids, for_: For = None) -> Outcome:
         return Outcome(_with_receipt(one(rows)), tuple(_lines(env, rows)), published=False)
     got = {row["id"] for row in rows}
     who = Writer(me["id"], me["actor"], env.store.machine, env.now(), "")
-    failed = claims.told(claims.refusals(env.tree, who, (name for name in ids if name not in got)))
+    failed = claims.explained(
+        claims.refusals(env.tree, who, (name for name in ids if name not in got))
+    )
     data = {
         **listing([_with_receipt(row) for row in rows], len(ids)),
         "claimed": sorted(got),
@@ -210,7 +212,7 @@ def done(
     )
     me = env.session()
     name = "" if file in (None, "-") else str(file)
-    kept = None if data is None else result.Wish(data, artifact.extension(None, name, data))
+    kept = None if data is None else result.NewResult(data, artifact.extension(None, name, data))
     wrote = env.write(
         lambda tree, who: claims.done(tree, who, wanted, proof, kept), me, "task: done "
     )
@@ -222,7 +224,9 @@ def done(
         try:
             row = one(
                 _claimed(
-                    env, me, lambda tree, who: claims.next_(tree, who, _queue(env)(), None, None)
+                    env,
+                    me,
+                    lambda tree, who: claims.claim_next(tree, who, _queue(env)(), None, None),
                 )
             )
             found["next"] = _with_receipt(row)

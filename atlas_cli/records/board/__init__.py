@@ -1,1 +1,1 @@
-"""The task board: tasks, gates, results, and the writes on them."""
+"""The task board: tasks, gates and results, the writes on them, and their rules."""

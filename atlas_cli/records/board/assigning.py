@@ -1,5 +1,5 @@
-"""The writes on what workers hold: assigning a task, giving back what one's own session holds,
-freeing what a lost one held, inheriting it."""
+"""The writes on what workers hold: assigning a task, giving back what the writer's session holds,
+freeing what a lost session held, and inheriting it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .. import lease, policy, session
 from . import claims, posting, task
 
 
-def leave(tree: Tree, writer: Writer, kept: Container[str] = (), over: bool = True) -> Change:
-    """The writer's session gives back what it holds: its leases, but those that are `kept` or held
-    for a command that runs, and its claims, which is no failure and no attempt. `over`: it ends,
-    too."""
+def leave(tree: Tree, writer: Writer, spared: Container[str] = (), over: bool = True) -> Change:
+    """The change by which the writer's session gives back what it holds: its leases and its claims.
+    Leases that are `spared`, or held for a running command, stay. A claim that is given back is no
+    failure and no attempt. `over`: the session ends as well."""
     held = [
         row["resource"]
         for _, row in tree.live(lease.FOLDER, writer.at)
-        if row["holder"] == writer.session and row["resource"] not in kept and not row.get("run")
+        if row["holder"] == writer.session and row["resource"] not in spared and not row.get("run")
     ]
     change = lease.release(tree, writer, held)
     if claimed := [row["id"] for row in task.held(tree, writer.session, writer.at)]:
@@ -33,7 +33,7 @@ def leave(tree: Tree, writer: Writer, kept: Container[str] = (), over: bool = Tr
 
 
 def freed(tree: Tree, writer: Writer, holder: str, why: str) -> dict[str, bytes | None]:
-    """The rows of what a lost session had claimed: a failure each."""
+    """The rows of what a lost session had claimed, each with a failure more."""
     files: dict[str, bytes | None] = {}
     for row in task.held(tree, holder, writer.at):
         files |= claims.failed(tree, writer, task.get(tree, row["id"]), why)
@@ -41,8 +41,8 @@ def freed(tree: Tree, writer: Writer, holder: str, why: str) -> dict[str, bytes 
 
 
 def inherited(tree: Tree, writer: Writer, holder: str) -> dict[str, bytes | None]:
-    """The rows that pass to whoever adopts a session: what it has claimed, for the rest of its
-    time."""
+    """The rows of what a session has claimed, passed to the writer who adopts it, for the rest of
+    their time."""
     files: dict[str, bytes | None] = {}
     for row in task.held(tree, holder, writer.at):
         old = task.get(tree, row["id"])
@@ -57,15 +57,15 @@ def inherited(tree: Tree, writer: Writer, holder: str) -> dict[str, bytes | None
             "version": old["version"],
             "started": writer.when,
         }
-        files |= posting.file(writer, old, claim=receipt, token=old["token"] + 1)
+        files |= posting.row_files(writer, old, claim=receipt, token=old["token"] + 1)
     return files
 
 
 def effective(offer: Record, held: Iterable[Record]) -> int:
-    """The slots that a session has left: what it offers, by its load in basis points, less those of
-    what it holds."""
-    mine: int = sum(one.get("slots", 1) for one in held)
-    return int(offer["slots"]) * (10_000 - int(offer["load"])) // 10_000 - mine
+    """The slots that a session has left: what it offers, reduced by its load in basis points and by
+    the tasks it holds."""
+    taken: int = sum(row.get("slots", 1) for row in held)
+    return int(offer["slots"]) * (10_000 - int(offer["load"])) // 10_000 - taken
 
 
 def assign(
@@ -77,38 +77,20 @@ def assign(
     fresh: Collection[str],
     seconds: int | None,
 ) -> Change:
-    """The first ready task (or the one named) to the session with most slots left (or the one
-    named), ties by smallest id. `fresh`: the sessions that are not stale."""
-    free, held = {}, task.held(tree, None, writer.at)
-    for _, row in tree.live(session.FOLDER, writer.at):
-        if (
-            row["id"] in fresh
-            and holder in (None, row["id"])
-            and row.get("offer", {}).get("status") == "healthy"
-        ):
-            mine = [one for one in held if one["claim"]["session"] == row["id"]]
-            if len(mine) < policy.of(tree)["session_claims"]:
-                free[row["id"]] = effective(row["offer"], mine), row
+    """The change that gives the first ready task (or the one named) to the session with most slots
+    left (or the one named); the smallest id where several have as many. `fresh` are the sessions
+    that are not stale. Raises NotFound if no task is ready, Refused if no session fits, and the
+    refusal of the named task if it cannot be claimed."""
+    free = _free(tree, writer.at, holder, fresh)
     if wanted is not None and (why := claims.refusal(tree, writer, wanted)):
         raise why
     ready = False
     named = () if wanted is None else [(task.find(tree, wanted), task.get(tree, wanted))]
-    for one in claims.ready(tree, named or queue, writer.at, writer.machine):
+    for row in claims.ready(tree, named or queue, writer.at, writer.machine):
         ready = True
-        fit = [
-            (-slots, name)
-            for name, (slots, row) in free.items()
-            if slots >= one.get("slots", 1)
-            and one.get("role") in (None, row["offer"].get("role", one.get("role")))
-        ]
-        if fit:
-            to = free[min(fit)[1]][1]
-            return posting.change(
-                "assign",
-                [one["id"]],
-                writer,
-                claims.grant(tree, writer, one, seconds, "assign", to),
-            )
+        if worker := _best(free, row):
+            files = claims.grant(tree, writer, row, seconds, "assign", worker)
+            return posting.change_rows("assign", [row["id"]], writer, files)
     if not ready:
         raise posting.not_free(tree, named[0][1], writer.at) if named else claims.none_ready()
     raise Refused(
@@ -116,3 +98,35 @@ def assign(
         "atlas session offer --slots N offers some",
         code="no_worker",
     )
+
+
+def _free(
+    tree: Tree, now: int, holder: str | None, fresh: Collection[str]
+) -> dict[str, tuple[int, Record]]:
+    """The slots left and the row of each healthy session that may be given one more task."""
+    free: dict[str, tuple[int, Record]] = {}
+    held = task.held(tree, None, now)
+    for _, row in tree.live(session.FOLDER, now):
+        healthy = row.get("offer", {}).get("status") == "healthy"
+        if row["id"] not in fresh or holder not in (None, row["id"]) or not healthy:
+            continue
+        own = [claimed for claimed in held if claimed["claim"]["session"] == row["id"]]
+        if len(own) < policy.of(tree)["session_claims"]:
+            free[row["id"]] = effective(row["offer"], own), row
+    return free
+
+
+def _best(free: dict[str, tuple[int, Record]], row: Record) -> Record | None:
+    """The session that fits a task with most slots left; the smallest id where several do."""
+    fit = [
+        (-slots, name)
+        for name, (slots, worker) in free.items()
+        if slots >= row.get("slots", 1) and _fits_role(row, worker)
+    ]
+    return free[min(fit)[1]][1] if fit else None
+
+
+def _fits_role(row: Record, worker: Record) -> bool:
+    """Whether a session offers a task's role, or either names none."""
+    role = row.get("role")
+    return role is None or worker["offer"].get("role", role) == role

@@ -1,14 +1,15 @@
-"""Clearance gates: a blocker holds back what depends on it until somebody clears it. Documents,
-named by the clearance task that each makes: `gates/<id>.yaml` for its raising,
-`gates/<id>.cleared.yaml` for its end. What a gate is now is computed from the two and a moment, and
-what it holds from the tree: nothing of that is stored."""
+"""Clearance gates: a blocker holds back the tasks that depend on it until somebody clears it.
+
+Documents, named by the clearance task that each gate makes: `gates/<id>.yaml` for its raising,
+`gates/<id>.cleared.yaml` for its end. The state of a gate is computed from the two and a moment,
+and the tasks that it holds from the tree; neither is stored."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from ...errors import Damaged, NotFound
-from ...model import change, names, text, times
+from ...model import names, schema, text, times
 from ...model.change import Shown
 from ...model.kind import Kind, unjudged
 from ...model.text import Record
@@ -19,12 +20,13 @@ SUFFIX = ".yaml"
 END = ".cleared"
 
 
-def place(wanted: str) -> str:
-    """Where a gate's document lies (of its end: for `ID.cleared`)."""
+def path_of(wanted: str) -> str:
+    """The path of a gate's document; of its end for `ID.cleared`."""
     return f"{FOLDER}/{names.name(wanted, 'gate id')}.yaml"
 
 
 def parse(path: str, data: bytes) -> Record:
+    """The fields of a gate's document. Raises Damaged if the bytes are none."""
     texts = (
         "id",
         "signal",
@@ -37,21 +39,24 @@ def parse(path: str, data: bytes) -> Record:
         "operation",
     )
     needed = {**dict.fromkeys(texts, str), "scope": "texts", "edges": "texts", "at": "time"}
-    record = change.check(
+    record = schema.fields(
         text.load(data, path),
         path,
         needed,
         {"deadline": "time", "resolver": str, "raised": str, "why": str},
     )
     for name in (record["clearance"], *record["edges"]):
-        change.is_name(path, "task id", name, names.valid(name))
-    own = record["id"] + END * path.endswith(END + SUFFIX)
-    change.placed(path, f"gate:{own}", place(own) if names.valid(own) else None)
+        schema.is_name(path, "task id", name, names.valid(name))
+    own = record["id"]
+    if path.endswith(END + SUFFIX):
+        own += END
+    schema.placed(path, f"gate:{own}", path_of(own) if names.valid(own) else None)
     return record
 
 
 def find(tree: Tree, wanted: str, number: int | None = None) -> str:
-    path = place(wanted)
+    """The path of a gate's document. Raises NotFound if there is none."""
+    path = path_of(wanted)
     if tree.blob(path) is None:
         raise NotFound(
             f"there is no gate {wanted} in this store", "atlas gate list --all shows them"
@@ -63,9 +68,9 @@ def find(tree: Tree, wanted: str, number: int | None = None) -> str:
 
 
 def state(tree: Tree, record: Record, now: int) -> str:
-    """`pending`, `expired` or `cleared` at a moment. One that is expired still holds: until it is
-    cleared, or raised again."""
-    path = place(record["id"] + END)
+    """The state of a gate at a moment: `pending`, `expired` or `cleared`. An expired gate holds on
+    until it is cleared or raised again."""
+    path = path_of(record["id"] + END)
     try:
         if (end := tree.read(path)) is not None:
             return str(parse(path, end)["resolution"])
@@ -76,7 +81,7 @@ def state(tree: Tree, record: Record, now: int) -> str:
 
 
 def raised(tree: Tree) -> int:
-    """How many gates were raised, whatever became of them."""
+    """The number of gates that were ever raised."""
     own = (name for name in tree.names(FOLDER) if name.endswith(SUFFIX))
     return sum(not name.endswith(END + SUFFIX) for name in own)
 
@@ -86,15 +91,24 @@ def _ref(path: str, record: Record) -> str:
 
 
 def _view(tree: Tree, path: str, record: Record, now: int) -> Shown:
-    """Its raising, until it is over."""
-    first = place(record["id"])
-    return first, first if tree.blob(place(record["id"] + END)) is None else None
+    """The raising of a gate, until it is over."""
+    first = path_of(record["id"])
+    return first, first if tree.blob(path_of(record["id"] + END)) is None else None
 
 
 def _links(record: Record) -> Iterable[tuple[str, str]]:
     return [("signal", f"signal:{record['signal']}")]
 
 
-KIND = Kind("gate", FOLDER, SUFFIX, parse, _ref, find, _view, unjudged, links=_links)._replace(
-    words=("why",)
+KIND = Kind(
+    "gate",
+    FOLDER,
+    SUFFIX,
+    parse,
+    _ref,
+    find,
+    _view,
+    unjudged,
+    links=_links,
+    words=("why",),
 )

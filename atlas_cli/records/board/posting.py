@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from ...errors import AtlasError, Held, NotFound, Refused, VersionJump
 from ...model import text, times
-from ...model.change import Change, Writer, rewritten
+from ...model.change import Change, Writer, given, rewritten
 from ...model.text import Record
 from ...model.tree import Overlay, Tree
 from ...visible import named
@@ -15,32 +15,38 @@ from .. import lease, policy
 from . import gate, readiness, task
 
 
-def file(writer: Writer, record: Record, **fields: object) -> dict[str, bytes | None]:
-    """The row with some fields set by the writer (None: taken out), one version further."""
-    found = rewritten(record, **fields, at=writer.when)
-    body = found.pop("body", "")
-    return {task.place(found["id"]): text.with_front(found, body)}
+def row_files(writer: Writer, record: Record, **fields: object) -> dict[str, bytes | None]:
+    """The file of a row with some fields set by the writer, one version further. A field that is
+    None is taken out."""
+    row = rewritten(record, **fields, at=writer.when)
+    body = row.pop("body", "")
+    return {task.path_of(row["id"]): text.with_front(row, body)}
 
 
-def change(verb: str, ids: Iterable[str], writer: Writer, files: dict[str, bytes | None]) -> Change:
+def change_rows(
+    verb: str, ids: Iterable[str], writer: Writer, files: dict[str, bytes | None]
+) -> Change:
+    """The change of several rows."""
     return Change(f"task: {verb} {lease.short(list(ids))} ({writer.session})", files)
 
 
-def put(verb: str, writer: Writer, record: Record, **fields: object) -> Change:
+def change_row(verb: str, writer: Writer, record: Record, **fields: object) -> Change:
     """The change of one row."""
-    return change(verb, [record["id"]], writer, file(writer, record, **fields))
+    return change_rows(verb, [record["id"]], writer, row_files(writer, record, **fields))
 
 
-def same(verb: str, writer: Writer, tree: Tree, record: Record) -> Change:
-    """Nothing to write: the row as it stands."""
-    path = task.place(record["id"])
-    return change(verb, [record["id"]], writer, {path: tree.read(path)})
+def unchanged(verb: str, writer: Writer, tree: Tree, record: Record) -> Change:
+    """The change of nothing: the row as it stands."""
+    path = task.path_of(record["id"])
+    return change_rows(verb, [record["id"]], writer, {path: tree.read(path)})
 
 
-def add(tree: Tree, writer: Writer, wishes: Sequence[Record], there: int) -> Change:
-    """New tasks; `there` are open already. A wish's `name` is what other wishes need it by."""
-    rules = policy.of(tree)
-    _room(rules, there, len(wishes))
+def add(tree: Tree, writer: Writer, wishes: Sequence[Record], count: int) -> Change:
+    """The change that adds new tasks. `count` tasks are open already. A wish's `name` is the name
+    by which other wishes need it. Raises Refused over a limit or for a circle of needs, NotFound
+    for a need that does not exist."""
+    in_force = policy.of(tree)
+    _room(in_force, count, len(wishes))
     ids = {
         wish.get("name", nth): task.new_id(writer.operation, nth) for nth, wish in enumerate(wishes)
     }
@@ -52,16 +58,17 @@ def add(tree: Tree, writer: Writer, wishes: Sequence[Record], there: int) -> Cha
             for key, value in wish.items()
             if key not in ("name", "needs") and value not in (None, [])
         }
-        _sized(rules, needs, wish.get("body", ""))
+        _sized(in_force, needs, wish.get("body", ""))
         for need in set(needs).difference(ids.values()):
             task.find(tree, need)
-        files |= file(writer, first(writer, new, wish["title"], nth), **others, needs=needs or None)
+        row = new_row(writer, new, wish["title"], nth)
+        files |= row_files(writer, row, **others, needs=needs or None)
     _no_circle(tree, files, tree)
-    return change("add", ids.values(), writer, files)
+    return change_rows("add", ids.values(), writer, files)
 
 
-def first(writer: Writer, new: str, title: str, nth: int = 0) -> Record:
-    """What a new task's row is made of."""
+def new_row(writer: Writer, new: str, title: str, nth: int = 0) -> Record:
+    """The first fields of a new task's row."""
     return {
         "id": new,
         "version": 0,
@@ -79,24 +86,27 @@ def first(writer: Writer, new: str, title: str, nth: int = 0) -> Record:
     }
 
 
-def _room(rules: policy.Policy, there: int, more: int) -> None:
-    """Refused where too many would be open. A guard, as the bound on a session's claims is: a rule
-    would have to read every task of the tree for each commit that it judges."""
-    if there + more > rules["open_tasks"]:
-        raise limit(
-            f"{there:,} tasks are open, and {more} more", f"{rules['open_tasks']:,}", "open_tasks"
-        )
+def _room(in_force: policy.Policy, count: int, more: int) -> None:
+    """Raises Refused if too many tasks would be open. This is a guard, like the limit on a
+    session's claims: a rule would have to read every task of the tree for each commit that it
+    judges."""
+    most = in_force["open_tasks"]
+    if count + more > most:
+        raise limit(f"{count:,} tasks are open, and {more} more", f"{most:,}", "open_tasks")
 
 
-def _sized(rules: policy.Policy, needs: Sequence[str], body: str) -> None:
-    if len(needs) > rules["task_needs"]:
-        raise limit(f"{len(needs)} needs of one task", str(rules["task_needs"]), "task_needs")
-    if len(body.encode(errors="replace")) > rules["task_body"]:
-        size = len(body.encode(errors="replace"))
-        raise limit(f"a task's text of {size:,} bytes", f"{rules['task_body']:,}", "task_body")
+def _sized(in_force: policy.Policy, needs: Sequence[str], body: str) -> None:
+    """Raises Refused if a task has too many needs or too long a text."""
+    most = in_force["task_needs"]
+    if len(needs) > most:
+        raise limit(f"{len(needs)} needs of one task", str(most), "task_needs")
+    size, most = len(body.encode(errors="replace")), in_force["task_body"]
+    if size > most:
+        raise limit(f"a task's text of {size:,} bytes", f"{most:,}", "task_body")
 
 
 def limit(what: str, most: str, key: str) -> Refused:
+    """The error for more than the policy allows."""
     return Refused(
         f"{what}; at most {most}",
         f"the policy's {key} says so: atlas config get {key}",
@@ -105,6 +115,7 @@ def limit(what: str, most: str, key: str) -> Refused:
 
 
 def _no_circle(tree: Tree, files: dict[str, bytes | None], only: Tree | None = None) -> None:
+    """Raises Refused if a task would need itself, directly or through others."""
     child = Overlay(tree, files)
     for path, data in files.items():
         record = task.parse(path, data or b"")
@@ -125,7 +136,7 @@ def edit(
     gone: Sequence[str],
     why: str | None,
 ) -> Change:
-    """An open task with other fields; needs are added, or taken away for a reason."""
+    """The change of an open task: other fields, more needs, or fewer of them for a reason."""
     old = _open(tree, wanted, writer.at)
     before = old.get("needs", [])
     if lost := [need for need in gone if need not in before]:
@@ -134,22 +145,18 @@ def edit(
         )
     for need in more:
         task.find(tree, need)
-    needs = [
-        *(need for need in before if need not in gone),
-        *(need for need in more if need not in before),
-    ]
-    dropped = [
-        *old.get("dropped", ()),
-        *({"need": need, "why": why, "session": writer.session} for need in gone),
-    ]
+    needs = [need for need in before if need not in gone]
+    needs += [need for need in more if need not in before]
+    dropped = list(old.get("dropped", ()))
+    dropped += [{"need": need, "why": why, "session": writer.session} for need in gone]
     _sized(policy.of(tree), needs, fields.get("body") or "")
-    files = file(writer, old, **fields, needs=needs or None, dropped=dropped or None)
+    files = row_files(writer, old, **fields, needs=needs or None, dropped=dropped or None)
     _no_circle(tree, files)
-    return change("edit", [wanted], writer, files)
+    return change_rows("edit", [wanted], writer, files)
 
 
 def _open(tree: Tree, wanted: str, now: int) -> Record:
-    """The row of a task that is open; Held or Refused for another."""
+    """The row of an open task. Raises Held or Refused if it is not open."""
     old = _work(tree, wanted)
     if old["state"] != "open":
         raise not_free(tree, old, now) if old["state"] == "claimed" else state(old)
@@ -157,8 +164,9 @@ def _open(tree: Tree, wanted: str, now: int) -> Record:
 
 
 def _work(tree: Tree, wanted: str) -> Record:
-    """The row of a task that is no clearance: that one goes with its gate."""
-    if tree.blob(gate.place(wanted)) is not None:
+    """The row of a task that is no clearance. Raises Refused for a clearance: it ends with its
+    gate."""
+    if tree.blob(gate.path_of(wanted)) is not None:
         raise Refused(
             f"task {wanted} is the clearance of a gate", f"atlas gate clear {wanted}", code="gate"
         )
@@ -166,6 +174,7 @@ def _work(tree: Tree, wanted: str) -> Record:
 
 
 def state(record: Record) -> Refused:
+    """The error for a task that is in another state than the write needs."""
     return Refused(
         f"task {record['id']} is {record['state']}",
         f"atlas task show {record['id']}",
@@ -174,6 +183,7 @@ def state(record: Record) -> Refused:
 
 
 def not_free(tree: Tree, old: Record, now: int) -> AtlasError:
+    """The error for a task that another session has claimed."""
     claim = old["claim"]
     rest = min(lease.LONGEST, max(0, task.claim_ends(old) - now))
     return Held(
@@ -190,26 +200,25 @@ def not_free(tree: Tree, old: Record, now: int) -> AtlasError:
 
 
 def freeze(tree: Tree, writer: Writer, wanted: str, why: str, until: str | None) -> Change:
-    frozen = {"why": why, "session": writer.session, "at": writer.when} | (
-        {"until": until} if until else {}
-    )
-    return put("freeze", writer, _open(tree, wanted, writer.at), frozen=frozen)
+    """The change that freezes an open task."""
+    frozen = {"why": why, "session": writer.session, "at": writer.when, **given(until=until)}
+    return change_row("freeze", writer, _open(tree, wanted, writer.at), frozen=frozen)
 
 
 def thaw(tree: Tree, writer: Writer, wanted: str) -> Change:
+    """The change that thaws a frozen task. A task that is not frozen stays as it is."""
     old = _open(tree, wanted, writer.at)
-    return (
-        put("thaw", writer, old, frozen=None)
-        if "frozen" in old
-        else same("thaw", writer, tree, old)
-    )
+    if "frozen" not in old:
+        return unchanged("thaw", writer, tree, old)
+    return change_row("thaw", writer, old, frozen=None)
 
 
 def cancel(tree: Tree, writer: Writer, wanted: str, why: str, seen: int | None) -> Change:
-    """Called off: an open task against the version seen, a claimed one by its holder."""
+    """The change that calls a task off: an open one against the version `seen`, a claimed one by
+    its holder. Raises VersionJump if the open task has another version."""
     old = _work(tree, wanted)
     if old["state"] == "cancelled" and old.get("why") == why:
-        return same("cancel", writer, tree, old)
+        return unchanged("cancel", writer, tree, old)
     if old["state"] in task.CLOSED:
         raise state(old)
     mine = old["state"] == "claimed" and old["claim"]["session"] == writer.session
@@ -222,22 +231,23 @@ def cancel(tree: Tree, writer: Writer, wanted: str, why: str, seen: int | None) 
             f"look at it: atlas task show {wanted}",
             details={"head": old["version"], "base": seen},
         )
-    return put("cancel", writer, old, state="cancelled", why=why)
+    return change_row("cancel", writer, old, state="cancelled", why=why)
 
 
-def retry(tree: Tree, writer: Writer, wanted: str, why: str, there: int) -> Change:
-    """A dead or cancelled task is open again, its failures kept."""
-    rules, old = policy.of(tree), task.get(tree, wanted)
-    if task.own_state(old, writer.at, rules) not in ("dead", "cancelled"):
+def retry(tree: Tree, writer: Writer, wanted: str, why: str, count: int) -> Change:
+    """The change that opens a dead or cancelled task again. Its failures stay. `count` tasks are
+    open already. Raises Refused if the task needs no retry."""
+    in_force, old = policy.of(tree), task.get(tree, wanted)
+    if task.own_state(old, writer.at, in_force) not in ("dead", "cancelled"):
+        state, _ = readiness.assess(tree, old, writer.at, in_force)
         raise Refused(
-            f"task {wanted} is {readiness.assess(tree, old, writer.at, rules)[0]}, and needs no"
-            " retry",
+            f"task {wanted} is {state}, and needs no retry",
             "dead and cancelled ones do: atlas task dead",
             code="not_dead",
         )
-    _room(rules, there, old["state"] != "claimed")
+    _room(in_force, count, 0 if old["state"] == "claimed" else 1)
     entry = {"retried": why, "session": writer.session, "at": writer.when}
-    return put(
+    return change_row(
         "retry",
         writer,
         old,
@@ -251,18 +261,17 @@ def retry(tree: Tree, writer: Writer, wanted: str, why: str, there: int) -> Chan
 
 
 def failures(old: Record, why: str = "the claim ran out", at: str | None = None) -> list[Record]:
-    """What is kept of the failures, with the claim that is just over."""
+    """The failures of a task, with the claim that has just ended as the last one, if it counts as
+    an attempt."""
     past = list(old.get("failures", ()))
     if not task.counts_as_attempt(old):
         return past
     claim = old["claim"]
-    return [
-        *past,
-        {
-            "generation": claim["generation"],
-            "attempt": claim["attempt"],
-            "session": claim["session"],
-            "why": why,
-            "at": at or claim["expires"],
-        },
-    ]
+    last = {
+        "generation": claim["generation"],
+        "attempt": claim["attempt"],
+        "session": claim["session"],
+        "why": why,
+        "at": at or claim["expires"],
+    }
+    return [*past, last]

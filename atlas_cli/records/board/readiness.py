@@ -1,33 +1,36 @@
-"""What holds a task back: its needs, and the gates that stand. Computed from the tree and a moment,
-never stored."""
+"""The reasons that hold a task back: its needs, and the gates that stand. They are computed from
+the tree and a moment, never stored."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any
 
 from ...errors import Damaged
-from ...model import change
+from ...model import schema
 from ...model.text import Record
 from ...model.tree import Tree
-from .. import policy
+from ..policy import Policy, usable
 from . import gate, task
 
 
 def standing(tree: Tree) -> list[Record]:
-    """The gates that hold something back, by id. One that cannot be read holds everything until it
-    is repaired."""
+    """The gates that hold something back, by id. A gate that cannot be read holds everything until
+    it is repaired."""
     return [record for record, _ in _standing(tree)]
 
 
 def _standing(tree: Tree) -> list[tuple[Record, frozenset[str]]]:
-    first = _open(tuple(tree.names(gate.FOLDER)))
-    gates = (_known(name, _bytes(tree, f"{gate.FOLDER}/{name}{gate.SUFFIX}")) for name in first)
-    return [barrier for barrier in gates if barrier is not None]
+    """The standing gates, each with its edges as a set."""
+    gates = []
+    for name in _open(tuple(tree.names(gate.FOLDER))):
+        known = _known(name, _bytes(tree, f"{gate.FOLDER}/{name}{gate.SUFFIX}"))
+        if known is not None:
+            gates.append(known)
+    return gates
 
 
 def _bytes(tree: Tree, path: str) -> bytes:
@@ -40,19 +43,20 @@ def _bytes(tree: Tree, path: str) -> bytes:
 
 @lru_cache(maxsize=4)
 def _open(files: tuple[str, ...]) -> list[str]:
-    """(An end counts by being there: the rules judge once whether it is a right one, not each look
-    at a task.)"""
-    there = {name.removesuffix(gate.SUFFIX) for name in files if name.endswith(gate.SUFFIX)}
+    """The ids of the gates that have no end. An end counts by being there: the rules judge once
+    whether it is right, not each look at a task."""
+    stems = {name.removesuffix(gate.SUFFIX) for name in files if name.endswith(gate.SUFFIX)}
     return sorted(
-        name for name in there if not name.endswith(gate.END) and name + gate.END not in there
+        name for name in stems if not name.endswith(gate.END) and name + gate.END not in stems
     )
 
 
 @lru_cache(maxsize=256)
 def _known(name: str, data: bytes) -> tuple[Record, frozenset[str]] | None:
+    """A gate with its edges; None if the file is no gate's document, and so holds nothing."""
     try:
         record = gate.parse(f"{gate.FOLDER}/{name}{gate.SUFFIX}", data)
-    except change.Misplaced:
+    except schema.Misplaced:
         return None  # no gate's document: it holds nothing
     except Damaged:
         record = {"id": name, "blocker": "", "scope": ["all"], "edges": [], "damaged": True}
@@ -60,15 +64,15 @@ def _known(name: str, data: bytes) -> tuple[Record, frozenset[str]] | None:
 
 
 def _under(record: Record, scope: Sequence[str]) -> bool:
-    labels = {f"label:{label}" for label in record.get("labels", ())}
-    return not labels.union(
-        ("all", f"role:{record.get('role')}", f"task:{record['id']}")
-    ).isdisjoint(scope)
+    """Whether a task lies under a scope."""
+    tokens = {"all", f"role:{record.get('role')}", f"task:{record['id']}"}
+    tokens.update(f"label:{label}" for label in record.get("labels", ()))
+    return not tokens.isdisjoint(scope)
 
 
 def holding(tree: Tree, record: Record) -> list[str]:
-    """The gates that hold a task back: it had an edge to them from the start, lies under their
-    scope, or needs such a task. A clearance task is held by none."""
+    """The gates that hold a task back: those that had an edge to it from the start, whose scope it
+    lies under, or that hold a task it needs. No gate holds a clearance task."""
     gates = _standing(tree)
     if any(barrier["id"] == record["id"] for barrier, _ in gates):
         return []
@@ -78,97 +82,104 @@ def holding(tree: Tree, record: Record) -> list[str]:
 
 
 def _reaches(tree: Tree, record: Record, scope: Sequence[str], edges: frozenset[str]) -> bool:
+    """Whether a gate holds a task, or one that it needs."""
     seen, left = {record["id"]}, [record]
     while left:
-        one = left.pop()
-        if one["id"] in edges or (one["state"] not in task.CLOSED and _under(one, scope)):
+        row = left.pop()
+        if row["id"] in edges:
             return True
-        more = (
-            ()
-            if one["state"] in task.CLOSED
-            else (need for need in one.get("needs", ()) if need not in seen)
-        )
-        for need in dict.fromkeys(more):
+        if row["state"] in task.CLOSED:
+            continue
+        if _under(row, scope):
+            return True
+        for need in row.get("needs", ()):
+            if need in seen:
+                continue
             seen.add(need)
             with suppress(Damaged):  # (such a need blocks by itself)
-                data = tree.read(task.place(need))
-                left += [] if data is None else [task.parse(task.place(need), data)]
+                data = tree.read(task.path_of(need))
+                if data is not None:
+                    left.append(task.parse(task.path_of(need), data))
     return False
 
 
 def dependents(tree: Tree, scope: Sequence[str]) -> list[str]:
-    """The open tasks under a scope, and all that need one of them, by id."""
+    """The open tasks under a scope, and all tasks that need one of them, by id."""
     live = (row for _, row in tree.live(task.FOLDER, task.NEVER - 1))
-    rows = {row["id"]: row for row in live if tree.blob(gate.place(row["id"])) is None}
+    rows = {row["id"]: row for row in live if tree.blob(gate.path_of(row["id"])) is None}
     needing: dict[str, list[str]] = {}
     for row in rows.values():
         for need in row.get("needs", ()):
             needing.setdefault(need, []).append(row["id"])
-    found, left = set[str](), [name for name, row in rows.items() if _under(row, scope)]
+    under: set[str] = set()
+    left = [name for name, row in rows.items() if _under(row, scope)]
     while left:
-        one = left.pop()
-        left += [] if one in found else needing.get(one, ())
-        found.add(one)
-    return sorted(found)
+        name = left.pop()
+        if name not in under:
+            under.add(name)
+            left += needing.get(name, ())
+    return sorted(under)
 
 
 def project(tree: Tree, blocker: str, scope: Sequence[str]) -> Record:
-    """What a gate is made of: a pure function of the history before it, the blocker's content and
-    the scope."""
-    base = [policy.usable(tree).get("store", ""), blocker, list(scope)]
-    names_ = (task.new_id(json.dumps(base), nth) for nth in range(2**31))
-    made: Record = {
-        "clearance": next(name for name in names_ if tree.blob(gate.place(name)) is None)
-    }
-    made["edges"] = dependents(tree, scope)
+    """The computed fields of a gate: a pure function of the history before it, the blocker's
+    content and the scope."""
+    base = [usable(tree).get("store", ""), blocker, list(scope)]
+    ids = (task.new_id(json.dumps(base), nth) for nth in range(2**31))
+    clearance = next(name for name in ids if tree.blob(gate.path_of(name)) is None)
+    edges = dependents(tree, scope)
+    content = json.dumps([*base, clearance, edges]).encode()
     return {
-        **made,
-        "graph_delta_hash": hashlib.sha256(
-            json.dumps([*base, *made.values()]).encode()
-        ).hexdigest(),
+        "clearance": clearance,
+        "edges": edges,
+        "graph_delta_hash": hashlib.sha256(content).hexdigest(),
     }
 
 
 def needs(tree: Tree, record: Record) -> list[str]:
-    """All that it waits for: what its row names, and the clearance of each gate that holds it."""
+    """Everything that a task waits for: the needs in its row, and the clearance of each gate that
+    holds it."""
     return [*record.get("needs", ()), *holding(tree, record)]
 
 
-def unmet(tree: Tree, record: Record, now: int, rules: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(id, state) of each need that is not done; `missing` or `damaged` where there is no such
+def unmet(tree: Tree, record: Record, now: int, policy: Policy) -> list[tuple[str, str]]:
+    """The needs that are not done, each with its state: `missing` or `damaged` if there is no such
     task, `uncleared` for a gate."""
-    own = record.get("needs", ())
-    found = [(need, "uncleared") for need in needs(tree, record)[len(own) :]]
-    for need in own:
-        try:
-            data = tree.read(task.place(need))
-            state = (
-                "missing"
-                if data is None
-                else task.own_state(task.parse(task.place(need), data), now, rules)
-            )
-        except Damaged:
-            state = "damaged"
+    waits = [(barrier, "uncleared") for barrier in holding(tree, record)]
+    for need in record.get("needs", ()):
+        state = _state_of(tree, need, now, policy)
         if state != "done":
-            found.append((need, state))
-    return found
+            waits.append((need, state))
+    return waits
+
+
+def _state_of(tree: Tree, need: str, now: int, policy: Policy) -> str:
+    """The own state of a task that another one needs."""
+    try:
+        data = tree.read(task.path_of(need))
+        if data is None:
+            return "missing"
+        return task.own_state(task.parse(task.path_of(need), data), now, policy)
+    except Damaged:
+        return "damaged"
 
 
 def assess(
-    tree: Tree, record: Record, now: int, rules: Mapping[str, Any]
+    tree: Tree, record: Record, now: int, policy: Policy
 ) -> tuple[str, list[tuple[str, str]]]:
-    """The one answer to what holds a task back: its state (`ready` if nothing does), and the needs
-    that are not met."""
-    state = task.own_state(record, now, rules)
+    """The state of a task, and the needs that are not met. It is `ready` if nothing holds the task
+    back."""
+    state = task.own_state(record, now, policy)
     if state not in ("open", "frozen"):
         return state, []
-    waits = unmet(tree, record, now, rules)
-    if state == "open":
-        lost = any(other in task.LOST for _, other in waits)
-        state = "blocked" if lost else "gated" if waits else "ready"
-    return state, waits
+    waits = unmet(tree, record, now, policy)
+    if state == "frozen":
+        return state, waits
+    if any(other in task.LOST for _, other in waits):
+        return "blocked", waits
+    return "gated" if waits else "ready", waits
 
 
 def needed_versions(tree: Tree, record: Record) -> dict[str, int]:
-    """The version of each need, as a grant keeps it."""
+    """The version of each need, as a grant's receipt stores it."""
     return {need: int(task.get(tree, need)["version"]) for need in needs(tree, record)}

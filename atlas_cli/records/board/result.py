@@ -1,5 +1,5 @@
 """Results: the bytes that a task came to, bound to the receipt of the claim that finished it.
-Documents: `results/<hh>/<task>/about.yaml` and `body.<ext>` beside it, once for a task."""
+Documents, one for each task: `results/<hh>/<task>/about.yaml`, and `body.<ext>` beside it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ...errors import Damaged, Held, NotFound, Refused
-from ...model import change, document, names, text
-from ...model.change import Case, Shown, Violation, Writer
+from ...model import document, names, schema, text
+from ...model.change import FileEdit, Shown, Violation, Writer
 from ...model.kind import Kind
 from ...model.text import Record
 from ...model.tree import Tree
@@ -22,24 +22,26 @@ SUFFIX = "/about.yaml"
 RECEIPT = ("generation", "attempt", "token", "store")
 
 
-class Wish(NamedTuple):
-    """What is to be kept."""
+class NewResult(NamedTuple):
+    """The bytes of a new result, and their type."""
 
     data: bytes
     ext: str
 
 
 def folder(wanted: str) -> str:
+    """The folder of a task's result."""
     return f"{FOLDER}/{names.bucket(names.name(wanted, 'task id'))}/{wanted}"
 
 
-def place(wanted: str) -> str:
+def path_of(wanted: str) -> str:
+    """The path of a result's metadata."""
     return f"{folder(wanted)}/about.yaml"
 
 
 def parse(path: str, data: bytes) -> Record:
-    """The metadata; the bytes lie beside it."""
-    record = change.check(
+    """The metadata of a result. The bytes lie beside it."""
+    record = schema.fields(
         text.load(data, path),
         path,
         {
@@ -57,49 +59,51 @@ def parse(path: str, data: bytes) -> Record:
         },
         {},
     )
-    change.is_name(path, "file type", record["ext"], artifact.file_type(record["ext"]))
-    change.placed(
+    schema.is_name(path, "file type", record["ext"], artifact.file_type(record["ext"]))
+    schema.placed(
         path,
         f"result:{record['task']}",
-        place(record["task"]) if names.valid(record["task"]) else None,
+        path_of(record["task"]) if names.valid(record["task"]) else None,
     )
     return record
 
 
 def find(tree: Tree, wanted: str, number: int | None = None) -> str:
-    path = place(wanted)
+    """The path of a task's result. Raises NotFound if there is none."""
+    path = path_of(wanted)
     if tree.blob(path) is None:
         raise NotFound(f"task {wanted} has left no result", f"atlas task show {wanted}")
     return path
 
 
-def body_place(record: Record) -> str:
+def body_path(record: Record) -> str:
+    """The path of a result's bytes."""
     return f"{folder(record['task'])}/body.{record['ext']}"
 
 
 def body(tree: Tree, record: Record) -> bytes:
-    """The bytes as they were given; Damaged where they are others."""
-    data = tree.read(body_place(record))
+    """The bytes of a result. Raises Damaged if they are not those that were given."""
+    data = tree.read(body_path(record))
     if (
         data is None
         or len(data) != record["size"]
         or hashlib.sha256(data).hexdigest() != record["sha256"]
     ):
-        raise Damaged(f"{body_place(record)}: these are not the bytes that were kept")
+        raise Damaged(f"{body_path(record)}: these are not the bytes that were kept")
     return data
 
 
-def put(tree: Tree, writer: Writer, row: Record, wish: Wish) -> dict[str, bytes | None]:
-    """The files of a result; Held where the task has one of another receipt, Refused over the
-    limit."""
+def put(tree: Tree, writer: Writer, row: Record, new: NewResult) -> dict[str, bytes | None]:
+    """The files of a new result. Raises Held if the task has a result of another receipt, Refused
+    if the bytes are too many."""
     most = policy.of(tree)["result_limit"]
-    if len(wish.data) > most:
+    if len(new.data) > most:
         raise Refused(
-            f"a result of {len(wish.data):,} bytes; at most {most:,}",
+            f"a result of {len(new.data):,} bytes; at most {most:,}",
             "put it as an artifact and name that in the result",
             code="limit",
         )
-    if tree.blob(place(row["id"])) is not None:
+    if tree.blob(path_of(row["id"])) is not None:
         raise Held(
             f"task {row['id']} has a result of another receipt",
             f"atlas task results {row['id']}",
@@ -108,19 +112,20 @@ def put(tree: Tree, writer: Writer, row: Record, wish: Wish) -> dict[str, bytes 
     record: Record = {
         "task": row["id"],
         **{key: row["claim"][key] for key in RECEIPT},
-        "ext": wish.ext,
-        "size": len(wish.data),
-        "sha256": hashlib.sha256(wish.data).hexdigest(),
+        "ext": new.ext,
+        "size": len(new.data),
+        "sha256": hashlib.sha256(new.data).hexdigest(),
         **writer.signature(),
     }
-    return {place(row["id"]): text.dump(record), body_place(record): wish.data}
+    return {path_of(row["id"]): text.dump(record), body_path(record): new.data}
 
 
-def same(tree: Tree, row: Record, wish: Wish | None) -> None:
-    """Refused where a task that is done is finished again with other bytes (None is none)."""
-    data = tree.read(place(row["id"]))
-    before = None if data is None else parse(place(row["id"]), data)["sha256"]
-    now = None if wish is None else hashlib.sha256(wish.data).hexdigest()
+def refuse_other_bytes(tree: Tree, row: Record, new: NewResult | None) -> None:
+    """Raises Refused if a task that is done is finished again with other bytes. None stands for no
+    result."""
+    data = tree.read(path_of(row["id"]))
+    before = None if data is None else parse(path_of(row["id"]), data)["sha256"]
+    now = None if new is None else hashlib.sha256(new.data).hexdigest()
     if before != now:
         raise Refused(
             f"task {row['id']} was done with {'another result' if before else 'no result'}",
@@ -134,51 +139,62 @@ def _ref(path: str, record: Record) -> str:
 
 
 def _view(tree: Tree, path: str, record: Record, now: int) -> Shown:
-    """The bytes, while they are young."""
+    """The name of a result in the view, and its bytes while they are young."""
     body(tree, record)  # Damaged, and not shown, where these are other bytes
-    return f"{folder(record['task'])}.{record['ext']}", body_place(record) if document.young(
-        record, now
-    ) else None
+    shown = body_path(record) if document.young(record, now) else None
+    return f"{folder(record['task'])}.{record['ext']}", shown
 
 
 def _links(record: Record) -> Iterable[tuple[str, str]]:
     return [("result", f"task:{record['task']}")]
 
 
-def _rules(found: Case) -> Iterator[Violation]:
-    yield from document.judge(found)
-    if found.new is None or found.old is not None:
+def _rules(edit: FileEdit) -> Iterator[Violation]:
+    yield from document.rules(edit)
+    if edit.new is None or edit.old is not None:
         return
-    if not found.path.endswith(SUFFIX):
-        about = f"{found.path.rpartition('/')[0]}{SUFFIX}"
-        if not re.search(r"/body\.[a-z0-9]{1,16}\Z", found.path) or not found.child.blob(about):
-            yield Violation(
-                "misplaced", found.path, "the bytes of a result lie as body.* beside its about.yaml"
-            )
-        elif found.parent.blob(about):
-            yield Violation(
-                "immutable", found.path, "bytes come with the about.yaml of their result, and once"
-            )
+    if not edit.path.endswith(SUFFIX):
+        yield from _beside(edit)
         return
-    record = parse(found.path, found.new)
-    yield from document.signed(found, record["session"])
+    record = parse(edit.path, edit.new)
+    yield from document.signed(edit, record["session"])
     try:
-        body(found.child, record)
+        body(edit.child, record)
     except Damaged as error:
-        yield Violation("digest", body_place(record), error.message)
-    if record["size"] > found.policy["result_limit"]:
-        yield Violation(
-            "limit",
-            found.path,
-            f"a result of {record['size']} bytes; at most {found.policy['result_limit']}",
-        )
-    row = task.get(found.child, record["task"])
+        yield Violation("digest", body_path(record), error.message)
+    most = edit.policy["result_limit"]
+    if record["size"] > most:
+        what = f"a result of {record['size']} bytes; at most {most}"
+        yield Violation("limit", edit.path, what)
+    row = task.get(edit.child, record["task"])
     if row["state"] != "done" or any(row["claim"][key] != record[key] for key in RECEIPT):
         yield Violation(
-            "receipt", found.path, f"is not of the claim by which task {record['task']} was done"
+            "receipt", edit.path, f"is not of the claim by which task {record['task']} was done"
         )
 
 
-KIND = Kind("result", FOLDER, SUFFIX, parse, _ref, find, _view, _rules, links=_links)._replace(
-    words=("text", "base64")
+def _beside(edit: FileEdit) -> Iterator[Violation]:
+    """The rules of the bytes: they come with their metadata, and lie beside it."""
+    about = f"{edit.path.rpartition('/')[0]}{SUFFIX}"
+    if not re.search(r"/body\.[a-z0-9]{1,16}\Z", edit.path) or not edit.child.blob(about):
+        yield Violation(
+            "misplaced", edit.path, "the bytes of a result lie as body.* beside its about.yaml"
+        )
+    elif edit.parent.blob(about):
+        yield Violation(
+            "immutable", edit.path, "bytes come with the about.yaml of their result, and once"
+        )
+
+
+KIND = Kind(
+    "result",
+    FOLDER,
+    SUFFIX,
+    parse,
+    _ref,
+    find,
+    _view,
+    _rules,
+    links=_links,
+    words=("text", "base64"),
 )
