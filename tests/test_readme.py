@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from atlas_cli.cli import pages
-from atlas_cli.main import Root
 
 from .conftest import ROOT, Atlas
 from .contract import VERBS
@@ -30,6 +29,7 @@ FOREIGN = {  # options of git, of the tests and linters, and of the toy
     "--level",
     "--strict",
 }
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 MARKDOWN = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
@@ -63,11 +63,11 @@ def test_its_links_lead_to_files(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", MARKDOWN, ids=lambda path: path.name)
-def test_it_names_no_option_and_no_command_that_is_not_there(path: Path) -> None:
+def test_it_names_no_option_and_no_command_that_is_not_there(path: Path, atlas: Atlas) -> None:
     text = path.read_text(encoding="utf-8")
-    options = {name for parser in VERBS.values() for one in parser.params for name in one.opts}
-    options |= {*Root.globals, "--help", *FOREIGN}
-    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)) - options == set()
+    options = {name for parser in VERBS.values() for param in parser.params for name in param.opts}
+    options |= {"--help", *FOREIGN, *OPTION.findall(atlas("--help", cwd=ROOT).out)}
+    assert set(OPTION.findall(text)) - options == set()
     commands = {verb[0] for verb in VERBS}
     for word, other in re.findall(r"\batlas ([a-z]+)(?: ([a-z]+))?", text):
         nouns = {verb[1] for verb in VERBS if verb[0] == word and len(verb) > 1}

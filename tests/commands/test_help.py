@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from importlib import import_module
 from pathlib import Path
 
 import pytest
-import typer
 
 from atlas_cli.checks import rules as checks
 from atlas_cli.cli import pages
@@ -65,8 +63,7 @@ def test_every_command_and_verb_is_named(name: str) -> None:
     lines = SOURCES["commands"].split("\n")
     row = next((line for line in lines if line.startswith(f"| `atlas {name}")), "")
     assert row, f"no row for {name}"
-    command = typer.main.get_command(import_module(f"atlas_cli.commands.{name}").app)
-    assert [verb for verb in getattr(command, "commands", {}) if verb not in row] == []
+    assert [verb for verb in VERBS if verb[0] == name and verb[-1] not in row] == []
 
 
 def test_the_exit_codes_the_rules_and_the_keys_are_the_tables_of_the_code() -> None:
