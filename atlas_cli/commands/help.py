@@ -62,4 +62,4 @@ def page(topic: str, policy: Mapping[str, Any]) -> str:
 def set_apart(topic: str, policy: Mapping[str, Any]) -> list[str]:
     """The keys that a page names and that a policy sets to another value than the page says."""
     text = pages.source(topic)
-    return [key for key, (value, _) in KEYS.items() if f"`{key}`" in text and policy[key] != value]
+    return [key for key, row in KEYS.items() if f"`{key}`" in text and policy[key] != row[0]]

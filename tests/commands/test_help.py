@@ -25,7 +25,7 @@ from ..contract import ENVELOPE as KEYS
 from ..contract import ERROR, STORE, VERBS, Said, envelope, places, said
 
 __all__ = ["places", "said"]  # fixtures
-DEFAULTS = {key: value for key, (value, _) in policy.KEYS.items()}
+DEFAULTS = {key: row[0] for key, row in policy.KEYS.items()}
 SOURCES = {topic: pages.source(topic) for topic in TOPICS}
 PAGES = {topic: page(topic, DEFAULTS) for topic in TOPICS}
 CODE = "".join(path.read_text() for path in (ROOT / "atlas_cli").rglob("*.py"))
@@ -36,7 +36,7 @@ def test_a_page_is_a_file_and_a_name() -> None:
     assert files == set(TOPICS) and not files & set(COMMANDS)
     for topic, source in SOURCES.items():
         title, empty, line, below = source.split("\n")[:4]
-        assert title.startswith("# ") and (empty, below) == ("", "") and len(line) < 100, topic
+        assert title.startswith("# ") and (empty, below) == ("", "") and len(line) <= 66, topic
 
 
 @pytest.mark.parametrize("topic", TOPICS)
@@ -71,8 +71,8 @@ def test_the_exit_codes_the_rules_and_the_keys_are_the_tables_of_the_code() -> N
         "stops": [f"| {code} | {what} | {again} |" for code, (what, again) in EXITS.items()],
         "rules": [f"| `{rule}` | {what} |" for rule, what in RULES.items()],
         "policy": [
-            f"| `{key}` | `{json.dumps(value)}` | {what} |"
-            for key, (value, what) in policy.KEYS.items()
+            f"| `{key}` | `{json.dumps(row[0])}` | {row[1]} |"
+            for key, row in policy.KEYS.items()
             if key != "preconditions"
         ],
         "commits": [
