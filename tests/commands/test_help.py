@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from atlas_cli.records import BY_NAME, KINDS, artifact, lease, policy, session
 from atlas_cli.records.judging import RULES
 from atlas_cli.store import history
 
-from ..conftest import ROOT
+from ..conftest import ROOT, Atlas
 from ..contract import ENVELOPE as KEYS
 from ..contract import ERROR, STORE, VERBS, Said, envelope, places, said
 
@@ -197,3 +198,29 @@ def test_tables_fold_their_widest_column_or_stack() -> None:
     stacked = pages.plain(f"| a | b |\n|---|---|\n| {'x' * 60} | {'word ' * 30}|")
     assert stacked.split("\n")[:3] == ["A", "    B", "x" * 60]
     assert pages.plain("```\n| a |\n```\n**b** `**/*.sql` `a/**`") == "  | a |\nb `**/*.sql` `a/**`"
+
+
+def shell(topic: str) -> list[str]:
+    """The commands of a page's first block of shell."""
+    block = SOURCES[topic].split("```sh\n")[1].split("```")[0]
+    return [line.split("   #")[0].strip() for line in block.split("\n") if line]
+
+
+def test_what_the_pages_tell_to_type_runs(begun: str, repo: Path, atlas: Atlas) -> None:
+    for name, body in (
+        ("rename.sh", "#!/bin/sh\n"),
+        ("report.md", "done\n"),
+        ("plan.md", "## Measure\nname: a\n\n## Cut\nneeds: a\npriority: 70\n"),
+    ):
+        (repo / name).write_text(body)
+        (repo / name).chmod(0o755)
+    task = atlas("task", "add", "write the parser", "--priority", "70", "--json").data["id"]
+    settings = [
+        command
+        for source in SOURCES.values()
+        for command in re.findall(r"`(atlas config set \w+ '[^`]*')`", source)
+    ]
+    assert len(settings) == 3
+    for line in [*shell("leases"), *shell("tasks")[1:], *settings]:
+        done = atlas(*shlex.split(line.replace("7f3k2mq9xa", task))[1:])
+        assert done.code == 0, (line, done.err)
