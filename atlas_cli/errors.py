@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-# code: (meaning, whether trying again can help); `--help` and the README print this table.
+# code: (meaning, whether trying again can help); `--help` and help/stops.md show this table.
 EXITS: dict[int, tuple[str, str]] = {
     0: ("done (recorded or published: the envelope and the last line say which)", "-"),
     1: (

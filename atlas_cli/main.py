@@ -89,7 +89,10 @@ class Root(TyperGroup):
                     ("--require-published", "exit 8 unless it reaches the remote"),
                 ]
             )
-        formatter.write("\natlas help TOPIC: protocol, leases, stops, files, json\n")
+        from .cli import pages
+
+        with formatter.section("Topics (atlas help TOPIC)"):
+            formatter.write_text(", ".join(pages.TOPICS))
         with formatter.section("Exit codes"):
             formatter.write_dl([(str(code), meaning) for code, (meaning, _) in EXITS.items()])
 

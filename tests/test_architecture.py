@@ -186,7 +186,8 @@ def test_records_are_pure(folder: str) -> None:
 
 
 def test_the_top_level_is_as_agreed() -> None:
-    agreed = {"pyproject.toml", "atlas_cli", "tests", "templates", "README.md", "LICENSE"}
+    agreed = {"pyproject.toml", "atlas_cli", "tests", "templates", "LICENSE"}
+    agreed |= {"README.md", "CONTRIBUTING.md"}
     listed = {path.name for path in PACKAGE.parent.iterdir() if not path.name.startswith(".")}
     assert (
         listed

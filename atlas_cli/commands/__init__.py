@@ -51,7 +51,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "Look at the store's health; --fix repairs what can be repaired.",
     "setup": "Tell AI tools about Atlas: AGENTS.md, CLAUDE.md, Claude Code's hooks.",
     "view": "Write this worktree's .atlas/ folder anew.",
-    "help": "A short page on a topic: protocol, leases, stops, files, json.",
+    "help": "A page on a topic; bare, the list of topics.",
     "completion": "The script that makes your shell complete commands and names.",
     "git": "Run git in the store's own repository.",
     "tour": "The story of Atlas, told by its own commands in a throw-away folder.",

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..cli import pages
 from ..cli.templates import template
 from ..env.env import Env
 from ..errors import AtlasError, Usage
@@ -16,7 +17,6 @@ from ..model import names
 from ..outcome import Outcome, Raw
 from ..records import BY_NAME, artifact, policy, status
 from . import COMMANDS, parsed, single, verb
-from .help import TOPICS
 
 app = single()
 MOST = 100  # names of a kind, the newest, and numbers of a name
@@ -160,7 +160,7 @@ def _named(env: Env, wanted: str, noun: str, part: str) -> dict[str, str]:
         if word == "KEY":
             return _fitting(part, {key: row.meaning for key, row in policy.KEYS.items()})
         if word == "TOPIC":
-            return _fitting(part, {**TOPICS, **COMMANDS})
+            return _fitting(part, {name: pages.summary(name) for name in pages.TOPICS} | COMMANDS)
         if word in ("K", "EXT"):
             return _fitting(
                 part, list(BY_NAME) if word == "K" else ("md", "txt", "json", "yaml", "csv", "sql")

@@ -12,7 +12,7 @@ from ..model.message import FileChange, Message, change_digest
 from ..model.tree import Tree
 from . import FREE, kind_of, policy
 
-# rule: what it demands. `verify` and the README print this list.
+# rule: what it demands. `verify` and help/rules.md show this list.
 RULES = {
     "append_only": "documents and rows are never removed",
     "immutable": "a document is never changed; nor are a store's id and a session's beginnings",

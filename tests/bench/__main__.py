@@ -1,6 +1,6 @@
 """The bench: whole processes as ratios to a bare `python -c pass` in the same run.
 
-`python -m tests.bench [RUNS]` prints the README's table. A timing is never a test."""
+`python -m tests.bench [RUNS]` prints the table of help/speed.md. A timing is never a test."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """How the cost of sharing grows with the history: `python -m tests.bench.growth [COMMITS…]` prints
-the README's table. The remote lies on the same disk: what a network adds is a round trip or two
+the table of help/speed.md. The remote lies on the same disk: what a network adds is a round trip or two
 each, and the bytes."""
 
 from __future__ import annotations

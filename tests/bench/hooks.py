@@ -76,7 +76,7 @@ def hook(repo: Path, env: dict[str, str], name: str, *args: str) -> float:
 
 
 def table(home: Path, runs: int, env: dict[str, str]) -> None:
-    """Prints the rows of the README."""
+    """Prints what help/speed.md says of the hooks."""
     env = {
         key: value for key, value in env.items() if key != "PYTHONPYCACHEPREFIX"
     }  # the hook's is isolated from it

@@ -1,5 +1,5 @@
 """A whole day of three workers, with everything that goes wrong in one; each call is counted (the
-README shows it)."""
+page `protocol` shows it)."""
 
 from __future__ import annotations
 
