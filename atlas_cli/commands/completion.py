@@ -4,7 +4,6 @@ asks for."""
 import re
 import shlex
 from collections.abc import Iterable
-from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -101,7 +100,7 @@ def _answers(root: Any, words: list[str]) -> dict[str, str]:
     if not given and not part.startswith("-"):
         return _fitting(part, COMMANDS)
     noun, *args = given or ["digest"]
-    parser: Any = typer.main.get_command(import_module(f".{noun}", __package__).app)
+    parser = root.parser(noun)
     verbs = getattr(parser, "commands", None)
     found: dict[str, str] = {}
     if verbs is not None:

@@ -12,7 +12,7 @@ import select
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import callers, interrupts
 from ..env.env import Env, Options
@@ -21,6 +21,9 @@ from ..model.text import Record
 from ..records import correction, lease
 from ..records.board import assigning
 from ..visible import named, theirs, visible
+
+if TYPE_CHECKING:
+    from ..call import Answer
 
 Given = dict[str, Any]
 _ID = callers.TOOLS[0][1]  # the `session_id` that hooks are given, as the tool's commands have it
@@ -90,16 +93,12 @@ def _env(folder: object) -> Env:
 
 def session_start(given: Given) -> Given | None:
     """`begin`, its answer as context: also again, after the tool has compacted it."""
-    from .. import main
+    from ..call import call
 
-    data = io.BytesIO()
-    out = io.TextIOWrapper(data, "utf-8", write_through=True)
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-        code = main.main(["-C", _env(given.get("cwd")).options.directory, "begin"])
-    if code == 7:  # no repository, or no store in it
+    answer = call(["-C", _env(given.get("cwd")).options.directory, "begin"], terminal=False)
+    if answer.exit == 7:  # no repository, or no store in it
         return None
-    text = data.getvalue().decode()
-    text += (
+    text = _printed(answer) + (
         'To name your goal: git atlas begin --goal "what you will do" --on PATH (it goes on as this'
         " session)\n"
     )
@@ -108,6 +107,17 @@ def session_start(given: Given) -> Given | None:
             text[:_CONTEXT].rpartition("\n")[0] + "\n(cut here: git atlas begin prints all of it)\n"
         )
     return {"hookEventName": "SessionStart", "additionalContext": text}
+
+
+def _printed(answer: Answer) -> str:
+    """An answer as the command itself prints it."""
+    from ..main import show
+
+    data = io.BytesIO()
+    out = io.TextIOWrapper(data, "utf-8", write_through=True)
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        show(answer)
+    return data.getvalue().decode()
 
 
 def session_end(given: Given) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from atlas_cli.cli.root import Root
 from atlas_cli.commands import COMMANDS
 from atlas_cli.commands.help import ENVELOPE, LAYOUT, TOPICS, page
 from atlas_cli.errors import EXITS
-from atlas_cli.main import Root
 from atlas_cli.records import KINDS, policy
 from atlas_cli.records.judging import RULES
 
