@@ -1,5 +1,5 @@
-"""One noun a file: parse, call, return. A module is loaded when its command is called; COMMANDS
-lists them."""
+"""One noun a file: parse, call, return. COMMANDS lists the nouns. A module is loaded when its
+command is called."""
 
 from collections.abc import Callable
 from typing import Any
@@ -63,15 +63,15 @@ HIDDEN = ("digest", "hook")  # what is called in another way: bare `atlas`, git
 
 
 def env_of(ctx: typer.Context) -> Env:
-    found = ctx.obj
-    assert isinstance(found, Env)
-    return found
+    env = ctx.obj
+    assert isinstance(env, Env)
+    return env
 
 
 def warned(env: Env, record: Record) -> list[Frame]:
     """What must be known of a record beside it, its writers' words with the bar of a frame."""
-    found = env.ask.warnings(record, str)
-    return [Frame("", "\n".join(f"! {line}" for line in found))] if found else []
+    lines = env.ask.warnings(record, str)
+    return [Frame("", "\n".join(f"! {line}" for line in lines))] if lines else []
 
 
 def shown(path: str) -> str:
@@ -113,12 +113,12 @@ def exclusive(
         ):  # this clone's own disk gave no answer: nothing more is written to it
             raise
         env.sharing.eager = False
-        if new := [one for one in held() if one not in before]:
+        if new := [name for name in held() if name not in before]:
             back(new)
             error.message += f"; {', '.join(new)} was given back"
         raise
 
 
-def one(found: list[dict[str, Any]]) -> dict[str, Any]:
+def one(records: list[dict[str, Any]]) -> dict[str, Any]:
     """The single record of a write."""
-    return found[0]
+    return records[0]
