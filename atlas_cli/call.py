@@ -56,11 +56,11 @@ def call(
     command is a usage error. watch: told how far a long call has come, unless --json or --quiet is
     among the words."""
     interrupts.moves("")  # nothing was written yet
-    commands = root(terminal)
     talk = Talk("atlas", json="--json" in argv)
     env: Env | None = None
     try:
         interrupts.point()
+        commands = root(terminal)
         try:
             options, rest = commands.split(argv)
         except Usage:  # its last word waits for a value
