@@ -98,15 +98,6 @@ class Progress:
             hushed(lambda: print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True))
 
 
-def help_text(text: str, talk: Talk) -> None:
-    """Prints a help page, inside the envelope where that was asked for."""
-    if talk.json:
-        _envelope(talk, "ok", {"help": text}, [], None, None)
-    else:
-        _write(sys.stdout, visible(text.rstrip("\n"), lines=True) + "\n")
-    sys.stdout.flush()
-
-
 def _envelope(
     talk: Talk,
     status: str,

@@ -1,4 +1,4 @@
-"""The few ways to fail, each with its exit code. `main` is the only place that catches them."""
+"""The few ways to fail, each with its exit code. `call` is the only place that catches them."""
 
 from __future__ import annotations
 

@@ -20,14 +20,14 @@ def run() -> None:
 
 
 def _unloaded(error: Exception) -> None:
-    said = f"atlas cannot be loaded: {type(error).__name__}: {error}".replace("\n", " ")
+    message = f"atlas cannot be loaded: {type(error).__name__}: {error}".replace("\n", " ")
     try:
         if "--json" in sys.argv:
             import json
 
             shown = {
                 "code": "environment",
-                "message": said,
+                "message": message,
                 "hint": "install it anew",
                 "retry": "no",
                 "details": {},
@@ -49,7 +49,7 @@ def _unloaded(error: Exception) -> None:
             )
         else:
             print(
-                f"atlas: error (environment): {said}\n  install it anew",
+                f"atlas: error (environment): {message}\n  install it anew",
                 file=sys.stderr,
                 flush=True,
             )

@@ -9,16 +9,15 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
+from atlas_cli import call as calling
 from atlas_cli.commands import COMMANDS
 from atlas_cli.errors import EXITS
-from atlas_cli.main import main
+from atlas_cli.main import show
 from atlas_cli.records.board import task
 
 from .conftest import Result, command, environment
@@ -144,7 +143,7 @@ LISTS: list[Verb] = [
 def _verbs() -> dict[Verb, Any]:
     found: dict[Verb, Any] = {}
     for name in COMMANDS:
-        parser = typer.main.get_command(import_module(f"atlas_cli.commands.{name}").app)
+        parser = calling.root().parser(name)
         below = getattr(parser, "commands", None)
         found |= {(name, verb): one for verb, one in below.items()} if below else {(name,): parser}
     return found
@@ -198,8 +197,9 @@ def said(
     def run(*argv: str, where: str = "repo") -> Result:
         monkeypatch.chdir(places[0] / where)
         capsys.readouterr()
-        code = main(list(argv))
-        return Result(code, *capsys.readouterr())
+        answer = calling.call(list(argv))
+        assert capsys.readouterr() == ("", ""), "a call prints nothing"
+        return Result(show(answer), *capsys.readouterr())
 
     return run
 

@@ -8,8 +8,8 @@ import json
 import os
 import sys
 import tempfile
-from importlib import import_module
 
+from atlas_cli.call import root
 from atlas_cli.commands import COMMANDS, HIDDEN
 from atlas_cli.main import run
 
@@ -55,7 +55,7 @@ def answered(wish: dict[str, object]) -> list[object]:
 
 if __name__ == "__main__":
     for name in (*COMMANDS, *HIDDEN):
-        import_module(f"atlas_cli.commands.{name}")
+        root().parser(name)
     answers = os.fdopen(int(sys.argv[1]), "w")
     for line in sys.stdin:
         reply = json.dumps(answered(json.loads(line)))

@@ -25,6 +25,7 @@ ORDER: tuple[str | tuple[str, ...], ...] = (
     ("hooks", "setup"),
     "health",
     "commands",
+    "call",
     "main",
     "faces",
     ("start", "hook"),
@@ -37,7 +38,7 @@ NARROW = {
     "imports": {"model", "records", "errors", "visible"},
 }
 OWNERS = {
-    "typer": {"main.py", "commands", "cli"},
+    "typer": {"commands", "cli"},
     "rich": {"console.py"},
     "ruamel": {"model/text.py"},
     "filelock": {"store/lock.py"},

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from atlas_cli.commands import COMMANDS, WRONG
+from atlas_cli.cli.grammar import WRONG
+from atlas_cli.commands import COMMANDS
 from atlas_cli.errors import EXITS, AtlasError
 
 from .conftest import Atlas

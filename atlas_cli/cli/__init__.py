@@ -1,1 +1,1 @@
-"""Where typer is met: options, limits, templates."""
+"""Where typer is met: the grammar, the root of all commands, options; limits and templates."""

@@ -6,6 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..env.env import Env
+from ..errors import AtlasError
+from ..records import policy as rules
+
 _AT_WORK = "known to this store only: a worker that never called `atlas begin` is invisible here"
 _HELD = (
     "an empty list does not prove that anything is idle: a session that took no lease is invisible"
@@ -172,3 +176,11 @@ LIMITS: dict[str, tuple[str, ...]] = {
 def of(command: str, policy: Mapping[str, Any]) -> tuple[str, ...]:
     """The limits of a command (`lease take`; bare `atlas` is `digest`) under a policy."""
     return tuple(text.format_map(policy) for text in LIMITS.get(command, ()))
+
+
+def rules_for(env: Env) -> Mapping[str, Any]:
+    """The policy in force; the defaults where there is no store."""
+    try:
+        return env.policy
+    except AtlasError:
+        return rules.defaults()

@@ -4,7 +4,6 @@ asks for."""
 import re
 import shlex
 from collections.abc import Iterable
-from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -49,23 +48,26 @@ def completion(
         return Outcome({"shell": shell, "script": script.decode()}, (Raw(script),))
     words, quoted = _split(line[0]) if shell == "bash" else (line, False)
     try:
-        found = _answers(ctx.find_root().command, words[1:])
+        values = _answers(ctx.find_root().command, words[1:])
     except Exception:  # noqa: BLE001 - a prompt is no place for an error
-        found = {}
+        values = {}
     if shell == "bash":  # it replaces only what stands behind the last : = or @
-        kept = len(words[-1]) - len(_split(line[-1])[0][-1])
-        shown = [
-            value[kept:] if quoted else re.sub(r"([^\w@%+=:,./-])", r"\\\1", value[kept:])
-            for value in found
-        ]
+        typed = len(words[-1]) - len(_split(line[-1])[0][-1])
+        ends = [value[typed:] for value in values]
+        lines = ends if quoted else [_escaped(end) for end in ends]
     elif shell == "zsh":
-        shown = [
+        lines = [
             value.replace(":", "\\:") + (f":{text}" if text else "")
-            for value, text in found.items()
+            for value, text in values.items()
         ]
     else:
-        shown = [f"{value}\t{text}" for value, text in found.items()]
-    return Outcome({"words": list(found)}, shown)
+        lines = [f"{value}\t{text}" for value, text in values.items()]
+    return Outcome({"words": list(values)}, lines)
+
+
+def _escaped(text: str) -> str:
+    """What bash must be given so that it stands for this text."""
+    return re.sub(r"([^\w@%+=:,./-])", r"\\\1", text)
 
 
 def _split(line: str) -> tuple[list[str], bool]:
@@ -88,9 +90,8 @@ def _answers(root: Any, words: list[str]) -> dict[str, str]:
     *before, part = words
     name, equals, value = part.partition("=")
     if equals and name.startswith("--"):
-        return {
-            f"{name}={one}": text for one, text in _answers(root, [*before, name, value]).items()
-        }
+        values = _answers(root, [*before, name, value])
+        return {f"{name}={word}": text for word, text in values.items()}
     try:
         options, given = root.split(before)
     except Usage:  # a global option that waits for its value
@@ -101,31 +102,24 @@ def _answers(root: Any, words: list[str]) -> dict[str, str]:
     if not given and not part.startswith("-"):
         return _fitting(part, COMMANDS)
     noun, *args = given or ["digest"]
-    parser: Any = typer.main.get_command(import_module(f".{noun}", __package__).app)
+    parser = root.parser(noun)
     verbs = getattr(parser, "commands", None)
-    found: dict[str, str] = {}
+    offers: dict[str, str] = {}
     if verbs is not None:
         if not args and not part.startswith("-"):
-            found = _fitting(
-                part, {one: command.get_short_help_str(70) for one, command in verbs.items()}
-            )
+            helps = {verb: command.get_short_help_str(70) for verb, command in verbs.items()}
+            offers = _fitting(part, helps)
         bare = "show" if args or not part.startswith("-") else parser.bare
         parser = verbs.get(args.pop(0) if args and args[0] in verbs else bare)
-    return found if parser is None else found | _of(parser, Env(options), root, noun, args, part)
+    return offers if parser is None else offers | _of(parser, Env(options), root, noun, args, part)
 
 
 def _of(parser: Any, env: Env, root: Any, noun: str, args: list[str], part: str) -> dict[str, str]:
     """What a command takes at this place: an option, the value of the last one, or the next
     argument."""
-    options = {
-        name: one
-        for one in parser.params
-        for name in one.opts
-        if name.startswith("-") and not one.hidden
-    }
-    arguments = [
-        one for one in parser.params if one.param_type_name == "argument" and not one.hidden
-    ]
+    params = [param for param in parser.params if not param.hidden]
+    options = {name: param for param in params for name in param.opts if name.startswith("-")}
+    arguments = [param for param in params if param.param_type_name == "argument"]
     at, waiting = 0, None
     for word in args:
         if waiting is None and word in options:
@@ -134,7 +128,7 @@ def _of(parser: Any, env: Env, root: Any, noun: str, args: list[str], part: str)
             at += waiting is None and (word == "-" or not word.startswith("-"))
             waiting = None
     if waiting is None and part.startswith("-"):
-        shown = {name: one.help or "" for name, one in options.items()}
+        shown = {name: param.help or "" for name, param in options.items()}
         return _fitting(part, shown | dict.fromkeys([*root.globals, "--help"], ""))
     if waiting is None and arguments and (at < len(arguments) or arguments[-1].nargs == -1):
         waiting = arguments[min(at, len(arguments) - 1)]
@@ -183,19 +177,16 @@ def _ids(env: Env, kind: str, part: str) -> Iterable[str]:
     """The names of a kind's records; behind @ the numbers of the one that is named."""
     stem, at, _ = part.removeprefix(f"{kind}:").partition("@")
     if kind in ("status", "artifact") and at:
-        last = (
-            (status if kind == "status" else artifact).newest(env.snapshot, stem)
-            if names.valid(stem)
-            else 0
-        )
+        module = status if kind == "status" else artifact
+        last = module.newest(env.snapshot, stem) if names.valid(stem) else 0
         return [f"{stem}@{number}" for number in range(last, max(0, last - MOST), -1)]
     if kind in ("status", "artifact"):
         return env.snapshot.names(BY_NAME[kind].folder)
-    found = env.index.newest(BY_NAME[kind].folder, MOST)
-    return [BY_NAME[kind].ref(path, record).partition(":")[2] for path, record in found]
+    rows = env.index.newest(BY_NAME[kind].folder, MOST)
+    return [BY_NAME[kind].ref(path, record).partition(":")[2] for path, record in rows]
 
 
-def _fitting(part: str, found: Iterable[str]) -> dict[str, str]:
+def _fitting(part: str, values: Iterable[str]) -> dict[str, str]:
     """Those that begin as the word does."""
-    texts = found if isinstance(found, dict) else dict.fromkeys(found, "")
+    texts = values if isinstance(values, dict) else dict.fromkeys(values, "")
     return {value: str(text) for value, text in texts.items() if value.startswith(part)}

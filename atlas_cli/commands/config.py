@@ -66,7 +66,7 @@ def set_(
     )
 
 
-@verb(app, "edit", "atlas config edit", 3, 5, 6, 7)
+@verb(app, "edit", "atlas config edit", 3, 5, 6, 7, terminal=True)
 def edit(ctx: typer.Context) -> Outcome:
     """Edit the policy in your editor (on a terminal only)."""
     env = env_of(ctx)

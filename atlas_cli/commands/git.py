@@ -15,7 +15,7 @@ app = single()
 _AS_GIVEN = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 
-@verb(app, "git", "atlas git log --oneline -5", 7, context_settings=_AS_GIVEN)
+@verb(app, "git", "atlas git log --oneline -5", 7, terminal=True, context_settings=_AS_GIVEN)
 def git(
     ctx: typer.Context, args: Annotated[list[str] | None, typer.Argument(metavar="ARGS…")] = None
 ) -> Outcome:

@@ -278,7 +278,9 @@ def _listed(env: Env, after: int | None, every: bool) -> list[Record]:
     ]
 
 
-@verb(app, "run", 'atlas lease run gpu0 --why "nightly" -- ./train.sh', 3, 4, 5, 6, 7)
+@verb(
+    app, "run", 'atlas lease run gpu0 --why "nightly" -- ./train.sh', 3, 4, 5, 6, 7, terminal=True
+)
 def run(
     ctx: typer.Context, resources: Resources, why: Why, for_: For = None, any_of: Any_ = False
 ) -> Outcome:

@@ -24,7 +24,7 @@ app = single()
 START = -44 * 3600  # the story begins so long before now, and is told by its own clock
 
 
-@verb(app, "tour", "atlas tour")
+@verb(app, "tour", "atlas tour", terminal=True)
 def tour(
     ctx: typer.Context,
     keep: Annotated[

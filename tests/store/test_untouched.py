@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
+from atlas_cli.call import root
 from atlas_cli.commands import COMMANDS
 
 from ..conftest import Atlas, Git
@@ -122,8 +122,7 @@ REFUSED = {
 
 def verbs(name: str) -> set[str]:
     """`status show`, `status write` …, or `init`."""
-    module: Any = __import__(f"atlas_cli.commands.{name}", fromlist=["app"])
-    app = typer.main.get_command(module.app)
+    app = root().parser(name)
     return {f"{name} {verb}" for verb in app.commands} if hasattr(app, "commands") else {name}
 
 

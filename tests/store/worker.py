@@ -14,10 +14,10 @@ import sys
 import tempfile
 import time
 from contextlib import redirect_stderr, redirect_stdout
-from importlib import import_module
 
+from atlas_cli.call import call, root
 from atlas_cli.commands import COMMANDS
-from atlas_cli.main import main
+from atlas_cli.main import show
 
 
 def answer(argv: list[str], data: str | None) -> tuple[int, str, str]:
@@ -30,7 +30,7 @@ def answer(argv: list[str], data: str | None) -> tuple[int, str, str]:
     text.seek(0)
     sys.stdin = text
     with redirect_stdout(out), redirect_stderr(err):
-        code = main(argv)
+        code = show(call(argv))
         out.flush(), err.flush()
     return code, *(stream.buffer.getvalue().decode(errors="replace") for stream in (out, err))
 
@@ -72,7 +72,7 @@ def serve(source: int, sink: int) -> None:
 def start(places: list[tuple[str, int, int]]) -> None:
     """A worker for each (folder, descriptor to read from, descriptor to answer on)."""
     for name in COMMANDS:
-        import_module(f"atlas_cli.commands.{name}")
+        root().parser(name)
     for folder, source, sink in places:
         if os.fork() == 0:
             for _, *others in places:

@@ -1,0 +1,175 @@
+"""One command, from its words to how it ended: the one error boundary. Nothing is printed here, and
+no process is ended: `main` prints what a call returns, and other faces show it in their own way."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from . import __version__, interrupts
+from .cli.grammar import Page
+from .cli.root import Root
+from .commands import COMMANDS, FACES, HIDDEN
+from .console import Talk
+from .env.env import Env, Options
+from .errors import AtlasError, Failed, Unknown, Usage
+from .hooks import cache as picture
+from .outcome import Outcome
+
+INTERRUPTED = 130  # the exit code of a command that Ctrl-C has ended
+
+
+class Answer(NamedTuple):
+    """How a command ended: by an outcome or by an error, never by both. `talk` is what the envelope
+    says of the command and of the store. `wrote`: whether it has written to the store."""
+
+    talk: Talk
+    outcome: Outcome | None = None
+    error: AtlasError | None = None
+    notices: Sequence[str] = ()
+    wrote: bool = False
+
+    @property
+    def exit(self) -> int:
+        if self.outcome is not None:
+            return self.outcome.exit
+        assert self.error is not None
+        return INTERRUPTED if self.error.code == "interrupted" else self.error.exit
+
+    def failed(self, error: BaseException) -> Answer:
+        """The same command, ended by this error after all."""
+        return self._replace(outcome=None, error=explained(error))
+
+
+def root(terminal: bool = True) -> Root:
+    """All commands of Atlas, for one call."""
+    return Root(COMMANDS, HIDDEN, FACES, terminal)
+
+
+def call(
+    argv: list[str], terminal: bool = True, watch: Callable[[str], None] | None = None
+) -> Answer:
+    """Runs one command. Every end of it is an Answer: nothing is raised.
+
+    terminal: whether a command may hand the terminal to another program; where it may not, such a
+    command is a usage error. watch: told how far a long call has come, unless --json or --quiet is
+    among the words."""
+    interrupts.moves("")  # nothing was written yet
+    talk = Talk("atlas", json="--json" in argv)
+    env: Env | None = None
+    try:
+        interrupts.point()
+        commands = root(terminal)
+        try:
+            options, rest = commands.split(argv)
+        except Usage:  # its last word waits for a value
+            talk = _talk(commands, *commands.split(argv[:-1]))
+            raise
+        words = commands.spelt(rest)
+        talk = _talk(commands, options, words)
+        env = Env(options, None if options.json or options.quiet else watch)
+        env.words = words
+        return _ended(_outcome(commands, words, env), talk, env)
+    except Page as page:
+        return Answer(talk, page.outcome)
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the boundary: a fault of ours is one line too
+        return _stopped(explained(error), talk, env)
+    finally:
+        if env is not None:
+            env.close()
+
+
+def explained(error: BaseException) -> AtlasError:
+    """What ended a command, as the error that is shown. A failure that nobody foresaw is "unknown"
+    (exit 10) once the write may have been made."""
+    if isinstance(error, AtlasError):
+        return error
+    hint = interrupts.hint()
+    if isinstance(error, KeyboardInterrupt):
+        if hint:
+            return Unknown("interrupted when it may have been written already", hint)
+        return Failed("interrupted before anything was written", code="interrupted", retry="now")
+    failure = _failure(error)
+    if failure is None:
+        return _internal(error)
+    if hint:
+        return Unknown(f"it may have been written, and then: {failure.message}", hint)
+    return failure
+
+
+def _failure(error: BaseException) -> Failed | None:
+    """What the machine has refused; None for a fault of Atlas."""
+    if isinstance(error, MemoryError):
+        return Failed("out of memory")
+    if isinstance(error, RecursionError):
+        return Failed("the input is nested too deeply")
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return Failed(f"{where}{error.strerror or error}", code="environment")
+    return None
+
+
+def _internal(error: BaseException) -> Failed:
+    """A fault of Atlas itself, with the place where it happened."""
+    import traceback
+
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
+    return Failed(
+        f"internal error at {where}: {type(error).__name__}: {error}",
+        "please report it; nothing is lost",
+        code="internal",
+    )
+
+
+def _talk(commands: Root, options: Options, words: list[str]) -> Talk:
+    return Talk(commands.called(words)[0], options.json, options.quiet)
+
+
+def _outcome(commands: Root, words: list[str], env: Env) -> Outcome:
+    if words == ["--version"]:
+        return Outcome({"version": __version__}, (f"atlas {__version__}",))
+    if words:
+        return commands.run(words, env)
+    from .commands import digest
+
+    return digest.bare(env)
+
+
+def _ended(outcome: Outcome, talk: Talk, env: Env) -> Answer:
+    """The answer of a command that came to its end, once all is done that follows from it."""
+    env.afterwards(_keep_up_hooks)
+    if outcome.published is not None:
+        outcome = outcome._replace(published=(env.elsewhere or env).sharing.published)
+    interrupts.waited()
+    return Answer(_with_store(talk, env), outcome, None, env.notices, env.wrote)
+
+
+def _stopped(error: AtlasError, talk: Talk, env: Env | None) -> Answer:
+    """The answer of a command that an error has ended."""
+    if env is None:
+        return Answer(talk, error=error)
+    with contextlib.suppress(Exception, KeyboardInterrupt):  # whatever comes now, this has ended it
+        env.stopped(error)
+        talk = _with_store(talk, env)
+    return Answer(talk, None, error, env.notices, env.wrote)
+
+
+def _with_store(talk: Talk, env: Env) -> Talk:
+    """What the envelope says of the store, as far as the command has looked at it."""
+    env = env.elsewhere or env
+    if "snapshot" not in env.__dict__:
+        return talk
+    sharing = env.sharing
+    return talk._replace(
+        head=env.snapshot.head, fetched_at=sharing.fetched_at(), unpublished=sharing.why
+    )
+
+
+def _keep_up_hooks(env: Env) -> None:
+    """The picture from which git's hooks answer, where one has asked for it."""
+    if picture.stale(env):
+        from .hooks import judging
+
+        judging.keep_up(env)
