@@ -78,6 +78,10 @@ class Questions:
                 return record
         return {**record, **dict.fromkeys(words), "corrections": self.corrections(ref)}
 
+    def row(self, kind: Kind, path: str, record: Record) -> Record:
+        """A record of the index as it is shown: with its REF."""
+        return self.shown({"ref": kind.ref(path, record), **record})
+
     def _as_retracted(self, kind: Kind, ref: str, correction_path: str) -> Record:
         """A row as it stood when a correction retracted it; empty where that cannot be read any
         more."""

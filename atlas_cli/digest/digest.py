@@ -47,7 +47,8 @@ def of(
     since: str | None = None,
     twins: Sequence[Record] = (),
 ) -> tuple[dict[str, Any], list[Block]]:
-    """Where things stand, as data and blocks. `twins`: sessions with nearly the same goal."""
+    """Where things stand, as data and blocks. `words` is the budget, `since` makes it the morning
+    report, `twins` are the sessions with nearly the same goal."""
     state = State(env, me, since, twins)
     parts = [part for make in PARTS if (part := make(state)) is not None]
     more: dict[str, Any] = {}
@@ -81,8 +82,8 @@ def _within(parts: list[Part], words: int) -> list[Block]:
 
 
 def _fitting(rows: Rows, left: int) -> tuple[int, int]:
-    """How many rows of a list fit into what is left of the budget, and what is left after them.
-    After the first row that did not fit nothing is left."""
+    """How many rows of a list fit into what is left of the budget, and what is left then; once a
+    row did not fit, that is less than nothing."""
     for count, row in enumerate(rows.rows[1:], 1):
         left -= _count(row)
         if left < 0:

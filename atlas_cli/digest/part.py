@@ -1,7 +1,8 @@
-"""A part of the digest: a function from the state to what it puts into the data and what it shows.
+"""What a part of the digest is.
 
-A part's value stands in the data under its key. Its blocks are always shown; its list is cut to the
-budget. A part that has nothing to do with this digest is None."""
+A part is made by a function of the state; it is None where it has no place in this digest. Its
+value stands in the data under its key, its blocks are always shown, and its list is cut to the
+budget."""
 
 from __future__ import annotations
 
@@ -25,15 +26,16 @@ CELL, LETTERS = 14, 160  # words and characters of a cell
 
 
 class State:
-    """What every part is told: the session that reads (None: nobody has begun), the commit since
-    which things are told (None: it is no morning report), and how that was asked for; `twins` are
-    the sessions with nearly the same goal."""
+    """What the parts are made from: who reads, and since when things are told."""
 
     def __init__(
         self, env: Env, me: Record | None, since: str | None, twins: Sequence[Record]
     ) -> None:
-        self.env, self.me, self.since, self.twins = env, me, since, list(twins)
-        self.after = None if since is None else env.since(since)
+        self.env = env
+        self.me = me  # None: nobody has begun
+        self.twins = list(twins)  # the sessions with nearly the same goal
+        self.since = since  # as it was asked for; None: this is no morning report
+        self.after = None if since is None else env.since(since)  # the number of its commit
         self.now = env.now()
 
     @property

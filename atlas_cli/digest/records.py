@@ -70,10 +70,7 @@ def decisions(state: State) -> Part:
         title = "decisions"
         records = reversed(index.since(decision.FOLDER, state.after))
         pairs = [(path, record) for _, path, record in records]
-    items = [
-        state.ask.shown({"ref": decision.KIND.ref(path, record), **record})
-        for path, record in pairs
-    ]
+    items = [state.ask.row(decision.KIND, path, record) for path, record in pairs]
     rows = (
         (row["id"], row["stance"], row["chosen"] or "-", state.words(row, "title")) for row in items
     )
