@@ -21,6 +21,7 @@ ORDER: tuple[str | tuple[str, ...], ...] = (
     "answers",
     "worktree",
     "env",
+    "digest",
     ("cli", "imports"),
     ("hooks", "setup"),
     "health",

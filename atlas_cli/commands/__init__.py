@@ -70,8 +70,7 @@ def env_of(ctx: typer.Context) -> Env:
 
 def warned(env: Env, record: Record) -> list[Frame]:
     """What must be known of a record beside it, its writers' words with the bar of a frame."""
-    lines = env.ask.warnings(record, str)
-    return [Frame("", "\n".join(f"! {line}" for line in lines))] if lines else []
+    return env.ask.warned(record)
 
 
 def shown(path: str) -> str:
@@ -82,7 +81,9 @@ def shown(path: str) -> str:
 def _on_time(env: Env) -> None:
     """Refused on a machine whose clock lies behind that of most others: what it takes would be over
     for them while it still counts on it."""
-    if behind := env.ask.behind(env.store.machine):
+    from ..answers import clock
+
+    if behind := clock.behind(env.ask, env.store.machine):
         newest = ", ".join(times.rfc3339(moment) for moment in behind)
         raise Refused(
             f"this machine's clock ({times.rfc3339(env.now())}) lies more than {SKEW} s behind that"

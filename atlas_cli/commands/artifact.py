@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..answers import artifacts
 from ..env.env import Env
 from ..errors import Damaged, NotFound, Refused, Usage
 from ..model import names, times
@@ -274,7 +275,7 @@ def list_(
 def _unread(env: Env) -> list[dict[str, Any]]:
     """What is new to the reader; said are the names that count once, and what a new reader is
     spared."""
-    found = env.ask.new_to(env.here())
+    found = artifacts.unread(env.ask, env.here())
     env.notices += [
         artifact.noise(name, count, "day", count) for name, count in found.noisy.items()
     ]

@@ -5,13 +5,16 @@ from typing import Annotated
 
 import typer
 
+from ..answers import clock, sessions
+from ..digest import digest
 from ..env.env import Env
 from ..errors import Protocol, Refused, Usage
 from ..model import names
 from ..model.text import Record
 from ..outcome import Outcome
 from ..records import session
-from . import For, Since, digest, env_of, parsed, single, verb
+from . import For, Since, env_of, parsed, single, verb
+from .digest import Words
 
 app = single()
 
@@ -85,7 +88,7 @@ def begin(
         ),
     ] = "work",
     for_: For = None,
-    words: digest.Words = digest.WORDS,
+    words: Words = digest.WORDS,
     since: Since = None,
     new: Annotated[
         bool, typer.Option("--new", help="A new session, even where one goes on.")
@@ -123,14 +126,14 @@ def begin(
         if one not in streams
         and any(names.overlap(f"glob:{glob}", f"path:{path}") for glob in globs for path in paths)
     ]
-    env.notices += env.ask.ahead(env.store.machine)
+    env.notices += clock.ahead(env.ask, env.store.machine)
     if person and new and (standing := _persons(env)):
         env.write(
             lambda tree, who: session.end(tree, who), standing, "session: end"
         )  # one stands at a time
     me = _persons(env) if person else None if new or parent else _continued(env, actor)
     again = me is not None
-    twins = env.ask.alike(goal, me["id"] if me else None) if goal else []
+    twins = sessions.alike(env.ask, goal, me["id"] if me else None) if goal else []
     if me is None:
         kind = session.PERSON if person else kind
         me = register(
@@ -156,7 +159,7 @@ def begin(
     if parent is None and not person:  # a child names itself with --session; it is nobody's default
         env.began(me["id"])
     env.notices += env.sharing.copied()
-    data, blocks = digest.digest(env, me, words, since, twins)
+    data, blocks = digest.of(env, me, words, since, twins)
     verb_ = "go on as" if again else "are"
     first = (
         f"you {verb_} {me['id']} (pass it with --session, or ATLAS_SESSION, where that is unclear)"

@@ -94,9 +94,7 @@ def list_(
     if since is not None:
         young = env.index.since(decision.FOLDER, env.since(since))
         found, total = [(path, record) for _, path, record in reversed(young)][:count], len(young)
-    items = [
-        env.ask.shown({"ref": decision.KIND.ref(path, record), **record}) for path, record in found
-    ]
+    items = [env.ask.row(decision.KIND, path, record) for path, record in found]
     env.damaged(decision.FOLDER + "/")
     rows = tuple(
         (

@@ -4,13 +4,14 @@ from typing import Annotated
 
 import typer
 
+from ..answers import board
 from ..env.env import Env
-from ..errors import Damaged, Usage
+from ..errors import Usage
 from ..model import names, times
 from ..model.text import Record
 from ..outcome import Frame, Outcome, Table, listing
-from ..records import correction, signal
-from ..records.board import gate, raising, readiness
+from ..records import correction
+from ..records.board import gate, raising
 from ..visible import named
 from . import Why, env_of, noun, parsed, verb, warned
 from .signal import About, about_of
@@ -36,27 +37,6 @@ def _task(text: str) -> str:
 
 
 Id = Annotated[str, typer.Argument(metavar="ID", parser=parsed(_bare), help="The gate.")]
-
-
-def item(env: Env, record: Record) -> Record:
-    """A gate as it is shown: with its computed state, and why it was raised."""
-    said = signal.path_of(record["signal"])
-    try:
-        blocker = signal.parse(said, env.tree.read(said) or b"")
-    except Damaged as error:
-        blocker = {"text": error.message}
-    found = {
-        "ref": f"gate:{record['id']}",
-        **record,
-        "state": gate.state(env.tree, record, env.now()),
-    }
-    return env.ask.shown(found | {"why": blocker["text"], "about": blocker.get("about")})
-
-
-def open_(env: Env) -> list[Record]:
-    """The gates that hold something back. (One that cannot be read is a notice.)"""
-    env.damaged(gate.FOLDER + "/")
-    return [item(env, record) for record in readiness.standing(env.tree) if "damaged" not in record]
 
 
 @verb(
@@ -102,7 +82,11 @@ def raise_(
         for row in env.records(done)
         if row["ref"].startswith("gate:") and row["resolution"] == "pending"
     )
-    data = {**record, **item(env, record), "replayed": done.replayed or done.empty}
+    data = {
+        **record,
+        **board.gate_row(env.ask, env.tree, record),
+        "replayed": done.replayed or done.empty,
+    }
     by = f" stands already, by {named(record['session'])}, and" * data["replayed"]
     line = (
         f"{data['ref']}{by} holds {len(data['edges'])} open tasks, and what comes under"
@@ -118,12 +102,13 @@ def list_(
 ) -> Outcome:
     """The gates that hold tasks back: pending, or past their deadline and not cleared."""
     env = env_of(ctx)
-    items = open_(env)
+    env.damaged(gate.FOLDER + "/")  # one that cannot be read is a notice
+    items = board.standing(env.ask, env.tree)
     if all_:
         raised = [
             row for _, row in env.index.newest(gate.FOLDER, 2**31) if row["resolution"] == "pending"
         ]
-        items = [item(env, row) for row in raised]
+        items = [board.gate_row(env.ask, env.tree, row) for row in raised]
     cells = tuple(
         (
             row["id"],
@@ -156,7 +141,7 @@ def _left(env: Env, record: Record) -> str:
 def show(ctx: typer.Context, wanted: Id) -> Outcome:
     """One gate: why, what it holds, and how it ended."""
     env = env_of(ctx)
-    record = item(env, env.resolve(names.Ref("gate", wanted))[1])
+    record = board.gate_row(env.ask, env.tree, env.resolve(names.Ref("gate", wanted))[1])
     end = gate.path_of(wanted + gate.END)
     record["end"] = gate.parse(end, env.good(end)[0]) if env.tree.blob(end) else None
     told = [f"why: {correction.said(record, 'why', env.now())}"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..answers import leases
 from ..env.env import Env
 from ..errors import AtlasError, Failed, Held, Protocol, Refused, Usage
 from ..model import names, times
@@ -147,7 +148,7 @@ def _exclusive(there: "There", me: Record, decide: Decide) -> list[Record]:
         partial(there.decided, decide),
         me,
         what,
-        lambda: [row["resource"] for row in env.ask.held(me["id"])],
+        lambda: [row["resource"] for row in leases.held(env.ask, me["id"])],
         lambda new: _give_back(env, me, new),
     )
     rows = [

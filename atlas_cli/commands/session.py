@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..answers import board, leases, sessions
 from ..env.env import Env
 from ..errors import Held, Usage
 from ..model import names, times
@@ -16,23 +17,6 @@ from . import Since, Why, env_of, noun, parsed, verb
 
 app = noun()
 Id = typer.Argument(metavar="ID", help="As atlas session list shows it.")
-
-
-def rows(env: Env, every: bool) -> list[dict[str, Any]]:
-    """Sessions with their `state` (live, ended, expired) and `last`, newest first."""
-    now, index = env.now(), env.index
-    found = (
-        [row["data"] for row in index.rows(session.FOLDER) if row["data"]]
-        if every
-        else [record for _, record in index.live(session.FOLDER, now)]
-    )
-    items = []
-    for record in sorted(found, key=lambda one: (one["began"], one["id"]), reverse=True):
-        last, state = env.ask.pulse(record)
-        if every or state == "live":
-            shown = env.ask.shown({"ref": f"session:{record['id']}", **record})
-            items.append({**shown, "state": state, "last": times.rfc3339(last)})
-    return items
 
 
 def table(env: Env, items: list[dict[str, Any]]) -> Table:
@@ -57,7 +41,7 @@ def list_(
 ) -> Outcome:
     """The live sessions and their goals; --since: all that wrote anything since."""
     env = env_of(ctx)
-    items = rows(env, all_ or since is not None)
+    items = sessions.rows(env.ask, all_ or since is not None)
     if since is not None:
         young = env.index.active(env.since(since))
         items = [item for item in items if item["id"] in young]
@@ -70,28 +54,28 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcom
     """One session (default: yours): its goal, its life, what it wrote and what it holds."""
     env = env_of(ctx)
     record = session.get(env.tree, wanted.removeprefix("session:")) if wanted else env.session()
-    last, state = env.ask.pulse(record)
-    held = [row["resource"] for row in env.ask.held(record["id"])]
+    record = sessions.row(env.ask, record)
+    held = [row["resource"] for row in leases.held(env.ask, record["id"])]
     if env.shares:
         from ..env import elsewhere
 
-        more, _ = elsewhere.looked(env, lambda there: there.ask.held(record["id"]), ask=False)
+        more, _ = elsewhere.looked(
+            env, lambda there: leases.held(there.ask, record["id"]), ask=False
+        )
         held += [f"{row['resource']} ({row['store']})" for row in more]
-    claimed = [f"task:{row['id']}" for row in task.held(env.index, record["id"], env.now())]
+    claimed = board.claimed(env.ask, record["id"])
     commits, total = env.index.commits(10, session=record["id"])
     wrote = [commit["subject"] for commit in commits]
-    record = env.ask.shown({"ref": f"session:{record['id']}", **record})
     data = {
         **record,
-        "state": state,
-        "last": times.rfc3339(last),
         "held": held,
         "claimed": claimed,
         "commits": total,
         "wrote": wrote,
     }
     began = times.ago(times.moment(record["began"]), env.now())
-    lines = [f"{record['id']}: {state}, began {began}, last write {times.ago(last, env.now())}"]
+    last = times.ago(times.moment(record["last"]), env.now())
+    lines = [f"{record['id']}: {record['state']}, began {began}, last write {last}"]
     told = [
         f"goal: {correction.said(record, 'goal', env.now())}",
         f"holds: {', '.join(held + claimed) or 'nothing'}",
@@ -126,7 +110,7 @@ def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     record = session.get(env.tree, wanted)
     if wanted == me["id"]:
         raise Usage("that is this session itself", "atlas end closes it")
-    last, state = env.ask.pulse(record)
+    last, state = sessions.pulse(env.ask, record)
     if state == "live":
         raise Held(
             f"{wanted} is live: its last write was {times.ago(last, env.now())}",

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from .. import records
+from ..answers import artifacts
+from ..answers.inbox import by_hand
 from ..env.env import Env
 from ..model import names, times
 from ..outcome import Block, Frame, Outcome, listing
@@ -59,7 +61,7 @@ def _readers(env: Env, record: dict[str, Any]) -> list[str]:
     """Those who had read it before now, its writer aside."""
     name = record.get("stream", record.get("name", ""))
     kind = record["ref"].partition(":")[0]
-    found = env.ask.read_by(kind, name, record.get("number", 0))
+    found = artifacts.read_by(env.ask, kind, name, record.get("number", 0))
     return [reader for reader in found if reader != record.get("session")]
 
 
@@ -76,7 +78,7 @@ def _shown(
     if ref.kind == "decision":
         return decision.shown(env, record), data
     if ref.kind == "inbox":
-        data |= env.by_hand(env.path(ref))
+        data |= by_hand(env.ask, env.path(ref))
         body = correction.WITHHELD if record["body"] is None else record["body"]
         return [
             Frame(f"{named(record['ref'])} by {theirs(data['by'])}", body),

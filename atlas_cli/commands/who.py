@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from ..answers.paths import who as on_paths
 from ..outcome import Outcome, Table, listing
 from ..records import correction
 from . import env_of, single, verb
@@ -28,7 +29,7 @@ def who(
     wanted = [
         env.resource(f"path:{path.removeprefix('path:')}").partition(":")[2] for path in paths
     ]
-    items = env.who(wanted, hours)
+    items = on_paths(env.ask, env.git, env.session_id(), wanted, hours)
     rows = tuple(
         (
             item["path"],

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from ..answers import leases
 from ..errors import AtlasError, Damaged, Usage
 from ..model import times
 from ..model.change import Change, Decide, Writer
@@ -65,7 +66,7 @@ def split(env: Env, wanted: Sequence[str], me: Record | None) -> dict[str, list[
     """The resources by the store that their leases are kept in (empty: the project's); what `me`
     holds in the project's is there, wherever it would be taken now."""
     known = _routes(env)
-    held = [row["resource"] for row in env.ask.held(me["id"])] if me else []
+    held = [row["resource"] for row in leases.held(env.ask, me["id"])] if me else []
     found: dict[str, list[str]] = {}
     for one in wanted:
         found.setdefault("" if one in held else known.store(one), []).append(one)

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import callers, records
+from ..answers import corrections, sessions
 from ..answers.ask import WEEK, Questions
 from ..errors import AtlasError, Failed, NotFound, Protocol, Refused, Usage
 from ..model import message, names, secrets, times
 from ..model.change import Change, Decide, Writer
 from ..model.text import Record
 from ..model.tree import Overlay, Tree
-from ..records import correction, inbox, policy, session, status
+from ..records import correction, policy, session, status
 from ..sharing import remote
 from ..sharing.sharing import Sharing
 from ..store import failpoints, files, ground, repo, store, transaction
@@ -235,7 +236,7 @@ class Env:
         caller = callers.caller(self.hooked)
         if caller is not None:
             return self.local.begun(self.worktree, caller) or self._person()
-        here = self.ask.living(self.worktree)
+        here = sessions.living(self.ask, self.worktree)
         if len(here) > 1 and strict:
             raise Protocol(
                 f"{len(here)} sessions live in this worktree, and nothing tells which of them"
@@ -256,7 +257,7 @@ class Env:
 
     def person(self) -> Record | None:
         """The session of this clone's person, if it stands."""
-        return self.ask.person(self.store.machine)
+        return sessions.person(self.ask, self.store.machine)
 
     def _person(self) -> str | None:
         found = None if callers.tool() else self.person()
@@ -280,7 +281,7 @@ class Env:
                 "begin one of your own: atlas begin --goal …",
                 code="no_session",
             )
-        last, state = self.ask.pulse(record)
+        last, state = sessions.pulse(self.ask, record)
         if state != "live":
             raise Protocol(
                 f"the session {found} has expired: its last write is {times.ago(last, self.now())}",
@@ -291,7 +292,9 @@ class Env:
 
     def _nobody(self) -> Protocol:
         """There is no session: what to do next, with those that live here by name."""
-        here = [row["id"] for row in self.ask.living(self.worktree)] if self.worktree else []
+        here = (
+            [row["id"] for row in sessions.living(self.ask, self.worktree)] if self.worktree else []
+        )
         what = (
             "you have begun no session in this worktree"
             if here
@@ -380,30 +383,6 @@ class Env:
                     }
                 )
         return sorted(found, key=lambda one: (str(one["at"]), str(one["subject"])))
-
-    def by_hand(self, path: str) -> dict[str, Any]:
-        """Who added a file that has no field for it, and when: what its commit says, which nobody
-        has verified."""
-        seq = self.index.written_in(path)
-        commit = self.index.commits(1, after=seq - 1, upto=seq)[0][0]["oid"]
-        entry = self.store.git.object(commit)
-        head = entry[2].decode(errors="replace").partition("\nauthor ")[2] if entry else ""
-        who, _, rest = head.partition("\n")[0].rpartition("> ")
-        seconds = rest.partition(" ")[0]
-        return {
-            "by": f"{who.partition(' <')[0]} (unverified)",
-            "commit": commit,
-            "at": times.rfc3339(int(seconds) if seconds.isdecimal() else 0),
-        }
-
-    def inbox(self) -> list[dict[str, Any]]:
-        """What was put into the inbox in the last seven days, newest first."""
-        rows = [(path, record) for path, record in self.index.newest(inbox.FOLDER, 20)]
-        found = [
-            self.ask.shown({"ref": inbox.KIND.ref(path, row), **row, **self.by_hand(path)})
-            for path, row in rows
-        ]
-        return [row for row in found if times.moment(row["at"]) > self.now() - WEEK]
 
     def waiting(self) -> list[dict[str, Any]]:
         """The writes that no remote is known to have, oldest first: rows of commit, operation,
@@ -610,10 +589,6 @@ class Env:
         """Whether a stream's current entry was retracted."""
         return self.ask.retracted(f"status:{stream}@{status.newest(self.tree, stream)}")
 
-    def who(self, paths: list[str], hours: int = 24) -> list[dict[str, Any]]:
-        """Who is on these paths (from the root): rows of path, what, who, when, text."""
-        return self.ask.who(self.git, self.session_id(), paths, hours)
-
     @cached_property
     def git(self) -> Git:
         """The user's repository, as git itself would see it from its top."""
@@ -815,7 +790,7 @@ class Env:
             )
             if lost := self.sharing.lost():
                 self.notices.append(f"{lost}: atlas doctor says what can be done")
-            self.notices += self.ask.news(me) if me else []
+            self.notices += corrections.news(self.ask, me) if me else []
             also(self)
             self.notices += [
                 f"the store's history was rewound: {head} was its head and is no longer part of it;"

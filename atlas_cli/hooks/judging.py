@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..answers import sessions
 from ..answers.ask import Questions
 from ..checks import commits
 from ..checks.commit import Code
@@ -37,7 +38,7 @@ UNPUSHED = 1000  # commits that a push is judged by, the newest first
 
 def draw(ask: Questions, tree: Tree, head: str) -> str:
     """The picture's text, as of a head and a moment."""
-    rules, now = ask.rules, ask.now
+    rules, now = ask.policy, ask.now
     streams = {
         one: _entry(tree, one, status.newest(tree, one))
         for one in dict.fromkeys(["main", *rules["streams"]])
@@ -49,9 +50,8 @@ def draw(ask: Questions, tree: Tree, head: str) -> str:
     ends = [now + NEVER]
     leaning = {one[0] for one in ask.index.leaning()}
     here = {row["id"]: row for _, row in ask.index.live(session.FOLDER, now)}
-    alive = {
-        id: over for id, row in here.items() if (over := ask.over(row, ask.pulse(row)[0])) > now
-    }
+    ends_of = {id: sessions.over(ask, row, sessions.pulse(ask, row)[0]) for id, row in here.items()}
+    alive = {id: over for id, over in ends_of.items() if over > now}
     for id, over in alive.items():
         row = here[id]
         ends.append(over)
@@ -176,7 +176,7 @@ class Hook:
         return links.broken(before, after, moved) if moved else []
 
     def streams(self, paths: Iterable[str]) -> list[str]:
-        return policy.streams_of(self.ask.rules, paths)
+        return policy.streams_of(self.ask.policy, paths)
 
     def missed(self, me: Record, stream: str) -> range:
         """The numbers of the entries that a session has not seen; empty while it has seen the
@@ -242,7 +242,7 @@ class Hook:
     def guarded(self, remote: str) -> list[str] | None:
         """The branches of integration on a remote; None where every branch is one, since it has
         none yet."""
-        found = list(self.ask.rules["integration"]) or quick.default(self.here, remote)
+        found = list(self.ask.policy["integration"]) or quick.default(self.here, remote)
         known = not quick.ask("config", "--get", f"remote.{remote}.url")[0]
         empty = known and not quick.ask("for-each-ref", "--count=1", f"refs/remotes/{remote}/")[1]
         return found or (None if empty else ["main", "master"])

@@ -25,121 +25,132 @@ _FIELDS = {
     "relies_on": list,
     "deadline": str,
 }
+_FIELD_LINE = re.compile(rf"(- )?({'|'.join((*_FIELDS, 'depends_on'))}): ")
 
 
 def read(name: str, text: str | None) -> list[Record]:
-    """The tasks of a plan, each with its fields; Usage naming the task and what is wrong with
-    it."""
-    if re.search(r"^## ", text or "", re.MULTILINE):
-        found = [
-            _section(title, part)
-            for title, part in status.sections(text or "")
-            if title is not None
-        ]
-    else:
-        try:
-            found = load((text or "").encode(), name).get("tasks", [])
-        except Damaged as error:
-            raise Usage(
-                f"{error.message}", "a plan is YAML with a list `tasks`, or Markdown"
-            ) from None
-    if not found or not isinstance(found, list):
+    """The tasks of a plan, each with its fields. Raises Usage, which names the task and what is
+    wrong with it."""
+    entries = _entries(name, text or "")
+    if not entries or not isinstance(entries, list):
         raise Usage(
             f"{name}: there is no task in it",
             "a plan is YAML with a list `tasks`, or Markdown headings `## Title`",
         )
-    tasks = [_checked(nth, one) for nth, one in enumerate(found, 1)]
-    known = [one["name"] for one in tasks]
-    if twice := sorted({one for one in known if known.count(one) > 1}):
+    tasks = [_checked(nth, entry) for nth, entry in enumerate(entries, 1)]
+    known = [row["name"] for row in tasks]
+    if twice := sorted({word for word in known if known.count(word) > 1}):
         raise Usage(
             f"{name}: {', '.join(twice)} stands twice", "a task's name stands once in a plan"
         )
     return tasks
 
 
+def _entries(name: str, text: str) -> Any:
+    """What stands in a plan for a list of tasks, whatever it is."""
+    if re.search(r"^## ", text, re.MULTILINE):
+        sections = status.sections(text)
+        return [_section(title, part) for title, part in sections if title is not None]
+    try:
+        return load(text.encode(), name).get("tasks", [])
+    except Damaged as error:
+        raise Usage(error.message, "a plan is YAML with a list `tasks`, or Markdown") from None
+
+
 def _section(title: str, part: str) -> Record:
     """A task of a Markdown plan: lines `key: value` right below the heading, then its text."""
-    found: Record = {"title": title}
+    row: Record = {"title": title}
     lines = part.split("\n")[1:]
-    while lines and (
-        not lines[0].strip() or re.match(rf"(- )?({'|'.join(_FIELDS)}|depends_on): ", lines[0])
-    ):
+    while lines and (not lines[0].strip() or _FIELD_LINE.match(lines[0])):
         line = lines.pop(0).removeprefix("- ").strip()
-        if not line and len(found) > 1:
+        if not line and len(row) > 1:
             break
         if line:
             key, _, value = line.partition(": ")
-            many = _FIELDS.get("needs" if key == "depends_on" else key) is list
-            words = [word for word in re.split(r"[,\s]+", value) if word]
-            found[key] = words if many else int(value) if value.isdecimal() else value
-    return {**found, "body": "\n".join(lines).strip("\n")}
+            row[key] = _value(_field(key), value)
+    return {**row, "body": "\n".join(lines).strip("\n")}
 
 
-def _checked(nth: int, found: Any) -> Record:
-    if not isinstance(found, dict) or not isinstance(found.get("title"), str):
+def _field(key: str) -> str:
+    """A field by its own name."""
+    return "needs" if key == "depends_on" else key
+
+
+def _value(field: str, text: str) -> list[str] | int | str:
+    if _FIELDS.get(field) is list:
+        return [word for word in re.split(r"[,\s]+", text) if word]
+    return int(text) if text.isdecimal() else text
+
+
+def _checked(nth: int, entry: Any) -> Record:
+    """A task of a plan with its fields by their own names. Raises Usage if one cannot be what it
+    is."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("title"), str):
         raise Usage(f"the plan's task {nth} has no title", "a task is a map with a title")
-    wish = {("needs" if key == "depends_on" else key): value for key, value in found.items()}
-    wish.setdefault("name", names.slug(wish["title"], 60))
-    for key, value in wish.items():
+    row: Record = {_field(key): value for key, value in entry.items()}
+    row.setdefault("name", names.slug(row["title"], 60))
+    for key, value in row.items():
         if key not in _FIELDS or not isinstance(value, _FIELDS[key]) or isinstance(value, bool):
             raise Usage(
-                f"the plan's task {nth} ({wish['name']}): {key} cannot be {str(value)[:40]!r}",
+                f"the plan's task {nth} ({row['name']}): {key} cannot be {str(value)[:40]!r}",
                 f"its fields are {', '.join(_FIELDS)}",
             )
-    if wish.get("priority", 50) not in task.PRIORITIES:
-        raise Usage(f"the plan's task {nth} ({wish['name']}): the priority is from 0 to 100")
-    return {**wish, "needs": [one.removeprefix("task:") for one in wish.get("needs", ())]}
+    if row.get("priority", 50) not in task.PRIORITIES:
+        raise Usage(f"the plan's task {nth} ({row['name']}): the priority is from 0 to 100")
+    return {**row, "needs": [need.removeprefix("task:") for need in row.get("needs", ())]}
 
 
-def tree(found: Mapping[str, Record], edges: Edges) -> list[str]:
-    """What comes first on the left, what needs it below it; a task that stands already is named
-    again, not opened."""
+def tree(tasks: Mapping[str, Record], edges: Edges) -> list[str]:
+    """Tasks that need nothing on the left, below each those that need it. A task that stands
+    already is named again, not opened."""
     below: dict[str, list[str]] = {}
     held = {after for _, after in edges}
     for before, after in edges:
         below.setdefault(before, []).append(after)
     lines: list[str] = []
     seen: set[str] = set()
-    left = [(one, 0) for one in reversed(list(found)) if one not in held]
+    left = [(id, 0) for id in reversed(list(tasks)) if id not in held]
     while left:
-        one, depth = left.pop()
-        again = one in seen
-        lines.append(
-            f"{'  ' * depth}{one} [{found[one]['state']}]"
-            f" {found[one]['title']}{' (see above)' * again}"
-        )
-        if not again:
-            seen.add(one)
-            left += [(after, depth + 1) for after in reversed(below.get(one, []))]
+        id, depth = left.pop()
+        line = f"{'  ' * depth}{id} [{tasks[id]['state']}] {tasks[id]['title']}"
+        if id in seen:
+            lines.append(f"{line} (see above)")
+            continue
+        lines.append(line)
+        seen.add(id)
+        left += [(after, depth + 1) for after in reversed(below.get(id, []))]
     return lines
 
 
-def dot(found: Mapping[str, Record], edges: Edges) -> list[str]:
-    nodes = [f'  "{_plain(one)}" [label={_quoted(one, row)}];' for one, row in found.items()]
+def dot(tasks: Mapping[str, Record], edges: Edges) -> list[str]:
     return [
         "digraph tasks {",
         "  rankdir=LR;",
-        *nodes,
-        *(f'  "{_plain(a)}" -> "{_plain(b)}";' for a, b in edges),
+        *(f'  "{_plain(id)}" [label={_quoted(id, row)}];' for id, row in tasks.items()),
+        *(f'  "{_plain(before)}" -> "{_plain(after)}";' for before, after in edges),
         "}",
     ]
 
 
-def mermaid(found: Mapping[str, Record], edges: Edges) -> list[str]:
-    nodes = [f"  {_plain(one)}[{_quoted(one, row)}]" for one, row in found.items()]
-    return ["flowchart LR", *nodes, *(f"  {_plain(a)} --> {_plain(b)}" for a, b in edges)]
+def mermaid(tasks: Mapping[str, Record], edges: Edges) -> list[str]:
+    return [
+        "flowchart LR",
+        *(f"  {_plain(id)}[{_quoted(id, row)}]" for id, row in tasks.items()),
+        *(f"  {_plain(before)} --> {_plain(after)}" for before, after in edges),
+    ]
 
 
-def _quoted(one: str, row: Record) -> str:
-    """A label in quotes, which a title can neither end nor make more of than a text (Mermaid obeys
-    `%%{…}%%`)."""
-    title = "".join(
-        "'" if char in '"\\<>&#;%{}`$' or visible(char) != char else char
-        for char in row["title"][:TITLE]
-    )
-    return f'"{_plain(one)}: {title} ({row["state"]})"'
+def _quoted(id: str, row: Record) -> str:
+    """A label in quotes. A title can neither end them nor be more than a text in them (Mermaid
+    obeys `%%{…}%%`)."""
+    chars = ["'" if _is_special(char) else char for char in row["title"][:TITLE]]
+    return f'"{_plain(id)}: {"".join(chars)} ({row["state"]})"'
 
 
-def _plain(one: str) -> str:
+def _is_special(char: str) -> bool:
+    return char in '"\\<>&#;%{}`$' or visible(char) != char
+
+
+def _plain(id: str) -> str:
     """An id as a graph's language takes it, whatever a hand wrote for one."""
-    return re.sub(r"[^A-Za-z0-9._-]", "_", one[:TITLE])
+    return re.sub(r"[^A-Za-z0-9._-]", "_", id[:TITLE])

@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 
 from .. import records
-from ..answers.corrections import corrections, same_words
+from ..answers.ask import corrections, same_words
 from ..errors import AtlasError, NotFound
 from ..model import names, times
 from ..model.kind import Kind

@@ -4,12 +4,16 @@ to whom."""
 from __future__ import annotations
 
 import hashlib
+import json
 import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from atlas_cli.digest import digest
+from atlas_cli.digest.part import Part, State, listed
+from atlas_cli.main import main
 from atlas_cli.model import text, times
 from atlas_cli.records import artifact, correction, lease, session
 
@@ -282,3 +286,32 @@ def test_the_digest_lists_who_never_came_back(begun: str, other: str, atlas: Atl
     ok(atlas, *DECISION, "--session", other)
     shown = ok(atlas, "begin", "--new", "--actor", "heir", **LATER)
     assert [row["id"] for row in shown["unfinished"]] == [other]
+
+
+def test_a_part_is_one_function_and_a_word_in_its_order(
+    begun: str,
+    repo: Path,
+    env: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def weather(state: State) -> Part:
+        items = [{"id": str(count), "by": state.id} for count in range(30)]
+        rows = ((item["id"], item["by"]) for item in items)
+        return listed("weather", items, rows, "DAY|BY", "weather", "date", blocks=["! it rains"])
+
+    at = digest.PARTS.index(digest.board.ready)
+    monkeypatch.setattr(digest, "PARTS", (*digest.PARTS[:at], weather, *digest.PARTS[at:]))
+    monkeypatch.chdir(repo)
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    assert main(["--json"]) == 0
+    data = json.loads(capsys.readouterr().out)["data"]
+    assert [row["id"] for row in data["weather"]] == [str(count) for count in range(20)]
+    assert data["weather"][0]["by"] == begun
+    assert data["more"]["weather"] == {"total": 30, "command": "date"}
+    keys = list(data)
+    assert keys.index("dead") < keys.index("weather") < keys.index("ready")
+    assert main(["digest", "--words", "100"]) == 0
+    out = capsys.readouterr().out
+    assert f"! it rains\nweather:\n│ DAY  BY\n│ 0    {begun}\n(+29 more: date)\n" in out

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ...answers import board
 from ...env.env import Env
 from ...errors import Refused, Usage
 from ...imports import plan
@@ -40,41 +41,6 @@ Role = Annotated[
     str | None,
     typer.Option("--role", metavar="R", parser=parsed(names.name), help="Whom it is for."),
 ]
-
-
-def item(tree: Tree, record: Record, now: int, rules: policy.Policy) -> Record:
-    """A row as lists show it: with its computed state, what it waits for, and without its text."""
-    state, waits = readiness.assess(tree, record, now, rules)
-    shown = {
-        "ref": f"task:{record['id']}",
-        **record,
-        "stored": record["state"],
-        "state": state,
-        "unmet": dict(waits),
-    }
-    shown.pop("body", None)
-    return shown | ({"can_thaw": thawed(tree, record, now)} if "frozen" in record else {})
-
-
-def thawed(tree: Tree, record: Record, now: int) -> bool:
-    """Whether what a frozen task waits for is over: the time, the task done, the record there."""
-    until = record["frozen"].get("until")
-    if until is None:
-        return False
-    kind, _, rest = until.partition(":")
-    if not kind.isalpha():
-        return times.moment(until) <= now
-    return kind != "task" or bool(task.get(tree, rest)["state"] == "done")
-
-
-def unblocks(env: Env, wanted: str, tree: Tree) -> list[str]:
-    """The tasks that wait for this one and for nothing else."""
-    found = []
-    for _, record in env.index.pointing(f"task:{wanted}", "needs"):
-        waits = [need for need, _ in readiness.unmet(tree, record, env.now(), env.policy)]
-        if record["state"] == "open" and set(waits) <= {wanted}:
-            found.append(str(record["id"]))
-    return found
 
 
 def rows(env: Env, ready: bool, commit: str | None) -> Iterable[tuple[Tree, Record, int]]:
@@ -168,7 +134,7 @@ def list_(
         if plain and len(items) == count:
             total = env.index.queue_length(task.FOLDER, now)
             break
-        shown = item(tree, record, then, policy.of(tree))
+        shown = board.task_row(tree, record, then, policy.of(tree))
         over = at is not None and not all_ and shown["state"] in task.CLOSED
         other = wanted not in (None, shown["state"]) or role not in (None, record.get("role", role))
         if over or other or (label is not None and label not in record.get("labels", ())):
@@ -177,7 +143,7 @@ def list_(
         if len(items) < count:
             items.append(
                 env.ask.shown(shown)
-                | ({"unblocks": unblocks(env, record["id"], tree)} if explain else {})
+                | ({"unblocks": board.unblocks(env.ask, tree, record["id"])} if explain else {})
             )
     env.damaged(task.FOLDER + "/")
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
@@ -200,8 +166,8 @@ def show(ctx: typer.Context, wanted: Id) -> Outcome:
 
 def shown(env: Env, record: Record) -> tuple[list[Block], Record]:
     now = env.now()
-    data = {**record, **item(env.tree, record, now, env.policy), "body": record["body"]}
-    data["unblocks"] = unblocks(env, record["id"], env.tree)
+    data = {**record, **board.task_row(env.tree, record, now, env.policy), "body": record["body"]}
+    data["unblocks"] = board.unblocks(env.ask, env.tree, record["id"])
     data["corrections"] = env.ask.corrections(record["ref"])
     lines = [
         f"{record['ref']} (version {record['version']}): {data['state']}, priority"
@@ -246,19 +212,11 @@ def receipt(record: Record) -> str:
     return f"{claim['generation']}.{claim['attempt']}.{claim['token']}.{claim['store']}"
 
 
-def _whole(env: Env) -> list[Record]:
-    """All that is not done or cancelled, first come first."""
-    return [
-        env.ask.shown(item(tree, record, now, env.policy))
-        for tree, record, now in rows(env, False, None)
-    ]
-
-
 @verb(app, "board", "atlas task board", 7)
 def board_(ctx: typer.Context) -> Outcome:
     """The board: a column for each state, its tasks in their order."""
     env = env_of(ctx)
-    found = _whole(env)
+    found = board.opened(env.ask, env.tree)
     columns = {name: [row for row in found if row["state"] == name] for name in COLUMNS}
     kept = {name: rows_ for name, rows_ in columns.items() if rows_}
     height = max((len(rows_) for rows_ in kept.values()), default=0)
@@ -283,7 +241,7 @@ def graph(
     env = env_of(ctx)
     if format_ not in ("tree", "dot", "mermaid"):
         raise Usage(f"there is no format {format_[:40]!r}", "tree, dot or mermaid")
-    found = {row["id"]: row for row in _whole(env)}
+    found = {row["id"]: row for row in board.opened(env.ask, env.tree)}
     edges = [
         (need, row["id"])
         for row in found.values()
@@ -309,7 +267,7 @@ def graph(
 def dead(ctx: typer.Context) -> Outcome:
     """The dead letters: tasks that failed as often as the policy allows, with how."""
     env = env_of(ctx)
-    items = env.ask.dead(env.here())
+    items = board.dead(env.ask, env.here())
     cells = tuple(
         (
             row["id"],

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ...answers import board, sessions
 from ...env.env import Env
 from ...errors import AtlasError, Held, Protocol, Refused, Usage
 from ...model import names, times
@@ -108,7 +109,7 @@ def next_(
     env = env_of(ctx)
     if not claim:
         record = claims.first_ready(env.tree, _queue(env)(), env.now(), env.store.machine, role)
-        found = env.ask.shown({"ref": f"task:{record['id']}", **record, "state": "ready"})
+        found = board.offered(env.ask, record)
         return Outcome(
             found,
             (f"next is {found['ref']}:", Frame("", correction.said(found, "title", env.now()))),
@@ -291,7 +292,7 @@ def assign(
     fresh = [
         row["id"]
         for _, row in env.index.live("sessions", env.now())
-        if env.ask.pulse(row)[1] == "live"
+        if sessions.pulse(env.ask, row)[1] == "live"
     ]
 
     def decide(tree: Tree, who: Writer) -> Change:

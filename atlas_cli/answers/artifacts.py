@@ -1,0 +1,77 @@
+"""What was handed over, and who has read it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from ..model.text import Record
+from ..records import artifact
+from .ask import WEEK, Questions
+
+DAY = 86400
+SCAN = 1000  # versions that a digest looks through for what is new
+
+
+class New(NamedTuple):
+    """The versions that are new to a reader."""
+
+    items: list[Record]  # the newest of them
+    total: int  # how many there are
+    more: bool  # whether not all were counted
+    older: int  # how many older ones a new reader is spared
+    noisy: dict[str, int]  # the names that count once, with how often each was put within the day
+
+
+class _Unread(NamedTuple):
+    paths: dict[str, list[tuple[int, str]]]  # by name: (seq, path), the newest first
+    puts: Counter[str]  # by name: how often it was put within the day
+    more: bool
+
+
+def unread(ask: Questions, me: Record | None, most: int | None = None) -> New:
+    """The artifact versions that this reader has not opened, the newest first: those since a week
+    before the first receipt; for a new reader those of seven days. A name that is put all the time
+    counts once. `most`: for a digest."""
+    index = ask.index
+    first = ask.local.reading_since(me["actor"]) if me else None
+    horizon = index.upto((first or ask.now) - WEEK)
+    unread = _unread(ask, me, horizon, most is not None)
+    noisy = {
+        name: count
+        for name, count in unread.puts.items()
+        if count > artifact.NOISE and name in unread.paths
+    }
+    paths = []
+    for name, versions in unread.paths.items():
+        paths += versions[:1] if name in noisy else versions
+    newest = [path for _, path in sorted(paths, reverse=True)[:most]]
+    items = [ask.shown({"ref": index.ref_of(path), **index.record(path)}) for path in newest]
+    fresh = first is None or ask.now - first < WEEK
+    older = index.count(artifact.FOLDER, horizon) if fresh else 0
+    return New(items, len(paths), unread.more, older, noisy)
+
+
+def _unread(ask: Questions, me: Record | None, horizon: int, brief: bool) -> _Unread:
+    """The unread versions after a commit; `brief`: after SCAN of them no more are looked for."""
+    known = ask.local.known_to(me["actor"]) if me else set()
+    day = ask.index.upto(ask.now - DAY)
+    paths: dict[str, list[tuple[int, str]]] = {}
+    puts: Counter[str] = Counter()
+    for count, (seq, path) in enumerate(ask.index.backwards(artifact.FOLDER)):
+        if seq <= horizon:
+            break
+        if brief and count >= SCAN:
+            return _Unread(paths, puts, more=True)
+        name, number = artifact.numbered(path)
+        puts[name] += seq > day
+        if ("artifact", name, number) not in known:
+            paths.setdefault(name, []).append((seq, path))
+    return _Unread(paths, puts, more=False)
+
+
+def read_by(ask: Questions, kind: str, id: str, number: int) -> list[str]:
+    """The sessions that are known to have read a version: those that said so with a write, and this
+    clone's."""
+    ref = f"{kind}:{id}@{number}"
+    return sorted({*ask.index.readers(ref), *ask.local.readers(kind, id, number)})

@@ -1,0 +1,103 @@
+"""Who is on a path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..model import names, times
+from ..model.text import Record
+from ..records import lease, session
+from ..store.git import Git
+from . import sessions
+from .ask import Questions
+
+if TYPE_CHECKING:
+    from ..checks.commit import Code
+
+MOST = 10  # commits that are named for a path
+DAY = 24  # hours
+
+
+class _Known(NamedTuple):
+    """All that is looked through for each path."""
+
+    leases: list[Record]
+    sessions: list[Record]  # the live ones, but the reader's
+    commits: list[tuple[Code, set[str]]]  # with the paths that each touched
+
+
+def who(
+    ask: Questions, git: Git, mine: str | None, paths: list[str], hours: int = DAY
+) -> list[Record]:
+    """Who is on these paths (from the root): live leases, live sessions that named or changed them,
+    commits of the last hours on any branch of the user's repository. Rows of path, what, who, when,
+    at, text."""
+    from ..checks import commits
+
+    leases = [row for _, row in ask.index.live(lease.FOLDER, ask.now) if lease.holds(row, ask.now)]
+    others = [row for _, row in ask.index.live(session.FOLDER, ask.now) if row["id"] != mine]
+    others = [row for row in others if sessions.pulse(ask, row)[1] == "live"]
+    # No session lives longer than a day, so what the live ones changed is among these.
+    recent = commits.recent(git, paths, ask.now - max(hours, DAY) * 3600)
+    known = _Known(leases, others, recent)
+    return [row for path in paths for row in _on(ask, path, known, hours)]
+
+
+def _on(ask: Questions, path: str, known: _Known, hours: int) -> Iterator[Record]:
+    codes = [code for code, touched in known.commits if path in touched]
+    changed = {name for code in codes for name in code.sessions}
+    for row in known.leases:
+        if names.overlap(f"path:{path}", row["resource"]):
+            yield _lease(ask, path, row)
+    for row in known.sessions:
+        near = any(names.overlap(f"path:{path}", f"path:{other}") for other in row.get("paths", ()))
+        if near or row["id"] in changed:
+            yield _session(ask, path, row, near)
+    yield from _commits(ask, path, [code for code in codes if code.at >= ask.now - hours * 3600])
+
+
+def _lease(ask: Questions, path: str, row: Record) -> Record:
+    return {
+        "path": path,
+        "what": f"lease {row['resource']}",
+        "who": row["holder"],
+        "when": f"{times.span(lease.rest(row, ask.now))} left",
+        "at": row["expires"],
+        **_text(ask, row, f"lease:{row['resource']}", "why"),
+    }
+
+
+def _session(ask: Questions, path: str, row: Record, near: bool) -> Record:
+    return {
+        "path": path,
+        "what": "session" if near else "session (changed it)",
+        "who": row["id"],
+        "at": row["began"],
+        "when": times.ago(times.moment(row["began"]), ask.now),
+        **_text(ask, row, f"session:{row['id']}", "goal"),
+    }
+
+
+def _commits(ask: Questions, path: str, codes: list[Code]) -> Iterator[Record]:
+    for code in codes[:MOST]:
+        yield {
+            "path": path,
+            "what": f"commit {code.oid[:10]}",
+            "at": times.rfc3339(code.at),
+            "who": ", ".join(code.sessions) or code.author.rpartition(" <")[0],
+            "when": times.ago(code.at, ask.now),
+            "text": code.subject,
+        }
+    if codes[MOST:]:
+        text = f"{len(codes) - MOST} more commits: git log --all -- {path}"
+        yield {"path": path, "what": "commits", "who": "-", "at": None, "when": "-", "text": text}
+
+
+def _text(ask: Questions, record: Record, ref: str, field: str) -> Record:
+    """What a record says in a field, as `text`; with its corrections where that is withheld."""
+    shown = ask.shown(record, ref)
+    row = {"text": shown.get(field, "-")}
+    if "corrections" in shown:
+        row["corrections"] = shown["corrections"]
+    return row

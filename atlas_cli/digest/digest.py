@@ -1,0 +1,106 @@
+"""The digest from its parts: which there are, in which order, and how much of each is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..env.env import Env
+from ..model.text import Record
+from ..outcome import Block, Frame, Table
+from . import board, people, records, status, you
+from .part import MOST, Part, Rows, State
+
+WORDS = 700
+RESERVED = 90  # words for what a command says around the digest
+
+# What matters most comes first: parked and unfinished, then you, the status (always whole), what
+# holds you back, what is new, who is at work.
+PARTS: tuple[Callable[[State], Part | None], ...] = (
+    people.stores,
+    records.since,
+    you.parked,
+    you.you,
+    you.drafts,
+    you.alike,
+    status.status,
+    board.gates,
+    records.corrections,
+    board.dead,
+    people.unfinished,
+    people.on_paths,
+    records.new,
+    board.ready,
+    people.leases,
+    people.sessions,
+    people.done,
+    records.decisions,
+    records.inbox,
+    records.collisions,
+)
+
+
+def of(
+    env: Env,
+    me: Record | None,
+    words: int = WORDS,
+    since: str | None = None,
+    twins: Sequence[Record] = (),
+) -> tuple[dict[str, Any], list[Block]]:
+    """Where things stand, as data and blocks. `words` is the budget, `since` makes it the morning
+    report, `twins` are the sessions with nearly the same goal."""
+    state = State(env, me, since, twins)
+    parts = [part for make in PARTS if (part := make(state)) is not None]
+    more: dict[str, Any] = {}
+    data: dict[str, Any] = {"more": more}
+    for part in parts:
+        if not part.key:
+            continue
+        data[part.key] = part.value
+        if part.rows and part.rows.total > MOST:
+            more[part.key] = {"total": part.rows.total, "command": part.rows.more}
+    env.damaged()
+    env.local.look(me["actor"] if me else env.actor(None), env.snapshot.head or "")
+    return data, _within(parts, words - RESERVED)
+
+
+def _within(parts: list[Part], words: int) -> list[Block]:
+    """The parts as blocks within the budget: every list keeps its first row, the first lists get
+    the rest."""
+    lists = [part.rows for part in parts if part.rows]
+    left = words - sum(_count(block) for part in parts for block in part.blocks)
+    left -= sum(
+        _count(rows.title) + len(rows.columns) + 12 + _count(rows.rows[0]) for rows in lists
+    )
+    blocks: list[Block] = []
+    for part in parts:
+        blocks += part.blocks
+        if part.rows:
+            count, left = _fitting(part.rows, left)
+            blocks += _table(part.rows, count)
+    return blocks
+
+
+def _fitting(rows: Rows, left: int) -> tuple[int, int]:
+    """How many rows of a list fit into what is left of the budget, and what is left then; once a
+    row did not fit, that is less than nothing."""
+    for count, row in enumerate(rows.rows[1:], 1):
+        left -= _count(row)
+        if left < 0:
+            return count, left
+    return len(rows.rows), left
+
+
+def _table(rows: Rows, count: int) -> list[Block]:
+    blocks: list[Block] = [f"{rows.title}:", Table(rows.columns, tuple(rows.rows[:count]))]
+    if rows.total > count:
+        blocks.append(f"(+{rows.total - count} more: {rows.more})")
+    return blocks
+
+
+def _count(block: Block | tuple[str, ...]) -> int:
+    """The words of a block, or of a row's cells."""
+    if isinstance(block, Frame):
+        return len((block.body + block.title).split())
+    text = block if isinstance(block, str) else " ".join(map(str, block))
+    return len(text.split())

@@ -1,0 +1,120 @@
+"""What a part of the digest is.
+
+A part is made by a function of the state; it is None where it has no place in this digest. Its
+value stands in the data under its key, its blocks are always shown, and its list is cut to the
+budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..answers import leases
+from ..answers.ask import Questions
+from ..env.env import Env
+from ..model import names, times
+from ..model.text import Record
+from ..outcome import Block
+from ..records import correction
+
+if TYPE_CHECKING:
+    from ..env.elsewhere import Look
+
+MOST = 20  # rows of a list in the data, those that matter most; `more` counts what is cut
+CELL, LETTERS = 14, 160  # words and characters of a cell
+
+
+class State:
+    """What the parts are made from: who reads, and since when things are told."""
+
+    def __init__(
+        self, env: Env, me: Record | None, since: str | None, twins: Sequence[Record]
+    ) -> None:
+        self.env = env
+        self.me = me  # None: nobody has begun
+        self.twins = list(twins)  # the sessions with nearly the same goal
+        self.since = since  # as it was asked for; None: this is no morning report
+        self.after = None if since is None else env.since(since)  # the number of its commit
+        self.now = env.now()
+
+    @property
+    def ask(self) -> Questions:
+        return self.env.ask
+
+    @property
+    def id(self) -> str:
+        """The reader's session; empty where nobody has begun."""
+        return self.me["id"] if self.me else ""
+
+    @cached_property
+    def drafts(self) -> list[Record]:
+        return self.env.drafts.listed()
+
+    @cached_property
+    def elsewhere(self) -> tuple[list[Record], list[Look]]:
+        """The live leases that are kept in other stores, and what is known of each store."""
+        if not self.env.shares:
+            return [], []
+        from ..env import elsewhere
+
+        asked = self.env.sharing.look  # by begin
+        return elsewhere.looked(self.env, lambda other: leases.live(other.ask), asked, asked)
+
+    def mine(self, resource: str) -> bool:
+        """Whether a resource (`path:…`) meets what this session said it would touch."""
+        paths = self.me.get("paths", ()) if self.me else ()
+        return any(names.overlap(f"path:{path}", resource) for path in paths)
+
+    def words(self, record: Record, field: str, empty: str = "-") -> str:
+        """What a record says in a field, or that it was retracted."""
+        if field in record or "corrections" in record:
+            return correction.said(record, field, self.now)
+        return empty
+
+    def ago(self, text: str) -> str:
+        return times.ago(times.moment(text), self.now)
+
+
+class Rows(NamedTuple):
+    """A list: its rows, what matters most first, and the command that shows the rest."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    more: str
+    total: int
+
+
+class Part(NamedTuple):
+    key: str  # in the data; empty: nothing stands there
+    value: Any
+    blocks: Sequence[Block] = ()
+    rows: Rows | None = None
+
+
+def listed(
+    key: str,
+    items: list[Record],
+    rows: Iterable[tuple[str, ...]],
+    columns: str,
+    title: str,
+    more: str,
+    *,
+    total: int | None = None,
+    blocks: Sequence[Block] = (),
+) -> Part:
+    """A part that is a list; nothing is shown of one that is empty. `total`: how many items there
+    are, if these are not all of them."""
+    if not items:
+        return Part(key, [], blocks)
+    cells = [tuple(_short(cell) for cell in row) for row in rows]
+    count = len(items) if total is None else total
+    whole = Rows(title, tuple(columns.split("|")), cells[:MOST], more, count)
+    return Part(key, items[:MOST], blocks, whole)
+
+
+def _short(cell: str) -> str:
+    words = cell.split(" ")
+    short = " ".join(words[:CELL])[:LETTERS]
+    return cell if short == cell else short + " …"

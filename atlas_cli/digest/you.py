@@ -1,0 +1,73 @@
+"""What the reader left open: parked writes, what it holds and owes, its drafts; and who is about to
+do the same."""
+
+from __future__ import annotations
+
+from ..answers import board, leases
+from ..outcome import Block
+from ..records import correction, lease
+from ..visible import named, theirs
+from .part import MOST, Part, Rows, State, listed
+from .people import lease_name
+
+
+def parked(state: State) -> Part:
+    items = state.env.parked()
+    rows = [
+        (
+            item["subject"],
+            item["session"] or "-",
+            state.ago(item["at"]) if item["at"] else "-",
+            item["operation"][:8],
+        )
+        for item in items
+    ]
+    title = "PARKED: written here, and not in the history that others see"
+    return listed("parked", items, rows, "WRITE|BY|WHEN|OPERATION", title, "atlas parked")
+
+
+def you(state: State) -> Part | None:
+    if state.me is None:
+        return None
+    env, ask = state.env, state.ask
+    me = ask.shown(state.me, f"session:{state.id}")
+    held = [row["resource"] for row in leases.held(ask, state.id) if lease.holds(row, state.now)]
+    held += [lease_name(row) for row in state.elsewhere[0] if row["holder"] == state.id]
+    wrote, owes = env.index.commits(1, session=state.id)[1], not env.index.closed(state.id)
+    claimed = board.claimed(ask, state.id)
+    value = {
+        **me,
+        "held": held,
+        "claimed": claimed,
+        "wrote": wrote,
+        "owes_status": owes,
+        "drafts": state.drafts,
+    }
+    blocks: list[Block] = [
+        f"goal: {state.words(me, 'goal')}; you hold: {', '.join(held) or 'nothing'}"
+    ]
+    if claimed:
+        blocks.append(f"you have claimed: {', '.join(claimed)}")
+    if owes:
+        blocks.append("you have written, and owe the status an entry: atlas end -m TEXT")
+    return Part("you", value, blocks)
+
+
+def drafts(state: State) -> Part | None:
+    """The drafts, whole: a path or a command that is cut is of no use. In the data they stand
+    under `you`."""
+    if state.me is None or not state.drafts:
+        return None
+    rows = [(draft["file"], draft["submit"] or "-") for draft in state.drafts]
+    title = "drafts not yet settled (submit one, or remove the file)"
+    more = f"ls {state.drafts[0]['file'].rpartition('/')[0]}"
+    return Part("", None, rows=Rows(title, ("FILE", "SUBMIT WITH"), rows, more, len(rows)))
+
+
+def alike(state: State) -> Part:
+    blocks = [
+        f"! {named(row['id'])} ({row['state']}) has nearly your goal: "
+        f"{correction.said(row, 'goal', state.now, theirs)}"
+        for row in state.twins[:3]
+    ]
+    return Part("alike", state.twins[:MOST], blocks)
