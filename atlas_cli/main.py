@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 from . import __version__, console, interrupts
 from .commands import COMMANDS, HIDDEN, Noun, UsageError, no_command, only, problem
 from .console import Talk
+from .env import after
 from .env.env import Env, Options
 from .errors import EXITS, AtlasError, Failed, Unknown, Usage
 from .hooks import cache as picture
@@ -243,7 +244,7 @@ def main(argv: list[str]) -> int:
         else:
             outcome = _called(rest, env, talk)
         if isinstance(outcome, Outcome):
-            env.afterwards(_hooks_kept_up)
+            after.answer(env, _hooks_kept_up)
             if outcome.published is not None:
                 outcome = outcome._replace(published=(env.elsewhere or env).sharing.published)
             interrupts.waited()
@@ -378,7 +379,7 @@ def _told(talk: Talk, env: Env | None) -> Talk:
 
 def _refused(error: AtlasError, talk: Talk, env: Env | None) -> int:
     if env is not None:
-        env.stopped(error)
+        after.stop(env, error)
     console.hushed(
         lambda: console.refusal(error, _told(talk, env), env.notices if env is not None else [])
     )

@@ -15,6 +15,7 @@ from ..cli.options import Why as Why
 from ..cli.options import body as body
 from ..cli.options import parsed as parsed
 from ..cli.options import read_bytes as read_bytes
+from ..env import writing
 from ..env.env import Env
 from ..errors import EXITS, AtlasError, NotPublished, Refused, Unknown, Usage
 from ..model import names, times
@@ -318,7 +319,7 @@ def exclusive(
     _on_time(env)
     before = held()
     try:
-        return env.write(decide, me, what, exclusive=True)
+        return writing.write(env, decide, me, what, exclusive=True)
     except (NotPublished, Unknown) as error:
         if (
             env.sharing.published is None

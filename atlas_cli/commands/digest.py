@@ -7,7 +7,9 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from ..answers import inbox
 from ..cli import limits
+from ..env import drafting, reading, receipts, who
 from ..env.env import Env
 from ..errors import Damaged
 from ..model import names, times
@@ -15,6 +17,7 @@ from ..model.text import Record
 from ..outcome import Block, Frame, Outcome, Table
 from ..records import artifact, correction, decision, lease, session, status
 from ..records.board import readiness, task
+from ..sharing import parked
 from ..visible import named, theirs
 from . import Since, env_of, single, verb, warned
 from . import session as sessions
@@ -103,7 +106,7 @@ def look(ctx: typer.Context, since: Since = None, words: Words = WORDS) -> Outco
 
 def bare(env: Env, since: str | None = None, words: int = WORDS) -> Outcome:
     """The digest, without beginning anything."""
-    me = env.here()
+    me = who.session_or_none(env)
     data, blocks = digest(env, me, words, since)
     head = () if me else ('no session here: atlas begin --goal "what you will do"',)
     return Outcome(data, (*head, *blocks), limits.of("digest", env.policy))
@@ -118,7 +121,7 @@ def digest(
 ) -> tuple[dict[str, Any], list[Block]]:
     """Where things stand, as data and blocks: parked and unfinished first, then you, the status
     (always whole), what is new, who is at work. `twins`: sessions with nearly the same goal."""
-    found = Digest(env, me, None if since is None else env.since(since))
+    found = Digest(env, me, None if since is None else reading.since(env, since))
     parts: list[Block | Part] = [
         *_since(found, since),
         *_parked(found),
@@ -142,8 +145,8 @@ def digest(
         _collisions,
     ):
         parts += part(found)
-    env.damaged()
-    env.local.look(me["actor"] if me else env.actor(None), env.snapshot.head or "")
+    reading.damaged(env)
+    env.local.look(me["actor"] if me else who.actor(None), env.snapshot.head or "")
     return found.data, _budget(parts, words - RESERVED)
 
 
@@ -197,7 +200,7 @@ def _since(found: Digest, asked: str | None) -> list[Block]:
 
 
 def _parked(found: Digest) -> list[Block | Part]:
-    items = found.env.parked()
+    items = parked.rows(found.env.store, found.env.index)
     rows = [
         (
             one["subject"],
@@ -221,7 +224,7 @@ def _you(found: Digest) -> list[Block | Part]:
     ]
     held += [_name(row) for row in found.shared if row["holder"] == me["id"]]
     wrote, owes = env.index.commits(1, session=me["id"])[1], not env.index.closed(me["id"])
-    drafts = env.drafts.listed()
+    drafts = drafting.drafts(env).listed()
     claimed = [f"task:{record['id']}" for record in task.held(env.index, me["id"], found.now)]
     found.data["you"] = {
         **me,
@@ -269,11 +272,11 @@ def _status(found: Digest) -> list[Block]:
     for stream in dict.fromkeys(["main", *(found.me or {}).get("streams", [])]):
         last = status.newest(env.tree, stream)
         if not last:
-            env.read_empty(found.me, stream)
+            receipts.note_empty(env, found.me, stream)
             blocks.append(f"status:{stream} is empty: nobody has written where things stand")
             continue
         try:
-            record = env.shown_status(stream, last, found.me)
+            record = reading.shown_status(env, stream, last, found.me)
         except Damaged as error:
             blocks.append(
                 f"status:{stream}@{last} cannot be read: {error.message}; atlas doctor --fix puts"
@@ -299,7 +302,7 @@ def _changed(found: Digest, record: Record, title: str) -> tuple[str, str]:
     old = int(path.rpartition("/")[2].removesuffix(".md")) if path else 0
     if old == record["number"]:
         return f"{title}; unchanged since", record["body"]
-    then = found.env.shown_status(record["stream"], old, None) if old else None
+    then = reading.shown_status(found.env, record["stream"], old, None) if old else None
     before = (
         ""
         if then is None or then["body"] is None
@@ -427,7 +430,7 @@ def _paths(found: Digest) -> list[Part]:
     paths = (found.me or {}).get("paths")
     if not paths:
         return []
-    items = found.env.who(paths)
+    items = found.env.ask.who(found.env.git, who.session_id(found.env), paths)
     rows = (
         (item["path"], item["what"], item["who"], item["when"], found.said(item, "text"))
         for item in items
@@ -528,7 +531,7 @@ def _decisions(found: Digest) -> list[Part]:
 
 
 def _inbox(found: Digest) -> list[Part]:
-    items = found.env.inbox()
+    items = inbox.recent(found.env.ask, found.env.store.git)
     rows = ((r["ref"], r["by"], found.ago(r["at"]), found.said(r, "title")) for r in items)
     return found.part(
         "inbox",

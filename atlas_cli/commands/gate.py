@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from ..env import reading, who, writing
 from ..env.env import Env
 from ..errors import Damaged, Usage
 from ..model import names, times
@@ -55,7 +56,7 @@ def item(env: Env, record: Record) -> Record:
 
 def open_(env: Env) -> list[Record]:
     """The gates that hold something back. (One that cannot be read is a notice.)"""
-    env.damaged(gate.FOLDER + "/")
+    reading.damaged(env, gate.FOLDER + "/")
     return [item(env, record) for record in readiness.standing(env.tree) if "damaged" not in record]
 
 
@@ -91,15 +92,15 @@ def raise_(
     env = env_of(ctx)
     if not tasks and not scope:
         raise Usage("a gate holds something back", f"say what: --task ID, or --scope {SCOPES}")
-    me, reason = env.session(), names.say(why, "--why")
+    me, reason = who.session(env), names.say(why, "--why")
     until = times.rfc3339(moment(env, deadline)) if deadline else None
     on, held = about_of(env, about), [*(tasks or ()), *(scope or ())]
-    done = env.write(
-        lambda tree, who: raising.put(tree, who, reason, on, held, until), me, "gate: raise "
+    done = writing.write(
+        env, lambda tree, who: raising.put(tree, who, reason, on, held, until), me, "gate: raise "
     )
     record = next(
         row
-        for row in env.records(done)
+        for row in writing.records(env, done)
         if row["ref"].startswith("gate:") and row["resolution"] == "pending"
     )
     data = {**record, **item(env, record), "replayed": done.replayed or done.empty}
@@ -156,9 +157,9 @@ def _left(env: Env, record: Record) -> str:
 def show(ctx: typer.Context, wanted: Id) -> Outcome:
     """One gate: why, what it holds, and how it ended."""
     env = env_of(ctx)
-    record = item(env, env.resolve(names.Ref("gate", wanted))[1])
+    record = item(env, reading.resolve(env, names.Ref("gate", wanted))[1])
     end = gate.place(wanted + gate.END)
-    record["end"] = gate.parse(end, env.good(end)[0]) if env.tree.blob(end) else None
+    record["end"] = gate.parse(end, reading.last_good(env, end)[0]) if env.tree.blob(end) else None
     told = [f"why: {correction.said(record, 'why', env.now())}"]
     told += [
         f"{key}: {record[key]}"
@@ -190,8 +191,10 @@ def clear(
     """End a gate: by the session that raised it, one that it descends from, or a principal of the
     policy."""
     env = env_of(ctx)
-    me, reason = env.session(), names.say(why, "--why") if why else None
-    done = env.write(lambda tree, who: raising.clear(tree, who, wanted, reason), me, "gate: clear ")
-    record = next(row for row in env.records(done) if row["ref"].startswith("gate:"))
+    me, reason = who.session(env), names.say(why, "--why") if why else None
+    done = writing.write(
+        env, lambda tree, who: raising.clear(tree, who, wanted, reason), me, "gate: clear "
+    )
+    record = next(row for row in writing.records(env, done) if row["ref"].startswith("gate:"))
     data = {**record, "replayed": done.replayed or done.empty}
     return Outcome(data, (f"gate:{wanted} is {record['resolution']}",), published=False)

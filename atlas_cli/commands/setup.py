@@ -11,6 +11,7 @@ from ..env.env import Env
 from ..errors import NotFound, Refused, Usage, Violations
 from ..outcome import Outcome, Table, listing
 from ..setup import jsonc, marked_block
+from ..store import files
 from . import env_of, single, verb
 
 app = single()
@@ -188,4 +189,4 @@ def _put(env: Env, file: Path, data: bytes | None, top: Path) -> None:
             file.parent.rmdir()
         return
     file.parent.mkdir(parents=True, exist_ok=True)
-    env.put(file, data)
+    files.again(file, data)

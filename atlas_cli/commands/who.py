@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from ..env import reading
+from ..env.who import session_id
 from ..outcome import Outcome, Table, listing
 from ..records import correction
 from . import env_of, single, verb
@@ -26,9 +28,10 @@ def who(
     any branch."""
     env = env_of(ctx)
     wanted = [
-        env.resource(f"path:{path.removeprefix('path:')}").partition(":")[2] for path in paths
+        reading.resource(env, f"path:{path.removeprefix('path:')}").partition(":")[2]
+        for path in paths
     ]
-    items = env.who(wanted, hours)
+    items = env.ask.who(env.git, session_id(env), wanted, hours)
     rows = tuple(
         (
             item["path"],

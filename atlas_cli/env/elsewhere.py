@@ -19,10 +19,11 @@ from ..model.text import Record
 from ..model.tree import Tree
 from ..records import routes, session
 from ..records.board import assigning
-from ..sharing import copies
+from ..sharing import copies, parked
 from ..sharing.sharing import FETCH
 from ..store.git import Git
 from ..visible import named
+from . import after, writing
 from .env import Env
 
 _TOLD = (
@@ -163,7 +164,7 @@ def looked(
                 ]
                 there.notices += [
                     f"PARKED, others were first: {one['subject']}: atlas parked"
-                    for one in there.parked()
+                    for one in parked.rows(there.store, there.index)
                 ]
                 as_of, why = there.sharing.fetched_at(), there.sharing.memory
                 silent = why.get("away_at") > why.get("fetched_at")
@@ -188,10 +189,12 @@ def everywhere(env: Env, me: Record, whose: str, decide: Decide) -> list[str]:
                     continue
                 guest = None if whose == me["id"] else _guest(env, me)
                 there.sharing.eager = True
-                done = there.write(partial(There(there, name, guest).decided, decide), me, "")
+                done = writing.write(
+                    there, partial(There(there, name, guest).decided, decide), me, ""
+                )
                 found += [
                     f"{row['resource']} ({name})"
-                    for row in there.records(done)
+                    for row in writing.records(there, done)
                     if "resource" in row
                 ]
                 if not there.sharing.published:
@@ -238,7 +241,7 @@ def _opened(env: Env, folder: Path, me: Record | None) -> Iterator[Env]:
     there.__dict__["place"] = copies.place_of(folder)
     try:
         yield there
-        there.afterwards()
+        after.answer(there)
     except AtlasError as error:
         error.message, error.hint = _said(error.message, name, folder), _about(error.hint, folder)
         if holder := error.details.get("holder"):

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ...env import who, writing
 from ...env.env import Env
 from ...errors import AtlasError, Held, Protocol, Refused, Usage
 from ...model import names, times
@@ -40,7 +41,7 @@ def _claimed(env: Env, me: Record, decide: Decide, what: str = "task: claim ") -
         lambda: [row["id"] for row in task.held(env.tree, me["id"], env.now())],
         lambda new: _given_back(env, me, new),
     )
-    rows = env.records(written)
+    rows = writing.records(env, written)
     over = [row["id"] for row in rows if task.get(env.tree, row["id"])["token"] != row["token"]]
     if written.replayed and over:
         raise Refused(
@@ -57,7 +58,7 @@ def _given_back(env: Env, me: Record, wanted: list[str]) -> None:
     give."""
     for name in wanted:
         try:
-            env.write(partial(claims.release, wanted=[name]), me, "task: release ")
+            writing.write(env, partial(claims.release, wanted=[name]), me, "task: release ")
         except (Held, Refused, Protocol) as stop:
             env.notices.append(stop.message)
 
@@ -114,7 +115,7 @@ def next_(
             (f"next is {found['ref']}:", Frame("", correction.said(found, "title", env.now()))),
         )
     env.sharing.look = True
-    me = env.session()
+    me = who.session(env)
     row = one(
         _claimed(env, me, lambda tree, who: claims.next_(tree, who, _queue(env)(), role, for_))
     )
@@ -127,14 +128,16 @@ def claim(ctx: typer.Context, wanted: Ids, for_: For = None) -> Outcome:
     renewed."""
     env = env_of(ctx)
     env.sharing.look = True
-    me = env.session()
+    me = who.session(env)
     ids = list(dict.fromkeys(wanted))
     rows = _claimed(env, me, lambda tree, who: claims.claim(tree, who, ids, for_))
     if len(ids) == 1:
         return Outcome(_with_receipt(one(rows)), tuple(_lines(env, rows)), published=False)
     got = {row["id"] for row in rows}
-    who = Writer(me["id"], me["actor"], env.store.machine, env.now(), "")
-    failed = claims.told(claims.refusals(env.tree, who, (name for name in ids if name not in got)))
+    writer = Writer(me["id"], me["actor"], env.store.machine, env.now(), "")
+    failed = claims.told(
+        claims.refusals(env.tree, writer, (name for name in ids if name not in got))
+    )
     data = {
         **listing([_with_receipt(row) for row in rows], len(ids)),
         "claimed": sorted(got),
@@ -149,9 +152,13 @@ def start(ctx: typer.Context, wanted: Id, proof: Receipt = None) -> Outcome:
     """Say that you begin a task that was assigned to you; else it is offered again after a quarter
     of an hour."""
     env = env_of(ctx)
-    me = env.session()
-    done = env.write(
-        lambda tree, who: claims.start(tree, who, wanted, proof), me, "task: start ", exclusive=True
+    me = who.session(env)
+    done = writing.write(
+        env,
+        lambda tree, who: claims.start(tree, who, wanted, proof),
+        me,
+        "task: start ",
+        exclusive=True,
     )
     return written(env, done, "{ref} is begun")
 
@@ -160,15 +167,16 @@ def start(ctx: typer.Context, wanted: Id, proof: Receipt = None) -> Outcome:
 def renew(ctx: typer.Context, wanted: Ids, for_: For = None, proof: Receipt = None) -> Outcome:
     """Keep your claims for another stretch of time, from now on."""
     env = env_of(ctx)
-    me = env.session()
+    me = who.session(env)
     _single(wanted, proof)
-    done = env.write(
+    done = writing.write(
+        env,
         lambda tree, who: claims.renew(tree, who, wanted, for_, proof),
         me,
         "task: renew ",
         exclusive=True,
     )
-    rows = env.records(done)
+    rows = writing.records(env, done)
     return Outcome(
         one(rows) if len(rows) == 1 else listing(rows), tuple(_lines(env, rows)), published=False
     )
@@ -208,11 +216,11 @@ def done(
         if text is None
         else (text.rstrip("\n") + "\n").encode()
     )
-    me = env.session()
+    me = who.session(env)
     name = "" if file in (None, "-") else str(file)
     kept = None if data is None else result.Wish(data, artifact.extension(None, name, data))
-    wrote = env.write(
-        lambda tree, who: claims.done(tree, who, wanted, proof, kept), me, "task: done "
+    wrote = writing.write(
+        env, lambda tree, who: claims.done(tree, who, wanted, proof, kept), me, "task: done "
     )
     answer = written(env, wrote, "{ref} is done")
     free = unblocks_now(env, wanted)
@@ -247,11 +255,13 @@ def fail(ctx: typer.Context, wanted: Id, why: Why, proof: Receipt = None) -> Out
     """Say that your attempt failed: it is offered again, as often as the policy allows; then it is
     a dead letter."""
     env = env_of(ctx)
-    me, reason = env.session(), names.say(why, "--why")
-    wrote = env.write(
-        lambda tree, who: claims.fail(tree, who, wanted, proof, reason), me, "task: fail "
+    me, reason = who.session(env), names.say(why, "--why")
+    wrote = writing.write(
+        env, lambda tree, who: claims.fail(tree, who, wanted, proof, reason), me, "task: fail "
     )
-    now = "a dead letter" if env.records(wrote)[0]["state"] == "failed" else "offered again"
+    now = (
+        "a dead letter" if writing.records(env, wrote)[0]["state"] == "failed" else "offered again"
+    )
     return written(env, wrote, f"{{ref}} failed, and is {now}; retries used: {{retries}}")
 
 
@@ -259,10 +269,13 @@ def fail(ctx: typer.Context, wanted: Id, why: Why, proof: Receipt = None) -> Out
 def release(ctx: typer.Context, wanted: Ids, proof: Receipt = None) -> Outcome:
     """Give a task back unfinished. It is no failure."""
     env = env_of(ctx)
-    me = env.session()
+    me = who.session(env)
     _single(wanted, proof)
-    rows = env.records(
-        env.write(lambda tree, who: claims.release(tree, who, wanted, proof), me, "task: release ")
+    rows = writing.records(
+        env,
+        writing.write(
+            env, lambda tree, who: claims.release(tree, who, wanted, proof), me, "task: release "
+        ),
     )
     lines = tuple(f"{row['ref']} is given back" for row in rows)
     return Outcome(one(rows) if len(rows) == 1 else listing(rows), lines, published=False)
@@ -283,7 +296,7 @@ def assign(
     What is not started within the policy's `start_within` is offered again."""
     env = env_of(ctx)
     env.sharing.look = True
-    me = env.session()
+    me = who.session(env)
     fresh = [
         row["id"]
         for _, row in env.index.live("sessions", env.now())
@@ -298,10 +311,11 @@ def assign(
         return [name for name, one in rows if one.get("by") == me["id"] and "started" not in one]
 
     row = one(
-        env.records(
+        writing.records(
+            env,
             exclusive(
                 env, decide, me, "task: assign ", given, lambda new: _given_back(env, me, new)
-            )
+            ),
         )
     )
     line = (
