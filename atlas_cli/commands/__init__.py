@@ -24,6 +24,7 @@ from ..model.text import Record
 from ..model.times import SKEW
 from ..outcome import Frame, Outcome
 from ..records import policy
+from ..sharing.dealing import USUAL, Dealing
 
 COMMANDS: dict[str, str] = {
     "init": "Create the store of this repository, or find the one that is there.",
@@ -101,8 +102,10 @@ class Command(TyperCommand):
 
     example = ""
     exits: tuple[int, ...] = ()
+    remote = USUAL
 
     def invoke(self, ctx: Any) -> Any:
+        ctx.obj.dealing = self.remote
         found = super().invoke(ctx)
         return (
             found._replace(limits=(*self.limits(ctx), *found.limits))
@@ -258,12 +261,18 @@ def single() -> typer.Typer:
 
 
 def verb(
-    app: typer.Typer, name: str, example: str, *exits: int, **settings: Any
+    app: typer.Typer,
+    name: str,
+    example: str,
+    *exits: int,
+    remote: Dealing = USUAL,
+    **settings: Any,
 ) -> Callable[[Any], Any]:
     """A command of an app, whose help ends with its limits, an example and the exit codes that it
-    can give."""
+    can give. `remote`: how it deals with the remote."""
     writes = (8, 10) if 3 in exits else ()
-    cls = type("Command", (Command,), {"example": example, "exits": (0, 1, 2, *exits, *writes)})
+    about = {"example": example, "exits": (0, 1, 2, *exits, *writes), "remote": remote}
+    cls = type("Command", (Command,), about)
     return app.command(name, cls=cls, **settings)
 
 
@@ -315,7 +324,7 @@ def exclusive(
 ) -> Any:
     """A write that counts only once it is published. Unconfirmed, what is new of `held` goes
     back."""
-    env.sharing.eager = True
+    env.dealing = env.dealing._replace(look=True, eager=True)
     _on_time(env)
     before = held()
     try:
@@ -325,7 +334,7 @@ def exclusive(
             env.sharing.published is None
         ):  # this clone's own disk gave no answer: nothing more is written to it
             raise
-        env.sharing.eager = False
+        env.dealing = env.dealing._replace(eager=False)
         if new := [one for one in held() if one not in before]:
             back(new)
             error.message += f"; {', '.join(new)} was given back"

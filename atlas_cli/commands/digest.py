@@ -56,7 +56,7 @@ class Digest:
         if env.shares:
             from ..env import elsewhere
 
-            asked = env.sharing.look  # by begin
+            asked = env.dealing.look  # by begin
             self.shared, looks = elsewhere.looked(env, _live, asked, asked)
             self.data["shared"] = [one._asdict() for one in looks]
             env.notices += [one.line() for one in looks]

@@ -17,6 +17,7 @@ from ..outcome import Outcome
 from ..records import status
 from ..records.board import assigning
 from ..sharing import parked
+from ..sharing.dealing import EAGER
 from . import body, env_of, single, verb
 from . import status as status_command
 
@@ -31,6 +32,7 @@ app = single()
     5,
     6,
     7,
+    remote=EAGER,
 )
 def end(
     ctx: typer.Context,
@@ -89,7 +91,6 @@ def end(
             "atlas parked shows them, take or drop settles each; then end",
             code="parked",
         )
-    env.sharing.eager = True
     if given is not None and unchanged is not None:
         raise Usage("a text, or --unchanged, but not both")
     status_command.with_text(given, section, replace, overflow)

@@ -13,6 +13,7 @@ from ..errors import NotPublished
 from ..outcome import Outcome
 from ..records import session
 from ..sharing import joining
+from ..sharing.dealing import UNASKED, Purpose
 from ..sharing.remote import choose
 from ..store import founding
 from ..store.store import create
@@ -23,7 +24,7 @@ from .hooks import at_init
 app = single()
 
 
-@verb(app, "init", "atlas init", 6, 7)
+@verb(app, "init", "atlas init", 6, 7, remote=UNASKED)
 def init(
     ctx: typer.Context,
     remote: Annotated[
@@ -59,9 +60,8 @@ def init(
     choose(env.place, remote, branch)
     joined = joining.take(env.place, env.options.offline)
     made = not joined and _made(env, test)
-    env.asks = False
     own = env.policy["store"]
-    shared = None if joined else env.sharing.publish(look=True, carry=carry)
+    shared = None if joined else env.sharing.publish(Purpose(carry=carry), look=True)
     if shared and shared.error:
         raise shared.error
     if carry and shared and not shared.published:

@@ -50,7 +50,6 @@ def import_(ctx: typer.Context, file: File) -> Outcome:
     env = env_of(ctx)
     assert env.snapshot  # asked first, so that the less is parked
     carried = outbox.take(env.store, Path(env.options.directory).absolute() / file)
-    env.sharing.eager = True
     env.sharing.publish()
     env.forget("snapshot")
     data = {

@@ -13,6 +13,7 @@ from ..model.tree import Tree
 from ..outcome import Frame, Outcome, Table, listing
 from ..records import correction, lease, session
 from ..records.board import assigning, task
+from ..sharing.dealing import FRESH
 from . import Since, Why, env_of, noun, parsed, verb
 
 app = noun()
@@ -114,6 +115,7 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcom
     5,
     6,
     7,
+    remote=FRESH,
 )
 def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     """Take over a session that is over: its leases and claims (with a new fencing token), its duty
@@ -121,7 +123,6 @@ def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
 
     Whatever it still tries to write is refused."""
     env = env_of(ctx)
-    env.sharing.look = True
     me = who.session(env, strict=True)
     reason, wanted = names.say(why, "--why"), wanted.removeprefix("session:")
     record = session.get(env.tree, wanted)
@@ -207,11 +208,11 @@ def offer(
     5,
     6,
     7,
+    remote=FRESH,  # what it took a moment ago is to be freed, too
 )
 def drop(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     """End a dead worker that you (or your ancestor) started, and free at once what it holds."""
     env = env_of(ctx)
-    env.sharing.look = True  # what it took a moment ago is to be freed, too
     me, reason, wanted = who.session(env), names.say(why, "--why"), wanted.removeprefix("session:")
 
     from ..env import elsewhere

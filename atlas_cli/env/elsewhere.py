@@ -20,6 +20,7 @@ from ..model.tree import Tree
 from ..records import routes, session
 from ..records.board import assigning
 from ..sharing import copies, parked
+from ..sharing.dealing import EAGER, Dealing
 from ..sharing.sharing import FETCH
 from ..store.git import Git
 from ..visible import named
@@ -152,7 +153,7 @@ def looked(
             with _opened(
                 env, copies.copy(name, url, env.options.offline, FETCH if ask else 0), None
             ) as there:
-                there.asks, there.sharing.look = ask, look
+                there.dealing = Dealing(asks=ask, look=look)
                 rows = [
                     row
                     for row in found(there)
@@ -188,7 +189,7 @@ def everywhere(env: Env, me: Record, whose: str, decide: Decide) -> list[str]:
                 if there.snapshot.blob(session.place(whose)) is None:
                     continue
                 guest = None if whose == me["id"] else _guest(env, me)
-                there.sharing.eager = True
+                there.dealing = EAGER
                 done = writing.write(
                     there, partial(There(there, name, guest).decided, decide), me, ""
                 )

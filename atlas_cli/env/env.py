@@ -16,6 +16,7 @@ from ..answers.ask import Questions
 from ..errors import Failed, Usage
 from ..model.tree import Overlay, Tree
 from ..records import policy
+from ..sharing.dealing import USUAL
 from ..sharing.sharing import Sharing
 from ..store import repo, store
 from ..store.git import Git
@@ -59,7 +60,7 @@ class Env:
         self.notices: list[str] = []
         self.words: list[str] = []  # of the command, as they were typed
         self.wrote = False
-        self.asks = True  # whether the remote may be asked for what is new
+        self.dealing = USUAL  # with the remote
         self.hooked = False  # whether git called, from one of its hooks
         self.beside: dict[str, Any] = {}  # what others make of this one, and keep while it lives
         self.elsewhere: Env | None = None  # the other store that all of the command was about
@@ -95,8 +96,8 @@ class Env:
     def snapshot(self) -> Snapshot:
         """The store as it was when the command first looked, its copy of the remote not too old."""
         self.sharing.gathered()
-        if self.asks:
-            self.sharing.freshen()
+        if self.dealing.asks:
+            self.sharing.freshen(self.dealing.look)
         return self.store.snapshot()
 
     @property

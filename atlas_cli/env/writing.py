@@ -33,7 +33,7 @@ def write(
     # These two are about a command's first write.
     env.options = options._replace(operation=None, expect=None)
     try:
-        written = env.sharing.write(decide, intent, exclusive)
+        written = env.sharing.write(decide, intent, exclusive, env.dealing.eager)
     except AtlasError as stop:
         with suppress(AtlasError):
             env.look_again()  # it may be in the store all the same

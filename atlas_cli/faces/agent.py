@@ -22,6 +22,7 @@ from ..model.text import Record
 from ..records import correction, lease
 from ..records.board import assigning
 from ..sharing import parked
+from ..sharing.dealing import EAGER
 from ..visible import named, theirs, visible
 
 Given = dict[str, Any]
@@ -120,7 +121,7 @@ def session_end(given: Given) -> None:
     me = who.session_or_none(env)
     if me is None:
         return
-    env.sharing.eager = True
+    env.dealing = EAGER
     over = env.index.closed(me["id"]) and not parked.of(env.store, env.index, me["id"])
     writing.write(env, lambda tree, who: assigning.leave(tree, who, over=over), me, "")
     from ..env import elsewhere

@@ -17,6 +17,7 @@ from ...model.tree import Tree
 from ...outcome import Block, Frame, Outcome, listing
 from ...records import artifact, correction, lease
 from ...records.board import assigning, claims, readiness, result, task
+from ...sharing.dealing import FRESH
 from .. import For, Why, env_of, exclusive, one, parsed, read_bytes, verb
 from .look import Id, Role, app, bare, receipt
 from .post import written
@@ -114,7 +115,7 @@ def next_(
             found,
             (f"next is {found['ref']}:", Frame("", correction.said(found, "title", env.now()))),
         )
-    env.sharing.look = True
+    env.dealing = FRESH
     me = who.session(env)
     row = one(
         _claimed(env, me, lambda tree, who: claims.next_(tree, who, _queue(env)(), role, for_))
@@ -122,12 +123,11 @@ def next_(
     return Outcome(_with_receipt(row), tuple(_lines(env, [row])), published=False)
 
 
-@verb(app, "claim", "atlas task claim 7f3k2mq9xa --for 2h", 3, 4, 5, 6, 7)
+@verb(app, "claim", "atlas task claim 7f3k2mq9xa --for 2h", 3, 4, 5, 6, 7, remote=FRESH)
 def claim(ctx: typer.Context, wanted: Ids, for_: For = None) -> Outcome:
     """Claim these tasks: those that can be had, with the reason for each other. One's own claim is
     renewed."""
     env = env_of(ctx)
-    env.sharing.look = True
     me = who.session(env)
     ids = list(dict.fromkeys(wanted))
     rows = _claimed(env, me, lambda tree, who: claims.claim(tree, who, ids, for_))
@@ -281,7 +281,9 @@ def release(ctx: typer.Context, wanted: Ids, proof: Receipt = None) -> Outcome:
     return Outcome(one(rows) if len(rows) == 1 else listing(rows), lines, published=False)
 
 
-@verb(app, "assign", "atlas task assign --session claude-261129-7f3k2m", 3, 4, 5, 6, 7)
+@verb(
+    app, "assign", "atlas task assign --session claude-261129-7f3k2m", 3, 4, 5, 6, 7, remote=FRESH
+)
 def assign(
     ctx: typer.Context,
     wanted: Annotated[str | None, typer.Argument(metavar="[TASK]", parser=parsed(bare))] = None,
@@ -295,7 +297,6 @@ def assign(
 
     What is not started within the policy's `start_within` is offered again."""
     env = env_of(ctx)
-    env.sharing.look = True
     me = who.session(env)
     fresh = [
         row["id"]
