@@ -57,7 +57,7 @@ class Digest:
             from ..env import elsewhere
 
             asked = env.dealing.look  # by begin
-            self.shared, looks = elsewhere.looked(env, _live, asked, asked)
+            self.shared, looks = elsewhere.survey(env, _live, asked, asked)
             self.data["shared"] = [one._asdict() for one in looks]
             env.notices += [one.line() for one in looks]
 

@@ -35,7 +35,7 @@ def doctor(
         item["state"] == "bad" for item in items if item["what"] in ("repository", "branch")
     ):
         items += _records(env, fix)
-        for one in elsewhere.looked(env, lambda _: [], look=True)[1] if env.shares else ():
+        for one in elsewhere.survey(env, lambda _: [], look=True)[1] if env.shares else ():
             items.append(
                 {"what": "shared", "state": "warn" if one.error else "ok", "text": one.line()}
             )

@@ -25,7 +25,7 @@ from ..visible import named, visible
 from . import For, Since, Why, env_of, exclusive, noun, one, verb
 
 if TYPE_CHECKING:
-    from ..env.elsewhere import There
+    from ..env.elsewhere import LeaseStore
 
 app = noun()
 HOLD = "you hold"
@@ -43,23 +43,23 @@ def _resources(env: Env, given: list[str]) -> list[str]:
 @contextmanager
 def _kept(
     env: Env, wanted: list[str], me: Record | None, held: bool = False, taking: Decide | None = None
-) -> Iterator["There"]:
+) -> Iterator["LeaseStore"]:
     """The one store that the leases on these resources are kept in; `held`: what is held is
     where it is held. The project's own store has no say in what is `taking` them elsewhere, but
     that nobody may hold them there: since before they were shared, or in a clone that is not
     told of it."""
     from ..env import elsewhere
 
-    found = elsewhere.split(env, wanted, me if held else None) if env.shares else {"": wanted}
-    name = elsewhere.alone(found)
+    found = elsewhere.by_store(env, wanted, me if held else None) if env.shares else {"": wanted}
+    name = elsewhere.only_store(found)
     if name and taking and me:
         above = tuple(me.get("lineage", ()))
         taking(env.snapshot, Writer(me["id"], me["actor"], env.store.machine, env.now(), "", above))
-    with elsewhere.at(env, name, me) as there:
+    with elsewhere.opened(env, name, me) as there:
         yield there
 
 
-def _answer(there: "There", items: list[dict[str, Any]], done: str) -> Outcome:
+def _answer(there: "LeaseStore", items: list[dict[str, Any]], done: str) -> Outcome:
     now = there.env.now()
     lines = [
         (
@@ -140,7 +140,7 @@ def _renewed(held: list[str], seconds: int, tree: Tree, who: Writer) -> Change:
     return lease.renew(tree, who, held, seconds)
 
 
-def _exclusive(there: "There", me: Record, decide: Decide) -> list[Record]:
+def _exclusive(there: "LeaseStore", me: Record, decide: Decide) -> list[Record]:
     """The rows of a lease, which counts only once it is published; unconfirmed, it is given
     back."""
     env, what = there.env, "lease: take "
@@ -238,7 +238,7 @@ def list_(
         from ..env import elsewhere
 
         moment = (env.index.commits(1, upto=after)[0][0]["at"] or 0) if after else after
-        more, looks = elsewhere.looked(
+        more, looks = elsewhere.survey(
             env,
             lambda there: _listed(
                 there, None if moment is None else there.index.upto(moment), all_

@@ -77,7 +77,7 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcom
     if env.shares:
         from ..env import elsewhere
 
-        more, _ = elsewhere.looked(env, lambda there: there.ask.held(record["id"]), ask=False)
+        more, _ = elsewhere.survey(env, lambda there: there.ask.held(record["id"]), ask=False)
         held += [f"{row['resource']} ({row['store']})" for row in more]
     claimed = [f"task:{row['id']}" for row in task.held(env.index, record["id"], env.now())]
     commits, total = env.index.commits(10, session=record["id"])
