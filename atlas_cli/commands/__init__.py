@@ -15,13 +15,10 @@ from ..cli.options import Why as Why
 from ..cli.options import body as body
 from ..cli.options import parsed as parsed
 from ..cli.options import read_bytes as read_bytes
-from ..env import writing
 from ..env.env import Env
-from ..errors import EXITS, AtlasError, NotPublished, Refused, Unknown, Usage
-from ..model import names, times
-from ..model.change import Decide
+from ..errors import EXITS, AtlasError, Usage
+from ..model import names
 from ..model.text import Record
-from ..model.times import SKEW
 from ..outcome import Frame, Outcome
 from ..records import policy
 from ..sharing.dealing import USUAL, Dealing
@@ -299,46 +296,6 @@ def warned(env: Env, record: Record) -> list[Frame]:
 def shown(path: str) -> str:
     """A path as text for programs, whatever bytes it has."""
     return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
-
-
-def _on_time(env: Env) -> None:
-    """Refused on a machine whose clock lies behind that of most others: what it takes would be over
-    for them while it still counts on it."""
-    if behind := env.ask.behind(env.store.machine):
-        newest = ", ".join(times.rfc3339(moment) for moment in behind)
-        raise Refused(
-            f"this machine's clock ({times.rfc3339(env.now())}) lies more than {SKEW} s behind that"
-            f" of {len(behind)} others (they last wrote at {newest})",
-            "set the clock right, then take it",
-            code="clock",
-        )
-
-
-def exclusive(
-    env: Env,
-    decide: Decide,
-    me: Record,
-    what: str,
-    held: Callable[[], list[str]],
-    back: Callable[[list[str]], None],
-) -> Any:
-    """A write that counts only once it is published. Unconfirmed, what is new of `held` goes
-    back."""
-    env.dealing = env.dealing._replace(look=True, eager=True)
-    _on_time(env)
-    before = held()
-    try:
-        return writing.write(env, decide, me, what, exclusive=True)
-    except (NotPublished, Unknown) as error:
-        if (
-            env.sharing.published is None
-        ):  # this clone's own disk gave no answer: nothing more is written to it
-            raise
-        env.dealing = env.dealing._replace(eager=False)
-        if new := [one for one in held() if one not in before]:
-            back(new)
-            error.message += f"; {', '.join(new)} was given back"
-        raise
 
 
 def one(found: list[dict[str, Any]]) -> dict[str, Any]:

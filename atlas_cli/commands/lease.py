@@ -22,7 +22,7 @@ from ..model.tree import Tree
 from ..outcome import Frame, Outcome, Table, listing
 from ..records import correction, lease, policy, session
 from ..visible import named, visible
-from . import For, Since, Why, env_of, exclusive, noun, one, verb
+from . import For, Since, Why, env_of, noun, one, verb
 
 if TYPE_CHECKING:
     from ..env.elsewhere import LeaseStore
@@ -144,7 +144,7 @@ def _exclusive(there: "LeaseStore", me: Record, decide: Decide) -> list[Record]:
     """The rows of a lease, which counts only once it is published; unconfirmed, it is given
     back."""
     env, what = there.env, "lease: take "
-    written = exclusive(
+    written = writing.exclusive(
         env,
         partial(there.decided, decide),
         me,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from .. import records as kinds
-from ..errors import AtlasError, Refused
-from ..model import names, secrets
+from ..errors import AtlasError, NotPublished, Refused, Unknown
+from ..model import names, secrets, times
 from ..model.change import Decide, Writer
 from ..model.text import Record
+from ..model.times import SKEW
 from ..records import correction, policy, session, status
 from ..store import transaction
 from ..store.transaction import Intent, Written
@@ -106,6 +107,45 @@ def _note_replayed(env: Env, written: Written, what: str, me: Record, operation:
             code="operation_used",
         )
     env.notices.append(f"the operation {operation} was done before: nothing was written")
+
+
+def _on_time(env: Env) -> None:
+    """Raises Refused on a machine whose clock lies behind that of most others: what it takes would
+    be over for them while it still counts on it."""
+    if behind := env.ask.behind(env.store.machine):
+        newest = ", ".join(times.rfc3339(moment) for moment in behind)
+        raise Refused(
+            f"this machine's clock ({times.rfc3339(env.now())}) lies more than {SKEW} s behind that"
+            f" of {len(behind)} others (they last wrote at {newest})",
+            "set the clock right, then take it",
+            code="clock",
+        )
+
+
+def exclusive(
+    env: Env,
+    decide: Decide,
+    me: Record,
+    what: str,
+    held: Callable[[], list[str]],
+    back: Callable[[list[str]], None],
+) -> Written:
+    """A write that counts only once it is published. Unconfirmed, what is new of `held` is given
+    `back`."""
+    env.dealing = env.dealing._replace(look=True, eager=True)
+    _on_time(env)
+    before = held()
+    try:
+        return write(env, decide, me, what, exclusive=True)
+    except (NotPublished, Unknown) as error:
+        # this clone's own disk gave no answer: nothing more is written to it
+        if env.sharing.published is None:
+            raise
+        env.dealing = env.dealing._replace(eager=False)
+        if new := [name for name in held() if name not in before]:
+            back(new)
+            error.message += f"; {', '.join(new)} was given back"
+        raise
 
 
 def public(env: Env, what: str, text: str) -> str:

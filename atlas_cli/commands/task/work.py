@@ -18,7 +18,7 @@ from ...outcome import Block, Frame, Outcome, listing
 from ...records import artifact, correction, lease
 from ...records.board import assigning, claims, readiness, result, task
 from ...sharing.dealing import FRESH
-from .. import For, Why, env_of, exclusive, one, parsed, read_bytes, verb
+from .. import For, Why, env_of, one, parsed, read_bytes, verb
 from .look import Id, Role, app, bare, receipt
 from .post import written
 
@@ -34,7 +34,7 @@ Receipt = Annotated[
 def _claimed(env: Env, me: Record, decide: Decide, what: str = "task: claim ") -> list[Record]:
     """The rows of a claim, which counts only once it is published; unconfirmed, it is given
     back."""
-    written = exclusive(
+    written = writing.exclusive(
         env,
         decide,
         me,
@@ -314,7 +314,7 @@ def assign(
     row = one(
         writing.records(
             env,
-            exclusive(
+            writing.exclusive(
                 env, decide, me, "task: assign ", given, lambda new: _given_back(env, me, new)
             ),
         )
