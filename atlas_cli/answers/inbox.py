@@ -1,24 +1,22 @@
-"""The inbox: files that were added on a forge, by hand."""
+"""What was added by hand, on a forge."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..model import times
+from ..model.text import Record
 from ..records import inbox
-from ..store.git import Git
-from ..store.index import Index
 from .ask import WEEK, Questions
 
 MOST = 20
 
 
-def added(index: Index, git: Git, path: str) -> dict[str, Any]:
+def by_hand(ask: Questions, path: str) -> Record:
     """Who added a file that has no field for it, and when: what its commit says, which nobody has
     verified."""
+    index = ask.index
     seq = index.written_in(path)
     commit = index.commits(1, after=seq - 1, upto=seq)[0][0]["oid"]
-    entry = git.object(commit)
+    entry = index.git.object(commit)
     head = entry[2].decode(errors="replace").partition("\nauthor ")[2] if entry else ""
     author, _, rest = head.partition("\n")[0].rpartition("> ")
     seconds = rest.partition(" ")[0]
@@ -29,10 +27,10 @@ def added(index: Index, git: Git, path: str) -> dict[str, Any]:
     }
 
 
-def recent(ask: Questions, git: Git) -> list[dict[str, Any]]:
+def recent(ask: Questions) -> list[Record]:
     """What was put into the inbox in the last seven days, newest first."""
     rows = [
-        ask.shown({"ref": inbox.KIND.ref(path, record), **record, **added(ask.index, git, path)})
+        ask.shown({"ref": inbox.KIND.ref(path, record), **record, **by_hand(ask, path)})
         for path, record in ask.index.newest(inbox.FOLDER, MOST)
     ]
     return [row for row in rows if times.moment(row["at"]) > ask.now - WEEK]

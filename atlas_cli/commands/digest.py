@@ -531,7 +531,7 @@ def _decisions(found: Digest) -> list[Part]:
 
 
 def _inbox(found: Digest) -> list[Part]:
-    items = inbox.recent(found.env.ask, found.env.store.git)
+    items = inbox.recent(found.env.ask)
     rows = ((r["ref"], r["by"], found.ago(r["at"]), found.said(r, "title")) for r in items)
     return found.part(
         "inbox",

@@ -80,7 +80,7 @@ def _shown(
     if ref.kind == "decision":
         return decision.shown(env, record), data
     if ref.kind == "inbox":
-        data |= inbox.added(env.index, env.store.git, reading.path_of(env, ref))
+        data |= inbox.by_hand(env.ask, reading.path_of(env, ref))
         body = correction.WITHHELD if record["body"] is None else record["body"]
         return [
             Frame(f"{named(record['ref'])} by {theirs(data['by'])}", body),
