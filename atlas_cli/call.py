@@ -12,6 +12,7 @@ from .cli.grammar import Page
 from .cli.root import Root
 from .commands import COMMANDS, FACES, HIDDEN
 from .console import Talk
+from .env import after
 from .env.env import Env, Options
 from .errors import AtlasError, Failed, Unknown, Usage
 from .hooks import cache as picture
@@ -139,7 +140,7 @@ def _outcome(commands: Root, words: list[str], env: Env) -> Outcome:
 
 def _ended(outcome: Outcome, talk: Talk, env: Env) -> Answer:
     """The answer of a command that came to its end, once all is done that follows from it."""
-    env.afterwards(_keep_up_hooks)
+    after.answer(env, _keep_up_hooks)
     if outcome.published is not None:
         outcome = outcome._replace(published=(env.elsewhere or env).sharing.published)
     interrupts.waited()
@@ -151,7 +152,7 @@ def _stopped(error: AtlasError, talk: Talk, env: Env | None) -> Answer:
     if env is None:
         return Answer(talk, error=error)
     with contextlib.suppress(Exception, KeyboardInterrupt):  # whatever comes now, this has ended it
-        env.stopped(error)
+        after.stop(env, error)
         talk = _with_store(talk, env)
     return Answer(talk, None, error, env.notices, env.wrote)
 

@@ -139,6 +139,11 @@ def test_no_file_of_a_folder_needs_itself(folder: str) -> None:
     assert needs == {}
 
 
+def test_env_holds_what_a_command_runs_with_and_does_nothing() -> None:
+    """What is done with it stands in the modules beside it, or with the owner."""
+    assert len((PACKAGE / "env/env.py").read_text(encoding="utf-8").splitlines()) <= 200
+
+
 @pytest.mark.parametrize("folder", ["store", "verify", "sharing"])
 def test_what_holds_records_knows_no_kind(folder: str) -> None:
     wrong = [

@@ -10,6 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 from ..errors import EXITS, Usage
 from ..model import names
 from ..outcome import Outcome
+from ..sharing.dealing import USUAL, Dealing
 from . import limits
 
 # Words that other tools would use, and the hint that each of them gets here.
@@ -73,6 +74,7 @@ class Command(Explained, TyperCommand):
     example = ""
     exits: tuple[int, ...] = ()
     terminal = False  # whether another program gets the terminal
+    remote = USUAL  # how it deals with the remote
 
     def invoke(self, ctx: Any) -> Any:
         if self.terminal and not ctx.find_root().command.terminal:
@@ -81,6 +83,7 @@ class Command(Explained, TyperCommand):
                 " terminal here",
                 "call it in a shell",
             )
+        ctx.obj.dealing = self.remote
         outcome = super().invoke(ctx)
         assert isinstance(outcome, Outcome)
         closing = dict.fromkeys((*self.limits(ctx), *outcome.limits))
@@ -232,13 +235,19 @@ def verb(
     example: str,
     *exits: int,
     terminal: bool = False,
+    remote: Dealing = USUAL,
     **settings: Any,
 ) -> Callable[[Any], Any]:
     """A command of an app, whose help ends with its limits, an example and the exit codes that it
     can give. terminal: it hands the terminal to another program, so that a face without one refuses
-    it."""
+    it. remote: how it deals with the remote."""
     writes = (8, 10) if 3 in exits else ()
-    own = {"example": example, "exits": (0, 1, 2, *exits, *writes), "terminal": terminal}
+    own = {
+        "example": example,
+        "exits": (0, 1, 2, *exits, *writes),
+        "terminal": terminal,
+        "remote": remote,
+    }
     return app.command(name, cls=type("Command", (Command,), own), **settings)
 
 

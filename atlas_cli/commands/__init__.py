@@ -1,7 +1,6 @@
 """One noun a file: parse, call, return. COMMANDS lists the nouns. A module is loaded when its
 command is called."""
 
-from collections.abc import Callable
 from typing import Any
 
 import typer
@@ -17,11 +16,7 @@ from ..cli.options import body as body
 from ..cli.options import parsed as parsed
 from ..cli.options import read_bytes as read_bytes
 from ..env.env import Env
-from ..errors import NotPublished, Refused, Unknown
-from ..model import times
-from ..model.change import Decide
 from ..model.text import Record
-from ..model.times import SKEW
 from ..outcome import Frame
 
 COMMANDS: dict[str, str] = {
@@ -76,48 +71,6 @@ def warned(env: Env, record: Record) -> list[Frame]:
 def shown(path: str) -> str:
     """A path as text for programs, whatever bytes it has."""
     return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
-
-
-def _on_time(env: Env) -> None:
-    """Refused on a machine whose clock lies behind that of most others: what it takes would be over
-    for them while it still counts on it."""
-    from ..answers import clock
-
-    if behind := clock.behind(env.ask, env.store.machine):
-        newest = ", ".join(times.rfc3339(moment) for moment in behind)
-        raise Refused(
-            f"this machine's clock ({times.rfc3339(env.now())}) lies more than {SKEW} s behind that"
-            f" of {len(behind)} others (they last wrote at {newest})",
-            "set the clock right, then take it",
-            code="clock",
-        )
-
-
-def exclusive(
-    env: Env,
-    decide: Decide,
-    me: Record,
-    what: str,
-    held: Callable[[], list[str]],
-    back: Callable[[list[str]], None],
-) -> Any:
-    """A write that counts only once it is published. Unconfirmed, what is new of `held` goes
-    back."""
-    env.sharing.eager = True
-    _on_time(env)
-    before = held()
-    try:
-        return env.write(decide, me, what, exclusive=True)
-    except (NotPublished, Unknown) as error:
-        if (
-            env.sharing.published is None
-        ):  # this clone's own disk gave no answer: nothing more is written to it
-            raise
-        env.sharing.eager = False
-        if new := [name for name in held() if name not in before]:
-            back(new)
-            error.message += f"; {', '.join(new)} was given back"
-        raise
 
 
 def one(records: list[dict[str, Any]]) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from ..answers import artifacts
+from ..cli.saving import save
+from ..env import reading, receipts, who, writing
 from ..env.env import Env
 from ..errors import Damaged, NotFound, Refused, Usage
 from ..model import names, times
@@ -66,33 +68,38 @@ def put(
     assert env.store  # there is one, or the file is of no interest
     data = read_bytes(env, file)
     env.spoken = (f"artifact-{name}.{type_ or 'txt'}", data) if file == "-" else None
-    me = env.session(strict=True)
+    me = who.session(env, strict=True)
     ext = artifact.extension(type_, "" if file == "-" else Path(file).name, data)
     wish = artifact.NewVersion(
         data,
         ext,
         names.say(title, "--title", 200) if title else None,
         names.say(caveat, "--caveat") if caveat else None,
-        tuple(env.exact(target) for target in relies_on or ()),
+        tuple(reading.pinned_ref(env, target) for target in relies_on or ()),
         same_topic,
         new,
     )
     if base is not None:
-        env.read("artifact", name, base, artifact.find(env.tree, name, base), claimed=True)
-    written = env.write(
+        receipts.note(
+            env, "artifact", name, base, artifact.find(env.tree, name, base), claimed=True
+        )
+    written = writing.write(
+        env,
         lambda tree, who: artifact.put(
             tree,
             who,
             name,
             wish,
-            base if base is not None else env.seen(tree, me, "artifact", name),
+            base if base is not None else receipts.newest_read(env, tree, me, "artifact", name),
         ),
         me,
         f"artifact: {name} ",
     )
-    record = one(env.records(written))
+    record = one(writing.records(env, written))
     if record["session"] == me["id"]:  # replayed too: the first answer may never have arrived
-        env.read("artifact", name, record["number"], artifact.path_of(name, record["number"]))
+        receipts.note(
+            env, "artifact", name, record["number"], artifact.path_of(name, record["number"])
+        )
     line = (
         f"{record['ref']} put: {record['size']:,} bytes, {record['ext']}, SHA-256"
         f" {record['sha256'][:12]}"
@@ -139,7 +146,8 @@ def shown(env: Env, record: Record, withdrawn: bool) -> tuple[list[Block], dict[
             f" {record['name']}@{record['number']} -o FILE)"
         )
     if not held:
-        env.read(
+        receipts.note(
+            env,
             "artifact",
             record["name"],
             record["number"],
@@ -187,7 +195,8 @@ def get(
             code="retracted",
         )
     _, data = _version(env, record["name"], record["number"])
-    env.read(
+    receipts.note(
+        env,
         "artifact",
         record["name"],
         record["number"],
@@ -201,7 +210,7 @@ def get(
         **record,
     }
     if out != "-":
-        env.save(out, data)
+        save(env, out, data)
         return Outcome({**full, "file": out}, (f"{exact} written to {out}: {len(data):,} bytes",))
     if env.options.json:
         return Outcome({**full, **_inline(data)})
@@ -217,7 +226,7 @@ def _wanted(env: Env, ref: names.Ref) -> Record:
 def _version(env: Env, name: str, number: int | None) -> tuple[Record, bytes]:
     """A version and its bytes, as they were put."""
     path = artifact.find(env.tree, name, number)
-    record = artifact.parse(path, env.good(path)[0])
+    record = artifact.parse(path, reading.last_good(env, path)[0])
     return record, artifact.body(env.tree, record)
 
 
@@ -248,7 +257,8 @@ def list_(
     )
     if since is not None:
         young = {
-            record["name"] for _, _, record in env.index.since(artifact.FOLDER, env.since(since))
+            record["name"]
+            for _, _, record in env.index.since(artifact.FOLDER, reading.since(env, since))
         }
         items = [item for item in items if item["name"] in young]
     now = env.now()
@@ -275,7 +285,7 @@ def list_(
 def _unread(env: Env) -> list[dict[str, Any]]:
     """What is new to the reader; said are the names that count once, and what a new reader is
     spared."""
-    found = artifacts.unread(env.ask, env.here())
+    found = artifacts.unread(env.ask, who.session_or_none(env))
     env.notices += [
         artifact.noise(name, count, "day", count) for name, count in found.noisy.items()
     ]

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..checks import check as checking
 from ..checks import ci
 from ..checks.rules import Finding
 from ..env.env import Env
@@ -57,7 +58,10 @@ def check(
         raise Usage("--format and --json are two forms of one answer", "leave one of them out")
     if receive:
         return _received(env)
-    checked = env.check(span, ci.asked(os.environ, _event()))
+    asked = ci.asked(os.environ, _event())
+    checked = checking.check(env.place, env.git, span, asked, env.notices.append)
+    if checked.own:
+        env.look_again(checked.head)
     verdict = checked.verdict
     items = [_item(finding) for finding in verdict.findings]
     passed = sum(verdict.unattended.values())
@@ -103,7 +107,7 @@ def _event() -> dict[str, Any]:
 
 def _received(env: Env) -> Outcome:
     """Refuses a push (9): every violation with its commit, path and rule."""
-    found = env.received(sys.stdin)
+    found = checking.received(env.place, sys.stdin)
     items = [
         {"ref": ref, "commit": one.commit, **one.violation._asdict()} for ref, one in found.broken
     ]

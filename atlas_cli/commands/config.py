@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..env import who, writing
 from ..errors import Failed, Usage
 from ..outcome import Outcome, Raw, Table
 from ..records import policy
@@ -58,11 +59,14 @@ def set_(
         parsed = json.loads(value)
     except (ValueError, RecursionError):
         parsed = value
-    written = env.write(
-        lambda tree, who: policy.put(tree, who, key, parsed), env.session(), f"policy: set {key} "
+    written = writing.write(
+        env,
+        lambda tree, who: policy.put(tree, who, key, parsed),
+        who.session(env),
+        f"policy: set {key} ",
     )
     return Outcome(
-        one(env.records(written)), (f"{key} is now {json.dumps(parsed)}",), published=False
+        one(writing.records(env, written)), (f"{key} is now {json.dumps(parsed)}",), published=False
     )
 
 
@@ -72,7 +76,7 @@ def edit(ctx: typer.Context) -> Outcome:
     env = env_of(ctx)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Usage("an editor needs a terminal", "atlas config set KEY VALUE")
-    me = env.session()
+    me = who.session(env)
     before = env.snapshot.read(policy.FOLDER) or b""
     words = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
     with tempfile.TemporaryDirectory(prefix="atlas-") as folder:
@@ -83,5 +87,7 @@ def edit(ctx: typer.Context) -> Outcome:
         after = file.read_bytes()
     if after == before:
         return Outcome(env.policy, ("nothing was changed",))
-    written = env.write(lambda tree, who: policy.replace(tree, who, after), me, "policy: edit")
-    return Outcome(one(env.records(written)), ("the policy was changed",), published=False)
+    written = writing.write(
+        env, lambda tree, who: policy.replace(tree, who, after), me, "policy: edit"
+    )
+    return Outcome(one(writing.records(env, written)), ("the policy was changed",), published=False)

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from .. import records
+from ..env import reading, who, writing
 from ..model import names
 from ..outcome import Outcome
 from ..records import correction
@@ -38,20 +39,21 @@ def correct(
     Being wrong is expected, and nobody's corrections are counted. Whoever relied on what is
     retracted is told."""
     env = env_of(ctx)
-    me = env.session()
-    target = env.exact(ref)
-    _path, record = env.resolve(records.ref(target))
+    me = who.session(env)
+    target = reading.pinned_ref(env, ref)
+    _path, record = reading.resolve(env, records.ref(target))
     own = me["id"] == record.get("session", record.get("holder"))
     reason = names.say(why, "--why", 8000)
     cause = names.say(cause, "--cause") if cause else None
-    written = env.write(
+    written = writing.write(
+        env,
         lambda tree, who: correction.add(
             tree, who, target=target, why=reason, cause=cause, retract=retract, own=own
         ),
         me,
         "correction: ",
     )
-    found = one(env.records(written))
+    found = one(writing.records(env, written))
     leaning = [env.index.ref_of(where) for where, _ in env.index.pointing(target, "relies_on")]
     lines = [f"{target} {'retracted' if retract else 'corrected'} by {found['ref']}"]
     lines += (

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..env import reading, who, writing
 from ..env.env import Env
 from ..errors import Usage
 from ..model import names, times
@@ -64,21 +65,23 @@ def add(
     """Add to the decision log. Append-only; the stance is stored as given, since comparing the pair
     tells whether they match and never why."""
     env = env_of(ctx)
-    me = env.session()
+    me = who.session(env)
     fields: dict[str, Any] = {
         "title": names.say(title, "--title", 200),
         "recommended": names.say(recommended, "--recommended", 1000),
         "chosen": names.say(chosen, "--chosen", 1000),
         "stance": stance,
         "why": names.say(why, "--why", 8000),
-        "about": [env.exact(target) for target in on or ()],
+        "about": [reading.pinned_ref(env, target) for target in on or ()],
         "chosen_by": names.say(chosen_by, "--chosen-by", 100) if chosen_by else None,
         "recommended_by": (
             names.say(recommended_by, "--recommended-by", 100) if recommended_by else None
         ),
     }
-    written = env.write(lambda tree, who: decision.add(tree, who, **fields), me, "decision: ")
-    record = one(env.records(written))
+    written = writing.write(
+        env, lambda tree, who: decision.add(tree, who, **fields), me, "decision: "
+    )
+    record = one(writing.records(env, written))
     return Outcome(record, (f"{record['ref']} logged ({record['stance']})",), published=False)
 
 
@@ -92,10 +95,10 @@ def list_(
     env = env_of(ctx)
     found, total = env.index.newest(decision.FOLDER, count), env.index.count(decision.FOLDER)
     if since is not None:
-        young = env.index.since(decision.FOLDER, env.since(since))
+        young = env.index.since(decision.FOLDER, reading.since(env, since))
         found, total = [(path, record) for _, path, record in reversed(young)][:count], len(young)
     items = [env.ask.row(decision.KIND, path, record) for path, record in found]
-    env.damaged(decision.FOLDER + "/")
+    reading.damaged(env, decision.FOLDER + "/")
     rows = tuple(
         (
             item["id"],
@@ -117,7 +120,7 @@ def show(
 ) -> Outcome:
     """One decision, whole."""
     env = env_of(ctx)
-    _, record = env.resolve(names.Ref("decision", wanted.removeprefix("decision:")))
+    _, record = reading.resolve(env, names.Ref("decision", wanted.removeprefix("decision:")))
     record = {"corrections": env.ask.corrections(record["ref"]), **env.ask.shown(record)}
     return Outcome(record, tuple(shown(env, record)))
 

@@ -6,6 +6,7 @@ import typer
 
 from ..cli import limits
 from ..digest import digest
+from ..env import who
 from ..env.env import Env
 from ..outcome import Outcome
 from . import Since, env_of, single, verb
@@ -27,7 +28,7 @@ def look(ctx: typer.Context, since: Since = None, words: Words = digest.WORDS) -
 
 def bare(env: Env, since: str | None = None, words: int = digest.WORDS) -> Outcome:
     """The digest, without beginning anything."""
-    me = env.here()
+    me = who.session_or_none(env)
     data, blocks = digest.of(env, me, words, since)
     head = () if me else ('no session here: atlas begin --goal "what you will do"',)
     return Outcome(data, (*head, *blocks), limits.of("digest", env.policy))

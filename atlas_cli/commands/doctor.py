@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..env import elsewhere
+from ..env import elsewhere, who
 from ..env.env import Env
 from ..errors import AtlasError, Damaged
 from ..health.doctor import judged, looked, repair
@@ -35,7 +35,7 @@ def doctor(
         item["state"] == "bad" for item in items if item["what"] in ("repository", "branch")
     ):
         items += _records(env, fix)
-        for one in elsewhere.looked(env, lambda _: [], look=True)[1] if env.shares else ():
+        for one in elsewhere.survey(env, lambda _: [], look=True)[1] if env.shares else ():
             items.append(
                 {"what": "shared", "state": "warn" if one.error else "ok", "text": one.line()}
             )
@@ -79,7 +79,7 @@ def _records(env: Env, fix: bool) -> list[dict[str, Any]]:
     text = [line.replace(path, named(path)) if path else line for path, line in (*broken, *damaged)]
     if not fix:
         return [{"what": "records", "state": "bad", "text": "; ".join(text)}]
-    done, left = repair(env, env.here() or _nobody(env))
+    done, left = repair(env, who.session_or_none(env) or _nobody(env))
     items = [{"what": "records", "state": "fixed", "text": line} for line in done]
     return items + [{"what": "records", "state": "bad", "text": line} for line in left]
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ..env import elsewhere
+from ..env import elsewhere, reading, receipts, who, writing
 from ..env.env import Env
 from ..errors import AtlasError, Protocol, Usage
 from ..model import names
@@ -16,6 +16,8 @@ from ..model.tree import Tree
 from ..outcome import Outcome
 from ..records import status
 from ..records.board import assigning
+from ..sharing import parked
+from ..sharing.dealing import EAGER
 from . import body, env_of, single, verb
 from . import status as status_command
 
@@ -30,6 +32,7 @@ app = single()
     5,
     6,
     7,
+    remote=EAGER,
 )
 def end(
     ctx: typer.Context,
@@ -81,30 +84,32 @@ def end(
     given = body(
         env, text, file, dash
     )  # before anything can refuse: a text that was piped in must not be lost
-    me = env.session(strict=True)
-    if any(one["session"] == me["id"] for one in env.parked()):
+    me = who.session(env, strict=True)
+    if parked.of(env.store, env.index, me["id"]):
         raise Protocol(
             "writes of this session are parked: others were first",
             "atlas parked shows them, take or drop settles each; then end",
             code="parked",
         )
-    env.sharing.eager = True
     if given is not None and unchanged is not None:
         raise Usage("a text, or --unchanged, but not both")
     status_command.with_text(given, section, replace, overflow)
     names.name(stream, "stream")
     overflow = names.name(overflow, "artifact name") if overflow else None
-    kept = [env.resource(one) for one in keep or []]
+    kept = [reading.resource(env, one) for one in keep or []]
     wish = _wish(env, me, given, unchanged, section, replace)
-    wish = wish._replace(withdrawn=env.withdrawn(stream)) if wish else None
+    wish = wish._replace(withdrawn=status_command.withdrawn(env, stream)) if wish else None
     if base is not None:
-        env.read("status", stream, base, status.find(env.tree, stream, base), claimed=True)
-    done = env.write(
+        receipts.note(
+            env, "status", stream, base, status.find(env.tree, stream, base), claimed=True
+        )
+    done = writing.write(
+        env,
         lambda tree, who: _close(env, tree, who, me, wish, stream, kept, overflow, base),
         me,
         "session: end",
     )
-    records = env.records(done)
+    records = writing.records(env, done)
     entry = next((one for one in records if one["ref"].startswith("status:")), None)
     back = [one["resource"] for one in records if one["ref"].startswith("lease:")]
     lines = [f"{entry['ref']} written"] if entry else []

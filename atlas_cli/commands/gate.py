@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from ..answers import board
+from ..env import reading, who, writing
 from ..env.env import Env
 from ..errors import Usage
 from ..model import names, times
@@ -71,15 +72,18 @@ def raise_(
     env = env_of(ctx)
     if not tasks and not scope:
         raise Usage("a gate holds something back", f"say what: --task ID, or --scope {SCOPES}")
-    me, reason = env.session(), names.say(why, "--why")
+    me, reason = who.session(env), names.say(why, "--why")
     until = times.rfc3339(moment(env, deadline)) if deadline else None
     on, held = about_of(env, about), [*(tasks or ()), *(scope or ())]
-    done = env.write(
-        lambda tree, who: raising.raise_gate(tree, who, reason, on, held, until), me, "gate: raise "
+    done = writing.write(
+        env,
+        lambda tree, who: raising.raise_gate(tree, who, reason, on, held, until),
+        me,
+        "gate: raise ",
     )
     record = next(
         row
-        for row in env.records(done)
+        for row in writing.records(env, done)
         if row["ref"].startswith("gate:") and row["resolution"] == "pending"
     )
     data = {
@@ -102,7 +106,7 @@ def list_(
 ) -> Outcome:
     """The gates that hold tasks back: pending, or past their deadline and not cleared."""
     env = env_of(ctx)
-    env.damaged(gate.FOLDER + "/")  # one that cannot be read is a notice
+    reading.damaged(env, gate.FOLDER + "/")  # one that cannot be read is a notice
     items = board.standing(env.ask, env.tree)
     if all_:
         raised = [
@@ -141,9 +145,9 @@ def _left(env: Env, record: Record) -> str:
 def show(ctx: typer.Context, wanted: Id) -> Outcome:
     """One gate: why, what it holds, and how it ended."""
     env = env_of(ctx)
-    record = board.gate_row(env.ask, env.tree, env.resolve(names.Ref("gate", wanted))[1])
+    record = board.gate_row(env.ask, env.tree, reading.resolve(env, names.Ref("gate", wanted))[1])
     end = gate.path_of(wanted + gate.END)
-    record["end"] = gate.parse(end, env.good(end)[0]) if env.tree.blob(end) else None
+    record["end"] = gate.parse(end, reading.last_good(env, end)[0]) if env.tree.blob(end) else None
     told = [f"why: {correction.said(record, 'why', env.now())}"]
     told += [
         f"{key}: {record[key]}"
@@ -175,8 +179,10 @@ def clear(
     """End a gate: by the session that raised it, one that it descends from, or a principal of the
     policy."""
     env = env_of(ctx)
-    me, reason = env.session(), names.say(why, "--why") if why else None
-    done = env.write(lambda tree, who: raising.clear(tree, who, wanted, reason), me, "gate: clear ")
-    record = next(row for row in env.records(done) if row["ref"].startswith("gate:"))
+    me, reason = who.session(env), names.say(why, "--why") if why else None
+    done = writing.write(
+        env, lambda tree, who: raising.clear(tree, who, wanted, reason), me, "gate: clear "
+    )
+    record = next(row for row in writing.records(env, done) if row["ref"].startswith("gate:"))
     data = {**record, "replayed": done.replayed or done.empty}
     return Outcome(data, (f"gate:{wanted} is {record['resolution']}",), published=False)

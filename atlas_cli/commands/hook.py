@@ -10,6 +10,7 @@ from ..errors import AtlasError, Failed, NotFound, Usage
 from ..hooks import judging
 from ..hooks.run import HOOKS
 from ..outcome import Outcome
+from ..sharing.dealing import UNASKED
 from . import env_of, single, verb
 
 app = single()
@@ -24,7 +25,9 @@ def hook(
 ) -> Outcome:
     """What git's hooks ask."""
     env = env_of(ctx)
-    env.hooked, env.asks = True, name == "pre-push"
+    env.hooked = True
+    if name != "pre-push":
+        env.dealing = UNASKED
     if name not in HOOKS:
         raise Usage(f"there is no hook {name[:40]!r} here", f"the hooks are {', '.join(HOOKS)}")
     closed = False

@@ -1,16 +1,22 @@
 """`atlas init`: create the store, or find the one that is there. Idempotent."""
 
 import sys
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from .. import interrupts
+from .. import callers, interrupts
 from ..cli.templates import template
-from ..env.env import Env
+from ..env.env import Env, clock
 from ..errors import NotPublished
 from ..outcome import Outcome
 from ..records import session
+from ..sharing import joining
+from ..sharing.dealing import UNASKED, Purpose
+from ..sharing.remote import choose
+from ..store import founding
+from ..store.store import create
 from . import env_of, single, verb
 from .begin import register
 from .hooks import at_init
@@ -18,7 +24,7 @@ from .hooks import at_init
 app = single()
 
 
-@verb(app, "init", "atlas init", 6, 7)
+@verb(app, "init", "atlas init", 6, 7, remote=UNASKED)
 def init(
     ctx: typer.Context,
     remote: Annotated[
@@ -51,17 +57,16 @@ def init(
     nothing is made (8). With --offline a store is made knowingly: not yet used, it gives way to the
     remote's once that can be asked."""
     env = env_of(ctx)
-    env.chosen(remote, branch)
-    joined = env.join()
-    made = not joined and env.create(template("branch-README.md"), test)
-    env.asks = False
+    choose(env.place, remote, branch)
+    joined = joining.take(env.place, env.options.offline)
+    made = not joined and _made(env, test)
     own = env.policy["store"]
-    shared = None if joined else env.sharing.publish(look=True, carry=carry)
+    shared = None if joined else env.sharing.publish(Purpose(carry=carry), look=True)
     if shared and shared.error:
         raise shared.error
     if carry and shared and not shared.published:
         raise NotPublished(f"nothing was carried: {shared.why}", "it needs a remote that answers")
-    env.__dict__.pop("snapshot", None), env.__dict__.pop("policy", None)
+    env.forget("snapshot", "policy")
     store = env.policy["store"]
     made = made and store == own
     word = "created" if made else "joined" if joined or store != own else "was there already"
@@ -93,13 +98,22 @@ def init(
     return Outcome(data, lines, limits, published=None if env.sharing.published is None else False)
 
 
+def _made(env: Env, test: bool) -> bool:
+    """Makes the store if there is none. True if it was made."""
+    create(env.place)
+    readme, address = template("branch-README.md"), env.sharing.address
+    made = founding.first_write(env.store, readme, test, address, partial(clock, test))
+    env.wrote = env.wrote or made
+    return made
+
+
 def _person(env: Env) -> bool:
     """Whether somebody at a terminal wants a session that stands for them in this clone. Asked when
     a store is made."""
     if (
         env.options.json
         or env.options.quiet
-        or env.tool()
+        or callers.tool()
         or not (sys.stdin.isatty() and sys.stderr.isatty())
     ):
         return False

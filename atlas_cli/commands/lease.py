@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..answers import leases
+from ..env import reading, who, writing
 from ..env.env import Env
 from ..errors import AtlasError, Failed, Held, Protocol, Refused, Usage
 from ..model import names, times
@@ -22,10 +23,10 @@ from ..model.tree import Tree
 from ..outcome import Frame, Outcome, Table, listing
 from ..records import correction, lease, policy, session
 from ..visible import named, visible
-from . import For, Since, Why, env_of, exclusive, noun, one, verb
+from . import For, Since, Why, env_of, noun, one, verb
 
 if TYPE_CHECKING:
-    from ..env.elsewhere import There
+    from ..env.elsewhere import LeaseStore
 
 app = noun()
 HOLD = "you hold"
@@ -36,30 +37,30 @@ Any_ = Annotated[bool, typer.Option("--any", help="The first of them that is fre
 
 
 def _resources(env: Env, given: list[str]) -> list[str]:
-    found = [env.resource(text) for text in given]
+    found = [reading.resource(env, text) for text in given]
     return list(dict.fromkeys(found))
 
 
 @contextmanager
 def _kept(
     env: Env, wanted: list[str], me: Record | None, held: bool = False, taking: Decide | None = None
-) -> Iterator["There"]:
+) -> Iterator["LeaseStore"]:
     """The one store that the leases on these resources are kept in; `held`: what is held is
     where it is held. The project's own store has no say in what is `taking` them elsewhere, but
     that nobody may hold them there: since before they were shared, or in a clone that is not
     told of it."""
     from ..env import elsewhere
 
-    found = elsewhere.split(env, wanted, me if held else None) if env.shares else {"": wanted}
-    name = elsewhere.alone(found)
+    found = elsewhere.by_store(env, wanted, me if held else None) if env.shares else {"": wanted}
+    name = elsewhere.only_store(found)
     if name and taking and me:
         above = tuple(me.get("lineage", ()))
         taking(env.snapshot, Writer(me["id"], me["actor"], env.store.machine, env.now(), "", above))
-    with elsewhere.at(env, name, me) as there:
+    with elsewhere.opened(env, name, me) as there:
         yield there
 
 
-def _answer(there: "There", items: list[dict[str, Any]], done: str) -> Outcome:
+def _answer(there: "LeaseStore", items: list[dict[str, Any]], done: str) -> Outcome:
     now = there.env.now()
     lines = [
         (
@@ -96,7 +97,7 @@ def take(
     folders do."""
     env = env_of(ctx)
     wanted, reason = _resources(env, resources), names.say(why, "--why")
-    me = env.session()
+    me = who.session(env)
 
     def decide(tree: Tree, who: Writer) -> Change:
         return lease.take(tree, who, wanted, reason, for_, any_of)
@@ -111,15 +112,16 @@ def renew(ctx: typer.Context, resources: Resources, for_: For = None) -> Outcome
     """Hold it for another stretch of time, from now on."""
     env = env_of(ctx)
     wanted = _resources(env, resources)
-    me = env.session()
+    me = who.session(env)
     with _kept(env, wanted, me, held=True) as there:
-        written = there.env.write(
+        written = writing.write(
+            there.env,
             lambda tree, who: lease.renew(tree, who, wanted, for_),
             me,
             "lease: renew ",
             exclusive=True,
         )
-        return _answer(there, there.env.records(written), HOLD)
+        return _answer(there, writing.records(there.env, written), HOLD)
 
 
 @verb(app, "release", "atlas lease release gpu0", 3, 4, 5, 6, 7)
@@ -127,23 +129,23 @@ def release(ctx: typer.Context, resources: Resources) -> Outcome:
     """Give it back."""
     env = env_of(ctx)
     wanted = _resources(env, resources)
-    me = env.session()
+    me = who.session(env)
     with _kept(env, wanted, me, held=True) as there:
-        written = there.env.write(
-            lambda tree, who: lease.release(tree, who, wanted), me, "lease: release "
+        written = writing.write(
+            there.env, lambda tree, who: lease.release(tree, who, wanted), me, "lease: release "
         )
-        return _answer(there, there.env.records(written), "given back:")
+        return _answer(there, writing.records(there.env, written), "given back:")
 
 
 def _renewed(held: list[str], seconds: int, tree: Tree, who: Writer) -> Change:
     return lease.renew(tree, who, held, seconds)
 
 
-def _exclusive(there: "There", me: Record, decide: Decide) -> list[Record]:
+def _exclusive(there: "LeaseStore", me: Record, decide: Decide) -> list[Record]:
     """The rows of a lease, which counts only once it is published; unconfirmed, it is given
     back."""
     env, what = there.env, "lease: take "
-    written = exclusive(
+    written = writing.exclusive(
         env,
         partial(there.decided, decide),
         me,
@@ -152,7 +154,7 @@ def _exclusive(there: "There", me: Record, decide: Decide) -> list[Record]:
         lambda new: _give_back(env, me, new),
     )
     rows = [
-        row for row in env.records(written) if "resource" in row
+        row for row in writing.records(env, written) if "resource" in row
     ]  # (elsewhere the session's own is with them)
     now = [lease.current(env.snapshot, row["resource"]) or row for row in rows]
     over = [row["resource"] for row in now if "released" in row or row["holder"] != me["id"]]
@@ -205,10 +207,10 @@ def show(
 ) -> Outcome:
     """Who holds a resource, why, and how long still."""
     env = env_of(ctx)
-    wanted = env.resource(resource)
+    wanted = reading.resource(env, resource)
     with _kept(env, [wanted], None) as there:
         now = there.env.now()
-        data, _ = there.env.good(lease.find(there.env.tree, wanted))
+        data, _ = reading.last_good(there.env, lease.find(there.env.tree, wanted))
         item = there.env.ask.shown(_row(lease.parse(lease.path_of(wanted), data), now))
     item |= {"store": there.name} if there.name else {}
     held = item["state"] == "held"
@@ -235,13 +237,13 @@ def list_(
 ) -> Outcome:
     """What is held now, by whom and why; --since: what was taken, renewed or given back since."""
     env = env_of(ctx)
-    after = None if since is None else env.since(since)
+    after = None if since is None else reading.since(env, since)
     items, limits = _listed(env, after, all_), _limits(env)
     if env.shares:
         from ..env import elsewhere
 
         moment = (env.index.commits(1, upto=after)[0][0]["at"] or 0) if after else after
-        more, looks = elsewhere.looked(
+        more, looks = elsewhere.survey(
             env,
             lambda there: _listed(
                 there, None if moment is None else there.index.upto(moment), all_
@@ -272,7 +274,7 @@ def _listed(env: Env, after: int | None, every: bool) -> list[Record]:
         found = [row["data"] for row in index.rows(lease.FOLDER) if row["data"]]
     else:
         found = [record for _, record in index.live(lease.FOLDER, now) if lease.holds(record, now)]
-    bad = env.damaged(lease.FOLDER + "/")
+    bad = reading.damaged(env, lease.FOLDER + "/")
     return [
         *(env.ask.shown(_row(record, now)) for record in found),
         *({"ref": None, "path": path, "state": "damaged", "damage": text} for path, text in bad),
@@ -299,7 +301,7 @@ def run(
     if env.options.operation is not None:
         raise Usage("--operation names one write, and lease run makes several", "leave it out")
     wanted, reason = _resources(env, resources), names.say(why, "--why")
-    own = env.here()
+    own = who.session_or_none(env)
     if own is None:
         from .begin import (
             register,
@@ -371,7 +373,7 @@ def _under_lease(
         except subprocess.TimeoutExpired:
             try:
                 again = partial(_renewed, held, seconds)
-                env.write(again, me, "lease: renew ", exclusive=True)
+                writing.write(env, again, me, "lease: renew ", exclusive=True)
             except (Held, Refused, Protocol) as stop:
                 child.terminate()
                 return _code(child.wait()), stop
@@ -403,7 +405,7 @@ def _over(env: Env, me: Record) -> None:
     """Ends the run's own session; one that was ended meanwhile, or is past its day, changes nothing
     of the outcome."""
     try:
-        env.write(session.end, me, "session: end")
+        writing.write(env, session.end, me, "session: end")
     except Protocol as stop:
         env.notices.append(stop.message)
     if env.shares:
@@ -414,6 +416,6 @@ def _over(env: Env, me: Record) -> None:
 
 def _give_back(env: Env, me: Record, held: list[str]) -> None:
     try:
-        env.write(lambda tree, who: lease.release(tree, who, held), me, "lease: release ")
+        writing.write(env, lambda tree, who: lease.release(tree, who, held), me, "lease: release ")
     except (Held, Refused, Protocol) as stop:
         env.notices.append(f"the lease was over before the command was: {stop.message}")

@@ -4,9 +4,10 @@ from typing import Annotated, Any
 
 import typer
 
+from ..checks import renames
 from ..checks.links import Broken, broken, fixed
 from ..env.env import Env
-from ..errors import Violations
+from ..errors import Usage, Violations
 from ..outcome import Outcome, Table, listing
 from . import env_of, shown, single, verb
 
@@ -42,7 +43,9 @@ def links(
 
 def _look(env: Env, fix: bool) -> tuple[list[Broken], list[Broken], int]:
     """(broken links, those of them that were corrected, how many files moved)."""
-    with env.moved() as (before, after, moved):
+    if env.place.top is None:
+        raise Usage("a bare repository has no worktree", "run it in a clone")
+    with renames.since_head(env.place.top) as (before, after, moved):
         found = broken(before, after, moved) if moved else []
         done = []
         for file in dict.fromkeys(one.file for one in found if fix):

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from .. import records
+from ..env import reading
 from ..env.env import Env
 from ..errors import NotFound, Usage
 from ..model import message, names, times
@@ -38,10 +39,10 @@ def log(
     there is."""
     env = env_of(ctx)
     index, now = env.index, env.now()
-    after = env.since(since) if since is not None else None
+    after = reading.since(env, since) if since is not None else None
     path = operation = None
     if what is not None and ":" in what:
-        path = env.path(records.ref(what))
+        path = reading.path_of(env, records.ref(what))
     elif what is not None:
         operation = what
     folders = {one.name: one.folder for one in KINDS}

@@ -1,12 +1,16 @@
 """`atlas outbox`: what no remote has yet, carried by hand from a place that cannot push."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ..cli.saving import save
 from ..errors import VersionJump
 from ..outcome import Outcome, Table, listing
+from ..sharing import outbox
+from ..store import files
 from . import env_of, noun, verb
 
 app = noun()
@@ -16,7 +20,8 @@ File = Annotated[Path, typer.Argument(metavar="F")]
 @verb(app, "list", "atlas outbox", 7)
 def list_(ctx: typer.Context) -> Outcome:
     """The writes of this clone that no remote is known to have."""
-    items = env_of(ctx).waiting()
+    env = env_of(ctx)
+    items = outbox.waiting(env.store, env.index)
     rows = tuple((one["commit"][:12], one["subject"]) for one in items)
     table = Table(("COMMIT", "WRITE"), rows, "all that was recorded here is published")
     return Outcome(listing(items), (table,))
@@ -27,7 +32,12 @@ def export(ctx: typer.Context, file: File) -> Outcome:
     """Write them into a file (a git bundle) for a clone that can push. They stay here, and
     unpublished, as they are."""
     env = env_of(ctx)
-    count = env.export(file)
+    part = env.store.home / f"{files.PART}{os.urandom(8).hex()}"
+    try:
+        count = outbox.export(env.store, part)
+        save(env, str(file), part.read_bytes())
+    finally:
+        part.unlink(missing_ok=True)
     line = f"{count} writes are in {file}; where it can be pushed: atlas outbox import"
     return Outcome({"file": str(file), "commits": count}, (line,))
 
@@ -38,7 +48,10 @@ def import_(ctx: typer.Context, file: File) -> Outcome:
 
     Taken in twice it is there once. What contradicts what is here is parked here (exit 3)."""
     env = env_of(ctx)
-    carried = env.take_in(file)
+    assert env.snapshot  # asked first, so that the less is parked
+    carried = outbox.take(env.store, Path(env.options.directory).absolute() / file)
+    env.sharing.publish()
+    env.forget("snapshot")
     data = {
         "taken": len(carried.moved),
         "there": len(carried.there),

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from .. import records
+from ..env import who, writing
 from ..env.env import Env
 from ..errors import AtlasError, NotFound, Refused
 from ..model import times
@@ -15,6 +16,7 @@ from ..model.tree import Tree
 from ..outcome import Block, Frame, Outcome, Table, listing
 from ..records import artifact, lease, signal, status
 from ..records.board import raising
+from ..sharing import parked
 from ..store.branch import unpark
 from ..visible import theirs
 from . import env_of, noun, verb
@@ -28,7 +30,7 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="The operation, or its fir
 def list_(ctx: typer.Context) -> Outcome:
     """The parked writes of this clone."""
     env = env_of(ctx)
-    items = env.parked()
+    items = parked.rows(env.store, env.index)
     rows = tuple(
         (one["operation"][:12], one["subject"], one["session"] or "-", one["at"] or "-")
         for one in items
@@ -66,7 +68,7 @@ def take(ctx: typer.Context, wanted: Id) -> Outcome:
     """Write it again, on what is there now. Where that stops, the text is kept as a draft, and the
     stop says how on."""
     env = env_of(ctx)
-    me = env.session(strict=True)
+    me = who.session(env, strict=True)
     one = _found(env, wanted)
     done, there = list[str](), list[str]()
     found = _records(env, one)
@@ -78,12 +80,16 @@ def take(ctx: typer.Context, wanted: Id) -> Outcome:
     ):
         try:
             held = record["ref"].startswith("lease:")
-            written = env.write(_again(env, me, path, record, one["commit"]), me, "", punctual=held)
+            written = writing.write(
+                env, _again(env, me, path, record, one["commit"]), me, "", punctual=held
+            )
         except AtlasError as stop:
             if "draft" in stop.details:
                 unpark(env.store, one["operation"])
             raise
-        (there if written.empty else done).extend(row["ref"] for row in env.records(written))
+        (there if written.empty else done).extend(
+            row["ref"] for row in writing.records(env, written)
+        )
     unpark(env.store, one["operation"])
     told = {"written again": done, "stands already, and says the same": there}
     lines = tuple(f"{how}: {', '.join(refs)}" for how, refs in told.items() if refs)
@@ -158,7 +164,7 @@ def drop(ctx: typer.Context, wanted: Id) -> Outcome:
 def _found(env: Env, wanted: str) -> dict[str, Any]:
     found = [
         one
-        for one in env.parked()
+        for one in parked.rows(env.store, env.index)
         if one["operation"].startswith(wanted) or one["commit"].startswith(wanted)
     ]
     if len(found) != 1:

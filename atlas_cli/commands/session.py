@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from ..answers import board, leases, sessions
+from ..env import reading, who, writing
 from ..env.env import Env
 from ..errors import Held, Usage
 from ..model import names, times
@@ -13,6 +14,7 @@ from ..model.tree import Tree
 from ..outcome import Frame, Outcome, Table, listing
 from ..records import correction, lease, session
 from ..records.board import assigning, task
+from ..sharing.dealing import FRESH
 from . import Since, Why, env_of, noun, parsed, verb
 
 app = noun()
@@ -43,9 +45,9 @@ def list_(
     env = env_of(ctx)
     items = sessions.rows(env.ask, all_ or since is not None)
     if since is not None:
-        young = env.index.active(env.since(since))
+        young = env.index.active(reading.since(env, since))
         items = [item for item in items if item["id"] in young]
-    env.damaged(session.FOLDER + "/")
+    reading.damaged(env, session.FOLDER + "/")
     return Outcome(listing(items), (table(env, items),))
 
 
@@ -53,13 +55,13 @@ def list_(
 def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcome:
     """One session (default: yours): its goal, its life, what it wrote and what it holds."""
     env = env_of(ctx)
-    record = session.get(env.tree, wanted.removeprefix("session:")) if wanted else env.session()
+    record = session.get(env.tree, wanted.removeprefix("session:")) if wanted else who.session(env)
     record = sessions.row(env.ask, record)
     held = [row["resource"] for row in leases.held(env.ask, record["id"])]
     if env.shares:
         from ..env import elsewhere
 
-        more, _ = elsewhere.looked(
+        more, _ = elsewhere.survey(
             env, lambda there: leases.held(there.ask, record["id"]), ask=False
         )
         held += [f"{row['resource']} ({row['store']})" for row in more]
@@ -97,6 +99,7 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcom
     5,
     6,
     7,
+    remote=FRESH,
 )
 def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     """Take over a session that is over: its leases and claims (with a new fencing token), its duty
@@ -104,8 +107,7 @@ def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
 
     Whatever it still tries to write is refused."""
     env = env_of(ctx)
-    env.sharing.look = True
-    me = env.session(strict=True)
+    me = who.session(env, strict=True)
     reason, wanted = names.say(why, "--why"), wanted.removeprefix("session:")
     record = session.get(env.tree, wanted)
     if wanted == me["id"]:
@@ -130,7 +132,9 @@ def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
             }
         )
 
-    records = env.records(env.write(decide, me, f"adopt: {wanted} ", punctual=True))
+    records = writing.records(
+        env, writing.write(env, decide, me, f"adopt: {wanted} ", punctual=True)
+    )
     taken = [row["resource"] for row in records if row["ref"].startswith("lease:")]
     taken += elsewhere.everywhere(env, me, wanted, decide)
     row = next(row for row in records if row["ref"].startswith("session:"))
@@ -164,11 +168,14 @@ def offer(
     env = env_of(ctx)
     if status not in ("healthy", "draining", "down"):
         raise Usage(f"there is no status {status[:40]!r}", "healthy, draining or down")
-    me = env.session()
+    me = who.session(env)
     fields = {"slots": slots, "status": status, "load": load} | ({"role": role} if role else {})
     fields |= {"tags": [names.say(one_, "--tag", 100) for one_ in tag]} if tag else {}
-    row = env.records(
-        env.write(lambda tree, who: session.offer(tree, who, fields), me, "session: offer ")
+    row = writing.records(
+        env,
+        writing.write(
+            env, lambda tree, who: session.offer(tree, who, fields), me, "session: offer "
+        ),
     )[0]
     left = assigning.effective(row["offer"], task.held(env.tree, me["id"], env.now()))
     return Outcome(
@@ -185,12 +192,12 @@ def offer(
     5,
     6,
     7,
+    remote=FRESH,  # what it took a moment ago is to be freed, too
 )
 def drop(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     """End a dead worker that you (or your ancestor) started, and free at once what it holds."""
     env = env_of(ctx)
-    env.sharing.look = True  # what it took a moment ago is to be freed, too
-    me, reason, wanted = env.session(), names.say(why, "--why"), wanted.removeprefix("session:")
+    me, reason, wanted = who.session(env), names.say(why, "--why"), wanted.removeprefix("session:")
 
     from ..env import elsewhere
 
@@ -202,7 +209,7 @@ def drop(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
         }
         return change._replace(files={**change.files, **freed})
 
-    found = env.records(env.write(decide, me, f"drop: {wanted} "))
+    found = writing.records(env, writing.write(env, decide, me, f"drop: {wanted} "))
     row = next(row for row in found if row["ref"].startswith("session:"))
     freed = [row["ref"] for row in found if not row["ref"].startswith("session:")]
     freed += elsewhere.everywhere(env, me, wanted, decide)

@@ -7,10 +7,10 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from ..env.env import Env
 from ..errors import NotFound, Refused, Usage, Violations
 from ..outcome import Outcome, Table, listing
 from ..setup import jsonc, marked_block
+from ..store import files
 from . import env_of, single, verb
 
 app = single()
@@ -105,7 +105,7 @@ def setup(
         file.may_become(new)
     for file, new in news:
         if new != file.data:
-            _put(env, file.path, new, top)
+            _put(file.path, new, top)
     return _answer(
         [
             file.row("unchanged" if new == file.data else "removed" if remove else "written")
@@ -180,7 +180,7 @@ class File(NamedTuple):
         return {"tool": self.tool, "file": self.name, "state": state}
 
 
-def _put(env: Env, file: Path, data: bytes | None, top: Path) -> None:
+def _put(file: Path, data: bytes | None, top: Path) -> None:
     """The file with these bytes, or gone; a folder that is empty without it goes too."""
     if data is None:
         file.unlink()
@@ -188,4 +188,4 @@ def _put(env: Env, file: Path, data: bytes | None, top: Path) -> None:
             file.parent.rmdir()
         return
     file.parent.mkdir(parents=True, exist_ok=True)
-    env.put(file, data)
+    files.again(file, data)

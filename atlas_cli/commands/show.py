@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from .. import records
-from ..answers import artifacts
-from ..answers.inbox import by_hand
+from ..answers import artifacts, inbox
+from ..env import reading, who
 from ..env.env import Env
 from ..model import names, times
 from ..outcome import Block, Frame, Outcome, listing
@@ -45,7 +45,7 @@ def show(
 
 
 def _one(env: Env, ref: names.Ref, withdrawn: bool) -> tuple[list[Block], dict[str, Any]]:
-    _, record = env.resolve(ref)
+    _, record = reading.resolve(env, ref)
     readers = _readers(env, record)
     blocks, data = _shown(env, ref, record, withdrawn)
     if not records.BY_NAME[ref.kind].numbered:
@@ -73,12 +73,14 @@ def _shown(
     record = record if withdrawn else env.ask.shown(record)
     data = {**record, "corrections": env.ask.corrections(record["ref"])}
     if ref.kind == "status":
-        record = env.shown_status(record["stream"], record["number"], env.here(), withdrawn)
+        record = reading.shown_status(
+            env, record["stream"], record["number"], who.session_or_none(env), withdrawn
+        )
         return status.shown(env, record), record
     if ref.kind == "decision":
         return decision.shown(env, record), data
     if ref.kind == "inbox":
-        data |= by_hand(env.ask, env.path(ref))
+        data |= inbox.by_hand(env.ask, reading.path_of(env, ref))
         body = correction.WITHHELD if record["body"] is None else record["body"]
         return [
             Frame(f"{named(record['ref'])} by {theirs(data['by'])}", body),

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ..env import reading, who, writing
 from ..env.env import Env
 from ..model import names, times
 from ..outcome import Frame, Outcome, Table, listing
@@ -25,9 +26,9 @@ def about_of(env: Env, text: str | None) -> str | None:
         return None
     kind = text.partition(":")[0]
     return (
-        env.resource(text if kind == "path" else f"path:{text}")
+        reading.resource(env, text if kind == "path" else f"path:{text}")
         if kind in ("path", text)
-        else env.exact(text)
+        else reading.pinned_ref(env, text)
     )
 
 
@@ -54,10 +55,13 @@ def post(
     """Post a signal about a record or a path."""
     env = env_of(ctx)
     said = names.say(body(env, text, file) or "", "the text (-m TEXT)", 8000)
-    me, on = env.session(), about_of(env, about)
+    me, on = who.session(env), about_of(env, about)
     record = one(
-        env.records(
-            env.write(lambda tree, who: signal.post(tree, who, word, on, said), me, "signal: ")
+        writing.records(
+            env,
+            writing.write(
+                env, lambda tree, who: signal.post(tree, who, word, on, said), me, "signal: "
+            ),
         )
     )
     return Outcome(record, (f"{record['ref']} posted",), published=False)
@@ -74,10 +78,10 @@ def list_(
 ) -> Outcome:
     """The signals, newest first, the blockers of gates among them."""
     env = env_of(ctx)
-    found = env.index.since(signal.FOLDER, env.since(since) if since is not None else 0)
+    found = env.index.since(signal.FOLDER, reading.since(env, since) if since is not None else 0)
     chosen = [(path, row) for _, path, row in reversed(found) if word in (None, row["kind"])]
     items = [env.ask.shown({**row, "ref": signal.KIND.ref(path, row)}) for path, row in chosen]
-    env.damaged(signal.FOLDER + "/")
+    reading.damaged(env, signal.FOLDER + "/")
     cells = tuple(
         (
             row["id"],
@@ -99,7 +103,9 @@ def show(
 ) -> Outcome:
     """One signal, whole."""
     env = env_of(ctx)
-    record = env.ask.shown(env.resolve(names.Ref("signal", wanted.removeprefix("signal:")))[1])
+    record = env.ask.shown(
+        reading.resolve(env, names.Ref("signal", wanted.removeprefix("signal:")))[1]
+    )
     title = (
         f"{record['ref']} by {record['session']},"
         f" {times.ago(times.moment(record['at']), env.now())}"

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..env import reading, receipts, who, writing
 from ..env.env import Env
 from ..errors import NotFound, Refused, Usage
 from ..model import names, times
@@ -52,7 +53,11 @@ def entry(
 ) -> Change:
     """The next entry; a text over the limit goes into an artifact (`overflow`), its first paragraph
     into the entry."""
-    seen = base if base is not None else env.seen(tree, me, "status", stream, bool(wish.section))
+    seen = (
+        base
+        if base is not None
+        else receipts.newest_read(env, tree, me, "status", stream, bool(wish.section))
+    )
     try:
         return status.write(tree, who, stream, wish, seen)
     except Refused as refused:
@@ -61,28 +66,42 @@ def entry(
     body = artifact.NewVersion(
         wish.body.encode(), "md", f"the whole of what {stream} says", same_topic=True, new=True
     )
-    put = artifact.put(tree, who, overflow, body, env.seen(tree, me, "artifact", overflow))
+    put = artifact.put(
+        tree, who, overflow, body, receipts.newest_read(env, tree, me, "artifact", overflow)
+    )
     ref = f"artifact:{overflow}@{artifact.newest(tree, overflow) + 1}"
     short = f"{wish.body.strip().partition(chr(10) * 2)[0]}\n\nThe whole text: {ref}\n"
     change = status.write(tree, who, stream, wish._replace(body=short), seen)
     return change._replace(files={**put.files, **change.files}, bases=(*put.bases, *change.bases))
 
 
+def withdrawn(env: Env, stream: str) -> bool:
+    """Whether a stream's current entry was retracted."""
+    return env.ask.retracted(f"status:{stream}@{status.newest(env.tree, stream)}")
+
+
 def written(
     env: Env, stream: str, wish: status.NewEntry, base: int | None, me: Record, overflow: str | None
 ) -> dict[str, Any]:
     """Writes the next entry; what the session wrote, it has read."""
-    wish = wish._replace(withdrawn=env.withdrawn(stream))
+    wish = wish._replace(withdrawn=withdrawn(env, stream))
     if base is not None:
-        env.read("status", stream, base, status.find(env.tree, stream, base), claimed=True)
-    done = env.write(
+        receipts.note(
+            env, "status", stream, base, status.find(env.tree, stream, base), claimed=True
+        )
+    done = writing.write(
+        env,
         lambda tree, who: entry(env, tree, who, me, stream, wish, base, overflow),
         me,
         f"status: {stream} ",
     )
-    record = next(found for found in env.records(done) if found["ref"].startswith("status:"))
+    record = next(
+        found for found in writing.records(env, done) if found["ref"].startswith("status:")
+    )
     if record["session"] == me["id"]:  # replayed too: the first answer may never have arrived
-        env.read("status", stream, record["number"], status.path_of(stream, record["number"]))
+        receipts.note(
+            env, "status", stream, record["number"], status.path_of(stream, record["number"])
+        )
     return record
 
 
@@ -98,7 +117,7 @@ def show(
         return Outcome(
             {"stream": ref.id, "version": 0, "body": ""}, (status.empty(env.tree, ref.id),)
         )
-    record = env.shown_status(ref.id, number, env.here())
+    record = reading.shown_status(env, ref.id, number, who.session_or_none(env))
     return Outcome(record, tuple(shown(env, record)))
 
 
@@ -165,7 +184,7 @@ def write(
             "-m TEXT, --file F or -; or --unchanged WHY",
         )
     with_text(given, section, replace, overflow)
-    relies = tuple(env.exact(target) for target in relies_on or ())
+    relies = tuple(reading.pinned_ref(env, target) for target in relies_on or ())
     wish = status.NewEntry(
         given or "",
         section,
@@ -177,7 +196,7 @@ def write(
     )
     overflow = names.name(overflow, "artifact name") if overflow else None
     record = written(
-        env, names.name(stream, "stream"), wish, base, env.session(strict=True), overflow
+        env, names.name(stream, "stream"), wish, base, who.session(env, strict=True), overflow
     )
     return Outcome(record, (f"{record['ref']} written",), published=False)
 
@@ -217,7 +236,7 @@ def log(
 
 def _then(env: Env, stream: str, since: str) -> int:
     """The entry that stood in a stream then; 0 where it was empty."""
-    path = env.index.as_of(f"{status.FOLDER}/{stream}", env.since(since))
+    path = env.index.as_of(f"{status.FOLDER}/{stream}", reading.since(env, since))
     return int(path.rpartition("/")[2].removesuffix(".md")) if path else 0
 
 
@@ -260,7 +279,7 @@ def diff(
 
 
 def _body(env: Env, stream: str, number: int) -> str:
-    found = env.shown_status(stream, number, None)["body"]
+    found = reading.shown_status(env, stream, number, None)["body"]
     return f"{correction.WITHHELD}\n" if found is None else str(found)
 
 

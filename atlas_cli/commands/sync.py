@@ -4,20 +4,19 @@ import typer
 
 from ..errors import NotPublished, Unknown, VersionJump
 from ..outcome import Outcome
+from ..sharing.dealing import UNASKED
 from . import env_of, single, verb
 
 app = single()
 
 
-@verb(app, "sync", "atlas sync", 3, 6, 7)
+@verb(app, "sync", "atlas sync", 3, 6, 7, remote=UNASKED)
 def sync(ctx: typer.Context) -> Outcome:
     """Publish what was recorded here, and bring what others have published.
 
     What contradicts what others were first with is parked (exit 3), and shown until `atlas parked`
     settles it."""
     env = env_of(ctx)
-    env.asks = False
-    env.sharing.eager = True
     before = env.store.head()
     shared = env.sharing.publish(look=True)
     if shared.parked:

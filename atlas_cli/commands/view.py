@@ -2,6 +2,7 @@
 
 import typer
 
+from ..env import after
 from ..errors import Failed
 from ..outcome import Outcome
 from . import env_of, single, verb
@@ -16,7 +17,7 @@ def view(ctx: typer.Context) -> Outcome:
 
     Reading there leaves no receipt. What a hand changed there is kept in .atlas/drafts/."""
     env = env_of(ctx)
-    done = env.refresh(full=True)
+    done = after.refresh(env, full=True)
     if done is None:
         return Outcome(
             {"path": None}, ("there is no view in a bare repository, nor of a worktree's outbox",)

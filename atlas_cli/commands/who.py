@@ -5,6 +5,8 @@ from typing import Annotated
 import typer
 
 from ..answers.paths import who as on_paths
+from ..env import reading
+from ..env.who import session_id
 from ..outcome import Outcome, Table, listing
 from ..records import correction
 from . import env_of, single, verb
@@ -27,9 +29,10 @@ def who(
     any branch."""
     env = env_of(ctx)
     wanted = [
-        env.resource(f"path:{path.removeprefix('path:')}").partition(":")[2] for path in paths
+        reading.resource(env, f"path:{path.removeprefix('path:')}").partition(":")[2]
+        for path in paths
     ]
-    items = on_paths(env.ask, env.git, env.session_id(), wanted, hours)
+    items = on_paths(env.ask, env.git, session_id(env), wanted, hours)
     rows = tuple(
         (
             item["path"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..answers import board
+from ..env import reading
 from ..outcome import Block
 from ..records import correction
 from ..records.board import gate, task
@@ -16,7 +17,7 @@ def gates(state: State) -> Part | None:
     env, ask = state.env, state.ask
     if not env.tree.names(gate.FOLDER):
         return None
-    env.damaged(gate.FOLDER + "/")
+    reading.damaged(env, gate.FOLDER + "/")
     mine = board.concerning(ask, state.me)
     items = []
     for row in board.standing(ask, env.tree):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..env import reading, who
 from ..env.env import Env
 from ..model.text import Record
 from ..outcome import Block, Frame, Table
@@ -59,8 +60,8 @@ def of(
         data[part.key] = part.value
         if part.rows and part.rows.total > MOST:
             more[part.key] = {"total": part.rows.total, "command": part.rows.more}
-    env.damaged()
-    env.local.look(me["actor"] if me else env.actor(None), env.snapshot.head or "")
+    reading.damaged(env)
+    env.local.look(me["actor"] if me else who.actor(None), env.snapshot.head or "")
     return data, _within(parts, words - RESERVED)
 
 

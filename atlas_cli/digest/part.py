@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..answers import leases
 from ..answers.ask import Questions
+from ..env import drafting, reading
 from ..env.env import Env
 from ..model import names, times
 from ..model.text import Record
@@ -19,7 +20,7 @@ from ..outcome import Block
 from ..records import correction
 
 if TYPE_CHECKING:
-    from ..env.elsewhere import Look
+    from ..env.elsewhere import StoreReport
 
 MOST = 20  # rows of a list in the data, those that matter most; `more` counts what is cut
 CELL, LETTERS = 14, 160  # words and characters of a cell
@@ -35,7 +36,9 @@ class State:
         self.me = me  # None: nobody has begun
         self.twins = list(twins)  # the sessions with nearly the same goal
         self.since = since  # as it was asked for; None: this is no morning report
-        self.after = None if since is None else env.since(since)  # the number of its commit
+        self.after = (
+            None if since is None else reading.since(env, since)
+        )  # the number of its commit
         self.now = env.now()
 
     @property
@@ -49,17 +52,17 @@ class State:
 
     @cached_property
     def drafts(self) -> list[Record]:
-        return self.env.drafts.listed()
+        return drafting.drafts(self.env).listed()
 
     @cached_property
-    def elsewhere(self) -> tuple[list[Record], list[Look]]:
+    def elsewhere(self) -> tuple[list[Record], list[StoreReport]]:
         """The live leases that are kept in other stores, and what is known of each store."""
         if not self.env.shares:
             return [], []
         from ..env import elsewhere
 
-        asked = self.env.sharing.look  # by begin
-        return elsewhere.looked(self.env, lambda other: leases.live(other.ask), asked, asked)
+        asked = self.env.dealing.look  # by begin
+        return elsewhere.survey(self.env, lambda other: leases.live(other.ask), asked, asked)
 
     def mine(self, resource: str) -> bool:
         """Whether a resource (`path:…`) meets what this session said it would touch."""

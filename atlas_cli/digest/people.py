@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..answers import leases as held
 from ..answers import paths
 from ..answers import sessions as working
+from ..env.who import session_id
 from ..model import times
 from ..model.text import Record
 from .part import Part, State, listed
@@ -36,7 +37,7 @@ def on_paths(state: State) -> Part | None:
     if not wanted:
         return None
     env = state.env
-    items = paths.who(state.ask, env.git, env.session_id(), wanted)
+    items = paths.who(state.ask, env.git, session_id(env), wanted)
     rows = (
         (item["path"], item["what"], item["who"], item["when"], state.words(item, "text"))
         for item in items

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 
+from ..env import reading, receipts
 from ..errors import Damaged
 from ..model.text import Record
 from ..outcome import Block, Frame
@@ -20,11 +21,11 @@ def status(state: State) -> Part:
     for stream in dict.fromkeys(["main", *own]):
         number = streams.newest(state.env.tree, stream)
         if not number:
-            state.env.read_empty(state.me, stream)
+            receipts.note_empty(state.env, state.me, stream)
             blocks.append(f"status:{stream} is empty: nobody has written where things stand")
             continue
         try:
-            record = state.env.shown_status(stream, number, state.me)
+            record = reading.shown_status(state.env, stream, number, state.me)
         except Damaged as error:
             blocks.append(
                 f"status:{stream}@{number} cannot be read: {error.message}; atlas doctor --fix puts"
@@ -57,7 +58,7 @@ def _changed(state: State, record: Record, title: str, after: int) -> Frame:
         return Frame(f"{title}; unchanged since", record["body"])
     before = ""
     if old:
-        then = state.env.shown_status(record["stream"], old, None)
+        then = reading.shown_status(state.env, record["stream"], old, None)
         before = _brief(state, then) if then["body"] is not None else ""
     record["since"] = old
     lines = difflib.unified_diff(

@@ -6,13 +6,14 @@ from __future__ import annotations
 from ..answers import board, leases
 from ..outcome import Block
 from ..records import correction, lease
+from ..sharing import parked as parked_writes
 from ..visible import named, theirs
 from .part import MOST, Part, Rows, State, listed
 from .people import lease_name
 
 
 def parked(state: State) -> Part:
-    items = state.env.parked()
+    items = parked_writes.rows(state.env.store, state.env.index)
     rows = [
         (
             item["subject"],

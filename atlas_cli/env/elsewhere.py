@@ -20,13 +20,15 @@ from ..model.text import Record
 from ..model.tree import Tree
 from ..records import routes, session
 from ..records.board import assigning
-from ..sharing import copies
+from ..sharing import copies, parked
+from ..sharing.dealing import EAGER, Dealing
 from ..sharing.sharing import FETCH
 from ..store.git import Git
 from ..visible import named
+from . import after, writing
 from .env import Env
 
-_TOLD = (
+_OF_GUEST = (
     "id",
     "actor",
     "began",
@@ -43,7 +45,7 @@ _ABOUT = re.compile(
 )  # what is about the copy itself
 
 
-class There(NamedTuple):
+class LeaseStore(NamedTuple):
     """Where leases are kept: `env` is the command's own for the project's store, which has no
     `name`; elsewhere `guest` is the session's row as it is written there."""
 
@@ -55,47 +57,49 @@ class There(NamedTuple):
         """What `decide` does there, and the session that does it: elsewhere it is one from its
         first write on."""
         change = decide(tree, who)
-        return (
-            change._replace(files={**session.enter_as_guest(tree, who, self.guest), **change.files})
-            if self.guest
-            else change
+        if not self.guest:
+            return change
+        return change._replace(
+            files={**session.enter_as_guest(tree, who, self.guest), **change.files}
         )
 
 
-def split(env: Env, wanted: Sequence[str], me: Record | None) -> dict[str, list[str]]:
-    """The resources by the store that their leases are kept in (empty: the project's); what `me`
-    holds in the project's is there, wherever it would be taken now."""
+def by_store(env: Env, wanted: Sequence[str], me: Record | None) -> dict[str, list[str]]:
+    """The resources by the store that their leases are kept in (empty: the project's). What `me`
+    holds in the project's is in that one, wherever it would be taken now."""
     known = _routes(env)
     held = [row["resource"] for row in leases.held(env.ask, me["id"])] if me else []
-    found: dict[str, list[str]] = {}
-    for one in wanted:
-        found.setdefault("" if one in held else known.store(one), []).append(one)
-    return found
+    resources: dict[str, list[str]] = {}
+    for resource in wanted:
+        name = "" if resource in held else known.store(resource)
+        resources.setdefault(name, []).append(resource)
+    return resources
 
 
 @contextlib.contextmanager
-def at(env: Env, name: str, me: Record | None) -> Iterator[There]:
+def opened(env: Env, name: str, me: Record | None) -> Iterator[LeaseStore]:
     """Where the leases are kept that go to this store."""
     if not name:
-        yield There(env)
+        yield LeaseStore(env)
         return
     url = _routes(env).url(name)
-    with _opened(env, copies.copy(name, url, env.options.offline), me) as there:
-        env.elsewhere = there
-        yield There(there, name, _guest(env, me) if me else None)
+    with _env_on(env, copies.copy(name, url, env.options.offline), me) as other:
+        env.elsewhere = other
+        yield LeaseStore(other, name, _guest(env, me) if me else None)
 
 
-def alone(found: dict[str, list[str]]) -> str:
-    """The one store of these; Usage where they are several."""
-    if len(found) > 1:
+def only_store(resources: dict[str, list[str]]) -> str:
+    """The store of these, by the name of which they stand. Raises Usage where they are several."""
+    if len(resources) > 1:
         parts = "; ".join(
-            f"{', '.join(some)} {f'in {name}' if name else 'here'}" for name, some in found.items()
+            f"{', '.join(some)} {f'in {name}' if name else 'here'}"
+            for name, some in resources.items()
         )
         raise Usage(
             f"these leases are kept in several stores, and cannot be had all or none: {parts}",
             "one command for each of them",
         )
-    return next(iter(found))
+    return next(iter(resources))
 
 
 def _routes(env: Env) -> routes.Routes:
@@ -109,7 +113,7 @@ def _routes(env: Env) -> routes.Routes:
     return routes.of(env.policy, own, str(file))
 
 
-class Look(NamedTuple):
+class StoreReport(NamedTuple):
     """What is known of a store that something is shared through: `as_of` is when it last answered,
     `error` why nothing newer, or nothing at all, is known of it."""
 
@@ -134,83 +138,77 @@ class Look(NamedTuple):
         )
 
 
-def looked(
-    env: Env, found: Callable[[Env], list[Record]], ask: bool = True, look: bool = False
-) -> tuple[list[Record], list[Look]]:
-    """The leases that `found` finds in each store that something is shared through, each with its
+def survey(
+    env: Env, rows: Callable[[Env], list[Record]], ask: bool = True, look: bool = False
+) -> tuple[list[Record], list[StoreReport]]:
+    """The leases that `rows` gives for each store that something is shared through, each with its
     `store` and the holder's `project`; and what is known of each store. `ask`: it is asked where
     its copy is old; `look`: always."""
     try:
         known = _routes(env)
     except AtlasError as error:
-        return [], [Look("", [], error=error.message)]
-    items: list[Record] = []
-    looks = []
+        return [], [StoreReport("", [], error=error.message)]
+    leases: list[Record] = []
+    reports = []
     for name, patterns in known.used().items():
         try:
             url = known.url(name)
-            with _opened(
-                env, copies.copy(name, url, env.options.offline, FETCH if ask else 0), None
-            ) as there:
-                there.asks, there.sharing.look = ask, look
-                rows = [
-                    row
-                    for row in found(there)
+            folder = copies.copy(name, url, env.options.offline, FETCH if ask else 0)
+            with _env_on(env, folder, None) as other:
+                other.dealing = Dealing(asks=ask, look=look)
+                leases += [
+                    {**row, "store": name, "project": _project(other, row["holder"])}
+                    for row in rows(other)
                     if "resource" in row and known.store(row["resource"]) == name
                 ]
-                items += [
-                    {**row, "store": name, "project": _project(there, row["holder"])}
-                    for row in rows
+                other.notices += [
+                    f"PARKED, others were first: {row['subject']}: atlas parked"
+                    for row in parked.rows(other.store, other.index)
                 ]
-                there.notices += [
-                    f"PARKED, others were first: {one['subject']}: atlas parked"
-                    for one in there.parked()
-                ]
-                as_of, why = there.sharing.fetched_at(), there.sharing.memory
-                silent = why.get("away_at") > why.get("fetched_at")
-                looks.append(
-                    Look(name, patterns, url, as_of, "it gave no answer since" if silent else "")
-                )
+                reports.append(_report(other, name, patterns, url))
         except AtlasError as error:
-            looks.append(Look(name, patterns, error=error.message))
-    return items, looks
+            reports.append(StoreReport(name, patterns, error=error.message))
+    return leases, reports
+
+
+def _report(other: Env, name: str, patterns: list[str], url: str) -> StoreReport:
+    as_of, memory = other.sharing.fetched_at(), other.sharing.memory
+    silent = memory.get("away_at") > memory.get("fetched_at")
+    return StoreReport(name, patterns, url, as_of, "it gave no answer since" if silent else "")
 
 
 def everywhere(env: Env, me: Record, whose: str, decide: Decide) -> list[str]:
     """A write of the session `me` in each store of which this machine has a copy that knows the
-    session `whose`; the leases that it changed. What cannot be done there, or is seen by nobody, is
-    said."""
-    found = []
+    session `whose`; the leases that it changed. A notice tells what cannot be done there, or is
+    seen by nobody."""
+    changed = []
     for folder in copies.every():
         name = folder.name.rpartition("-")[0]
         try:
-            with _opened(env, folder, me) as there:
-                if there.snapshot.blob(session.path_of(whose)) is None:
+            with _env_on(env, folder, me) as other:
+                if other.snapshot.blob(session.path_of(whose)) is None:
                     continue
                 guest = None if whose == me["id"] else _guest(env, me)
-                there.sharing.eager = True
-                done = there.write(partial(There(there, name, guest).decided, decide), me, "")
-                found += [
-                    f"{row['resource']} ({name})"
-                    for row in there.records(done)
-                    if "resource" in row
-                ]
-                if not there.sharing.published:
-                    there.notices.append(
-                        f"NOT PUBLISHED, nobody else can see it: {there.sharing.why}: atlas sync"
+                other.dealing = EAGER
+                decided = partial(LeaseStore(other, name, guest).decided, decide)
+                rows = writing.records(other, writing.write(other, decided, me, ""))
+                changed += [f"{row['resource']} ({name})" for row in rows if "resource" in row]
+                if not other.sharing.published:
+                    other.notices.append(
+                        f"NOT PUBLISHED, nobody else can see it: {other.sharing.why}: atlas sync"
                     )
         except AtlasError as error:
             env.notices.append(error.message)
-    return found
+    return changed
 
 
-def leave(env: Env, me: Record, kept: Sequence[str] = (), over: bool = True) -> list[str]:
-    """Gives back what the session holds elsewhere, but what is `kept` or held for a command that
-    runs; `over`: it ends there too. What was given back."""
+def leave(env: Env, me: Record, keep: Sequence[str] = (), over: bool = True) -> list[str]:
+    """Gives back what the session holds elsewhere, but what it is to `keep` and what is held for a
+    command that runs. `over`: it ends there too. What was given back."""
 
     def decide(tree: Tree, who: Writer) -> Change:
         return assigning.leave(
-            tree, who, kept, over and "ended" not in session.get(tree, who.session)
+            tree, who, keep, over and "ended" not in session.get(tree, who.session)
         )
 
     return everywhere(env, me, me["id"], decide)
@@ -219,40 +217,41 @@ def leave(env: Env, me: Record, kept: Sequence[str] = (), over: bool = True) -> 
 def _guest(env: Env, me: Record) -> Record:
     """A session's row for another store, with the project that it comes from."""
     project = env.policy["home"] or me.get("worktree") or env.policy["store"]
-    return {key: me[key] for key in _TOLD if key in me} | {"project": project}
+    return {key: me[key] for key in _OF_GUEST if key in me} | {"project": project}
 
 
-def _project(there: Env, holder: str) -> str | None:
+def _project(other: Env, holder: str) -> str | None:
     try:
-        return str(session.get(there.snapshot, holder).get("project", ""))[:200] or None
+        return str(session.get(other.snapshot, holder).get("project", ""))[:200] or None
     except AtlasError:
         return None
 
 
 @contextlib.contextmanager
-def _opened(env: Env, folder: Path, me: Record | None) -> Iterator[Env]:
+def _env_on(env: Env, folder: Path, me: Record | None) -> Iterator[Env]:
     """An Env on a copy. What it has to say is said with the store's name."""
     name = folder.name.rpartition("-")[0]
-    there = Env(
+    other = Env(
         env.options._replace(directory=str(folder), session=me["id"] if me else None), Git.watch
     )
-    there.__dict__["place"] = copies.place_of(folder)
+    other.__dict__["place"] = copies.place_of(folder)
     try:
-        yield there
-        there.afterwards()
+        yield other
+        after.answer(other)
     except AtlasError as error:
-        error.message, error.hint = _said(error.message, name, folder), _about(error.hint, folder)
+        error.message = _named_after(error.message, name, folder)
+        error.hint = _about(error.hint, folder)
         if holder := error.details.get("holder"):
-            project = _project(there, holder)
+            project = _project(other, holder)
             error.details |= {"store": name, "project": project}
             error.message += (
                 f" (of {named(project) if project else 'a project that it does not name'})"
             )
         raise
     finally:
-        env.notices += [_said(line, name, folder) for line in there.notices]
-        env.wrote = env.wrote or there.wrote
-        there.close()
+        env.notices += [_named_after(line, name, folder) for line in other.notices]
+        env.wrote = env.wrote or other.wrote
+        other.close()
 
 
 def _about(text: str, folder: Path) -> str:
@@ -260,5 +259,5 @@ def _about(text: str, folder: Path) -> str:
     return _ABOUT.sub(lambda _: f"atlas -C {shlex.quote(str(folder))} ", text)
 
 
-def _said(line: str, name: str, folder: Path) -> str:
+def _named_after(line: str, name: str, folder: Path) -> str:
     return f"{name}: {_about(line.replace(f'{name}: ', ''), folder)}"

@@ -15,11 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import callers, interrupts
+from ..env import reading, who, writing
 from ..env.env import Env, Options
 from ..model import names, times
 from ..model.text import Record
 from ..records import correction, lease
 from ..records.board import assigning
+from ..sharing import parked
+from ..sharing.dealing import EAGER
 from ..visible import named, theirs, visible
 
 if TYPE_CHECKING:
@@ -124,14 +127,12 @@ def session_end(given: Given) -> None:
     said where things stand, or whose writes are parked, stays open, to be continued when the tool
     resumes it, or shown as unfinished."""
     env = _env(given.get("cwd"))
-    me = env.here()
+    me = who.session_or_none(env)
     if me is None:
         return
-    env.sharing.eager = True
-    over = env.index.closed(me["id"]) and not any(
-        row["session"] == me["id"] for row in env.parked()
-    )
-    env.write(lambda tree, who: assigning.leave(tree, who, over=over), me, "")
+    env.dealing = EAGER
+    over = env.index.closed(me["id"]) and not parked.of(env.store, env.index, me["id"])
+    writing.write(env, lambda tree, who: assigning.leave(tree, who, over=over), me, "")
     from ..env import elsewhere
 
     elsewhere.leave(env, me, over=over)
@@ -146,7 +147,7 @@ def edit(given: Given) -> Given | None:
     file = Path(str(given.get("cwd") or "."), path).absolute()
     env = _env(str(next(folder for folder in file.parents if folder.is_dir())))
     policy = env.policy.get("preconditions", {}).get("leases", "warn")
-    rows = leased(env, env.resource(f"path:{file}")) if policy != "off" else []
+    rows = leased(env, reading.resource(env, f"path:{file}")) if policy != "off" else []
     if not rows:
         return None
     text = "\n".join(_line(row, env.now()) for row in rows)
@@ -166,7 +167,7 @@ def edit(given: Given) -> Given | None:
 
 def leased(env: Env, resource: str) -> list[Record]:
     """The leases of others on what a resource covers; not those of one's ancestors."""
-    me, now = env.here(), env.now()
+    me, now = who.session_or_none(env), env.now()
     ours = {me["id"], *me.get("lineage", ())} if me else set()
     return [
         env.ask.shown(row, f"lease:{row['resource']}")

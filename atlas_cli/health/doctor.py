@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from ..env import writing
 from ..env.env import Env
 from ..model.text import Record
 from ..model.tree import Tree
@@ -31,8 +32,7 @@ def looked(env: Env, fix: bool) -> list[dict[str, Any]]:
     """Looks at the repository beneath the records: rows of what, state (ok, warn, bad, fixed),
     text."""
     found = [check._asdict() for check in looks.checks(env.store, env.sharing.sources(), fix)]
-    env.__dict__.pop("snapshot", None)
-    env.__dict__.pop("tree", None)
+    env.forget("snapshot", "tree")
     if {row["what"]: row["state"] for row in found}.get("branch", "bad") == "bad":
         return found
     found.append(
@@ -71,7 +71,7 @@ def repair(env: Env, me: Record) -> tuple[list[str], list[str]]:
                 left.append(f"{what}: later writes were built on it")
                 continue
             tried.add(finding.commit)
-            env.write(partial(audit.repair, finding, blobs, env.store.git), me, "repair: ")
+            writing.write(env, partial(audit.repair, finding, blobs, env.store.git), me, "repair: ")
             done.append(
                 f"{what}: restored {', '.join(sorted(blobs))}" if blobs else f"{what}: acknowledged"
             )

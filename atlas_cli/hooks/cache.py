@@ -67,7 +67,7 @@ class Picture:
     def who(
         self, named: str | None, worktree: str, caller: str | None, tool: bool
     ) -> Session | None:
-        """The live session of a caller, by the rule of `Env.session_id`; None where it is not
+        """The live session of a caller, by the rule of `who.session_id`; None where it is not
         certain."""
         if named:
             found = self.sessions.get(named)

@@ -4,7 +4,10 @@ runs into."""
 import os
 import shlex
 
+from .. import callers
+from ..env import reading, receipts
 from ..env.env import Env
+from ..env.who import session
 from ..errors import AtlasError, Held, NotFound, Protocol, Refused, Usage
 from ..model import times
 from ..model.text import Record
@@ -34,12 +37,12 @@ GO_ON = {
 def who(env: Env, going: str) -> tuple[Record | None, list[Finding]]:
     """The session that commits, or what to say where there is none."""
     try:
-        return env.session(strict=True), []
+        return session(env, strict=True), []
     except (Protocol, NotFound, Usage) as error:
         named = os.environ.get("ATLAS_SESSION")
         if error.code == "which_session":
             hint = error.hint.replace("--session ID", "ATLAS_SESSION=ID before the git command")
-        elif env.tool() or named:
+        elif callers.tool() or named:
             begin = "unset ATLAS_SESSION && atlas begin" if named else "atlas begin"
             hint = f'begin one: {begin} --goal "what you will do", {GO_ON[going]}'
         else:
@@ -70,7 +73,7 @@ def read_first(env: Env, me: Record, paths: list[str], going: str) -> list[Findi
     if not missed:
         return []
     kept = level != "stop" or all(
-        env.glanced(me, stream, numbers[-1]) for stream, numbers in missed.items()
+        receipts.note_glance(env, me, stream, numbers[-1]) for stream, numbers in missed.items()
     )
     what = ", ".join(f"status:{stream}@{numbers[-1]}" for stream, numbers in missed.items())
     more = [
@@ -93,7 +96,7 @@ def read_first(env: Env, me: Record, paths: list[str], going: str) -> list[Findi
 
 
 def _entry(env: Env, stream: str, number: int) -> tuple[str, str]:
-    record = env.shown_status(stream, number, None)
+    record = reading.shown_status(env, stream, number, None)
     age = times.ago(times.moment(record["at"]), env.now())
     return f"status:{stream}@{number} by {record['session']}, {age}", _text(env, record)
 

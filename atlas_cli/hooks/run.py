@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..env import receipts, who
 from ..env.env import Env
 from ..errors import Protocol
 from ..model import times
@@ -136,7 +137,7 @@ def _writing(env: Env, me: Record, read: dict[str, int]) -> str:
     last = status.newest(env.tree, stream)
     shown = (
         f"atlas status show {stream} && "
-        if last and env.seen(env.tree, me, "status", stream) != last
+        if last and receipts.newest_read(env, env.tree, me, "status", stream) != last
         else ""
     )
     return (
@@ -147,7 +148,8 @@ def _writing(env: Env, me: Record, read: dict[str, int]) -> str:
 
 def notice(env: Env, args: list[str], given: str) -> None:
     """After a merge, a rewrite, a checkout: says where the status went on meanwhile."""
-    me = None if judging.of(env).here.sequence() else env.here()  # a sequence is judged itself
+    # a sequence is judged itself
+    me = None if judging.of(env).here.sequence() else who.session_or_none(env)
     missed = [*judging.of(env).missed(me, "main")] if me else []
     if missed:
         env.notices.append(

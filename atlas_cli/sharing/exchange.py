@@ -16,6 +16,7 @@ from ..records import judging
 from ..store import BEFORE, BRANCH, OUTBOX, REMOTE, failpoints, history, lock
 from ..store.branch import STALE, Branch, change, cleared, swept
 from ..store.store import Store, root_id
+from .dealing import Purpose
 from .joining import is_store
 from .remote import CALL, INCOMING, Away, Remote
 from .remote_state import Memory
@@ -61,23 +62,20 @@ class Lost(Refused):
 
 
 class Exchange:
-    """One conversation with the remote. `mine`: the operation that it is for, if it is for one;
-    `carry`: the remote's history is taken whatever it is, if only it is a store's, and all that
-    this clone holds beyond it is put behind; `restore`: what was lost there is pushed back."""
+    """One conversation with the remote."""
 
-    def __init__(self, store: Store, remote: Remote, mine: str = "") -> None:
-        self.store, self.remote, self.memory, self.mine = store, remote, Memory(store), mine
+    def __init__(self, store: Store, remote: Remote, purpose: Purpose) -> None:
+        self.store, self.remote, self.memory = store, remote, Memory(store)
+        self.purpose, self.mine, self.by = purpose, purpose.mine, purpose.by
         self.rules = store.policy(store.snapshot())
         self.call = failpoints.patience(CALL, self.rules)
         self.notices: list[str] = []
         self.parked: list[str] = []
-        self.unclear = self.restore = False
-        self.carry = remote.local  # (what the clone has recorded and not published moves on)
+        self.unclear, self.restore = False, purpose.restore
+        # (what the clone has recorded and not published moves on)
+        self.carry = purpose.carry or remote.local
         self.asked = False  # the remote has said what it has
-        self.within: float | None = None  # seconds that all of it may take
         self.busy = STALE + 2  # seconds that a lock of a ref is waited for
-        self.by = ""  # the session that it is for
-        self.aside = True  # whether another branch may take what the store's own does not
         self.where = f"{remote.url} {remote.branch}"
         self.seen = store.ref(REMOTE)
         self.brought: str | None = None  # the newest head that was fetched
@@ -92,13 +90,15 @@ class Exchange:
                 if self._arrived():
                     return self._told(True)
                 if fd is not None:
-                    return self._held(
-                        look, began + (self.within or (LOCK_WAIT if self.aside else DEADLINE))
-                    )
-            if time.monotonic() > began + (self.within or LOCK_WAIT):
+                    return self._held(look, began + (self._patience()))
+            if time.monotonic() > began + (self.purpose.within or LOCK_WAIT):
                 return self._told(
                     False, "another command is publishing; it, or the next one, carries this along"
                 )
+
+    def _patience(self) -> float:
+        """The seconds that all tries may take."""
+        return self.purpose.within or (LOCK_WAIT if self.purpose.aside else DEADLINE)
 
     def _held(self, look: bool, deadline: float) -> Shared:
         """As the one command that publishes. What was brought is judged last: until then others are
@@ -177,7 +177,7 @@ class Exchange:
         )
 
     def _pushed(self, look: bool, deadline: float) -> Shared:
-        self.call = min(self.call, self.within or CALL)
+        self.call = min(self.call, self.purpose.within or CALL)
         refused, why = 0, ""
         if look or self.memory.data.get("lost") or self.remote.local:
             self._asked()
@@ -241,7 +241,7 @@ class Exchange:
     def _beside(self, head: str, known: str | None) -> str:
         """Where the branch may not be pushed: pushed to one of this clone's own that the policy
         names, from which the next clone that may takes it in."""
-        for pattern in self.rules["outbox_refs"] if self.aside else ():
+        for pattern in self.rules["outbox_refs"] if self.purpose.aside else ():
             name = pattern.replace("*", f"atlas-{self.store.machine}-{(known or head)[:8]}")
             pushed = self.remote._replace(ref=f"refs/heads/{name}").push(head, self.call)
             if pushed.ok or pushed.old == head:

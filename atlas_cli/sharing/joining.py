@@ -20,6 +20,13 @@ from .remote import CALL, INCOMING, Away, Remote, beside, find
 from .remote_state import Memory
 
 
+def take(place: Place, offline: bool) -> bool:
+    """Takes the store that the remote has, where this clone has none yet. True if it did."""
+    if (place.home / "store.git").is_dir():
+        return aside(place)
+    return join(place, offline)
+
+
 def join(
     place: Place, offline: bool, timeout: float = CALL, formed: Callable[[int], Place] | None = None
 ) -> bool:

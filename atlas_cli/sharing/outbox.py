@@ -11,10 +11,12 @@ import re
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from ..errors import AtlasError, Failed, NotFound
 from ..store import BRANCH, REMOTE, files, ground, history, lock, transports
 from ..store.branch import STALE, Branch, change, cleared
+from ..store.index import Index
 from ..store.repo import TAKING, WAITING
 from ..store.store import Store, root_id
 from . import carry_over
@@ -27,17 +29,26 @@ _ODD = re.compile(
 _TAKEN = f"refs/atlas/taking/{os.getpid()}"
 
 
+def waiting(store: Store, index: Index) -> list[dict[str, Any]]:
+    """The writes that no remote is known to have, oldest first: rows of commit, operation, subject,
+    session."""
+    known = store.ref(REMOTE)
+    rows, _ = index.commits(10**6, after=(index.reached(known) or 0) if known else 0)
+    keys = ("operation", "subject", "session")
+    return [{"commit": row["oid"], **{key: row[key] for key in keys}} for row in reversed(rows)]
+
+
 def export(store: Store, file: Path) -> int:
     """Writes the commits that no remote is known to have into a git bundle; how many. NotFound
     where there are none."""
-    waiting = store.unpublished()
-    if not waiting:
+    count = store.unpublished()
+    if not count:
         raise NotFound("nothing waits: all that was recorded here is published")
     known = store.ref(REMOTE)
     store.git.run(
         "bundle", "create", "--quiet", str(file), BRANCH, *([f"^{known}"] if known else [])
     )
-    return waiting
+    return count
 
 
 def lay(store: Store) -> None:

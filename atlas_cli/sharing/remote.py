@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .. import interrupts
-from ..errors import Failed
+from ..errors import Failed, NotFound
 from ..store import BRANCH, files, history, transports
 from ..store.git import Git, Silent, environment, last_line
 from ..store.repo import Place
@@ -326,8 +326,17 @@ def beside(there: Path, own: Path) -> Remote:
     return Remote(str(there), "atlas", Git(str(own)), BRANCH, str(there), local=True)
 
 
-def choose(home: Path, name: str | None, branch: str | None) -> None:
-    """Notes which remote, and which branch of it, the store is shared through."""
+def choose(place: Place, name: str | None, branch: str | None) -> None:
+    """Notes which remote, and which branch of it, the store is shared through; nothing where
+    neither is named. Raises NotFound if there is no such remote."""
+    if name is None and branch is None:
+        return
+    home, known = place.home, remotes(place, place.home)
+    if name is not None and name not in known:
+        raise NotFound(
+            f"there is no remote {name[:80]!r}",
+            f"git remote shows them: {', '.join(known) or 'none'}",
+        )
     home.mkdir(parents=True, exist_ok=True)
     files.put(
         home / "remote.json", json.dumps({"name": name, "branch": branch or "atlas"}).encode()

@@ -18,6 +18,7 @@ from ..store import REMOTE, transaction
 from ..store.branch import unpark
 from ..store.store import Store
 from ..store.transaction import Intent, Written
+from .dealing import PLAIN, Purpose
 from .remote import Remote, find, remotes
 
 if TYPE_CHECKING:
@@ -44,15 +45,7 @@ class Sharing:
         self, store: Store, say: Callable[[str], None], offline: bool, required: bool
     ) -> None:
         self.store, self.say, self.offline, self.required = store, say, offline, required
-        self.look = False  # the remote is asked for what is new, however new the copy is
-        self.eager = False  # and what was recorded is pushed, whatever failed a moment ago
-        self.within: float | None = None  # seconds that publishing may take
         self.asked = False  # the remote has said, since this command began, what it has
-        self.by = ""  # the session that writes
-        self.wanted = (
-            True  # whoever publishes wants the remote asked, by whatever their configuration names
-        )
-        self.exclusive = False  # the write counts only once it is published
         self.published: bool | None = (
             None  # what became of the last write; None where nothing was written
         )
@@ -117,20 +110,18 @@ class Sharing:
             f" {through}"
         ]
 
-    def freshen(self) -> None:
+    def freshen(self, look: bool) -> None:
         """Asks the remote, for three seconds at most, where the copy is older than the policy's
-        `fresh`; not again for a minute after a failure."""
+        `fresh`, or however new it is (`look`); not again for a minute after a failure."""
         if self.remote is None:
             return
         age, silent = (
             time.time() - self.memory.get("asked_at"),
             time.time() - self.memory.get("away_at"),
         )
-        if silent < AWAY or (
-            not self.look and not self.eager and age < policy.seconds(self._rules(), "fresh")
-        ):
+        if silent < AWAY or (not look and age < policy.seconds(self._rules(), "fresh")):
             return
-        exchange = self._exchange(self.remote._replace(wanted=self.look or self.eager))
+        exchange = self._exchange(Purpose(wanted=look))
         error = exchange.pull(FETCH)
         self.asked = exchange.asked
         self._heard(exchange.notices)
@@ -146,14 +137,10 @@ class Sharing:
         empty."""
         return str(self.memory.data.get("lost", "")) if self.remote else ""
 
-    def write(self, decide: Decide, intent: Intent, exclusive: bool) -> Written:
-        """A write, recorded, and published where it is to be. Found parked, it is decided anew on
-        the new head under the same operation: what others wrote meanwhile stops it, or does not."""
-        wanted, self.exclusive, self.by = (
-            exclusive or self.required,
-            exclusive,
-            intent.writer.session,
-        )
+    def write(self, decide: Decide, intent: Intent, exclusive: bool, eager: bool) -> Written:
+        """A write, recorded, and published where it is to be. `exclusive`: it counts only once it
+        is published. Found parked, it is decided anew on the new head under the same operation:
+        what others wrote meanwhile stops it, or does not."""
         if self.required and self.remote is None:
             raise NotPublished(
                 f"{self.alone}, so nothing can be published; nothing was written",
@@ -162,7 +149,7 @@ class Sharing:
         self.published = None
         operation = intent.writer.operation
         try:
-            return self._shared(decide, intent, wanted)
+            return self._shared(decide, intent, exclusive, eager)
         except KeyboardInterrupt:
             if not interrupts.hint():
                 raise
@@ -171,23 +158,25 @@ class Sharing:
                 f"it is recorded in this clone; atlas log {operation} shows it",
             ) from None
 
-    def _shared(self, decide: Decide, intent: Intent, wanted: bool) -> Written:
-        attempt = self._sure if self.exclusive and self.remote else self._written
+    def _shared(self, decide: Decide, intent: Intent, exclusive: bool, eager: bool) -> Written:
+        wanted = exclusive or self.required
+        attempt = self._sure if exclusive and self.remote else self._written
         written = attempt(decide, intent)
         self.published = False
         if self.remote is None and (self.known or remotes(self.store.place, self.store.home)):
             self.why = self.alone
-        if self.remote is None or not (wanted or self.remote.local or self._due()):
+        if self.remote is None or not (wanted or self.remote.local or self._due(eager)):
             self._laid()
             return written
         operation = intent.writer.operation
-        shared = self._tried(operation)
+        purpose = Purpose(operation, intent.writer.session, aside=not exclusive)
+        shared = self._tried(purpose)
         while not written.empty and not self._stands(operation):
             written = attempt(decide, intent._replace(given=True))._replace(replayed=False)
-            shared = self._tried(operation)
+            shared = self._tried(purpose)
         if shared.published or not wanted:
             return written
-        raise self._unshared(shared, operation, self.exclusive)
+        raise self._unshared(shared, operation, exclusive)
 
     def _stands(self, operation: str) -> bool:
         """Whether what was recorded is in the history still, and not parked."""
@@ -214,16 +203,16 @@ class Sharing:
                 known = self.store.ref(REMOTE)
                 if self.asked and known and self.store.holds(self.store.decided, known):
                     raise
-                if time.monotonic() > deadline or not self._looked():
+                if time.monotonic() > deadline or not self._looked(intent.writer.session):
                     raise NotPublished(
                         f"{stop.message}, as far as this clone knows; not published: {self.why}",
                         stop.hint,
                         details=stop.details,
                     ) from None
 
-    def _looked(self) -> bool:
+    def _looked(self, by: str) -> bool:
         """Publishes what was recorded, and brings what the remote has now."""
-        return self._tried("", look=True).published
+        return self._tried(Purpose(by=by, aside=False), look=True).published
 
     def _written(self, decide: Decide, intent: Intent) -> Written:
         """The write, or its refusal. Either settles what was parked of it, which until then is all
@@ -275,41 +264,33 @@ class Sharing:
             or not self.store.unpublished()
         ):
             return ""
-        self.within, self.eager = HASTE, True
-        return "" if self._tried("").published else self.why
+        return "" if self._tried(Purpose(within=HASTE)).published else self.why
 
-    def _tried(self, mine: str, look: bool = False) -> Shared:
+    def _tried(self, purpose: Purpose, look: bool = False) -> Shared:
         """What was recorded stays so, whatever comes between it and the remote."""
         from .exchange import Shared, environment
 
         try:
-            return self.publish(look, mine)
+            return self.publish(purpose, look)
         except (AtlasError, OSError) as failure:
             error = environment(failure)
             self.published, self.why = False, error.message
             return Shared(False, error.message, error=error)
 
-    def publish(
-        self, look: bool = False, mine: str = "", carry: bool = False, restore: bool = False
-    ) -> Shared:
+    def publish(self, purpose: Purpose = PLAIN, look: bool = False) -> Shared:
         """All that was recorded, pushed. `look`: the remote is asked even where there is nothing to
-        push; `mine`: an operation that is decided anew if it is parked, so that nothing need be
-        said of it; `carry`, `restore`: as an Exchange has them."""
+        push. Nothing is said of the operation that it is for: parked, it is decided anew."""
         from .exchange import Shared
 
         if self.remote is None:
             return Shared(False, self.alone)
-        exchange = self._exchange(self.remote._replace(wanted=self.wanted), mine)
-        exchange.within, exchange.by = self.within, self.by
-        exchange.carry, exchange.restore, exchange.aside = (
-            carry or exchange.carry,
-            restore,
-            not self.exclusive,
-        )
+        exchange = self._exchange(purpose)
         shared = exchange.publish(look)
         self.asked = self.asked or exchange.asked
         self._laid()
-        self._heard([line for line in shared.notices if not mine or mine not in line])
+        self._heard(
+            [line for line in shared.notices if not purpose.mine or purpose.mine not in line]
+        )
         self.published, self.why = shared.published, shared.why
         return shared
 
@@ -324,10 +305,8 @@ class Sharing:
 
         if said := [line for box in boxes for line in outbox.gather(self.store, box)]:
             self._heard(said)
-            if self.remote and self._due():
-                self.wanted = False  # they only read
-                self._tried("")
-                self.wanted = True
+            if self.remote and self._due(False):
+                self._tried(Purpose(wanted=False))  # they only read
 
     def _laid(self) -> None:
         """In an outbox: what it holds lies where the next command that can write the store finds
@@ -352,8 +331,10 @@ class Sharing:
         if self.remote is None:
             return "ok", self.alone
         where, lost = f"{self.remote.name}, branch {self.remote.branch}", self.lost()
-        shared = self.publish(look=True, restore=True) if fix else None
-        error = shared.error if shared else self._exchange(self.remote).pull(CALL, LOCK_WAIT)
+        shared = self.publish(Purpose(restore=True), look=True) if fix else None
+        error = (
+            shared.error if shared else self._exchange(Purpose(wanted=False)).pull(CALL, LOCK_WAIT)
+        )
         if error is not None:
             return (
                 "warn" if isinstance(error, Failed) else "bad"
@@ -365,25 +346,27 @@ class Sharing:
         waiting = self.store.unpublished()
         return "ok", f"{where}: {f'{waiting} commits not published yet' if waiting else 'in step'}"
 
-    def _exchange(self, there: Remote, mine: str = "") -> Exchange:
+    def _exchange(self, purpose: Purpose) -> Exchange:
         from .exchange import Exchange
 
-        return Exchange(self.store, there, mine)
+        assert self.remote
+        return Exchange(self.store, self.remote._replace(wanted=purpose.wanted), purpose)
 
     def _heard(self, notices: object) -> None:
         self.__dict__.pop("memory", None)
         for line in notices if isinstance(notices, list | tuple) else ():
             self.say(line)
 
-    def _due(self) -> bool:
-        """Whether a write that need not be published now is pushed all the same."""
+    def _due(self, eager: bool) -> bool:
+        """Whether a write that need not be published now is pushed all the same; `eager`: whatever
+        failed a moment ago."""
         from .exchange import REMEMBERED
 
         when = self._rules()["publish"]
-        if when != "now" and not (when == "end" and self.eager):
+        if when != "now" and not (when == "end" and eager):
             self.why = f"the policy says publish: {when}"
             return False
-        if not self.eager and time.time() - self.memory.get("failed_at") < REMEMBERED:
+        if not eager and time.time() - self.memory.get("failed_at") < REMEMBERED:
             self.why = f"{self.memory.data.get('failed')} (a moment ago)"
             return False
         return True

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ...answers import board
+from ...env import reading, who
 from ...env.env import Env
 from ...errors import Refused, Usage
 from ...imports import plan
@@ -121,7 +122,7 @@ def list_(
     ready, all_ = ready and not explain, all_ or state in task.CLOSED
     source: Iterable[tuple[Tree, Record, int]] = rows(env, ready, at)
     if since is not None or (all_ and at is None):
-        found = env.index.since(task.FOLDER, env.since(since) if since is not None else 0)
+        found = env.index.since(task.FOLDER, reading.since(env, since) if since is not None else 0)
         source = ((env.tree, record, now) for _, _, record in found)
     wanted = "ready" if ready else state
     plain = (
@@ -145,7 +146,7 @@ def list_(
                 env.ask.shown(shown)
                 | ({"unblocks": board.unblocks(env.ask, tree, record["id"])} if explain else {})
             )
-    env.damaged(task.FOLDER + "/")
+    reading.damaged(env, task.FOLDER + "/")
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
     empty = (
         "no task is ready: atlas task list --explain says what holds each"
@@ -159,7 +160,7 @@ def list_(
 def show(ctx: typer.Context, wanted: Id) -> Outcome:
     """One task, whole: its state, what holds it back, who has it, how it failed before."""
     env = env_of(ctx)
-    _, record = env.resolve(names.Ref("task", wanted))
+    _, record = reading.resolve(env, names.Ref("task", wanted))
     blocks, data = shown(env, env.ask.shown(record))
     return Outcome(data, tuple(blocks))
 
@@ -267,7 +268,7 @@ def graph(
 def dead(ctx: typer.Context) -> Outcome:
     """The dead letters: tasks that failed as often as the policy allows, with how."""
     env = env_of(ctx)
-    items = board.dead(env.ask, env.here())
+    items = board.dead(env.ask, who.session_or_none(env))
     cells = tuple(
         (
             row["id"],
@@ -295,7 +296,7 @@ def results(
     env = env_of(ctx)
     if twice := sorted({one for one in wanted if wanted.count(one) > 1}):
         raise Usage(f"{', '.join(twice)} is asked for twice", "name each task once")
-    found = [env.resolve(names.Ref("result", one))[1] for one in wanted]
+    found = [reading.resolve(env, names.Ref("result", one))[1] for one in wanted]
     size, most = sum(record["size"] for record in found), env.policy["results_limit"]
     if size > most:
         raise Refused(

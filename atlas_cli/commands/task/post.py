@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ...env import reading, who, writing
 from ...env.env import Env
 from ...errors import Usage
 from ...imports import plan
@@ -55,7 +56,7 @@ def fields(env: Env, **given: Any) -> Record:
     if "deadline" in found:
         found["deadline"] = times.rfc3339(moment(env, found["deadline"]))
     if "relies_on" in found:
-        found["relies_on"] = [env.exact(target) for target in found["relies_on"]]
+        found["relies_on"] = [reading.pinned_ref(env, target) for target in found["relies_on"]]
     if "body" in found:
         found["body"] = found["body"].rstrip("\n") + "\n"
     return found
@@ -79,7 +80,11 @@ def frozen(env: Env, why: str | None, until: str | None) -> Record | None:
 
 
 def _until(env: Env, text: str) -> str:
-    return env.exact(text) if text.partition(":")[0].isalpha() else times.rfc3339(moment(env, text))
+    return (
+        reading.pinned_ref(env, text)
+        if text.partition(":")[0].isalpha()
+        else times.rfc3339(moment(env, text))
+    )
 
 
 def there(env: Env) -> int:
@@ -130,7 +135,7 @@ def add(
         )
     given = body(env, text, file)
     text_of = body(env, None, whole) if whole is not None else None
-    me = env.session()
+    me = who.session(env)
     wishes = (
         [fields(env, **wish) for wish in plan.read(whole or "", text_of)]
         if text_of is not None
@@ -151,8 +156,11 @@ def add(
     )
     if cold := frozen(env, why, until):
         wishes = [{**wish, "frozen": cold} for wish in wishes]
-    records = env.records(
-        env.write(lambda tree, who: posting.add(tree, who, wishes, there(env)), me, "task: add ")
+    records = writing.records(
+        env,
+        writing.write(
+            env, lambda tree, who: posting.add(tree, who, wishes, there(env)), me, "task: add "
+        ),
     )
     lines = [
         f"{record['ref']} added: {correction.said(record, 'title', env.now())}"
@@ -175,7 +183,7 @@ def _of_one(ctx: typer.Context) -> list[str]:
 
 def written(env: Env, done: Any, line: str) -> Outcome:
     """The answer of a write on one task."""
-    record = next(row for row in env.records(done) if row["ref"].startswith("task:"))
+    record = next(row for row in writing.records(env, done) if row["ref"].startswith("task:"))
     record["replayed"] = done.replayed or done.empty
     return Outcome(record, (line.format(**record),), published=False)
 
@@ -217,7 +225,7 @@ def edit(
     if drop and not why:
         raise Usage("a need is dropped with a reason", "say it: --why TEXT")
     given = body(env, text, file)
-    me = env.session()
+    me = who.session(env)
     new = fields(
         env,
         title=title,
@@ -235,7 +243,8 @@ def edit(
             "name what: --title, -m, --needs, --drop-need, --priority, …",
         )
     reason = names.say(why, "--why") if why else None
-    done = env.write(
+    done = writing.write(
+        env,
         lambda tree, who: posting.edit(tree, who, wanted, new, needs or [], drop or [], reason),
         me,
         "task: edit ",
@@ -255,9 +264,9 @@ def cancel(
     """Call a task off: an open one against the version that you have seen, or one that you have
     claimed."""
     env = env_of(ctx)
-    me, reason = env.session(), names.say(why, "--why")
-    done = env.write(
-        lambda tree, who: posting.cancel(tree, who, wanted, reason, base), me, "task: cancel "
+    me, reason = who.session(env), names.say(why, "--why")
+    done = writing.write(
+        env, lambda tree, who: posting.cancel(tree, who, wanted, reason, base), me, "task: cancel "
     )
     return written(env, done, "{ref} is cancelled; what needs it is blocked")
 
@@ -275,10 +284,10 @@ def cancel(
 def freeze(ctx: typer.Context, wanted: Id, why: Why, until: Until = None) -> Outcome:
     """List a task, but do not offer it, until it is thawed."""
     env = env_of(ctx)
-    me, reason = env.session(), names.say(why, "--why")
+    me, reason = who.session(env), names.say(why, "--why")
     over = _until(env, until) if until else None
-    done = env.write(
-        lambda tree, who: posting.freeze(tree, who, wanted, reason, over), me, "task: freeze "
+    done = writing.write(
+        env, lambda tree, who: posting.freeze(tree, who, wanted, reason, over), me, "task: freeze "
     )
     return written(env, done, "{ref} is frozen")
 
@@ -287,8 +296,8 @@ def freeze(ctx: typer.Context, wanted: Id, why: Why, until: Until = None) -> Out
 def thaw(ctx: typer.Context, wanted: Id) -> Outcome:
     """Offer a frozen task again."""
     env = env_of(ctx)
-    done = env.write(
-        lambda tree, who: posting.thaw(tree, who, wanted), env.session(), "task: thaw "
+    done = writing.write(
+        env, lambda tree, who: posting.thaw(tree, who, wanted), who.session(env), "task: thaw "
     )
     return written(env, done, "{ref} is offered again")
 
@@ -297,8 +306,11 @@ def thaw(ctx: typer.Context, wanted: Id) -> Outcome:
 def retry(ctx: typer.Context, wanted: Id, why: Why) -> Outcome:
     """Offer a dead or cancelled task again; its failures are kept."""
     env = env_of(ctx)
-    me, reason = env.session(), names.say(why, "--why")
-    done = env.write(
-        lambda tree, who: posting.retry(tree, who, wanted, reason, there(env)), me, "task: retry "
+    me, reason = who.session(env), names.say(why, "--why")
+    done = writing.write(
+        env,
+        lambda tree, who: posting.retry(tree, who, wanted, reason, there(env)),
+        me,
+        "task: retry ",
     )
     return written(env, done, "{ref} is offered again, generation {generation}")

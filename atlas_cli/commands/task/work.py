@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ...answers import board, sessions
+from ...env import who, writing
 from ...env.env import Env
 from ...errors import AtlasError, Held, Protocol, Refused, Usage
 from ...model import names, times
@@ -17,7 +18,8 @@ from ...model.tree import Tree
 from ...outcome import Block, Frame, Outcome, listing
 from ...records import artifact, correction, lease
 from ...records.board import assigning, claims, readiness, result, task
-from .. import For, Why, env_of, exclusive, one, parsed, read_bytes, verb
+from ...sharing.dealing import FRESH
+from .. import For, Why, env_of, one, parsed, read_bytes, verb
 from .look import Id, Role, app, bare, receipt
 from .post import written
 
@@ -33,7 +35,7 @@ Receipt = Annotated[
 def _claimed(env: Env, me: Record, decide: Decide, what: str = "task: claim ") -> list[Record]:
     """The rows of a claim, which counts only once it is published; unconfirmed, it is given
     back."""
-    written = exclusive(
+    written = writing.exclusive(
         env,
         decide,
         me,
@@ -41,7 +43,7 @@ def _claimed(env: Env, me: Record, decide: Decide, what: str = "task: claim ") -
         lambda: [row["id"] for row in task.held(env.tree, me["id"], env.now())],
         lambda new: _given_back(env, me, new),
     )
-    rows = env.records(written)
+    rows = writing.records(env, written)
     over = [row["id"] for row in rows if task.get(env.tree, row["id"])["token"] != row["token"]]
     if written.replayed and over:
         raise Refused(
@@ -58,7 +60,7 @@ def _given_back(env: Env, me: Record, wanted: list[str]) -> None:
     give."""
     for name in wanted:
         try:
-            env.write(partial(claims.release, wanted=[name]), me, "task: release ")
+            writing.write(env, partial(claims.release, wanted=[name]), me, "task: release ")
         except (Held, Refused, Protocol) as stop:
             env.notices.append(stop.message)
 
@@ -114,29 +116,28 @@ def next_(
             found,
             (f"next is {found['ref']}:", Frame("", correction.said(found, "title", env.now()))),
         )
-    env.sharing.look = True
-    me = env.session()
+    env.dealing = FRESH
+    me = who.session(env)
     row = one(
         _claimed(env, me, lambda tree, who: claims.claim_next(tree, who, _queue(env)(), role, for_))
     )
     return Outcome(_with_receipt(row), tuple(_lines(env, [row])), published=False)
 
 
-@verb(app, "claim", "atlas task claim 7f3k2mq9xa --for 2h", 3, 4, 5, 6, 7)
+@verb(app, "claim", "atlas task claim 7f3k2mq9xa --for 2h", 3, 4, 5, 6, 7, remote=FRESH)
 def claim(ctx: typer.Context, wanted: Ids, for_: For = None) -> Outcome:
     """Claim these tasks: those that can be had, with the reason for each other. One's own claim is
     renewed."""
     env = env_of(ctx)
-    env.sharing.look = True
-    me = env.session()
+    me = who.session(env)
     ids = list(dict.fromkeys(wanted))
     rows = _claimed(env, me, lambda tree, who: claims.claim(tree, who, ids, for_))
     if len(ids) == 1:
         return Outcome(_with_receipt(one(rows)), tuple(_lines(env, rows)), published=False)
     got = {row["id"] for row in rows}
-    who = Writer(me["id"], me["actor"], env.store.machine, env.now(), "")
+    writer = Writer(me["id"], me["actor"], env.store.machine, env.now(), "")
     failed = claims.explained(
-        claims.refusals(env.tree, who, (name for name in ids if name not in got))
+        claims.refusals(env.tree, writer, (name for name in ids if name not in got))
     )
     data = {
         **listing([_with_receipt(row) for row in rows], len(ids)),
@@ -152,9 +153,13 @@ def start(ctx: typer.Context, wanted: Id, proof: Receipt = None) -> Outcome:
     """Say that you begin a task that was assigned to you; else it is offered again after a quarter
     of an hour."""
     env = env_of(ctx)
-    me = env.session()
-    done = env.write(
-        lambda tree, who: claims.start(tree, who, wanted, proof), me, "task: start ", exclusive=True
+    me = who.session(env)
+    done = writing.write(
+        env,
+        lambda tree, who: claims.start(tree, who, wanted, proof),
+        me,
+        "task: start ",
+        exclusive=True,
     )
     return written(env, done, "{ref} is begun")
 
@@ -163,15 +168,16 @@ def start(ctx: typer.Context, wanted: Id, proof: Receipt = None) -> Outcome:
 def renew(ctx: typer.Context, wanted: Ids, for_: For = None, proof: Receipt = None) -> Outcome:
     """Keep your claims for another stretch of time, from now on."""
     env = env_of(ctx)
-    me = env.session()
+    me = who.session(env)
     _single(wanted, proof)
-    done = env.write(
+    done = writing.write(
+        env,
         lambda tree, who: claims.renew(tree, who, wanted, for_, proof),
         me,
         "task: renew ",
         exclusive=True,
     )
-    rows = env.records(done)
+    rows = writing.records(env, done)
     return Outcome(
         one(rows) if len(rows) == 1 else listing(rows), tuple(_lines(env, rows)), published=False
     )
@@ -211,11 +217,11 @@ def done(
         if text is None
         else (text.rstrip("\n") + "\n").encode()
     )
-    me = env.session()
+    me = who.session(env)
     name = "" if file in (None, "-") else str(file)
     kept = None if data is None else result.NewResult(data, artifact.extension(None, name, data))
-    wrote = env.write(
-        lambda tree, who: claims.done(tree, who, wanted, proof, kept), me, "task: done "
+    wrote = writing.write(
+        env, lambda tree, who: claims.done(tree, who, wanted, proof, kept), me, "task: done "
     )
     answer = written(env, wrote, "{ref} is done")
     free = unblocks_now(env, wanted)
@@ -252,11 +258,13 @@ def fail(ctx: typer.Context, wanted: Id, why: Why, proof: Receipt = None) -> Out
     """Say that your attempt failed: it is offered again, as often as the policy allows; then it is
     a dead letter."""
     env = env_of(ctx)
-    me, reason = env.session(), names.say(why, "--why")
-    wrote = env.write(
-        lambda tree, who: claims.fail(tree, who, wanted, proof, reason), me, "task: fail "
+    me, reason = who.session(env), names.say(why, "--why")
+    wrote = writing.write(
+        env, lambda tree, who: claims.fail(tree, who, wanted, proof, reason), me, "task: fail "
     )
-    now = "a dead letter" if env.records(wrote)[0]["state"] == "failed" else "offered again"
+    now = (
+        "a dead letter" if writing.records(env, wrote)[0]["state"] == "failed" else "offered again"
+    )
     return written(env, wrote, f"{{ref}} failed, and is {now}; retries used: {{retries}}")
 
 
@@ -264,16 +272,21 @@ def fail(ctx: typer.Context, wanted: Id, why: Why, proof: Receipt = None) -> Out
 def release(ctx: typer.Context, wanted: Ids, proof: Receipt = None) -> Outcome:
     """Give a task back unfinished. It is no failure."""
     env = env_of(ctx)
-    me = env.session()
+    me = who.session(env)
     _single(wanted, proof)
-    rows = env.records(
-        env.write(lambda tree, who: claims.release(tree, who, wanted, proof), me, "task: release ")
+    rows = writing.records(
+        env,
+        writing.write(
+            env, lambda tree, who: claims.release(tree, who, wanted, proof), me, "task: release "
+        ),
     )
     lines = tuple(f"{row['ref']} is given back" for row in rows)
     return Outcome(one(rows) if len(rows) == 1 else listing(rows), lines, published=False)
 
 
-@verb(app, "assign", "atlas task assign --session claude-261129-7f3k2m", 3, 4, 5, 6, 7)
+@verb(
+    app, "assign", "atlas task assign --session claude-261129-7f3k2m", 3, 4, 5, 6, 7, remote=FRESH
+)
 def assign(
     ctx: typer.Context,
     wanted: Annotated[str | None, typer.Argument(metavar="[TASK]", parser=parsed(bare))] = None,
@@ -287,8 +300,7 @@ def assign(
 
     What is not started within the policy's `start_within` is offered again."""
     env = env_of(ctx)
-    env.sharing.look = True
-    me = env.session()
+    me = who.session(env)
     fresh = [
         row["id"]
         for _, row in env.index.live("sessions", env.now())
@@ -303,10 +315,11 @@ def assign(
         return [name for name, one in rows if one.get("by") == me["id"] and "started" not in one]
 
     row = one(
-        env.records(
-            exclusive(
+        writing.records(
+            env,
+            writing.exclusive(
                 env, decide, me, "task: assign ", given, lambda new: _given_back(env, me, new)
-            )
+            ),
         )
     )
     line = (

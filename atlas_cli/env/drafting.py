@@ -1,0 +1,66 @@
+"""What a stop keeps of the user's text, and what it must not keep: a credential."""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import suppress
+from pathlib import Path
+
+from ..errors import AtlasError
+from ..model import secrets
+from ..worktree import view
+from ..worktree.drafts import Drafts
+from .env import Env
+
+
+def drafts(env: Env) -> Drafts:
+    """The texts that a stop or a hand edit left in this worktree."""
+    options = env.options
+    behind = f" -C {shlex.quote(options.directory)}" if options.directory != "." else ""
+    behind += f" --session {options.session}" if options.session else ""
+    return Drafts(_places(env), Path(options.directory).absolute(), env.local, behind)
+
+
+def _places(env: Env) -> list[tuple[Path, Path]]:
+    """Where a folder of drafts may lie, the best place first."""
+    home, shown, top = env.store.home, env.place.view, env.place.top
+    if home == env.place.outbox and top:  # which git ignores
+        return [(top, home)]
+    if shown is None or top is None or view.ours(env.place, env.local):
+        return [(home, home)]  # `.atlas` is the project's: the user's words do not go into it
+    return [(top, shown), (home, home)]
+
+
+def spoken_secret(env: Env) -> str | None:
+    """What kind of credential stands in the text that was given, or in the command itself."""
+    return secrets.spoken(env.spoken[1] if env.spoken else b"", env.words)
+
+
+def keep(env: Env, stop: AtlasError) -> None:
+    """Keeps what a stop carries of the user's text. Raises Refused, whatever the stop was, for a
+    credential in what was to be written."""
+    credential = secrets.kept_by(stop) or (2 <= stop.exit <= 7 and spoken_secret(env))
+    if credential:
+        raise secrets.refusal(credential) from None
+    try:
+        drafts(env).keep(stop)
+    except (AtlasError, OSError) as error:
+        env.notices.append(f"the draft could not be kept: {error}")
+
+
+def keep_spoken(env: Env, stop: AtlasError) -> None:
+    """Keeps a text that came from no file, where a stop would lose it."""
+    if env.spoken is None or stop.exit not in (1, 3, 4, 5, 6) or stop.code == "secret":
+        return
+    if credential := spoken_secret(env):
+        lost = f"your text is not kept: it holds what looks like {credential}"
+        stop.hint = f"{stop.hint}\n{lost}".lstrip()
+        return
+    with suppress(OSError):
+        drafts(env).keep_spoken(stop, *env.spoken, env.words)
+
+
+def settle(env: Env) -> None:
+    """A draft whose text is in the history now is gone."""
+    if env.source is not None and drafts(env).holds(env.source):
+        drafts(env).settle(env.source)

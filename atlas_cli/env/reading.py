@@ -1,0 +1,126 @@
+"""What a command reads: records by their REF, resources as they are typed, times."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .. import records
+from ..answers import damage
+from ..answers.ask import WEEK
+from ..errors import Usage
+from ..model import names, times
+from ..model.text import Record
+from ..records import correction, status
+from ..visible import named, theirs
+from . import receipts, who
+from .env import Env
+
+
+def since(env: Env, text: str) -> int:
+    """The number of the last commit before what `--since` names: a time, a record, or my last look
+    (`last`)."""
+    now = env.now()
+    if text == "last":
+        return _last_look(env, now)
+    moment = times.since(text, now)
+    if moment is not None:
+        return env.index.upto(moment)
+    if ":" not in text:
+        raise Usage(
+            f"--since {text[:80]!r} is no time",
+            "18:00, 12h, 2026-11-29, a REF, or last (my last look)",
+        )
+    return env.index.written_in(path_of(env, records.ref(text)))
+
+
+def _last_look(env: Env, now: int) -> int:
+    head = env.local.looked(who.reader(env))
+    number = env.index.reached(head) if head else None
+    if number is None:
+        env.notices.append("there is no last look of yours that is known here: the last seven days")
+        return env.index.upto(now - WEEK)
+    return number
+
+
+def path_of(env: Env, ref: names.Ref) -> str:
+    """Where the record of a REF lies. Raises NotFound where there is none."""
+    return records.BY_NAME[ref.kind].find(env.tree, ref.id, ref.number)
+
+
+def resolve(env: Env, ref: names.Ref) -> tuple[str, Record]:
+    """(path, record) of a REF. Raises NotFound where there is none."""
+    path = path_of(env, ref)
+    return path, records.describe(path, last_good(env, path)[0])
+
+
+def pinned_ref(env: Env, text: str) -> str:
+    """A REF as it is stored in another record: checked, and with the current number where none was
+    given."""
+    _, record = resolve(env, records.ref(text))
+    env.notices += [
+        f"{record['ref']} was {correction.shown(row, env.now(), theirs)}"
+        for row in env.ask.corrections(record["ref"])
+        if row["retract"]
+    ]
+    return str(record["ref"])
+
+
+def resource(env: Env, text: str) -> str:
+    """A resource as given by somebody standing here: `path:` may be absolute or lead through a
+    link."""
+    kind, _, rest = text.partition(":")
+    top = env.place.top
+    absolute = rest.startswith("/")
+    through = kind == "path" and names.one_line(rest)
+    if kind not in ("path", "glob") or not rest or top is None or not (through or absolute):
+        return names.resource(text, env.place.prefix)
+    real = _real(Path(env.options.directory).absolute() / rest) if through else Path(rest)
+    try:
+        return names.resource(f"{kind}:/{real.relative_to(top.resolve())}")
+    except ValueError:
+        raise Usage(
+            f"{text[:200]!r} lies outside the repository", "a lease is on a path inside it"
+        ) from None
+
+
+def _real(path: Path) -> Path:
+    """The same place, through no link but that which the path itself may be."""
+    if path.name in ("", ".."):
+        return path.resolve()
+    return path.parent.resolve() / path.name
+
+
+def last_good(env: Env, path: str) -> tuple[bytes, bool]:
+    """The newest bytes at a path that parse, and whether these are the current ones. Raises Damaged
+    if none ever did."""
+    return damage.last_good(env.store, env.index, env.tree, path, env.notices.append)
+
+
+def damaged(env: Env, folder: str = "") -> list[tuple[str, str]]:
+    """(path, what is wrong) of a folder's records that cannot be read. Each becomes a notice, so
+    that no list leaves one out in silence. (What a hand did to documents is a notice of the
+    tree.)"""
+    assert env.tree is not None
+    rows = damage.unreadable(env.index, folder)
+    env.notices += [
+        f"{text.replace(path, named(path))}: atlas doctor --fix restores its last good state"
+        for path, text in rows
+    ]
+    env.notices += damage.against_rule(env.index, folder)
+    return rows
+
+
+def shown_status(
+    env: Env, stream: str, number: int, me: Record | None, withdrawn: bool = False
+) -> Record:
+    """A status entry with its corrections, and a receipt for whoever is shown it. A retracted one
+    is shown without its text (None), unless `withdrawn`."""
+    path = status.find(env.tree, stream, number)
+    data, _ = last_good(env, path)
+    record = records.describe(path, data)
+    if me is not None:
+        receipts.note_status(env, me, stream, number, path)
+    return {
+        **(record if withdrawn else env.ask.shown(record)),
+        "corrections": env.ask.corrections(record["ref"]),
+    }

@@ -1,0 +1,59 @@
+"""Receipts: what the session was shown. What it supersedes, it must have read."""
+
+from __future__ import annotations
+
+from .. import records
+from ..errors import NotFound
+from ..model.text import Record
+from ..model.tree import Tree
+from ..records import status
+from . import who
+from .env import Env
+
+
+def note(env: Env, kind: str, id: str, number: int, path: str, claimed: bool = False) -> None:
+    """A receipt for what the session was just shown, or says that it has read (`claimed`)."""
+    me = who.session_or_none(env)
+    blob = env.snapshot.blob(path)
+    if me is not None and blob is not None:
+        env.local.read(me["id"], me["actor"], kind, id, number, blob, env.now(), claimed)
+
+
+def note_status(env: Env, me: Record, stream: str, number: int, path: str) -> None:
+    """A receipt for a status entry that was printed."""
+    blob = env.snapshot.blob(path) or ""
+    env.local.read(me["id"], me["actor"], "status", stream, number, blob, env.now())
+
+
+def note_empty(env: Env, me: Record | None, stream: str) -> None:
+    """A receipt for having been shown that a stream is empty: what comes then is a version jump."""
+    if me is not None:
+        env.local.read(me["id"], me["actor"], "status", stream, 0, "", env.now())
+
+
+def note_glance(env: Env, me: Record, stream: str, number: int) -> bool:
+    """A hook prints an entry: the session has seen it, and may commit. To supersede it, it must
+    read it. False where that could not be noted."""
+    blob = env.snapshot.blob(status.path_of(stream, number)) or ""
+    env.local.glance(me["id"], me["actor"], stream, number, blob, env.now())
+    return env.local.keeps
+
+
+def newest_read(
+    env: Env, tree: Tree, me: Record, kind: str, id: str, part: bool = False
+) -> int | None:
+    """The newest version that this session has read: its number, 0 if it saw an empty stream, None
+    if it has read nothing. A receipt counts only while its blob is on the branch. `part`: only a
+    section is to be written and the rest carried, for which a glance is enough."""
+    read = env.local.seen(me["id"], kind, id)
+    if part:
+        read += env.local.seen(me["id"], "glance", id)
+    for number, blob in sorted(read, reverse=True):
+        if not number:
+            return 0
+        try:
+            if tree.blob(records.BY_NAME[kind].find(tree, id, number)) == blob:
+                return number
+        except NotFound:  # that version left the branch, and the receipt with it
+            continue
+    return None

@@ -1,0 +1,200 @@
+"""What a command writes: one transaction of a session, published, and what it put."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from .. import records as kinds
+from ..errors import AtlasError, NotPublished, Refused, Unknown
+from ..model import names, secrets, times
+from ..model.change import Decide, Writer
+from ..model.text import Record
+from ..model.times import SKEW
+from ..records import correction, policy, session, status
+from ..store import transaction
+from ..store.transaction import Intent, Written
+from ..visible import theirs
+from . import drafting
+from .env import Env
+
+
+def write(
+    env: Env, decide: Decide, me: Record, what: str, exclusive: bool = False, punctual: bool = False
+) -> Written:
+    """Runs a pure change as one transaction of a session, and publishes it. `what` begins the
+    subject of such a change. `exclusive`: it counts only once it is published. `punctual` (as all
+    that is exclusive): it is refused for a session that is dated ahead of the clock. What a stop
+    carries of the user's text is kept."""
+    options = env.options
+    if options.operation is not None:
+        names.name(options.operation, "operation id")
+    carried = env.local.unpublished(me["id"])
+    intent = _intent(env, me, tuple(carried), exclusive or punctual)
+    # These two are about a command's first write.
+    env.options = options._replace(operation=None, expect=None)
+    try:
+        written = env.sharing.write(decide, intent, exclusive, env.dealing.eager)
+    except AtlasError as stop:
+        with suppress(AtlasError):
+            env.look_again()  # it may be in the store all the same
+            _withhold(env, stop)
+        drafting.keep(env, stop)
+        raise
+    if not written.replayed and not written.empty:
+        env.wrote = True
+        env.spoken = None
+        _note_written(env, me, carried)
+    _stand_on(env, written)
+    if written.replayed:
+        _note_replayed(env, written, what, me, intent.writer.operation)
+    return written
+
+
+def _intent(env: Env, me: Record, bases: tuple[str, ...], anew: bool) -> Intent:
+    """Who writes, and on which condition."""
+    operation, expect = env.options.operation, env.options.expect
+    writer = Writer(
+        me["id"],
+        me["actor"],
+        env.store.machine,
+        0,
+        operation or transaction.new_operation(),
+        tuple(me.get("lineage", ())),
+    )
+    return Intent(
+        writer,
+        env.now,
+        bases=bases,
+        stops=tuple(f"{kind} {count}" for kind, count in env.local.stops(me["id"])),
+        given=operation is not None,
+        expect=transaction.expectation(expect) if expect is not None else None,
+        anew=session.anew(me) if anew else "",
+    )
+
+
+def _note_written(env: Env, me: Record, carried: Mapping[str, int]) -> None:
+    """This clone notes what a write has carried into the history."""
+    try:
+        drafting.settle(env)
+        env.local.published(carried.values())
+        env.local.stops_published(me["id"])
+    except (AtlasError, OSError) as error:
+        env.notices.append(f"it was written; this clone could not note all of it: {error}")
+
+
+def _stand_on(env: Env, written: Written) -> None:
+    """The command goes on with the store as it is after its write."""
+    try:
+        env.look_again()
+    except AtlasError:  # (the write itself was read back)
+        env.look_again(written.commit)
+    env.forget("tree")
+    if policy.FOLDER in written.files:
+        env.forget("policy")
+    env.notices += written.notices
+
+
+def _note_replayed(env: Env, written: Written, what: str, me: Record, operation: str) -> None:
+    """A notice that the operation was done before. Raises Refused if that was another write. (A
+    `begin` had its own new id.)"""
+    same = what == "session: begin" or written.writer.session == me["id"]
+    if not (same and written.subject.startswith(what)):
+        raise Refused(
+            f"the operation {operation} is there already, for another write:"
+            f" {theirs(written.subject)}",
+            "give each write an id of its own",
+            code="operation_used",
+        )
+    env.notices.append(f"the operation {operation} was done before: nothing was written")
+
+
+def _on_time(env: Env) -> None:
+    """Raises Refused on a machine whose clock lies behind that of most others: what it takes would
+    be over for them while it still counts on it."""
+    from ..answers import clock
+
+    if behind := clock.behind(env.ask, env.store.machine):
+        newest = ", ".join(times.rfc3339(moment) for moment in behind)
+        raise Refused(
+            f"this machine's clock ({times.rfc3339(env.now())}) lies more than {SKEW} s behind that"
+            f" of {len(behind)} others (they last wrote at {newest})",
+            "set the clock right, then take it",
+            code="clock",
+        )
+
+
+def exclusive(
+    env: Env,
+    decide: Decide,
+    me: Record,
+    what: str,
+    held: Callable[[], list[str]],
+    back: Callable[[list[str]], None],
+) -> Written:
+    """A write that counts only once it is published. Unconfirmed, what is new of `held` is given
+    `back`."""
+    env.dealing = env.dealing._replace(look=True, eager=True)
+    _on_time(env)
+    before = held()
+    try:
+        return write(env, decide, me, what, exclusive=True)
+    except (NotPublished, Unknown) as error:
+        # this clone's own disk gave no answer: nothing more is written to it
+        if env.sharing.published is None:
+            raise
+        env.dealing = env.dealing._replace(eager=False)
+        if new := [name for name in held() if name not in before]:
+            back(new)
+            error.message += f"; {', '.join(new)} was given back"
+        raise
+
+
+def public(env: Env, what: str, text: str) -> str:
+    """A name of this machine's own that goes into a record; nothing where it holds what must not go
+    there."""
+    if credential := secrets.find(text.encode(errors="replace")):
+        env.notices.append(
+            f"the name of the {what} holds what looks like {credential}: it is left out"
+        )
+        return ""
+    return text
+
+
+def records(env: Env, written: Written) -> list[Record]:
+    """`{ref, id, version, replayed, …}` of each record that a write put."""
+    rows = [
+        kinds.describe(path, data)
+        for path, data in written.files.items()
+        if data and kinds.is_record(path)
+    ]
+    more = {"replayed": written.replayed, "operation": written.writer.operation}
+    return [{**env.ask.shown(row), **more} for row in rows]
+
+
+def _withhold(env: Env, stop: AtlasError) -> None:
+    """Takes out of a stop what was retracted: the reason of a lease, the entries of a version
+    jump."""
+    details, ask, now = stop.details, env.ask, env.now()
+    if "why" in details and "resource" in details:
+        row = ask.shown({"why": details["why"]}, f"lease:{details['resource']}")
+        stop.message = stop.message.replace(
+            theirs(details["why"]), correction.said(row, "why", now, theirs)
+        )
+        details["why"] = row["why"]
+    entries = [
+        (title, ask.shown({"body": text}, title.partition(" by ")[0]))
+        for title, text in stop.blocks
+    ]
+    stop.blocks = tuple((title, correction.said(entry, "body", now)) for title, entry in entries)
+    if "since" in details:
+        stream = details["ref"].partition("@")[0]
+        details["since"] = [
+            ask.shown(entry, f"{stream}@{entry['number']}") for entry in details["since"]
+        ]
+    # a draft is merged with nothing that was withdrawn
+    if "merge" in details and ask.retracted(details["ref"]):
+        base, _, mine = details["merge"]
+        details["merge"] = (base, base, mine)
+        if "merged" in details:
+            details["merged"] = status.merged(base, base, mine)
