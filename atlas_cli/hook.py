@@ -1,5 +1,5 @@
 """`atlas-hook NAME …`: what git calls. Run as a plain file by an isolated interpreter, it answers
-from the picture where that is certain, and else calls the full program."""
+from its cache where that is certain, and else calls the full program."""
 
 from __future__ import annotations
 
@@ -7,18 +7,7 @@ import _signal  # type: ignore[import-not-found]
 import os
 import sys
 
-NAMES = (
-    "pre-commit",
-    "pre-merge-commit",
-    "prepare-commit-msg",
-    "commit-msg",
-    "pre-push",
-    "post-merge",
-    "post-rewrite",
-    "post-checkout",
-)
 TOOLS = ("session-start", "session-end", "edit")  # what AI tools call
-HELP = f"atlas-hook NAME …: git's entry to Atlas. NAME is one of {', '.join(NAMES + TOOLS)}.\n"
 
 
 def run() -> None:
@@ -27,7 +16,7 @@ def run() -> None:
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     if sys.argv[1:] in ([], ["--help"]):
-        sys.stdout.write(HELP)
+        sys.stdout.write(_help())
         sys.exit(0)
     name, *args = sys.argv[1:]
     if name in TOOLS:
@@ -39,6 +28,13 @@ def run() -> None:
     given = sys.stdin.buffer.read() if name == "pre-push" else b""
     if not _quick(name, args, given):
         _full(name, args, given)
+
+
+def _help() -> str:
+    from atlas_cli.hooks import NAMES
+
+    names = ", ".join(NAMES + TOOLS)
+    return f"atlas-hook NAME …: git's entry to Atlas. NAME is one of {names}.\n"
 
 
 def _quick(name: str, args: list[str], given: bytes) -> bool:
@@ -61,8 +57,8 @@ def _full(name: str, args: list[str], given: bytes) -> None:
             f"atlas: it cannot be loaded ({error}), so this goes unjudged: install it anew\n"
         )
         return
-    told = ["--given", given.decode(errors="surrogateescape")] if name == "pre-push" else []
-    sys.argv = ["atlas", "hook", name, *told, "--", *args]
+    given_to_it = ["--given", given.decode(errors="surrogateescape")] if name == "pre-push" else []
+    sys.argv = ["atlas", "hook", name, *given_to_it, "--", *args]
     main.run()
 
 

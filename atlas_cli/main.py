@@ -18,7 +18,7 @@ from .commands import COMMANDS, HIDDEN, Noun, UsageError, no_command, only, prob
 from .console import Talk
 from .env.env import Env, Options
 from .errors import EXITS, AtlasError, Failed, Unknown, Usage
-from .hooks import cache as picture
+from .hooks import cache as hook_cache
 from .outcome import Outcome
 
 _VALUES = {
@@ -279,11 +279,11 @@ def main(argv: list[str]) -> int:
 
 
 def _hooks_kept_up(env: Env) -> None:
-    """The picture from which git's hooks answer, where one has asked for it."""
-    if picture.stale(env):
-        from .hooks import judging
+    """The cache from which git's hooks answer, where one has asked for it."""
+    if hook_cache.stale(env):
+        from .hooks import draw
 
-        judging.keep_up(env)
+        draw.keep_up(env)
 
 
 def _talk(options: Options, words: list[str]) -> Talk:

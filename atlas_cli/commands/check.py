@@ -57,7 +57,7 @@ def check(
         raise Usage("--format and --json are two forms of one answer", "leave one of them out")
     if receive:
         return _received(env)
-    checked = env.check(span, ci.asked(os.environ, _event()))
+    checked = env.check(span, ci.ci_range(os.environ, _event()))
     verdict = checked.verdict
     items = [_item(finding) for finding in verdict.findings]
     passed = sum(verdict.unattended.values())

@@ -37,7 +37,7 @@ from ..worktree.drafts import Drafts
 if TYPE_CHECKING:
     from ..checks import renames
     from ..checks.check import Checked, Received
-    from ..checks.ci import Asked
+    from ..checks.ci import CiRange
     from ..sharing.carry_over import Carried
 
 
@@ -782,7 +782,7 @@ class Env:
 
     # judging
 
-    def check(self, given: str | None, asked: Asked) -> Checked:
+    def check(self, given: str | None, asked: CiRange) -> Checked:
         """Judges the user's commits by their trailers: a range, else what CI asks for, else what is
         not upstream."""
         from ..checks import check as checking
