@@ -34,18 +34,13 @@ def answer(outcome: Outcome, talk: Talk, notices: Sequence[str]) -> None:
     """Prints an outcome: the answer to stdout, talk to stderr."""
     notices = list(dict.fromkeys(notices))
     if talk.json:
-        more = (
-            [f"not published: {talk.unpublished}"]
-            if outcome.published is False and talk.unpublished
-            else []
-        )
-        _envelope(
-            talk, "ok", outcome.data, [*notices, *outcome.limits, *more], outcome.published, None
-        )
+        lines = [*notices, *outcome.limits]
+        if outcome.published is False and talk.unpublished:
+            lines.append(f"not published: {talk.unpublished}")
+        _envelope(talk, "ok", outcome.data, lines, outcome.published, None)
         return
-    out = (
-        sys.stderr
-    )  # stays so where stdout holds the very bytes of a record, or what another program said
+    # It stays so if stdout holds the very bytes of a record, or what another program said.
+    out = sys.stderr
     for block in outcome.blocks:
         _block(block)
         out = sys.stderr if isinstance(block, Raw) else sys.stdout
@@ -57,8 +52,8 @@ def answer(outcome: Outcome, talk: Talk, notices: Sequence[str]) -> None:
         _line(f"notice: {line}", sys.stderr)
     if outcome.published is not None:
         head, why = (talk.head or "")[:12], talk.unpublished or "this store has no remote"
-        there = f"recorded at {head} in this clone; not published: {why}"
-        _line(f"published at {head}" if outcome.published else there, out)
+        local = f"recorded at {head} in this clone; not published: {why}"
+        _line(f"published at {head}" if outcome.published else local, out)
 
 
 def refusal(error: AtlasError, talk: Talk, notices: Sequence[str]) -> None:

@@ -11,8 +11,8 @@ TOOLS = ("session-start", "session-end", "edit")  # what AI tools call
 
 
 def run() -> None:
-    """The entry point. Until the whole program stands, Ctrl-C ends it as it ends git, without a
-    word."""
+    """The entry point. Until the whole program is loaded, Ctrl-C ends it without a word, as it ends
+    git."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     if sys.argv[1:] in ([], ["--help"]):
@@ -57,8 +57,8 @@ def _full(name: str, args: list[str], given: bytes) -> None:
             f"atlas: it cannot be loaded ({error}), so this goes unjudged: install it anew\n"
         )
         return
-    given_to_it = ["--given", given.decode(errors="surrogateescape")] if name == "pre-push" else []
-    sys.argv = ["atlas", "hook", name, *given_to_it, "--", *args]
+    lines = ["--given", given.decode(errors="surrogateescape")] if name == "pre-push" else []
+    sys.argv = ["atlas", "hook", name, *lines, "--", *args]
     main.run()
 
 
