@@ -1,5 +1,5 @@
-"""Code commits, and what their trailers say: which session made them, and what it had read by
-then."""
+"""Code commits, and what their trailers say: the session that made them, and the entries that it
+had read by then."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class CodeCommit(NamedTuple):
 
 
 def claims(message: str) -> dict[str, set[Read]]:
-    """What each session had read, from the trailers of a message. A squash keeps those of all its
-    commits."""
+    """The sessions that a message names, and the entries that each had read, from its trailers. A
+    squash keeps those of all its commits."""
     sessions: dict[str, set[Read]] = {}
     reads: set[Read] = set()
     for session, stream, number, blob in trailers.written(message):

@@ -20,8 +20,8 @@ _ENTRY = re.compile(r"status/([^/]+)/\d{3,}/(\d{6,9})\.md\Z")
 
 
 def read_history(source: Source, width: int, commits: Sequence[CodeCommit]) -> History:
-    """What the store says of these code commits: one walk over its history, and only the records
-    that matter are read."""
+    """The store's history, as far as these code commits ask for it. One walk tells it, and only the
+    records that matter are read."""
     named = {session for commit in commits for session in commit.sessions}
     moments = [commit.made for commit in commits] or [0]
     first, last = min(moments) - lease.LONGEST - SLACK, max(moments) + SLACK

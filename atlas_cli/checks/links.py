@@ -18,13 +18,13 @@ class Files(Protocol):
     """The user's files at one moment."""
 
     def read(self, path: str) -> bytes | None:
-        """The bytes of a plain file; None where there is none."""
+        """The bytes of a plain file; None if there is none."""
 
     def exists(self, path: str) -> bool:
         """Whether there is a file or a folder (`.` is the root)."""
 
     def names(self) -> Iterable[str]:
-        """The files; it is enough to name those documents that may say the name of what moved."""
+        """The files. It is enough to name the documents that may say the name of what moved."""
 
 
 class Broken(NamedTuple):
@@ -172,7 +172,8 @@ def _target(file: str, written: str) -> str | None:
 
 
 def _followed(old: str, moved: Mapping[str, str | None]) -> str | None:
-    """Where a file, or a folder with all that was in it, is now."""
+    """The new path of a file, or of a folder with all that was in it. None if it was deleted, or if
+    the folder's files went to several places."""
     if old in moved:
         return moved[old]
     inside = [(path[len(old) :], new) for path, new in moved.items() if path.startswith(f"{old}/")]

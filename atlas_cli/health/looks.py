@@ -25,7 +25,7 @@ _NETWORK = ("nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "afs", "glusterfs
 
 
 class Look(NamedTuple):
-    """What one look saw: `state` is ok, warn, bad or fixed."""
+    """The outcome of one look: `state` is ok, warn, bad or fixed."""
 
     what: str
     state: str

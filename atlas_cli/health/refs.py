@@ -113,7 +113,7 @@ def _packed(folder: Path) -> list[bytes]:
 
 
 def _packed_ids(folder: Path) -> dict[str, bytes]:
-    """What packed-refs has as the id of each ref."""
+    """The id of each ref in packed-refs."""
     ids = {}
     for line in _packed(folder):
         oid, _, name = line.partition(b" ")
@@ -213,8 +213,7 @@ def set_back(store: Store, good: str, newer: list[str]) -> SetBack:
 
 
 def _beyond(store: Store, good: str, newer: list[str]) -> tuple[list[history.Commit], list[str]]:
-    """(the commits beyond a head that can be read, oldest first; what is to be said of each other
-    one)."""
+    """(the commits beyond a head that can be read, oldest first, a line on each that cannot)."""
     commits: dict[str, history.Commit] = {}
     lost: dict[str, str] = {}
     for tip in reversed(newer):
@@ -242,7 +241,7 @@ def _whole(store: Store, oid: str) -> history.Commit:
 
 
 def _unreadable(store: Store, oid: str) -> str:
-    """What is to be said of a commit that cannot be read whole."""
+    """The line on a commit that cannot be read whole."""
     entry = store.git.object(oid)
     if not entry:
         return f"the commit {oid[:12]}"

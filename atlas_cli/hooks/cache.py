@@ -19,8 +19,8 @@ FILE = "hooks.txt"
 
 
 class Session:
-    """What a hook must know of a live session. `seen` has (number, blob) of the newest entry that
-    it saw of each stream."""
+    """A live session, as far as a hook must know it. `seen` has (number, blob) of the newest entry
+    that it saw of each stream."""
 
     def __init__(
         self, id: str, kind: str, worktree: str, until: str, lineage: str, leans: str
@@ -147,7 +147,7 @@ def _folders(path: str) -> list[str]:
 
 
 def line(*words: object) -> str:
-    """A line of the file; whatever a record says, it stays one."""
+    """A line of the file. Whatever a record says, it stays one line."""
     plain = []
     for word in map(str, words):
         for char in "%\t\n\r":

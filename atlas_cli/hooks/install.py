@@ -246,15 +246,15 @@ def _rest(data: bytes, section: re.Match[bytes]) -> bytes:
 
 
 def _kind(data: bytes, section: re.Match[bytes]) -> str:
-    """A section's kind; one that was alone, and to which somebody added lines, must let them
+    """A section's kind. If it was alone, and somebody added lines to the file, it must let them
     run."""
     kind = section[2].decode()
     return "within" if kind == "alone" and _rest(data, section) != _ALONE else kind
 
 
 def _file(folder: Path, name: str) -> Path:
-    """A hook's file; the pre-commit framework runs, as NAME.legacy, what stood there before its
-    own."""
+    """A hook's file. The pre-commit framework runs, as NAME.legacy, the hook that stood there
+    before its own."""
     legacy, now = folder / f"{name}.legacy", managers.content(folder / name) or b""
     if b"pre-commit" in now and _SECTION.search(managers.content(legacy) or b""):
         return legacy
@@ -271,7 +271,7 @@ def _quoted(path: str) -> str:
 
 
 def _write(file: Path, data: bytes) -> None:
-    """Whole or not at all, by one rename; a file that is there keeps its mode."""
+    """Writes a hook whole or not at all, by one rename. A file that is there keeps its mode."""
     try:
         files.again(file, data, 0o777)
     except OSError as error:
@@ -289,8 +289,8 @@ def _made(folder: Path) -> None:
 
 
 def _move(file: Path, to: Path, prefix: str) -> None:
-    """A rename; a relative link goes on leading where it led (`prefix`: from its new folder to the
-    old one), or to another hook, which moves with it."""
+    """Renames a hook. A relative link goes on leading where it led (`prefix`: the way from its new
+    folder to the old one), or to another hook, which moves with it."""
     target = os.readlink(file) if file.is_symlink() else "/"  # noqa: PTH115 - to the byte
     if target.startswith("/") or target in NAMES:
         file.replace(to)

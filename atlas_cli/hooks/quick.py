@@ -88,7 +88,7 @@ class Here:
         return source != "commit" and self._step() in _HALTS
 
     def _step(self) -> str:
-        """What a rebase is doing, in the word of its list."""
+        """The step that a rebase is at, in the word of its list."""
         done = f"{self.git}/rebase-merge/done"
         return _line(done, -1).partition(" ")[0] if exists(done) else ""
 
@@ -189,8 +189,8 @@ def ours(path: str) -> bool:
 def read_trailers(
     streams: dict[str, tuple[int, str]], seen: dict[str, tuple[int, str]]
 ) -> list[str]:
-    """What a commit says of its reading: `main@12~3f9c01ab77de`, or `main@0` while the stream is
-    empty."""
+    """The trailers' words on what a session has read: `main@12~3f9c01ab77de`, or `main@0` while the
+    stream is empty."""
     reads = []
     for stream, (current, _) in streams.items():
         number, blob = seen.get(stream) or (0, "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..checks.commit import CodeCommit
 from ..env.env import Env
 from ..errors import Protocol
 from ..model import times
@@ -130,20 +131,24 @@ def _write_last(env: Env, remote: str, branch: str, local: str, remote_end: str)
         return []
     if me is None:
         return [("write_last", error) for _, error in nobody]
-    first = mine_to_tell[0]
-    reads = hook.made_by(first)[1]
-    entries = ", ".join(f"{stream}@{number}" for stream, number in reads.items())
-    basis = f"read: {entries}" if entries else f"of {times.rfc3339(first.at)}"
-    error = Protocol(
-        f"commits go to {branch} of {remote}, and {me['id']} has written no status since"
-        f" {first.oid[:10]} ({basis})",
-        f"write it, then push again: {_writing(env, me, reads)}",
-        code="write_last",
-    )
+    error = _owing(env, me, mine_to_tell[0], f"{branch} of {remote}")
     if me.get("class") == "person":
         env.notices.append(f"{error.message}; {error.hint}")
         return []
     return [("write_last", error)]
+
+
+def _owing(env: Env, me: Record, commit: CodeCommit, where: str) -> Protocol:
+    """The stop of a session that owes the status an entry since a commit."""
+    reads = judging.of(env).made_by(commit)[1]
+    entries = ", ".join(f"{stream}@{number}" for stream, number in reads.items())
+    basis = f"read: {entries}" if entries else f"of {times.rfc3339(commit.at)}"
+    return Protocol(
+        f"commits go to {where}, and {me['id']} has written no status since"
+        f" {commit.oid[:10]} ({basis})",
+        f"write it, then push again: {_writing(env, me, reads)}",
+        code="write_last",
+    )
 
 
 def _writing(env: Env, me: Record, read: dict[str, int]) -> str:

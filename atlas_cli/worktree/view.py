@@ -119,8 +119,8 @@ class View:
         return index.touched(before, index.seq(head) or before, SMALL)
 
     def _gone(self, root: Folder, shown: Shown, wanted: dict[str, Content] | None) -> list[str]:
-        """The names of files that are not to be there any more. No record is ever shown under them
-        (an older view knew worse); or all that is wanted is known, and they are not."""
+        """The names of files that must go. No record is ever shown under such a name (an older view
+        knew worse), or it is not among `wanted`, where all that is wanted is known."""
         present = dict.fromkeys(self.known)
         if wanted is None:
             return [name for name in present if not records.is_shown(name)]
