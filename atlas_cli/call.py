@@ -171,6 +171,6 @@ def _with_store(talk: Talk, env: Env) -> Talk:
 def _keep_up_hooks(env: Env) -> None:
     """The picture from which git's hooks answer, where one has asked for it."""
     if picture.stale(env):
-        from .hooks import judging
+        from .hooks import draw
 
-        judging.keep_up(env)
+        draw.keep_up(env)

@@ -1,5 +1,5 @@
-"""Who is calling, where nobody says it: the AI tool's own session id, else the process that this
-command is run by.
+"""The caller of a command that does not say who it is: the AI tool's own session id, else the
+process that the command is run by.
 
 A hook asks this too: nothing is imported that costs anything."""
 
@@ -49,19 +49,18 @@ _DEPTH = 64
 
 
 def tool() -> str:
-    """The AI tool that started this process, by its actor's name; empty where none did."""
+    """The AI tool that started this process, by its actor's name; empty if none did."""
     for actor, *keys in TOOLS:
         if any(key and os.environ.get(key) for key in keys):
             return actor
-    return os.environ.get("AI_AGENT", "")[
-        :64
-    ]  # what tools that are not listed may say of themselves
+    # what tools that are not listed may say of themselves
+    return os.environ.get("AI_AGENT", "")[:64]
 
 
 def caller(hook: bool = False) -> str | None:
-    """A text that stays the same for one caller and differs between two; None where nothing tells.
-    A tool that runs in another tool inherits that one's variables: all of them together name it. In
-    a git hook the caller is who called git, whatever runs the hooks."""
+    """A text that stays the same for one caller and differs between two; None if nothing tells. A
+    tool that runs in another tool inherits the variables of that one: all of them together name it.
+    `hook`: in a git hook, the caller is who called git, whatever runs the hooks."""
     ids = [f"{key}={value[:200]}" for _, key, *_ in TOOLS if key and (value := os.environ.get(key))]
     return ";".join(ids) or _ancestor((hook and _above_git()) or os.getpid())
 
@@ -70,10 +69,10 @@ def _above_git() -> int | None:
     """The parent of the nearest git."""
     pid = os.getppid()
     for _ in range(_DEPTH):
-        found = look(pid) if pid > 1 else None
-        if found is None or found[0] == "git":
-            return found and found[1]
-        pid = found[1]
+        process = look(pid) if pid > 1 else None
+        if process is None or process[0] == "git":
+            return process and process[1]
+        pid = process[1]
     return None
 
 
@@ -83,10 +82,10 @@ def _ancestor(pid: int) -> str | None:
     nothing, programs change theirs."""
     below, me = None, os.getpid()
     for _ in range(_DEPTH):
-        found = look(pid) if pid > 0 else None
-        if found is None:
+        process = look(pid) if pid > 0 else None
+        if process is None:
             return None
-        name, parent, start = found
+        name, parent, start = process
         if name not in _STARTERS:
             below = f"{pid}:{start}"
         if name in _STARTERS or (pid not in (1, me) and name.removeprefix("-") not in _PASSES_ON):
@@ -96,8 +95,8 @@ def _ancestor(pid: int) -> str | None:
 
 
 def look(pid: int) -> tuple[str, int, str] | None:
-    """(name, parent, start) of a process; None where it cannot be seen. Its number is used again,
-    its start is not."""
+    """(name, parent, start) of a process; None if it cannot be seen. Its number is used again, its
+    start is not."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             stat = file.read()

@@ -20,7 +20,7 @@ FRAMED = 100_000  # characters that a frame shows
 
 
 class Talk(NamedTuple):
-    """How to speak to this caller, and what the envelope says of the store."""
+    """The manner of speaking to this caller, and what the envelope says of the store."""
 
     command: str
     json: bool = False
@@ -34,18 +34,13 @@ def answer(outcome: Outcome, talk: Talk, notices: Sequence[str]) -> None:
     """Prints an outcome: the answer to stdout, talk to stderr."""
     notices = list(dict.fromkeys(notices))
     if talk.json:
-        more = (
-            [f"not published: {talk.unpublished}"]
-            if outcome.published is False and talk.unpublished
-            else []
-        )
-        _envelope(
-            talk, "ok", outcome.data, [*notices, *outcome.limits, *more], outcome.published, None
-        )
+        lines = [*notices, *outcome.limits]
+        if outcome.published is False and talk.unpublished:
+            lines.append(f"not published: {talk.unpublished}")
+        _envelope(talk, "ok", outcome.data, lines, outcome.published, None)
         return
-    out = (
-        sys.stderr
-    )  # stays so where stdout holds the very bytes of a record, or what another program said
+    # It stays so if stdout holds the very bytes of a record, or what another program said.
+    out = sys.stderr
     for block in outcome.blocks:
         _block(block)
         out = sys.stderr if isinstance(block, Raw) else sys.stdout
@@ -57,12 +52,12 @@ def answer(outcome: Outcome, talk: Talk, notices: Sequence[str]) -> None:
         _line(f"notice: {line}", sys.stderr)
     if outcome.published is not None:
         head, why = (talk.head or "")[:12], talk.unpublished or "this store has no remote"
-        there = f"recorded at {head} in this clone; not published: {why}"
-        _line(f"published at {head}" if outcome.published else there, out)
+        local = f"recorded at {head} in this clone; not published: {why}"
+        _line(f"published at {head}" if outcome.published else local, out)
 
 
 def refusal(error: AtlasError, talk: Talk, notices: Sequence[str]) -> None:
-    """Prints why something was not done, and the next step."""
+    """Prints the reason that something was not done, and the next step."""
     if talk.json:
         shown = {
             "code": error.code,
@@ -85,8 +80,8 @@ def refusal(error: AtlasError, talk: Talk, notices: Sequence[str]) -> None:
 
 
 class Progress:
-    """One line on a terminal that says how far a long call has come; gone with an empty text. (It
-    hides no cursor: a signal that ends the program would leave it so.)"""
+    """One line on a terminal that says how far a long call has come. An empty text takes it away.
+    (It hides no cursor: a signal that ends the program would leave it hidden.)"""
 
     def __init__(self) -> None:
         self.shown = ""
@@ -136,7 +131,7 @@ def _block(block: Block) -> None:
 
 
 def _raw(body: bytes) -> None:
-    """The very bytes; on a terminal, which they may steer, what it can be sent of them."""
+    """Writes the very bytes. A terminal, which they may steer, is sent them as visible text."""
     if sys.stdout.isatty():
         _write(sys.stdout, visible(body.decode(errors="backslashreplace"), lines=True))
         return
@@ -146,8 +141,8 @@ def _raw(body: bytes) -> None:
 
 
 def _frame(frame: Frame, out: TextIO) -> None:
-    """What somebody wrote: every line carries the bar, so that no text can imitate the end of the
-    frame."""
+    """Prints a text that somebody wrote. Every line carries the bar, so that no text can imitate
+    the end of the frame."""
     rule = "──" if _can(out, "│") else "--"
     if frame.title:
         _marked(
@@ -161,7 +156,8 @@ def _frame(frame: Frame, out: TextIO) -> None:
 
 
 def _marked(mark: str, text: str, out: TextIO) -> None:
-    """Lines that all begin with a mark, on a terminal also where one is wider than that."""
+    """Prints lines that all begin with a mark. A line that is wider than the terminal is broken,
+    and its parts begin with the mark too."""
     columns = _columns(out)
     for line in text.split("\n"):
         shown = _encoded(visible(line), out)
@@ -174,7 +170,7 @@ def _bar(out: TextIO) -> str:
 
 
 def _columns(out: TextIO) -> int | None:
-    """How wide a terminal is (a narrower COLUMNS counts); None where there is none."""
+    """The width of the terminal (a narrower COLUMNS counts); None if there is none."""
     if not out.isatty():
         return None
     try:
@@ -186,32 +182,27 @@ def _columns(out: TextIO) -> int | None:
 
 
 def _cell(text: str) -> str:
-    """What a cell shows: more than a screen of it is for --json."""
-    return (
-        visible(text)
-        if len(text) <= CELL
-        else f"{visible(text[:CELL])}… ({len(text):,} characters)"
-    )
+    """A cell as it is shown. More than a screen of it is for --json."""
+    if len(text) <= CELL:
+        return visible(text)
+    return f"{visible(text[:CELL])}… ({len(text):,} characters)"
 
 
 def _plain_table(table: Table) -> None:
-    """Aligned columns without boxes, each row behind the bar, since its cells are what somebody
-    wrote; nothing is cut, the last column is not padded."""
-    rows = [
-        table.columns,
-        *(tuple(_cell(cell).replace("\t", " ") for cell in row) for row in table.rows),
-    ]
+    """Prints aligned columns without boxes. Each row stands behind the bar, since its cells are
+    what somebody wrote. Nothing is cut, and the last column is not padded."""
+    rows = [table.columns]
+    for row in table.rows:
+        rows.append(tuple(_cell(cell).replace("\t", " ") for cell in row))
     widths = [max(len(row[at]) for row in rows) for at in range(len(table.columns))]
     for row in rows:
-        line = "  ".join(
-            cell.ljust(width) for cell, width in zip(row, widths, strict=True)
-        ).rstrip()
-        _marked(_bar(sys.stdout), line, sys.stdout)
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        _marked(_bar(sys.stdout), "  ".join(cells).rstrip(), sys.stdout)
 
 
 def _rich_table(table: Table) -> None:
-    """A table as wide as the terminal, behind the bar: only its widest column folds, so that every
-    id stays whole. Where that does not fit, each row stands in lines of its own."""
+    """Prints a table as wide as the terminal, behind the bar. Only its widest column folds, so that
+    every id stays whole. If that does not fit, each row stands in lines of its own."""
     from rich import box
     from rich.console import Console
     from rich.table import Table as RichTable
@@ -242,9 +233,8 @@ def _rich_table(table: Table) -> None:
     with out.capture() as drawn:
         out.print(shown)
     for line in drawn.get().rstrip("\n").split("\n"):
-        _write(
-            sys.stdout, f"{bar} {line.rstrip()}\n"
-        )  # (visible already, but for what makes the head bold)
+        # (It is visible already, but for what makes the head bold.)
+        _write(sys.stdout, f"{bar} {line.rstrip()}\n")
 
 
 def _can(out: TextIO, char: str) -> bool:

@@ -29,11 +29,11 @@ EXITS: dict[int, tuple[str, str]] = {
 
 
 class AtlasError(Exception):
-    """A command that did not do what it was asked. Carries all that the envelope's `error` shows.
+    """A command that did not do what it was asked, with all that the envelope's `error` shows.
 
-    `code` is one lower snake case word, `message` one line that names the thing, `hint` the next
-    step, `details` is JSON-able, `blocks` is text of others to be shown in a frame (title,
-    body)."""
+    `code` is one lower snake case word, `message` is one line that names the thing, and `hint` is
+    the next step. `details` is JSON-able. `blocks` has texts of others to be shown in frames, each
+    as (title, body)."""
 
     exit = 1
     code = "failed"
@@ -68,7 +68,7 @@ class Failed(AtlasError):
 
 
 class Damaged(Failed):
-    """A file that will not parse, or an object that is not there; the message names it."""
+    """A file that will not parse, or an object that is not there. The message names it."""
 
     code = "damaged"
 
@@ -77,7 +77,7 @@ class Damaged(Failed):
 
 
 class Locked(Failed):
-    """A lock that did not go away in time; the message names its path and age."""
+    """A lock that did not go away in time. The message names its path and its age."""
 
     code = "locked"
     retry = "later"
@@ -113,7 +113,7 @@ class Protocol(AtlasError):
 
 
 class Refused(AtlasError):
-    """A rule or a guard says no; trying again changes nothing."""
+    """A rule or a guard says no. Trying again changes nothing."""
 
     exit = 6
     code = "refused"
@@ -125,7 +125,7 @@ class NotFound(AtlasError):
 
 
 class NotPublished(AtlasError):
-    """It could not reach the remote, and was to be published or not written at all."""
+    """A write that was to be published or not made at all, and the remote could not be reached."""
 
     exit = 8
     code = "not_published"
@@ -138,7 +138,7 @@ class Violations(AtlasError):
 
 
 class Unknown(AtlasError):
-    """The write may or may not have happened; asking for the operation answers."""
+    """The write may or may not have happened. Asking for the operation answers."""
 
     exit = 10
     code = "unknown"

@@ -1,5 +1,5 @@
 """`atlas-hook NAME …`: what git calls. Run as a plain file by an isolated interpreter, it answers
-from the picture where that is certain, and else calls the full program."""
+from its cache where that is certain, and else calls the full program."""
 
 from __future__ import annotations
 
@@ -7,27 +7,16 @@ import _signal  # type: ignore[import-not-found]
 import os
 import sys
 
-NAMES = (
-    "pre-commit",
-    "pre-merge-commit",
-    "prepare-commit-msg",
-    "commit-msg",
-    "pre-push",
-    "post-merge",
-    "post-rewrite",
-    "post-checkout",
-)
 TOOLS = ("session-start", "session-end", "edit")  # what AI tools call
-HELP = f"atlas-hook NAME …: git's entry to Atlas. NAME is one of {', '.join(NAMES + TOOLS)}.\n"
 
 
 def run() -> None:
-    """The entry point. Until the whole program stands, Ctrl-C ends it as it ends git, without a
-    word."""
+    """The entry point. Until the whole program is loaded, Ctrl-C ends it without a word, as it ends
+    git."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     if sys.argv[1:] in ([], ["--help"]):
-        sys.stdout.write(HELP)
+        sys.stdout.write(_help())
         sys.exit(0)
     name, *args = sys.argv[1:]
     if name in TOOLS:
@@ -39,6 +28,13 @@ def run() -> None:
     given = sys.stdin.buffer.read() if name == "pre-push" else b""
     if not _quick(name, args, given):
         _full(name, args, given)
+
+
+def _help() -> str:
+    from atlas_cli.hooks import NAMES
+
+    names = ", ".join(NAMES + TOOLS)
+    return f"atlas-hook NAME …: git's entry to Atlas. NAME is one of {names}.\n"
 
 
 def _quick(name: str, args: list[str], given: bytes) -> bool:
@@ -61,8 +57,8 @@ def _full(name: str, args: list[str], given: bytes) -> None:
             f"atlas: it cannot be loaded ({error}), so this goes unjudged: install it anew\n"
         )
         return
-    told = ["--given", given.decode(errors="surrogateescape")] if name == "pre-push" else []
-    sys.argv = ["atlas", "hook", name, *told, "--", *args]
+    lines = ["--given", given.decode(errors="surrogateescape")] if name == "pre-push" else []
+    sys.argv = ["atlas", "hook", name, *lines, "--", *args]
     main.run()
 
 

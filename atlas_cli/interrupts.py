@@ -1,7 +1,7 @@
 """Ctrl-C: noted when it comes, and raised only where the program waits, never in the middle of a
-step. So a module that is half loaded, a database that is being closed and an answer that is half
-read are never met by it, and what is said of it is true: once the store's branch may have moved, it
-is put off until the answer is there, or until a wait."""
+step. So it never meets a module that is half loaded, a database that is being closed or an answer
+that is half read. Once the store's branch may have moved, it is put off until the answer is there,
+or until a wait: what the program says of it is true."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class _Held:
 
 
 def hold() -> None:
-    """Begins to note interrupts (not where whoever started this process wants none)."""
+    """Begins to note interrupts, unless whoever started this process wants none."""
     if _signal.getsignal(_signal.SIGINT) in (_signal.default_int_handler, _signal.SIG_DFL):
         _signal.signal(_signal.SIGINT, _noted)
 
@@ -51,17 +51,17 @@ class Typing:
 
 
 def moves(hint: str) -> str:
-    """From here on something may have been written: `hint` says how to find out. What it was
-    before, to be given back where nothing came of it."""
+    """Says that something may have been written from here on: `hint` says how to find out. Returns
+    the hint before, which is given back if nothing came of it."""
     before, _Held.hint = _Held.hint, hint
     return before
 
 
 def sent() -> None:
-    """The same for what goes to the remote, which may have taken it whatever its answer is."""
+    """Says the same of a push: the remote may have taken it, whatever its answer is."""
     _Held.hint = _Held.hint or "atlas sync once more asks what the remote has"
 
 
 def hint() -> str:
-    """What says whether it was written; empty where nothing can have been."""
+    """The hint that says whether something was written; empty if nothing can have been."""
     return _Held.hint

@@ -1,4 +1,4 @@
-"""What a command hands back: data for programs, blocks for people, and the limits of what it
+"""The outcome of a command: data for programs, blocks for people, and the limits of what it
 says."""
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class Table(NamedTuple):
-    """Rows for people; a cell is plain text, what somebody wrote: each row carries the bar of a
+    """Rows for people. A cell is plain text that somebody wrote, so each row carries the bar of a
     frame. `empty` is printed in place of a table without rows."""
 
     columns: tuple[str, ...]
@@ -17,15 +17,15 @@ class Table(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """Text that somebody wrote: data, not instruction. Printed inside a marked frame; without a
-    title, as lines that carry its bar."""
+    """Text that somebody wrote: data, not instruction. It is printed inside a marked frame, or, if
+    it has no title, as lines that carry the frame's bar."""
 
     title: str
     body: str
 
 
 class Raw(NamedTuple):
-    """Bytes exactly as they were given, for stdout."""
+    """Bytes for stdout, exactly as they were given."""
 
     body: bytes
 
@@ -34,9 +34,9 @@ Block = str | Table | Frame | Raw
 
 
 class Outcome(NamedTuple):
-    """`data` is the envelope's `data` (a contract); `blocks` are printed for people in their order,
-    as they come; `limits` closes both (records/limits.py: the command's own), since a mechanism
-    that hints at a guarantee it does not have is worse than none."""
+    """What a command hands back. `data` is the envelope's `data` (a contract). `blocks` are printed
+    for people in their order, as they come. `limits` closes both (cli/limits.py has the command's
+    own): a mechanism that hints at a guarantee it does not have is worse than none."""
 
     data: Any
     blocks: Iterable[Block] = ()
@@ -48,7 +48,8 @@ class Outcome(NamedTuple):
 def listing(
     items: list[dict[str, Any]], total: int | None = None, cursor: str | None = None
 ) -> dict[str, Any]:
-    """The `data` of a list: nothing is cut silently (`total` counts, `cursor` goes on)."""
+    """The `data` of a list. Nothing is cut silently: `total` counts all, `cursor` leads to the
+    rest."""
     return {
         "items": items,
         "total": len(items) if total is None else total,

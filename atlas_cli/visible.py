@@ -1,4 +1,4 @@
-"""What of a text a terminal is sent, and how another's words stand in a line of ours. Imports
+"""Texts as a terminal is sent them, and another's words as they stand in a line of ours. It imports
 nothing of ours, so that whoever makes a line can say whose words are in it."""
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def visible(text: str, lines: bool = False) -> str:
-    """The text with all that could steer a terminal, or hide in it, as `\\u{…}`; with `lines`, line
+    """The text with all that could steer a terminal, or hide in it, as `\\u{…}`. `lines`: line
     feeds stay."""
     plain = text.replace("\n", "").replace("\t", "")
     if plain.isprintable() and (plain.isascii() or _UNSEEN.isdisjoint(plain)):
@@ -53,21 +53,22 @@ def visible(text: str, lines: bool = False) -> str:
     def shown(match: re.Match[str]) -> str:
         return match[0] if sound.match(text, match.start()) else f"\\u{{{ord(match[0]):x}}}"
 
-    found = hidden.sub(shown, text)
-    return found if lines else found.replace("\n", "\\n")
+    whole = hidden.sub(shown, text)
+    return whole if lines else whole.replace("\n", "\\n")
 
 
 def theirs(text: object, most: int = MOST) -> str:
-    """Another's words inside a line of ours: in quotes that they cannot close, on one line, no
-    longer than that."""
-    said = str(text)
-    line = " ".join(said[: 4 * most].replace('"', "'").split())
-    return f'"{line[:most].rstrip()}…"' if len(line) > most or len(said) > 4 * most else f'"{line}"'
+    """Another's words inside a line of ours: in quotes that they cannot close, on one line, and no
+    longer than `most`."""
+    whole = str(text)
+    line = " ".join(whole[: 4 * most].replace('"', "'").split())
+    cut = len(line) > most or len(whole) > 4 * most
+    return f'"{line[:most].rstrip()}…"' if cut else f'"{line}"'
 
 
 def named(text: object) -> str:
-    """A name that a record gives inside a line of ours: as it is where it is one, else as another's
-    words."""
+    """A name that a record gives, inside a line of ours. A text that is no name stands there as
+    another's words."""
     name = str(text)
     return name if len(name) <= 200 and re.fullmatch(r"[!#-~]+", name) else theirs(name)
 
@@ -78,26 +79,27 @@ def width(char: str) -> int:
         return 1
     from unicodedata import combining, east_asian_width
 
-    return 2 if east_asian_width(char) in "WF" else 0 if combining(char) else 1
+    if east_asian_width(char) in "WF":
+        return 2
+    return 0 if combining(char) else 1
 
 
 def wrapped(line: str, columns: int) -> list[str]:
-    """A line of visible text as lines of no more columns each, broken at a blank where one comes
-    late enough."""
+    """A line of visible text as lines of no more columns each, broken at a blank if one comes late
+    enough."""
     line = line.expandtabs(8)
     if line.isascii() and len(line) <= columns:
         return [line]
-    found: list[str] = []
-    start = last = used = (
-        0  # where the line begins, the last place to break it at, the columns so far
-    )
+    lines: list[str] = []
+    # the place where the line begins, the last one to break it at, and the columns so far
+    start = last = used = 0
     sizes = [1] * len(line) if line.isascii() else [width(char) for char in line]
     for at, size in enumerate(sizes):
         if used + size > columns and at > start:
             cut = last if last - start > columns // 2 else at
-            found.append(line[start:cut].rstrip(" "))
+            lines.append(line[start:cut].rstrip(" "))
             start, used = cut, sum(sizes[cut:at])
         used += size
         if line[at] == " ":
             last = at + 1
-    return [*found, line[start:]]
+    return [*lines, line[start:]]

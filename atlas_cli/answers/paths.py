@@ -13,7 +13,7 @@ from . import sessions
 from .ask import Questions
 
 if TYPE_CHECKING:
-    from ..checks.commit import Code
+    from ..checks.commit import CodeCommit
 
 MOST = 10  # commits that are named for a path
 DAY = 24  # hours
@@ -24,7 +24,7 @@ class _Known(NamedTuple):
 
     leases: list[Record]
     sessions: list[Record]  # the live ones, but the reader's
-    commits: list[tuple[Code, set[str]]]  # with the paths that each touched
+    commits: list[tuple[CodeCommit, set[str]]]  # with the paths that each touched
 
 
 def who(
@@ -79,7 +79,7 @@ def _session(ask: Questions, path: str, row: Record, near: bool) -> Record:
     }
 
 
-def _commits(ask: Questions, path: str, codes: list[Code]) -> Iterator[Record]:
+def _commits(ask: Questions, path: str, codes: list[CodeCommit]) -> Iterator[Record]:
     for code in codes[:MOST]:
         yield {
             "path": path,

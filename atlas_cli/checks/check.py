@@ -1,5 +1,5 @@
-"""`check` and a server's `pre-receive`, from end to end: what to judge, by which store, and the
-verdict."""
+"""`check` and a server's `pre-receive`, from end to end: the commits to judge, the store to judge
+them by, and the verdict."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..errors import Damaged
-from ..records import policy
+from ..records import policy as policies
 from ..store import BRANCH
 from ..store.git import Git
 from ..store.repo import Place
@@ -15,18 +15,18 @@ from ..store.snapshot import Snapshot
 from ..store.source import OWN, Source, source
 from ..verify import receive
 from . import commits, links, renames, rules
-from .ci import Asked
-from .commit import Code
-from .history import past
-from .range import branch_names, span
-from .rules import Verdict, Where
+from .ci import CiRange
+from .commit import CodeCommit
+from .history import read_history
+from .range import branch_names, find_range
+from .rules import Target, Verdict
 
 ORDER = ("--reverse", "--topo-order")
 
 
 class Checked(NamedTuple):
-    """A verdict, what it is on, and the store that it rests on: where it was found (`own`: in this
-    clone), its head."""
+    """A verdict, the range that it is on, and the store that it rests on: where that was found
+    (`own`: in this clone), and its head."""
 
     verdict: Verdict
     range: str
@@ -36,43 +36,43 @@ class Checked(NamedTuple):
 
 
 def check(
-    place: Place, git: Git, given: str | None, asked: Asked, say: Callable[[str], None]
+    place: Place, git: Git, given: str | None, ci_range: CiRange, say: Callable[[str], None]
 ) -> Checked:
     """Judges the commits of a range in the user's repository."""
-    with source(place, git) as found:
-        rule_book = in_force(found, place)
-        wanted = span(git, given, asked, rule_book, say)
-        codes = commits.read(git, *ORDER, *wanted.revisions) if wanted.revisions else []
-        verdict = _judged(found, place, git, codes, wanted.where)
-        return Checked(verdict, wanted.text, found.where, found.head, found.where == OWN)
+    with source(place, git) as store:
+        wanted = find_range(git, given, ci_range, in_force(store, place), say)
+        judged = commits.read(git, *ORDER, *wanted.revisions) if wanted.revisions else []
+        verdict = _judged(store, place, git, judged, wanted.target)
+        return Checked(verdict, wanted.text, store.where, store.head, store.where == OWN)
 
 
-def in_force(found: Source, place: Place) -> Mapping[str, Any]:
-    """The store's policy; the defaults where a hand has spoilt it."""
+def in_force(store: Source, place: Place) -> Mapping[str, Any]:
+    """The store's policy; the defaults if a hand has spoilt it."""
     try:
-        return policy.of(Snapshot(found.git, found.head, place.width))
+        return policies.of(Snapshot(store.git, store.head, place.width))
     except Damaged:
-        return policy.of(Snapshot(found.git, None, place.width))
+        return policies.of(Snapshot(store.git, None, place.width))
 
 
-def _judged(found: Source, place: Place, git: Git, codes: list[Code], where: Where) -> Verdict:
-    known = past(found, place.width, codes)
-    return rules.judge(
-        codes, known, in_force(found, place), where, lambda code: dead_links(git, code)
-    )
+def _judged(
+    store: Source, place: Place, git: Git, judged: list[CodeCommit], target: Target
+) -> Verdict:
+    history = read_history(store, place.width, judged)
+    policy = in_force(store, place)
+    return rules.judge(judged, history, policy, target, lambda commit: dead_links(git, commit))
 
 
-def dead_links(git: Git, code: Code) -> Iterable[tuple[str, str]]:
+def dead_links(git: Git, commit: CodeCommit) -> Iterable[tuple[str, str]]:
     """(path, text) of the relative links that a commit's moves and deletions broke."""
-    if code.moved and code.parents:
-        for one in links.broken(*renames.between(git, code.parents[0], code.oid)):
-            better = f"; {one.corrected} would" if one.corrected else ""
-            yield one.file, f"line {one.line}: {one.written} leads nowhere{better}"
+    if commit.moved and commit.parents:
+        for link in links.broken(*renames.between(git, commit.parents[0], commit.oid)):
+            better = f"; {link.corrected} would" if link.corrected else ""
+            yield link.file, f"line {link.line}: {link.written} leads nowhere{better}"
 
 
 class Received(NamedTuple):
-    """What is to be said of a push, each thing with its ref; `level` is the policy's
-    `check_on_receive`."""
+    """The findings of a push, each with its ref: against the store's rules (`broken`), and against
+    code commits (`verdicts`). `level` is the policy's `check_on_receive`."""
 
     broken: tuple[tuple[str, Any], ...]
     verdicts: tuple[tuple[str, Verdict], ...]
@@ -80,29 +80,28 @@ class Received(NamedTuple):
 
 
 def received(place: Place, lines: Iterable[str]) -> Received:
-    """Judges a push before it is taken: the store's branch by the store's rules, and, where its
-    policy asks for it, the integration branches by `check`. Other refs pass."""
-    git, pushed = receive.server(place), receive.pushes(lines)
+    """Judges a push before it is taken: the store's branch by the store's rules, and the
+    integration branches by `check` if the policy asks for it. Other refs pass."""
+    git, pushes = receive.server(place), receive.pushes(lines)
+    of_store = [push for push in pushes if push.ref == BRANCH]
     broken = [
-        (push.ref, one)
-        for push in pushed
-        if push.ref == BRANCH
-        for one in receive.broken(git, place, push)
+        (push.ref, violation) for push in of_store for violation in receive.broken(git, place, push)
     ]
-    there = git.object(BRANCH)
-    new = [push.new for push in pushed if push.ref == BRANCH and push.new and not broken]
-    if not new and there is None:
+    stored = git.object(BRANCH)
+    head = stored[0] if stored else ""
+    if not broken:  # the store is judged by as it will be
+        head = next((push.new for push in of_store if push.new), head)
+    if not head:
         return Received(tuple(broken), (), "off")
-    head = new[0] if new else there[0] if there else ""
-    found = Source(git, head, BRANCH)
-    rule_book = in_force(found, place)
-    level = rule_book["check_on_receive"]
-    names = {f"refs/heads/{name}" for name in branch_names(git, rule_book)}
+    store = Source(git, head, BRANCH)
+    policy = in_force(store, place)
+    level = policy["check_on_receive"]
+    guarded = {f"refs/heads/{name}" for name in branch_names(git, policy)}
     verdicts = []
-    for push in pushed if level != "off" else ():
-        if push.ref in names and push.new:
-            codes = commits.read(
-                git, *ORDER, push.new, *([f"^{push.old}"] if push.old else ["--not", "--all"])
-            )
-            verdicts.append((push.ref, _judged(found, place, git, codes, Where(integration=True))))
+    for push in pushes if level != "off" else ():
+        if push.ref in guarded and push.new:
+            known = [f"^{push.old}"] if push.old else ["--not", "--all"]
+            new = commits.read(git, *ORDER, push.new, *known)
+            target = Target(integration=True)
+            verdicts.append((push.ref, _judged(store, place, git, new, target)))
     return Received(tuple(broken), tuple(verdicts), level)

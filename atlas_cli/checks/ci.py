@@ -1,4 +1,4 @@
-"""What continuous integration says of the commits that it is about: one table."""
+"""The commits that continuous integration is about, as each service says it: one table."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 
-class Asked(NamedTuple):
-    """The commits after `base` up to `head`, of a branch, or on the way to one (`target`: a merge
-    request's). None for what is not said; `depth` is how to get the whole history there."""
+class CiRange(NamedTuple):
+    """The commits after `base` up to `head`, of a branch or on the way to one (`target`: that of a
+    merge request). A field is None if the service does not say it. `depth` is the way to the whole
+    history there."""
 
     name: str = ""
     base: str | None = None
@@ -96,13 +97,14 @@ _TABLE: tuple[_Row, ...] = (
 )
 
 
-def asked(environ: Mapping[str, str], event: Mapping[str, Any]) -> Asked:
-    """What these variables say; `event` is GitHub's, of the file that GITHUB_EVENT_PATH names."""
+def ci_range(environ: Mapping[str, str], event: Mapping[str, Any]) -> CiRange:
+    """The commits that these variables name. `event` is GitHub's, from the file that
+    GITHUB_EVENT_PATH names."""
     for name, mark, base, before, head, branch, target, depth in _TABLE:
         if not environ.get(mark):
             continue
         onto = _branch(environ, target)
-        found = Asked(
+        ci = CiRange(
             name,
             _id(environ, base if onto else before),
             _id(environ, head),
@@ -110,27 +112,27 @@ def asked(environ: Mapping[str, str], event: Mapping[str, Any]) -> Asked:
             onto,
             depth,
         )
-        return _github(found, event) if mark == "GITHUB_ACTIONS" else found
-    return Asked()
+        return _github(ci, event) if mark == "GITHUB_ACTIONS" else ci
+    return CiRange()
 
 
-def _github(found: Asked, event: Mapping[str, Any]) -> Asked:
+def _github(ci: CiRange, event: Mapping[str, Any]) -> CiRange:
     request, queue = event.get("pull_request") or {}, event.get("merge_group") or {}
     base, head = request.get("base") or {}, request.get("head") or {}
     ids = {
         "base": base.get("sha") or queue.get("base_sha") or event.get("before"),
         "head": head.get("sha") or queue.get("head_sha") or event.get("after"),
     }
-    target = base.get("ref") or queue.get("base_ref") or found.target
-    return found._replace(
+    target = base.get("ref") or queue.get("base_ref") or ci.target
+    return ci._replace(
         target=_short(target or "") or None, base=_id(ids, "base"), head=_id(ids, "head")
     )
 
 
 def _id(values: Mapping[str, Any], keys: str) -> str | None:
-    """The first of these that is set; a commit of zeros is none."""
-    found = (str(values.get(key) or "") for key in keys.split())
-    return next((one for one in found if one.strip("0")), None)
+    """The first of these that is set. A commit of zeros is none."""
+    ids = (str(values.get(key) or "") for key in keys.split())
+    return next((id for id in ids if id.strip("0")), None)
 
 
 def _branch(environ: Mapping[str, str], keys: str) -> str | None:

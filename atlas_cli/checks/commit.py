@@ -1,30 +1,27 @@
-"""Code commits, and what their trailers say: which session made them, and what it had read by
-then."""
+"""Code commits, and what their trailers say: the session that made them, and the entries that it
+had read by then."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-_TRAILER = re.compile(
-    r"Atlas-(?:Session: ([a-z0-9][a-z0-9._-]{0,40}-[0-9]{6}-[a-z0-9]{6})"
-    r"|Read: ([a-z0-9][a-z0-9._-]{0,63})@([0-9]{1,9})(?:~([0-9a-f]{7,64}))?)\Z"
-)
+from . import trailers
 
 
 class Read(NamedTuple):
-    """A status entry that a session had read: its number (0: the stream was empty) and how its blob
-    begins."""
+    """A status entry that a session had read: its number (0: the stream was empty), and the first
+    digits of its blob."""
 
     stream: str
     number: int
     blob: str
 
 
-class Code(NamedTuple):
-    """A code commit. `made` and `at` are its author's and its committer's date; `paths` are those
-    that it changed, both of a rename; `moved` says what became of a path (None: it was deleted)."""
+class CodeCommit(NamedTuple):
+    """A code commit. `made` is its author's date, `at` its committer's. `paths` are the paths that
+    it changed, both of a rename. `moved` has the new path of each that it moved, None if it deleted
+    it."""
 
     oid: str
     parents: tuple[str, ...]
@@ -38,28 +35,29 @@ class Code(NamedTuple):
 
     @property
     def subject(self) -> str:
+        """The first line of its message."""
         return self.message.split("\n", 1)[0]
 
     @property
     def sessions(self) -> dict[str, set[Read]]:
+        """The sessions that it names, and what each had read by then."""
         return claims(self.message)
 
     @property
     def own_dates(self) -> bool:
-        """Whether its dates can be those of the session that it names: not where somebody else's
-        button made it, nor where it was put together of several."""
+        """Whether its dates can be those of the session that it names. They are not if somebody
+        else's button made it, or if it was put together of several."""
         return len(self.sessions) == 1 and (self.author == self.committer or self.made != self.at)
 
 
 def claims(message: str) -> dict[str, set[Read]]:
-    """What each session had read, from trailers anywhere in a message: a squash keeps those of all
-    its commits."""
-    found: dict[str, set[Read]] = {}
+    """The sessions that a message names, and the entries that each had read, from its trailers. A
+    squash keeps those of all its commits."""
+    sessions: dict[str, set[Read]] = {}
     reads: set[Read] = set()
-    for line in message.split("\n"):
-        match = _TRAILER.match(line.strip())
-        if match and match[1]:
-            reads = found.setdefault(match[1], set() if found else reads)
-        elif match:
-            reads.add(Read(match[2], int(match[3]), match[4] or ""))
-    return found
+    for session, stream, number, blob in trailers.written(message):
+        if session:
+            reads = sessions.setdefault(session, set() if sessions else reads)
+        else:
+            reads.add(Read(stream, number, blob))
+    return sessions

@@ -1,5 +1,5 @@
-"""The user's own history, by one plain `git log`: the commits of a range, and who committed on some
-paths lately."""
+"""The user's own history, by one plain `git log`: the commits of a range, and the commits that
+touched some paths lately."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from ..errors import Failed
 from ..model import names
 from ..store.git import AS_IS, Git, last_line
-from .commit import Code
+from .commit import CodeCommit
 
 _FORMAT = "--format=%x01%H%x00%P%x00%aN <%aE>%x00%at%x00%cN <%cE>%x00%ct%x00%B"
 
 
-def read(git: Git, *args: str, paths: Sequence[str] = ()) -> list[Code]:
-    """The commits that `git log` gives for these arguments and literal paths, newest first; merges
-    without paths."""
+def read(git: Git, *args: str, paths: Sequence[str] = ()) -> list[CodeCommit]:
+    """The commits that `git log` gives for these arguments and literal paths, newest first. A merge
+    comes without paths. Raises Failed if git cannot say."""
     code, out, err = git.ask(
         "log",
         "-z",
@@ -34,42 +34,45 @@ def read(git: Git, *args: str, paths: Sequence[str] = ()) -> list[Code]:
     )
     if code:
         raise Failed(f"git log failed ({code}): {last_line(err)}")
-    commits: list[tuple[list[str], list[str], dict[str, str | None]]] = []  # fields, paths, moved
+    rows: list[tuple[list[str], list[str], dict[str, str | None]]] = []  # fields, paths, moved
     words = iter(out.decode(errors="surrogateescape").split("\0"))
     for word in words:
         if word.startswith("\x01"):
-            commits.append(([word[1:], *(next(words) for _ in range(6))], [], {}))
+            rows.append(([word[1:], *(next(words) for _ in range(6))], [], {}))
         elif word.lstrip("\n").startswith(":"):
-            _, paths_, moved = commits[-1]
+            _, changed, moved = rows[-1]
             kind, old = word.rpartition(" ")[2][0], next(words)
             new = next(words) if kind in "RC" else old
             if kind in "RD":
                 moved[old] = new if kind == "R" else None
-            paths_ += [old, new] if kind == "R" else [new]
-    return [
-        Code(
-            oid,
-            tuple(above.split()),
-            author,
-            int(made),
-            committer,
-            int(at),
-            message,
-            tuple(paths_),
-            moved,
-        )
-        for (oid, above, author, made, committer, at, message), paths_, moved in commits
-    ]
+            changed += [old, new] if kind == "R" else [new]
+    return [_commit(*row) for row in rows]
 
 
-def recent(git: Git, paths: Sequence[str], since: int) -> list[tuple[Code, set[str]]]:
-    """The commits after a moment, on any branch, local or fetched, and in any worktree, that
-    touched these paths (from the root) or what was renamed to them; newest first, each with those
-    of `paths` that it touched."""
-    called = {path: {path} for path in paths}  # what each was called
+def _commit(fields: list[str], paths: list[str], moved: dict[str, str | None]) -> CodeCommit:
+    """A commit from the fields that `_FORMAT` asks for."""
+    oid, parents, author, made, committer, at, message = fields
+    return CodeCommit(
+        oid,
+        tuple(parents.split()),
+        author,
+        int(made),
+        committer,
+        int(at),
+        message,
+        tuple(paths),
+        moved,
+    )
+
+
+def recent(git: Git, paths: Sequence[str], since: int) -> list[tuple[CodeCommit, set[str]]]:
+    """The commits after a moment that touched these paths (from the root) or what was renamed to
+    them, on any branch, local or fetched, and in any worktree. They come newest first, each with
+    those of `paths` that it touched."""
+    called = {path: {path} for path in paths}  # the names that each had
     while True:
-        every = sorted({name for names_ in called.values() for name in names_})
-        codes = read(
+        every = sorted({name for each in called.values() for name in each})
+        commits = read(
             git,
             "--exclude=refs/stash",
             "--exclude=refs/notes/*",
@@ -80,17 +83,27 @@ def recent(git: Git, paths: Sequence[str], since: int) -> list[tuple[Code, set[s
             "--full-diff",
             paths=() if "." in every else every,
         )
-        moves = [(old, new) for code in codes for old, new in code.moved.items() if new]
         before = sum(map(len, called.values()))
-        for names_ in called.values():
-            names_ |= {old for old, new in moves if _in(new, names_) and not _in(old, names_)}
+        for each in called.values():
+            each |= _former(commits, each)
         if sum(map(len, called.values())) == before:
-            return [(code, {path for path in paths if _on(code, called[path])}) for code in codes]
+            touched = ({path for path in paths if _on(commit, called[path])} for commit in commits)
+            return list(zip(commits, touched, strict=True))
 
 
-def _on(code: Code, called: set[str]) -> bool:
+def _former(commits: Sequence[CodeCommit], called: set[str]) -> set[str]:
+    """The names that files had before commits renamed them to one of these."""
+    former = set()
+    for commit in commits:
+        for old, new in commit.moved.items():
+            if new and _in(new, called) and not _in(old, called):
+                former.add(old)
+    return former
+
+
+def _on(commit: CodeCommit, called: set[str]) -> bool:
     return any(
-        names.overlap(f"path:{path}", f"path:{name}") for path in code.paths for name in called
+        names.overlap(f"path:{path}", f"path:{name}") for path in commit.paths for name in called
     )
 
 

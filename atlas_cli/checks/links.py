@@ -1,8 +1,8 @@
-"""Relative links in Markdown and HTML: which of them a move or a deletion breaks, and what each
-must say instead.
+"""Relative links in Markdown and HTML: those that a move or a deletion breaks, and the text that
+each must have instead.
 
-Read are inline links, images, reference definitions and `href`/`src`; not code, comments, URLs with
-a scheme, anchors alone, absolute paths, and what leads out of the repository. Paths are from the
+Inline links, images, reference definitions and `href`/`src` are read. Code, comments, URLs with a
+scheme, anchors alone, absolute paths and links out of the repository are not. Paths are from the
 repository's root; a name that is no UTF-8 carries its bytes as surrogates."""
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ class Files(Protocol):
     """The user's files at one moment."""
 
     def read(self, path: str) -> bytes | None:
-        """The bytes of a plain file; None where there is none."""
+        """The bytes of a plain file; None if there is none."""
 
     def exists(self, path: str) -> bool:
         """Whether there is a file or a folder (`.` is the root)."""
 
     def names(self) -> Iterable[str]:
-        """The files; it is enough to name those documents that may say the name of what moved."""
+        """The files. It is enough to name the documents that may say the name of what moved."""
 
 
 class Broken(NamedTuple):
     """A dead link: `written` as it stands in `line` of `file` (at byte `at`), `corrected` as it
-    must read (None: what it led to is deleted), and the whole line with the correction in it."""
+    must read (None: its target is deleted), and the whole line with the correction in it."""
 
     file: str
     line: int
@@ -75,32 +75,26 @@ def broken(before: Files, after: Files, moved: Mapping[str, str | None]) -> list
     """The links that led somewhere before, and that these moves (old path: new path, None for
     deleted) left dead."""
     origin = {new: old for old, new in moved.items() if new}
-    found: list[Broken] = []
+    dead: list[Broken] = []
     for file in sorted({*origin, *after.names()}):
         data = after.read(file) if document(file) else None
         if data is not None:
-            found += _dead(
-                file,
-                origin.get(file, file),
-                data.decode(errors="surrogateescape"),
-                before,
-                after,
-                moved,
-            )
-    return found
+            text = data.decode(errors="surrogateescape")
+            dead += _dead(file, origin.get(file, file), text, before, after, moved)
+    return dead
 
 
-def fixed(data: bytes, found: Iterable[Broken]) -> bytes:
-    """A file's bytes with the corrections in; bytes that are no longer as they were judged are left
+def fixed(data: bytes, dead: Iterable[Broken]) -> bytes:
+    """A file's bytes with the corrections in. Bytes that are no longer as they were judged are left
     alone."""
-    for one in sorted(found, key=lambda one: -one.at):
-        old = one.written.encode(errors="surrogateescape")
-        if one.corrected is not None and data[one.at : one.at + len(old)] == old:
-            data = (
-                data[: one.at]
-                + one.corrected.encode(errors="surrogateescape")
-                + data[one.at + len(old) :]
-            )
+    for link in sorted(dead, key=lambda link: -link.at):
+        if link.corrected is None:
+            continue
+        old = link.written.encode(errors="surrogateescape")
+        end = link.at + len(old)
+        if data[link.at : end] == old:
+            new = link.corrected.encode(errors="surrogateescape")
+            data = data[: link.at] + new + data[end:]
     return data
 
 
@@ -130,27 +124,27 @@ def links(file: str, text: str) -> Iterator[tuple[int, str, str]]:
     text = _COMMENT.sub(_blank, text)
     if prose:
         text = _TICKS.sub(_blank, _FENCE.sub(_blank, text))
-    found = [*_markdown(text)] if prose else []
+    places = [*_markdown(text)] if prose else []
     for tag in _TAG.finditer(text):
-        for one in _ATTRIBUTE.finditer(tag[0]):
-            found.append(
-                (tag.start() + one.start(one.lastindex or 0), one[one.lastindex or 0], '"')
-            )
-    yield from (one for one in sorted(found) if not _ELSEWHERE.match(one[1]))
+        for attribute in _ATTRIBUTE.finditer(tag[0]):
+            group = attribute.lastindex or 0
+            places.append((tag.start() + attribute.start(group), attribute[group], '"'))
+    yield from (place for place in sorted(places) if not _ELSEWHERE.match(place[1]))
 
 
 def _markdown(text: str) -> Iterator[tuple[int, str, str]]:
-    for opened, closed in ((_INLINE, _CLOSED), (_DEFINED, _ENDS)):
-        for one in opened.finditer(text):
-            start = one.end()
+    for opens, closes in ((_INLINE, _CLOSED), (_DEFINED, _ENDS)):
+        for opening in opens.finditer(text):
+            start = opening.end()
             angle = _ANGLE.match(text, start)
             end = angle.end() if angle else _balanced(text, start)
-            if closed.match(text, end):
-                yield (start + 1, angle[1], "<") if angle else (start, text[start:end], "(")
+            if not closes.match(text, end):
+                continue
+            yield (start + 1, angle[1], "<") if angle else (start, text[start:end], "(")
 
 
 def _balanced(text: str, at: int) -> int:
-    """Where a bare destination ends: at white space, or at a parenthesis that it did not open
+    """The end of a bare destination: at white space, or at a parenthesis that it did not open
     (CommonMark: 32 deep)."""
     depth = 0
     while at < len(text) and depth <= 32:
@@ -164,22 +158,22 @@ def _balanced(text: str, at: int) -> int:
     return at
 
 
-def _blank(found: re.Match[str]) -> str:
+def _blank(match: re.Match[str]) -> str:
     """As many characters and lines, with nothing in them that could be a link."""
-    return re.sub(r"[^\n]", " ", found[0])
+    return re.sub(r"[^\n]", " ", match[0])
 
 
 def _target(file: str, written: str) -> str | None:
-    """The path that a link in a file leads to; None outside the repository."""
-    plain = unquote_to_bytes(
-        _ESCAPED.sub(r"\1", written).replace("&amp;", "&").encode(errors="surrogateescape")
-    )
-    found = normpath(join(dirname(file), plain.decode(errors="surrogateescape")))
-    return None if found == ".." or found.startswith("../") or "\0" in found else found
+    """The path that a link in a file leads to; None if it is outside the repository."""
+    plain = _ESCAPED.sub(r"\1", written).replace("&amp;", "&")
+    name = unquote_to_bytes(plain.encode(errors="surrogateescape"))
+    path = normpath(join(dirname(file), name.decode(errors="surrogateescape")))
+    return None if path == ".." or path.startswith("../") or "\0" in path else path
 
 
 def _followed(old: str, moved: Mapping[str, str | None]) -> str | None:
-    """Where a file, or a folder with all that was in it, is now."""
+    """The new path of a file, or of a folder with all that was in it. None if it was deleted, or if
+    the folder's files went to several places."""
     if old in moved:
         return moved[old]
     inside = [(path[len(old) :], new) for path, new in moved.items() if path.startswith(f"{old}/")]
@@ -190,17 +184,20 @@ def _followed(old: str, moved: Mapping[str, str | None]) -> str | None:
 def _written(to: str, file: str, before: str, form: str) -> str:
     """A link to a path, in the manner in which it was written before."""
     path = relpath(to, dirname(file) or ".")
-    plain = "()" if path.count("(") == path.count(")") and path.find("(") <= path.find(")") else ""
-    kept = {"<": "()\"' &", "(": plain + "\"'&", '"': "()&" + " " * (" " in before)}[form]
+    balanced = path.count("(") == path.count(")") and path.find("(") <= path.find(")")
+    plain = "()" if balanced else ""
     if "%" in before and re.search("%[0-9A-Fa-f]{2}", before):
         path = quote(path.encode(errors="surrogateescape"), safe="/!$&'*+,;=:@~" + plain)
     else:
+        blank = " " if " " in before else ""
+        own = {"<": "()\"' &", "(": plain + "\"'&", '"': "()&" + blank}[form]
+        stays = "/.-_~!$*+,;=:@{}|^[]" + own
         path = "".join(
-            c if c.isalnum() or ord(c) > 126 or c in "/.-_~!$*+,;=:@{}|^[]" + kept else quote(c)
-            for c in path
+            char if char.isalnum() or ord(char) > 126 or char in stays else quote(char)
+            for char in path
         )
     if form == '"':
         path = path.replace("&", "&amp;")
     if (before.startswith("./") and not path.startswith("../")) or re.match("[^/]*:", path):
         path = f"./{path}"
-    return path + "/" * (before.endswith("/") and not path.endswith("/"))
+    return path + "/" if before.endswith("/") and not path.endswith("/") else path

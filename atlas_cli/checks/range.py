@@ -1,5 +1,5 @@
-"""Which code commits are to be judged: a range that was given, that CI names, or that is not yet
-upstream."""
+"""Finds the code commits that are to be judged: a range that was given, that CI names, or that is
+not yet upstream."""
 
 from __future__ import annotations
 
@@ -8,57 +8,59 @@ from typing import Any, NamedTuple
 
 from ..errors import Failed, NotFound, Usage
 from ..store.git import Git
-from .ci import Asked
-from .rules import Where
+from .ci import CiRange
+from .rules import Target
 
 
-class Span(NamedTuple):
-    """The arguments for `git log`, the same in words, and where these commits are."""
+class Range(NamedTuple):
+    """The arguments for `git log`, the same in words, and the branch that the commits are for."""
 
     revisions: tuple[str, ...]
     text: str
-    where: Where
+    target: Target
 
 
-def span(
-    git: Git, given: str | None, asked: Asked, rules: Mapping[str, Any], say: Callable[[str], None]
-) -> Span:
-    """The commits to judge. Failed (`shallow`) where the clone does not reach back so far, with the
-    remedy."""
+def find_range(
+    git: Git,
+    given: str | None,
+    ci: CiRange,
+    policy: Mapping[str, Any],
+    say: Callable[[str], None],
+) -> Range:
+    """The commits to judge. Raises Failed (`shallow`) with the remedy if the clone does not reach
+    back so far, NotFound if an end of the range is not in it."""
     default = _default(git)
     if given is not None:
         base, head = _given(given)
     else:
-        head = asked.head if asked.head and _there(git, asked.head) else "HEAD"
-        if head == "HEAD" and not _there(git, head):
-            return Span((), "no commit yet", Where())
-        base = _base(git, asked, head, default, say)
+        head = ci.head if ci.head and _exists(git, ci.head) else "HEAD"
+        if head == "HEAD" and not _exists(git, head):
+            return Range((), "no commit yet", Target())
+        base = _base(git, ci, head, default, say)
     for end in filter(None, (base, head)):
-        if not _there(git, end):
-            raise _lacking(git, asked, f"the commit {end[:80]} is not in this clone")
-    revisions = (head, *([f"^{base}"] if base else []))
+        if not _exists(git, end):
+            raise _lacking(git, ci, f"the commit {end[:80]} is not in this clone")
+    revisions = (head, f"^{base}") if base else (head,)
     if cut := _cut(git, revisions):
-        raise _lacking(git, asked, f"the history ends at {cut[:12]}, within what is to be judged")
-    here = _said(git, "symbolic-ref", "--short", "HEAD") if head == "HEAD" else head
-    branch = asked.target or asked.branch or here or ""
+        raise _lacking(git, ci, f"the history ends at {cut[:12]}, within what is to be judged")
+    current = _answer(git, "symbolic-ref", "--short", "HEAD") if head == "HEAD" else head
+    branch = ci.target or ci.branch or current or ""
     text = f"{base[:40]}..{head[:40]}" if base else f"all of {head[:40]}"
-    on = branch.removeprefix("origin/") in branch_names(git, rules)
-    return Span(revisions, text, Where(on, asked.target is not None))
+    integration = branch.removeprefix("origin/") in branch_names(git, policy)
+    return Range(revisions, text, Target(integration, ci.target is not None))
 
 
-def branch_names(git: Git, rules: Mapping[str, Any]) -> set[str]:
-    """The integration branches: as the policy says, else the one that the remote (or, on a server,
+def branch_names(git: Git, policy: Mapping[str, Any]) -> set[str]:
+    """The integration branches: those of the policy, else the one that the remote (or, on a server,
     the repository) calls its own, else `main` and `master`."""
-    if rules.get("integration"):
-        return set(rules["integration"])
-    head = _said(git, "symbolic-ref", "refs/remotes/origin/HEAD")
+    if policy.get("integration"):
+        return set(policy["integration"])
+    head = _answer(git, "symbolic-ref", "refs/remotes/origin/HEAD")
     if not head and git.run("rev-parse", "--is-bare-repository").strip() == b"true":
-        head = _said(git, "symbolic-ref", "HEAD")
-    return (
-        {head.removeprefix("refs/remotes/origin/").removeprefix("refs/heads/")}
-        if head
-        else {"main", "master"}
-    )
+        head = _answer(git, "symbolic-ref", "HEAD")
+    if not head:
+        return {"main", "master"}
+    return {head.removeprefix("refs/remotes/origin/").removeprefix("refs/heads/")}
 
 
 def _given(text: str) -> tuple[str | None, str]:
@@ -69,38 +71,38 @@ def _given(text: str) -> tuple[str | None, str]:
 
 
 def _base(
-    git: Git, asked: Asked, head: str, default: str | None, say: Callable[[str], None]
+    git: Git, ci: CiRange, head: str, default: str | None, say: Callable[[str], None]
 ) -> str | None:
-    """What the commits come after: the commit that CI names, the target of a merge request, the
-    upstream, the default branch; where that leaves nothing in CI, the commit before."""
-    if asked.base and (_there(git, asked.base) or _shallow(git)):
-        return asked.base
-    if asked.base:
+    """The commit that the commits to judge come after: the one that CI names, the target of a merge
+    request, the upstream, the default branch. If that leaves nothing in CI: the commit before."""
+    if ci.base and (_exists(git, ci.base) or _shallow(git)):
+        return ci.base
+    if ci.base:
         say(
-            f"{asked.name} names {asked.base[:12]} as the commit before, which is not there (a"
-            " force push?)"
+            f"{ci.name} names {ci.base[:12]} as the commit before, which is not there (a force"
+            " push?)"
         )
-    if asked.target:
-        return _tracked(git, asked.target)
-    upstream = (
-        None if asked.name else _said(git, "rev-parse", "--verify", "--abbrev-ref", "@{upstream}")
-    )
-    base = upstream or default
-    if asked.name and base and not git.run("rev-list", "-n1", head, f"^{base}", "--"):
-        return f"{head}^" if _there(git, f"{head}^") else None
+    if ci.target:
+        return _tracked(git, ci.target)
+    if ci.name:
+        base = default
+    else:
+        upstream = _answer(git, "rev-parse", "--verify", "--abbrev-ref", "@{upstream}")
+        base = upstream or default
+    if ci.name and base and not git.run("rev-list", "-n1", head, f"^{base}", "--"):
+        return f"{head}^" if _exists(git, f"{head}^") else None
     return base
 
 
-def _said(git: Git, *args: str) -> str | None:
+def _answer(git: Git, *args: str) -> str | None:
+    """What git says, on one line; None if it says nothing or fails."""
     code, out, _ = git.ask(args[0], "--quiet", *args[1:])
     return None if code else out.decode(errors="replace").strip() or None
 
 
-def _there(git: Git, revision: str) -> bool:
-    return (
-        _said(git, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
-        is not None
-    )
+def _exists(git: Git, revision: str) -> bool:
+    commit = f"{revision}^{{commit}}"
+    return _answer(git, "rev-parse", "--verify", "--end-of-options", commit) is not None
 
 
 def _tracked(git: Git, branch: str) -> str:
@@ -119,11 +121,11 @@ def _tracked(git: Git, branch: str) -> str:
 def _default(git: Git) -> str | None:
     """The branch that others are merged into."""
     names = (
-        _said(git, "symbolic-ref", "refs/remotes/origin/HEAD"),
+        _answer(git, "symbolic-ref", "refs/remotes/origin/HEAD"),
         _tracked(git, "main"),
         _tracked(git, "master"),
     )
-    return next((name for name in names if name and _there(git, name)), None)
+    return next((name for name in names if name and _exists(git, name)), None)
 
 
 def _shallow(git: Git) -> bool:
@@ -132,23 +134,18 @@ def _shallow(git: Git) -> bool:
 
 def _cut(git: Git, revisions: Sequence[str]) -> str | None:
     """A commit of the range whose parents a shallow clone does not have: it would look as if it had
-    made everything."""
-    roots = (
-        git.run("rev-list", "--max-parents=0", *revisions, "--").decode().split()
-        if _shallow(git)
-        else []
-    )
-    found = ((oid, git.object(oid)) for oid in roots)
-    return next(
-        (oid for oid, one in found if one and b"\nparent " in one[2].partition(b"\n\n")[0]), None
-    )
+    made everything. None if there is none."""
+    if not _shallow(git):
+        return None
+    for oid in git.run("rev-list", "--max-parents=0", *revisions, "--").decode().split():
+        commit = git.object(oid)
+        if commit and b"\nparent " in commit[2].partition(b"\n\n")[0]:
+            return oid
+    return None
 
 
-def _lacking(git: Git, asked: Asked, what: str) -> Failed | NotFound:
+def _lacking(git: Git, ci: CiRange, what: str) -> Failed | NotFound:
     if _shallow(git):
-        return Failed(
-            f"{what}, which is a shallow one",
-            f"get the whole history: {asked.depth}",
-            code="shallow",
-        )
+        hint = f"get the whole history: {ci.depth}"
+        return Failed(f"{what}, which is a shallow one", hint, code="shallow")
     return NotFound(what, "git fetch gets it, if it was pushed")

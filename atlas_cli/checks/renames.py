@@ -1,4 +1,4 @@
-"""The user's own files before and after a change, and what moved between: by git's own rename
+"""The user's own files before and after a change, and the moves between, by git's own rename
 detection."""
 
 from __future__ import annotations
@@ -38,27 +38,30 @@ class Files:
         asked = (
             ("ls-files", "-s", "-z") if self.tree is None else ("ls-tree", "-r", "-z", self.tree)
         )
-        found = {}
+        entries = {}
         for line in self.git.run(*asked).split(b"\0")[:-1]:
             about, _, path = line.partition(b"\t")
             words = about.split()
-            found[os.fsdecode(path)] = (words[0], words[1 if self.tree is None else 2].decode())
-        return found
+            entries[os.fsdecode(path)] = (words[0], words[1 if self.tree is None else 2].decode())
+        return entries
 
     @cached_property
     def folders(self) -> set[str]:
-        found = {"."}
+        """The folders that files lie in; `.` is the root."""
+        folders = {"."}
         for path in self.entries:
-            while (path := path.rpartition("/")[0]) and path not in found:
-                found.add(path)
-        return found
+            while (path := path.rpartition("/")[0]) and path not in folders:
+                folders.add(path)
+        return folders
 
     def read(self, path: str) -> bytes | None:
+        """The bytes of a plain file; None if there is none."""
         mode, oid = self.entries.get(path, (b"", ""))
-        found = self.git.object(oid) if mode.startswith(b"100") else None
-        return found[2] if found else None
+        object = self.git.object(oid) if mode.startswith(b"100") else None
+        return object[2] if object else None
 
     def exists(self, path: str) -> bool:
+        """Whether there is a file or a folder."""
         return path in self.entries or path in self.folders
 
     def names(self) -> Iterable[str]:
@@ -89,8 +92,8 @@ class Files:
 
 
 class Worktree(Files):
-    """The files as they lie in the worktree; `git` looks at an index that knows the untracked
-    ones."""
+    """The user's files as they lie in the worktree. `git` looks at an index that knows the
+    untracked ones."""
 
     def __init__(self, git: Git, top: Path, gone: Mapping[str, str | None]) -> None:
         super().__init__(git, "")
@@ -98,11 +101,8 @@ class Worktree(Files):
 
     @cached_property
     def entries(self) -> dict[str, tuple[bytes, str]]:
-        return {
-            path: entry
-            for path, entry in Files(self.git, None).entries.items()
-            if path not in self.gone
-        }
+        entries = Files(self.git, None).entries
+        return {path: entry for path, entry in entries.items() if path not in self.gone}
 
     def read(self, path: str) -> bytes | None:
         file = self.top / path
@@ -112,7 +112,7 @@ class Worktree(Files):
         return path not in self.gone and (os.path.lexists(self.top / path) or super().exists(path))
 
     def write(self, path: str, data: bytes) -> bool:
-        """Replaces a file by one rename, with its mode; False for what is no plain file, or lies
+        """Replaces a file by one rename, with its mode. False if it is no plain file, or lies
         behind a link."""
         file = self.top / path
         if not self._plain(file):
@@ -125,9 +125,9 @@ class Worktree(Files):
 
 
 def between(git: Git, before: str, after: str | None) -> tuple[Files, Files, dict[str, str | None]]:
-    """From a commit to another, or to the index (None) that `git` looks at: the files before and
-    after, and the moves (old path: new path, None for deleted). Where there are none, nothing can
-    be broken."""
+    """The files before and after, and the moves (old path: new path, None if it was deleted), from
+    a commit to another or to the index (None) that `git` looks at. Without a move nothing can be
+    broken."""
     moved = _moved(git, before, after)
     files = Files(git, after)
     files.gone = moved
@@ -137,8 +137,8 @@ def between(git: Git, before: str, after: str | None) -> tuple[Files, Files, dic
 @contextlib.contextmanager
 def since_head(top: Path) -> Iterator[tuple[Files, Worktree, dict[str, str | None]]]:
     """The same from HEAD to the worktree, whatever of it is staged or tracked. Nothing of the
-    user's is written: git is told of the untracked files in a copy of the index, with a place of
-    its own for new objects."""
+    user's is written: a copy of the index tells git of the untracked files, and has a place of its
+    own for new objects."""
     git = Git(None, str(top), hermetic=False)
     moved: dict[str, str | None] = {}
     code, out, _ = git.ask("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
@@ -169,9 +169,8 @@ def _tell(git: Git, aside: Path) -> None:
         "GIT_OBJECT_DIRECTORY": str(aside),
         "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{quoted}"',
     }
-    git.ask(
-        "add", "--intent-to-add", "--ignore-errors", "--", "."
-    )  # what it cannot add is none of a move
+    # A file that git cannot add is no part of a move.
+    git.ask("add", "--intent-to-add", "--ignore-errors", "--", ".")
 
 
 def _moved(git: Git, before: str, after: str | None) -> dict[str, str | None]:
@@ -188,10 +187,11 @@ def _moved(git: Git, before: str, after: str | None) -> dict[str, str | None]:
         "--",
     )
     words = iter(out.split(b"\0")[:-1])
-    return {
-        os.fsdecode(next(words)): os.fsdecode(next(words)) if kind[:1] == b"R" else None
-        for kind in words
-    }
+    moves: dict[str, str | None] = {}
+    for kind in words:
+        old = os.fsdecode(next(words))
+        moves[old] = os.fsdecode(next(words)) if kind[:1] == b"R" else None
+    return moves
 
 
 def _part(name: str) -> str:

@@ -28,17 +28,18 @@ from typing import Any, NamedTuple
 
 from ..model import names, times
 from ..model.text import Record
-from ..records import lease, policy
+from ..records import lease
+from ..records.policy import seconds
 from ..visible import named, theirs
-from .commit import Code, Read
+from .commit import CodeCommit, Read
 
 SLACK = 300  # seconds by which clocks may differ, or another's write may be under way
 LEVELS = {"read_first": "stop", "write_last": "stop", "leases": "warn", "links": "stop"}
 
 
 class Entry(NamedTuple):
-    """A status entry: its commit's place in the history and moment, its blob, and the session that
-    wrote it."""
+    """A status entry: the place of its commit in the history, the moment, its blob, and the session
+    that wrote it."""
 
     seq: int
     at: int
@@ -46,10 +47,10 @@ class Entry(NamedTuple):
     session: str | None
 
 
-class Past(NamedTuple):
-    """What the store's history says, since its first moment. `begins`: the place where a session
-    came into it; `writes`: the (place, moment) of each of its commits; `leases`: by resource, its
-    (moment, row) versions in order."""
+class History(NamedTuple):
+    """The store's history, since its first moment. `begins`: the place where a session came into
+    it. `writes`: the (place, moment) of each of its commits. `leases`: by resource, its (moment,
+    row) versions in order."""
 
     since: int
     sessions: Mapping[str, Record]
@@ -59,16 +60,17 @@ class Past(NamedTuple):
     leases: Mapping[str, Sequence[tuple[int, Record]]] = {}
 
     def lineage(self, session: str) -> set[str]:
+        """A session, and those that it descends from."""
         return {session, *self.sessions.get(session, {}).get("lineage", ())}
 
     def heirs(self, session: str) -> set[str]:
-        """Its lineage, and who adopted it: one of them owes the status."""
-        found = self.lineage(session)
-        while (
-            session := self.sessions.get(session, {}).get("adopted_by", "")
-        ) and session not in found:
-            found.add(session)
-        return found
+        """Its lineage, and those that adopted it: one of them owes the status."""
+        heirs = self.lineage(session)
+        heir = self.sessions.get(session, {}).get("adopted_by", "")
+        while heir and heir not in heirs:
+            heirs.add(heir)
+            heir = self.sessions.get(heir, {}).get("adopted_by", "")
+        return heirs
 
 
 def _held(versions: Sequence[tuple[int, Record]], moment: int) -> Record | None:
@@ -82,18 +84,19 @@ def _in_force(versions: Sequence[tuple[int, Record]], moment: int) -> Record | N
     return row if lease.holds(row, moment) else None
 
 
-class Where(NamedTuple):
-    """`integration`: on, or on the way to, a branch that is handed over with a status; `request`:
-    on the way."""
+class Target(NamedTuple):
+    """The branch that commits are for. `integration`: it is one that is handed over with a status.
+    `request`: they are on the way to it, in a merge request."""
 
     integration: bool = False
     request: bool = False
 
 
 class Finding(NamedTuple):
-    """`level` is `stop` or `warn`; `path` is empty where it is the commit itself."""
+    """A rule that a commit breaks. `level` is `stop` or `warn`. `path` is empty if it is the commit
+    itself that breaks it."""
 
-    code: Code
+    commit: CodeCommit
     rule: str
     level: str
     text: str
@@ -101,7 +104,8 @@ class Finding(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """`judged` commits by their trailers; the others are counted by reason."""
+    """The findings of some commits. `judged` counts those that were judged by their trailers,
+    `unattended` the others, by reason."""
 
     findings: tuple[Finding, ...]
     judged: int
@@ -109,81 +113,84 @@ class Verdict(NamedTuple):
 
     @property
     def stops(self) -> list[Finding]:
+        """The findings that stop."""
         return [finding for finding in self.findings if finding.level == "stop"]
 
 
-Links = Callable[[Code], Iterable[tuple[str, str]]]
-_Said = Iterator[tuple[str, str, str, bool]]  # rule, text, path, whether it rests on a clock
+Links = Callable[[CodeCommit], Iterable[tuple[str, str]]]
+_Broken = Iterator[tuple[str, str, str, bool]]  # rule, text, path, whether it rests on a clock
 
 
 def judge(
-    codes: Sequence[Code], past: Past, rules: Mapping[str, Any], where: Where, links: Links
+    commits: Sequence[CodeCommit],
+    history: History,
+    policy: Mapping[str, Any],
+    target: Target,
+    links: Links,
 ) -> Verdict:
-    """All that is to be said of some commits, oldest first. `links` gives (path, text) of each link
-    that one broke."""
-    levels = {**LEVELS, **rules.get("preconditions", {}), "unattended": rules["unattended"]}
+    """Judges some commits, oldest first. `links` gives (path, text) of each link that a commit
+    broke."""
+    levels = {**LEVELS, **policy.get("preconditions", {}), "unattended": policy["unattended"]}
     levels["session"] = levels["read_first"]
-    found: list[Finding] = []
+    idle = seconds(policy, "session_idle")
+    findings: list[Finding] = []
     counts = {"without a session": 0, "merges": 0, "older than the store": 0}
 
-    def say(code: Code, rule: str, text: str, path: str = "", soft: bool = False) -> None:
+    def say(commit: CodeCommit, rule: str, text: str, path: str = "", soft: bool = False) -> None:
         level = "warn" if soft and levels[rule] == "stop" else levels[rule]
         if level in ("stop", "warn"):
-            found.append(Finding(code, rule, level, text, path))
+            findings.append(Finding(commit, rule, level, text, path))
 
-    for code in codes:
-        if not code.sessions and max(code.made, code.at) < past.since:
+    for commit in commits:
+        if not commit.sessions and max(commit.made, commit.at) < history.since:
             counts["older than the store"] += 1
-        elif not code.sessions:
+        elif not commit.sessions:
             counts["without a session"] += 1
-            say(code, "unattended", "names no session")
-        elif len(code.parents) > 1:
+            say(commit, "unattended", "names no session")
+        elif len(commit.parents) > 1:
             counts["merges"] += 1
         else:
-            for rule, text, path, clock in _commit(
-                code, past, policy.seconds(rules, "session_idle")
-            ):
-                say(code, rule, text, path, clock and not where.request)
-            for path, text in links(code) if levels["links"] != "off" else ():
-                say(code, "links", text, path)
-    for code, text, soft in _owing(codes, past) if where.integration else ():
-        say(code, "write_last", text, soft=soft or where.request)
-    return Verdict(tuple(found), len(codes) - sum(counts.values()), counts)
+            for rule, text, path, clock in _commit(commit, history, idle):
+                say(commit, rule, text, path, clock and not target.request)
+            for path, text in links(commit) if levels["links"] != "off" else ():
+                say(commit, "links", text, path)
+    for commit, text, soft in _owing(commits, history) if target.integration else ():
+        say(commit, "write_last", text, soft=soft or target.request)
+    return Verdict(tuple(findings), len(commits) - sum(counts.values()), counts)
 
 
-def _commit(code: Code, past: Past, idle: int) -> _Said:
-    """What is to be said of a commit, for each session that it names."""
-    for session, reads in code.sessions.items():
-        if session not in past.begins:
+def _commit(commit: CodeCommit, history: History, idle: int) -> _Broken:
+    """The rules that a commit breaks, for each session that it names."""
+    for session, reads in commit.sessions.items():
+        if session not in history.begins:
             yield "session", f"the store's history has no session {session}", "", False
             continue
-        yield from _life(code, session, past)
+        yield from _life(commit, session, history)
         if not reads:
             yield "read_first", f"{session} names no status entry that it had read", "", False
         for read in sorted(reads):
-            yield from _read(code, session, read, past, idle)
-        yield from _leased(code, past, past.lineage(session)) if code.own_dates else ()
+            yield from _read(commit, session, read, history, idle)
+        yield from _leased(commit, history, history.lineage(session)) if commit.own_dates else ()
 
 
-def _leased(code: Code, past: Past, lineage: set[str]) -> _Said:
-    """The leases of others on what a commit changed; most of thousands are told by the names of
-    folders alone."""
-    changed = set(code.paths)
-    above = {one for path in changed for one in _upwards(path)}
-    for resource, versions in past.leases.items():
+def _leased(commit: CodeCommit, history: History, lineage: set[str]) -> _Broken:
+    """The leases of others on what a commit changed. Most of thousands are passed over by the names
+    of folders alone."""
+    changed = set(commit.paths)
+    above = {folder for path in changed for folder in _upwards(path)}
+    for resource, versions in history.leases.items():
         kind, _, place = resource.partition(":")
         if kind == "path" and place not in above and changed.isdisjoint(_upwards(place)):
             continue
-        row = _held(versions, code.made)
-        path = next(
-            (path for path in code.paths if row and names.overlap(f"path:{path}", resource)), None
-        )
-        if row and path and row["holder"] not in lineage:
-            what = (
-                f"{resource} was held by {named(row['holder'])} until {row['expires']}:"
-                f" {theirs(row['why'])}"
-            )
-            yield "leases", what, path, True
+        row = _held(versions, commit.made)
+        if row is None or row["holder"] in lineage:
+            continue
+        for path in commit.paths:
+            if names.overlap(f"path:{path}", resource):
+                holder, why = named(row["holder"]), theirs(row["why"])
+                text = f"{resource} was held by {holder} until {row['expires']}: {why}"
+                yield "leases", text, path, True
+                break
 
 
 def _upwards(path: str) -> Iterator[str]:
@@ -194,84 +201,80 @@ def _upwards(path: str) -> Iterator[str]:
     yield "."
 
 
-def _life(code: Code, session: str, past: Past) -> _Said:
-    row = past.sessions.get(session, {})
-    if "began" in row and max(code.made, code.at) + SLACK < times.moment(row["began"]):
+def _life(commit: CodeCommit, session: str, history: History) -> _Broken:
+    """Whether a commit was made in the life of the session that it names."""
+    row = history.sessions.get(session, {})
+    if "began" in row and max(commit.made, commit.at) + SLACK < times.moment(row["began"]):
         yield "session", f"was made before {session} began ({row['began']})", "", True
-    if (
-        "ended" in row
-        and code.own_dates
-        and min(code.made, code.at) - SLACK > times.moment(row["ended"])
-    ):
+    ended = "ended" in row and commit.own_dates
+    if ended and min(commit.made, commit.at) - SLACK > times.moment(row["ended"]):
         yield "session", f"was made after {session} had ended ({row['ended']})", "", True
 
 
-def _read(code: Code, session: str, read: Read, past: Past, idle: int) -> _Said:
+def _read(commit: CodeCommit, session: str, read: Read, history: History, idle: int) -> _Broken:
     """Whether an entry that a session names was there, and still the current one."""
-    entries = past.entries.get(read.stream, {})
-    what, entry, number = f"{read.stream}@{read.number}", entries.get(read.number), read.number + 1
+    entries = history.entries.get(read.stream, {})
+    entry, number = entries.get(read.number), read.number + 1
+    name = f"{read.stream}@{read.number}"
     if read.number and not (entry and read.blob and entry.blob.startswith(read.blob)):
-        yield (
-            "read_first",
-            f"names {what}~{read.blob}, which the store's history does not have",
-            "",
-            False,
-        )
+        text = f"names {name}~{read.blob}, which the store's history does not have"
+        yield "read_first", text, "", False
         return
     while number in entries and entries[number].session == session:
         number += 1  # one's own entry is known
     newer = entries.get(number)
-    if newer and newer.seq < past.begins[session]:
-        text = f"names {what}, but {read.stream}@{number} was there before {session} began"
+    if newer and newer.seq < history.begins[session]:
+        text = f"names {name}, but {read.stream}@{number} was there before {session} began"
         yield "read_first", text, "", False
-    elif newer and code.own_dates:
-        own = (at for seq, at in past.writes.get(session, ()) if seq > newer.seq)
+    elif newer and commit.own_dates:
+        own = (at for seq, at in history.writes.get(session, ()) if seq > newer.seq)
         known = min([*own, newer.at + idle])
-        if min(code.made, code.at) > known:
+        if min(commit.made, commit.at) > known:
             text = (
-                f"names {what}, but {session} must have had {read.stream}@{number} by"
+                f"names {name}, but {session} must have had {read.stream}@{number} by"
                 f" {times.rfc3339(known)}"
             )
             yield "read_first", text, "", True
 
 
-def _owing(codes: Sequence[Code], past: Past) -> Iterator[tuple[Code, str, bool]]:
+def _owing(
+    commits: Sequence[CodeCommit], history: History
+) -> Iterator[tuple[CodeCommit, str, bool]]:
     """(last commit, text, whether it only warns) of each session that owes the status an entry."""
-    last: dict[str, Code] = {}
+    last: dict[str, CodeCommit] = {}
     seen: dict[str, dict[str, int]] = {}
-    for code in sorted(
-        codes, key=lambda one: len(one.parents) > 1
-    ):  # a merge owes nothing, whatever it had read:
-        for session, reads in code.sessions.items():
-            if (
-                len(code.parents) > 1 and session in last
-            ):  # it counts for who has done nothing but merge
+    # A merge owes nothing, whatever it had read. It counts for a session that has only merged.
+    for commit in sorted(commits, key=lambda commit: len(commit.parents) > 1):
+        merge = len(commit.parents) > 1
+        for session, reads in commit.sessions.items():
+            if merge and session in last:
                 continue
             numbers = seen.setdefault(session, {})
             for read in reads:
                 numbers[read.stream] = max(read.number, numbers.get(read.stream, 0))
-            if len(code.parents) < 2 and session in past.begins:
-                last[session] = code
-    paid = {
-        session for session, numbers in seen.items() if _paid(past, session, numbers or {"main": 0})
-    }
-    for session, code in last.items():
-        if session not in paid and not (paid and "ended" in past.sessions.get(session, {})):
-            named = (
-                ", ".join(f"{stream}@{number}" for stream, number in seen[session].items())
-                or "nothing"
+            if not merge and session in history.begins:
+                last[session] = commit
+    paid = set()
+    for session, numbers in seen.items():
+        if _paid(history, session, numbers or {"main": 0}):
+            paid.add(session)
+    for session, commit in last.items():
+        covered = paid and "ended" in history.sessions.get(session, {})
+        if session not in paid and not covered:
+            entries = [f"{stream}@{number}" for stream, number in seen[session].items()]
+            text = (
+                f"{session} owes the status an entry after its last commit (it had read"
+                f" {', '.join(entries) or 'nothing'})"
             )
-            yield (
-                code,
-                f"{session} owes the status an entry after its last commit (it had read {named})",
-                bool(paid),
-            )
+            yield commit, text, bool(paid)
 
 
-def _paid(past: Past, session: str, numbers: Mapping[str, int]) -> bool:
-    heirs = past.heirs(session)
+def _paid(history: History, session: str, numbers: Mapping[str, int]) -> bool:
+    """Whether one of a session's heirs has written an entry after those that the session had
+    read."""
+    heirs = history.heirs(session)
     return any(
         number > read and entry.session in heirs
         for stream, read in numbers.items()
-        for number, entry in past.entries.get(stream, {}).items()
+        for number, entry in history.entries.get(stream, {}).items()
     )

@@ -58,7 +58,7 @@ def check(
         raise Usage("--format and --json are two forms of one answer", "leave one of them out")
     if receive:
         return _received(env)
-    asked = ci.asked(os.environ, _event())
+    asked = ci.ci_range(os.environ, _event())
     checked = checking.check(env.place, env.git, span, asked, env.notices.append)
     if checked.own:
         env.look_again(checked.head)

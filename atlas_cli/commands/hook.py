@@ -36,7 +36,7 @@ def hook(
     except NotFound:  # no store here: nothing to say
         return Outcome(None)
     try:
-        assert judging.of(env).picture  # drawn for the next one
+        assert judging.of(env).cache  # drawn for the next one
         HOOKS[name](env, args or [], given)
     except Exception as error:
         if isinstance(error, AtlasError) and not isinstance(error, Failed):

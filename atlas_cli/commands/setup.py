@@ -1,7 +1,6 @@
 """`atlas setup`: tells the AI tools of this repository about Atlas, in the files that they read."""
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -9,50 +8,16 @@ import typer
 
 from ..errors import NotFound, Refused, Usage, Violations
 from ..outcome import Outcome, Table, listing
-from ..setup import jsonc, marked_block
+from ..setup import agents, claude
+from ..setup.part import Part
 from ..store import files
 from . import env_of, single, verb
 
 app = single()
 
 
-class Part(NamedTuple):
-    """What we keep in a file: it is put into its bytes, or taken out of them (None: no file)."""
-
-    put: Callable[[bytes | None], bytes]
-    take: Callable[[bytes], bytes | None]
-
-
-def _hook(name: str, seconds: int, **more: str) -> dict[str, Any]:
-    """A group of hooks for settings that a team shares: this clone's launcher, else what is on
-    PATH, else nothing. The launcher is the one in the git directory: what lies in `.atlas/` may
-    have come with the project's files."""
-    found = (
-        'd=$(git -C "${CLAUDE_PROJECT_DIR:-.}" rev-parse --path-format=absolute --git-common-dir'
-        " 2>/dev/null)"
-    )
-    command = (
-        f'{found}; "$d/atlas/atlas" hook {name} 2>/dev/null || atlas-hook {name} 2>/dev/null || :'
-    )
-    return {**more, "hooks": [{"type": "command", "command": command, "timeout": seconds}]}
-
-
-# Claude Code's hooks (its hooks reference). SessionStart without a matcher: startup, resume, clear,
-# compact, fork and what will come. SessionEnd, not Stop, which fires at every turn; its hooks share
-# 1.5 s unless one asks for more.
-CLAUDE = {
-    "SessionStart": _hook("session-start", 30),
-    "PreToolUse": _hook("edit", 10, matcher="Edit|Write|MultiEdit|NotebookEdit"),
-    "SessionEnd": _hook("session-end", 10),
-}
-# tool: what it reads. A new tool is one entry.
-TOOLS: dict[str, dict[str, Part]] = {
-    "agents": {"AGENTS.md": Part(marked_block.put, marked_block.take)},
-    "claude": {
-        "CLAUDE.md": Part(marked_block.put, marked_block.take),
-        ".claude/settings.json": Part(partial(jsonc.put, wanted=CLAUDE), jsonc.take),
-    },
-}
+# A new tool is a file in setup/, and an entry here.
+TOOLS: dict[str, dict[str, Part]] = {"agents": agents.FILES, "claude": claude.FILES}
 
 
 @verb(app, "setup", "atlas setup claude", 6, 7, 9)

@@ -1,4 +1,4 @@
-"""What can be wrong with a store, and what can be repaired without asking anybody."""
+"""The looks at a store beneath its records, each with the repair that needs nobody's word."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from ..store.branch import aside
 from ..store.git import Git
 from ..store.repo import state
 from ..store.store import Store, configuration
-from . import recovery
+from . import objects, refs
 
 _NETWORK = ("nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "afs", "glusterfs")
 
 
-class Check(NamedTuple):
-    """One look: `state` is ok, warn, bad or fixed."""
+class Look(NamedTuple):
+    """The outcome of one look: `state` is ok, warn, bad or fixed."""
 
     what: str
     state: str
     text: str
 
 
-def checks(store: Store, remotes: Sequence[Remote], fix: bool) -> list[Check]:
-    """All looks at the repository beneath the records, in the order in which they are repaired:
-    none of them keeps the next from its work, but where git sees no repository. `remotes`: where
-    what is missing may be had from."""
+def checks(store: Store, remotes: Sequence[Remote], fix: bool) -> list[Look]:
+    """All looks at the repository beneath the records, in the order in which they are repaired.
+    None of them keeps the next from its work, unless git sees no repository. `remotes`: where
+    missing objects may be had from."""
     shape = _shape(store, fix)
     if shape.state == "bad":
         return [shape]
@@ -46,296 +46,281 @@ def checks(store: Store, remotes: Sequence[Remote], fix: bool) -> list[Check]:
         _disk(store),
         _locks(store, fix),
         _litter(store, fix),
-    ]
-    looks += [
         _packed(store, fix),
         *_objects(store, remotes, fix),
         _refs(store, fix),
         _branch(store, remotes, fix),
     ]
-    if (
-        looks[-1].state == "fixed" and not recovery.faults(store)[0]
-    ):  # what is missing, nothing needs any more
-        looks = [
-            look._replace(state="fixed") if (look.what, look.state) == ("objects", "bad") else look
-            for look in looks
-        ]
+    if looks[-1].state == "fixed" and not objects.faults(store)[0]:
+        # Nothing needs what is missing any more.
+        for at, look in enumerate(looks):
+            if look.what == "objects" and look.state == "bad":
+                looks[at] = look._replace(state="fixed")
     return looks
 
 
-def _shape(store: Store, fix: bool) -> Check:
-    """What git takes a folder for a repository by."""
+def _shape(store: Store, fix: bool) -> Look:
+    """The files and folders by which git takes a folder for a repository."""
     home = store.home / "store.git"
     head = home / "HEAD"
     lost = [name for name in ("objects", "refs") if not (home / name).is_dir()]
-    lost += (
-        []
-        if head.is_file() and head.read_bytes().strip() == f"ref: {BRANCH}".encode()
-        else ["HEAD"]
-    )
+    if not head.is_file() or head.read_bytes().strip() != f"ref: {BRANCH}".encode():
+        lost.append("HEAD")
     if not lost:
-        return Check("repository", "ok", str(home))
-    text = (
-        f"{', '.join(f'{home}/{name}' for name in lost)}: not there as it should be, so that git"
-        " sees no repository"
-    )
+        return Look("repository", "ok", str(home))
+    names = ", ".join(f"{home}/{name}" for name in lost)
+    text = f"{names}: not there as it should be, so that git sees no repository"
     if not fix:
-        return Check("repository", "bad", text)
+        return Look("repository", "bad", text)
     for name in lost:
         if name == "HEAD":
             head.write_text(f"ref: {BRANCH}\n")
         else:
             (home / name).mkdir()
-    return Check("repository", "fixed", text)
+    return Look("repository", "fixed", text)
 
 
-def _config(store: Store, fix: bool) -> Check:
-    """What git obeys in the store: what Atlas wrote, and nothing that came with the folder."""
+def _config(store: Store, fix: bool) -> Look:
+    """The settings that git obeys in the store: those that Atlas wrote, and none that came with the
+    folder."""
     file = store.home / "store.git/config"
     line = transports.foreign(str(file.parent))
     if not line:
-        return Check("configuration", "ok", str(file))
+        return Look("configuration", "ok", str(file))
     text = f"{file} holds what Atlas did not write ({line})"
     if not fix:
-        return Check("configuration", "bad", text)
-    kept = file.read_bytes()
-    files.put(store.home / "config.aside", kept)
+        return Look("configuration", "bad", text)
+    aside_file = store.home / "config.aside"
+    files.put(aside_file, file.read_bytes())
     files.put(file, configuration(store.place.width).encode())
-    return Check(
-        "configuration", "fixed", f"{text}: kept as {store.home / 'config.aside'}, and written anew"
-    )
+    return Look("configuration", "fixed", f"{text}: kept as {aside_file}, and written anew")
 
 
-def _git(store: Store) -> Check:
+def _git(store: Store) -> Look:
+    """The version of git."""
     version = store.git.run("version").decode().split()[2]
     numbers = [int(part) if part.isdecimal() else 0 for part in version.split(".")[:2]]
     if numbers < [2, 31]:
-        return Check("git", "bad", f"git {version} is too old: 2.31 or newer")
+        return Look("git", "bad", f"git {version} is too old: 2.31 or newer")
     if numbers < [2, 36]:
-        return Check(
-            "git", "warn", f"git {version} cannot sync refs: a power cut may take the last writes"
-        )
-    return Check("git", "ok", f"git {version}")
+        text = f"git {version} cannot sync refs: a power cut may take the last writes"
+        return Look("git", "warn", text)
+    return Look("git", "ok", f"git {version}")
 
 
-def _disk(store: Store) -> Check:
-    """Kernel locks and exclusive creation are not to be trusted across hosts on a network file
-    system."""
-    kind = ""
+def _disk(store: Store) -> Look:
+    """The file system and its room. Kernel locks and exclusive creation are not to be trusted
+    across hosts on a network file system."""
     try:
-        mounts = Path("/proc/self/mounts").read_text().split("\n")
-        best = ""
-        for line in mounts:
-            parts = line.split()
-            if (
-                len(parts) > 2
-                and f"{store.home}/".startswith(parts[1].rstrip("/") + "/")
-                and len(parts[1]) >= len(best)
-            ):
-                best, kind = parts[1], parts[2]
+        kind = _file_system(store.home)
     except OSError:
-        return Check("disk", "ok", "the kind of file system is unknown here")
+        return Look("disk", "ok", "the kind of file system is unknown here")
     if kind in _NETWORK:
-        return Check(
-            "disk",
-            "warn",
-            f"{store.home} lies on {kind}: several hosts on one directory are not supported",
-        )
+        text = f"{store.home} lies on {kind}: several hosts on one directory are not supported"
+        return Look("disk", "warn", text)
     free = os.statvfs(store.home)
     room = free.f_bavail * free.f_frsize
-    return Check(
-        "disk", "warn" if room < 50_000_000 else "ok", f"{kind}, {room // 1_000_000:,} MB free"
-    )
+    state = "warn" if room < 50_000_000 else "ok"
+    return Look("disk", state, f"{kind}, {room // 1_000_000:,} MB free")
 
 
-def _locks(store: Store, fix: bool) -> Check:
+def _file_system(folder: Path) -> str:
+    """The kind of file system that a folder lies on, by the longest mount point above it."""
+    kind, best = "", ""
+    for line in Path("/proc/self/mounts").read_text().split("\n"):
+        words = line.split()
+        if len(words) < 3:
+            continue
+        above = f"{folder}/".startswith(words[1].rstrip("/") + "/")
+        if above and len(words[1]) >= len(best):
+            best, kind = words[1], words[2]
+    return kind
+
+
+def _locks(store: Store, fix: bool) -> Look:
     """Lock files of git that are older than any call of ours takes."""
-    found = []
+    left = []
     for file in (store.home / "store.git").rglob("*.lock"):
         age = time.time() - file.stat().st_mtime
         if age > 60:
-            found.append(f"{file.relative_to(store.home)} ({age:.0f} s old)")
+            left.append(f"{file.relative_to(store.home)} ({age:.0f} s old)")
             if fix:
                 aside(file, store.home, age)
-    if not found:
-        return Check("locks", "ok", "no lock was left behind")
-    return Check(
-        "locks", "fixed" if fix else "warn", f"{', '.join(found)}: left by a git that died"
-    )
+    if not left:
+        return Look("locks", "ok", "no lock was left behind")
+    state = "fixed" if fix else "warn"
+    return Look("locks", state, f"{', '.join(left)}: left by a git that died")
 
 
-def _litter(store: Store, fix: bool) -> Check:
-    """What killed commands left half made."""
-    found = [path for path in dict.fromkeys(_unfinished(store)) if _idle(path) > 3600]
-    if not found:
-        return Check("litter", "ok", "nothing was left half made")
-    for path in found if fix else ():
-        (
+def _litter(store: Store, fix: bool) -> Look:
+    """Files and folders that killed commands left half made."""
+    paths = [path for path in dict.fromkeys(_unfinished(store)) if _idle(path) > 3600]
+    if not paths:
+        return Look("litter", "ok", "nothing was left half made")
+    for path in paths if fix else ():
+        if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
-            if path.is_dir() and not path.is_symlink()
-            else path.unlink(missing_ok=True)
-        )
-    return Check(
-        "litter",
-        "fixed" if fix else "warn",
-        f"{', '.join(path.name for path in found)}: left by a killed command",
-    )
+        else:
+            path.unlink(missing_ok=True)
+    state = "fixed" if fix else "warn"
+    names = ", ".join(path.name for path in paths)
+    return Look("litter", state, f"{names}: left by a killed command")
 
 
 def _unfinished(store: Store) -> Iterator[Path]:
-    """What bears an unfinished file's name wherever Atlas writes: in its own folders, beside git's
-    hooks, and in the worktree."""
+    """The paths that bear an unfinished file's name wherever Atlas writes: in its own folders,
+    beside git's hooks, and in the worktree."""
     place, home = store.place, store.home
     for folder in (home, home / "store.git", state() / "stores"):
         yield from (path for path in _listed(folder) if files.unfinished(path.name, ours=True))
     hooks = {HookFiles(place).folder, place.common / "hooks"}
     for folder in (*hooks, *(folder / ASIDE for folder in hooks), home / "drafts", home / LAID[0]):
-        yield from (
-            path for path in _listed(folder) if files.unfinished(path.name) or unfinished_hook(path)
-        )
+        for path in _listed(folder):
+            if files.unfinished(path.name) or unfinished_hook(path):
+                yield path
     if place.top is not None:
-        git, names = (
-            Git(None, str(place.top), hermetic=False),
-            [f"**/{files.PART}*", "**/.*.atlas-*", ".atlas/.part-*"],
-        )
+        git = Git(None, str(place.top), hermetic=False)
+        names = [f"**/{files.PART}*", "**/.*.atlas-*", ".atlas/.part-*"]
         asked = ("ls-files", "--others", "-z", "--", *(f":(glob){name}" for name in names))
-        paths = git.ask(*asked, extra={"GIT_LITERAL_PATHSPECS": "0"})[1].split(b"\0")
-        found = [place.top / os.fsdecode(path) for path in paths if path]
-        yield from (path for path in found if files.unfinished(path.name))
+        listed = git.ask(*asked, extra={"GIT_LITERAL_PATHSPECS": "0"})[1].split(b"\0")
+        paths = [place.top / os.fsdecode(path) for path in listed if path]
+        yield from (path for path in paths if files.unfinished(path.name))
 
 
 def _idle(path: Path) -> float:
-    """Seconds since a file was written; 0 for one that has just gone."""
+    """Seconds since a file was written; 0 if it has just gone."""
     with suppress(FileNotFoundError):
         return time.time() - path.lstat().st_mtime
     return 0.0
 
 
 def _listed(folder: Path) -> list[Path]:
+    """What lies in a folder; empty if there is none."""
     try:
         return sorted(folder.iterdir())
-    except OSError:  # there is none
+    except OSError:
         return []
 
 
-def _packed(store: Store, fix: bool) -> Check:
-    """A line that is none makes git refuse all of them."""
-    if recovery.packed_is_whole(store):
-        return Check("packed refs", "ok", "each line is a ref")
+def _packed(store: Store, fix: bool) -> Look:
+    """The lines of packed-refs. One that is no ref makes git refuse all of them."""
+    if refs.packed_is_whole(store):
+        return Look("packed refs", "ok", "each line is a ref")
     if fix:
-        recovery.drop(store, [])
-    return Check("packed refs", "fixed" if fix else "bad", "packed-refs holds what is no ref")
+        refs.drop(store, [])
+    return Look("packed refs", "fixed" if fix else "bad", "packed-refs holds what is no ref")
 
 
-def _refs(store: Store, fix: bool) -> Check:
-    """What the clone knows of others is fetched anew; what was parked under such a ref is named."""
-    back = recovery.brought_back(store) if fix else []
-    found = recovery.broken_refs(store)
-    what = [f"{name} is back" for name in back] + [
-        f"{name} names no commit that is here" for name in found
-    ]
-    if not what:
-        return Check("refs", "ok", "each names a commit that is here")
+def _refs(store: Store, fix: bool) -> Look:
+    """The refs besides the branch. What the clone knows of others is fetched anew; what was parked
+    under such a ref is named."""
+    back = refs.brought_back(store) if fix else []
+    broken = refs.broken_refs(store)
+    lines = [f"{name} is back" for name in back]
+    lines += [f"{name} names no commit that is here" for name in broken]
+    if not lines:
+        return Look("refs", "ok", "each names a commit that is here")
+    text = "; ".join(lines)
     if fix:
-        recovery.remembered(store, found)
-        recovery.drop(store, found)
-    text = "; ".join(what) + (
-        "; taken away (what was parked comes back with its objects)" if fix and found else ""
-    )
-    return Check("refs", "fixed" if fix else "bad", text)
+        refs.remembered(store, broken)
+        refs.drop(store, broken)
+        if broken:
+            text += "; taken away (what was parked comes back with its objects)"
+    return Look("refs", "fixed" if fix else "bad", text)
 
 
-def _objects(store: Store, remotes: Sequence[Remote], fix: bool) -> list[Check]:
-    """Objects that a power cut emptied or a disk spoilt: git believes it has them, so they must go
-    before they can come again. What git reads, and would not have written, is history: it stands in
-    the way of nothing."""
+def _objects(store: Store, remotes: Sequence[Remote], fix: bool) -> list[Look]:
+    """The objects. Of those that a power cut emptied or a disk spoilt, git believes that it has
+    them: they must go before they can come again. Those that git reads, and would not have written,
+    are history and stand in the way of nothing."""
     if fix:
-        recovery.indexed(store)
-    spoilt = recovery.broken_files(store)
+        objects.indexed(store)
+    spoilt = objects.broken_files(store)
     if fix:
-        recovery.put_aside(store, spoilt)
-    bad, odd = recovery.faults(store)
+        objects.put_aside(store, spoilt)
+    bad, odd = objects.faults(store)
     if bad:  # (it may have looked while something was being written)
         with lock.held(store.home / "publish.lock"), lock.held(store.home / "writer.lock"):
-            bad, odd = recovery.faults(store)
-    names = ", ".join(f"{file.parent.name}{file.name}" for file in spoilt[:3])
-    found = [f"{len(spoilt)} objects are emptied or broken: {names}"] if spoilt else []
-    looks = (
-        [Check("fsck", "warn", f"history holds what git would not write: {'; '.join(odd[:3])}")]
-        if odd
-        else []
-    )
-    if not bad:
-        if fix and any("missing or broken" in text for _, text in store.index.damaged()):
-            store.index.drop()  # they have come back since
-        state, text = (
-            ("fixed" if fix else "bad", found[0])
-            if found
-            else ("ok", "every object is here and whole")
-        )
-        return [Check("objects", state, text), *looks]
-    text = "; ".join([*found, *bad[:3]])
+            bad, odd = objects.faults(store)
+    texts = []
+    if spoilt:
+        names = ", ".join(f"{file.parent.name}{file.name}" for file in spoilt[:3])
+        texts.append(f"{len(spoilt)} objects are emptied or broken: {names}")
+    look = _refetched(store, remotes, bad, texts, fix) if bad else _present(store, texts, fix)
+    if not odd:
+        return [look]
+    text = f"history holds what git would not write: {'; '.join(odd[:3])}"
+    return [look, Look("fsck", "warn", text)]
+
+
+def _present(store: Store, texts: list[str], fix: bool) -> Look:
+    """The look at objects of which git misses none. `texts`: what was spoilt, and was no loss."""
+    if fix and any("missing or broken" in text for _, text in store.index.damaged()):
+        store.index.drop()  # they have come back since
+    if texts:
+        return Look("objects", "fixed" if fix else "bad", texts[0])
+    return Look("objects", "ok", "every object is here and whole")
+
+
+def _refetched(
+    store: Store, remotes: Sequence[Remote], bad: list[str], texts: list[str], fix: bool
+) -> Look:
+    """The look at objects of which git misses some. They are fetched anew."""
+    text = "; ".join([*texts, *bad[:3]])
     if not fix:
-        return [Check("objects", "bad", text), *looks]
-    recovery.unpacked(store, bad)
+        return Look("objects", "bad", text)
+    objects.unpacked(store, bad)
     try:
-        where, _ = recovery.fetched_anew(store, remotes)
+        where, _ = objects.fetched_anew(store, remotes)
     except AtlasError as error:
-        return [
-            Check("objects", "bad", f"{text}; they cannot be fetched anew: {error.message}"),
-            *looks,
-        ]
-    left, _ = recovery.faults(store)
-    done = f"{text}; fetched anew from {where}"
+        text += f"; they cannot be fetched anew: {error.message}"
+        return Look("objects", "bad", text)
+    left, _ = objects.faults(store)
+    text += f"; fetched anew from {where}"
     if left:
-        return [Check("objects", "bad", f"{done}; still: {'; '.join(left[:3])}"), *looks]
+        return Look("objects", "bad", f"{text}; still: {'; '.join(left[:3])}")
     store.index.drop()  # it may have noted that they are missing
-    return [Check("objects", "fixed", done), *looks]
+    return Look("objects", "fixed", text)
 
 
-def _branch(store: Store, remotes: Sequence[Remote], fix: bool) -> Check:
+def _branch(store: Store, remotes: Sequence[Remote], fix: bool) -> Look:
+    """The branch: its head can be gone on from and published, or it is set back to one that can."""
     store.git.close()
-    found = store.git.object(BRANCH)
-    now = found[0] if found and found[1] == "commit" else ""
-    if now and recovery.usable(store, now) and recovery.publishable(store, now):
-        return Check("branch", "ok", f"at {now[:12]}")
+    entry = store.git.object(BRANCH)
+    head = entry[0] if entry and entry[1] == "commit" else ""
+    if head and _is_whole(store, head):
+        return Look("branch", "ok", f"at {head[:12]}")
     known = store.ref(REMOTE)
-    if now and remotes and known and not recovery.usable(store, known):
-        where = remotes[0].name
-        return Check(
-            "branch",
-            "bad",
-            f"folders are missing that {where} has: it stays, until they can be fetched anew",
-        )
-    there = list(dict.fromkeys([*([now] if now else []), *recovery.heads(store)]))
-    good = next(
-        (oid for oid in there if recovery.usable(store, oid) and recovery.publishable(store, oid)),
-        None,
-    )
+    if head and remotes and known and not refs.usable(store, known):
+        name = remotes[0].name
+        text = f"folders are missing that {name} has: it stays, until they can be fetched anew"
+        return Look("branch", "bad", text)
+    heads = dict.fromkeys([head, *refs.heads(store)])
+    candidates = [oid for oid in heads if oid]
+    good = next((oid for oid in candidates if _is_whole(store, oid)), None)
     if good is None and fix:
         with suppress(AtlasError):
-            there.append(recovery.fetched_anew(store, remotes)[1])
-            good = next((oid for oid in there if recovery.usable(store, oid)), None)
+            candidates.append(objects.fetched_anew(store, remotes)[1])
+            good = next((oid for oid in candidates if refs.usable(store, oid)), None)
     if good is None:
-        return Check(
-            "branch",
-            "bad",
-            "missing or broken, and no whole commit was found in its reflog or in the index",
-        )
+        text = "missing or broken, and no whole commit was found in its reflog or in the index"
+        return Look("branch", "bad", text)
     if not fix:
-        return Check(
-            "branch",
-            "bad",
-            f"missing, broken or with a hole; the last head that is whole is {good[:12]}",
-        )
-    done = recovery.set_back(store, good, there[: there.index(good)])
+        text = f"missing, broken or with a hole; the last head that is whole is {good[:12]}"
+        return Look("branch", "bad", text)
+    done = refs.set_back(store, good, candidates[: candidates.index(good)])
     text = f"set to {good[:12]}, the last head whose folders are all here"
     beyond = {
         "carried over": done.carried,
         "parked": done.parked,
         "unreadable, and gone": done.lost,
     }
-    text += "".join(
-        f"; {what}: {', '.join(subjects)}" for what, subjects in beyond.items() if subjects
-    )
-    return Check("branch", "fixed", text)
+    for what, subjects in beyond.items():
+        if subjects:
+            text += f"; {what}: {', '.join(subjects)}"
+    return Look("branch", "fixed", text)
+
+
+def _is_whole(store: Store, oid: str) -> bool:
+    """Whether a head can be gone on from, and published."""
+    return refs.usable(store, oid) and refs.publishable(store, oid)

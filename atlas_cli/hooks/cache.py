@@ -1,9 +1,9 @@
-"""The picture: a small file from which the hooks answer, derived from the store's head by whoever
-moved it.
+"""The hooks' cache: a small file from which git's hooks answer. Whoever moves the store's head
+draws it anew.
 
-It says *pass* only: where it is missing, of another head, or out of date, the full program looks
-itself. Plain lines of words between tabs, read without importing anything: a JSON parser alone
-costs as much as a whole hook may."""
+It only ever says *pass*: where it is missing, of another head, or out of date, the full program
+looks itself. It has plain lines of words between tabs, and is read without importing anything: a
+JSON parser alone costs as much as a whole hook may."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ FILE = "hooks.txt"
 
 
 class Session:
-    """A live session: what a hook must know of it. `seen` has (number, blob) of each stream's
-    newest entry it saw."""
+    """A live session, as far as a hook must know it. `seen` has (number, blob) of the newest entry
+    that it saw of each stream."""
 
     def __init__(
         self, id: str, kind: str, worktree: str, until: str, lineage: str, leans: str
@@ -31,8 +31,9 @@ class Session:
         self.seen: dict[str, tuple[int, str]] = {}
 
 
-class Picture:
-    """The lines of the file as values. ValueError or IndexError for what is no such file."""
+class HookCache:
+    """The lines of the file as values. Raises ValueError or IndexError if the text is no such
+    file."""
 
     def __init__(self, text: str) -> None:
         lines = text.split("\n")
@@ -70,16 +71,18 @@ class Picture:
         """The live session of a caller, by the rule of `who.session_id`; None where it is not
         certain."""
         if named:
-            found = self.sessions.get(named)
-            return None if found is None or (tool and found.kind == "person") else found
+            session = self.sessions.get(named)
+            if session is not None and tool and session.kind == "person":
+                return None
+            return session
         if caller is not None and (begun := self.begun.get((worktree, caller))):
             return self.sessions.get(begun)
-        here = [
-            one for one in self.sessions.values() if one.worktree == worktree and one.kind == "work"
-        ]
-        if caller is None and here:
-            return here[0] if len(here) == 1 else None
-        persons = [one for one in self.sessions.values() if one.kind == "person" and not tool]
+        live = self.sessions.values()
+        here = [session for session in live if session.worktree == worktree]
+        at_work = [session for session in here if session.kind == "work"]
+        if caller is None and at_work:
+            return at_work[0] if len(at_work) == 1 else None
+        persons = [session for session in live if session.kind == "person" and not tool]
         return persons[0] if len(persons) == 1 else None
 
     def current(self, me: Session) -> bool:
@@ -89,40 +92,43 @@ class Picture:
         )
 
     def near(self, paths: list[str], mine: set[str] | frozenset[str]) -> list[tuple[str, str]]:
-        """(resource, path) of each lease of others that may lie on one of these paths, `mine` being
+        """(resource, path) of each lease of others that may lie on one of these paths. `mine` are
         the sessions that are not others. A pattern counts for the folder that it cannot leave: a
         closer look may clear it."""
-        held: dict[str, list[str]] = {}
+        held: dict[str, list[str]] = {}  # the resources, by where they lie
         for resource, holder, _ in self.leases:
             if holder not in mine:
-                kind, _, path = resource.partition(":")
-                path = path if kind == "path" else _fixed(path) if kind == "glob" else "."
-                held.setdefault(path, []).append(resource)
+                held.setdefault(_root(resource), []).append(resource)
         if not held:
             return []
-        above: dict[str, list[str]] = {}
+        above: dict[str, list[str]] = {}  # by folder: what lies below it
         for path, resources in held.items():
             for folder in _folders(path):
                 above.setdefault(folder, []).extend(resources)
-        over: dict[str, list[str]] = {
-            "": held.get(".", [])
-        }  # by folder: what lies on it, or on one above it
-        found = []
+        over = {"": held.get(".", [])}  # by folder: what lies on it, or on one above it
+        near = []
         for path in paths:
             folder = path.rpartition("/")[0]
             if folder not in over:
-                chain = (*_folders(folder), folder)
-                over[folder] = [*over[""], *(one for part in chain for one in held.get(part, ()))]
+                over[folder] = [*over[""]]
+                for part in (*_folders(folder), folder):
+                    over[folder] += held.get(part, ())
             if over[folder] or path in held or path in above:
-                found += [
-                    (one, path)
-                    for one in (*over[folder], *held.get(path, ()), *above.get(path, ()))
-                ]
-        return found
+                resources = [*over[folder], *held.get(path, ()), *above.get(path, ())]
+                near += [(resource, path) for resource in resources]
+        return near
 
     def leased(self, path: str, me: Session) -> bool:
-        """Whether a path may be leased to another: no is certain, yes wants a closer look."""
+        """Whether a path may be leased to another. No is certain, yes wants a closer look."""
         return bool(self.near([path], {me.id, *me.lineage}))
+
+
+def _root(resource: str) -> str:
+    """The path that a leased resource lies on or below: `.` for what is no path."""
+    kind, _, path = resource.partition(":")
+    if kind == "glob":
+        return _fixed(path)
+    return path if kind == "path" else "."
 
 
 def _fixed(pattern: str) -> str:
@@ -133,21 +139,21 @@ def _fixed(pattern: str) -> str:
 
 def _folders(path: str) -> list[str]:
     """The folders that a path lies in, without the root."""
-    found, at = [], path.find("/")
+    folders, at = [], path.find("/")
     while at >= 0:
-        found.append(path[:at])
+        folders.append(path[:at])
         at = path.find("/", at + 1)
-    return found
+    return folders
 
 
 def line(*words: object) -> str:
-    """A line of the file; whatever a record says, it stays one."""
-    found = []
+    """A line of the file. Whatever a record says, it stays one line."""
+    plain = []
     for word in map(str, words):
         for char in "%\t\n\r":
             word = word.replace(char, f"%{ord(char):02x}")
-        found.append(word)
-    return "\t".join(found)
+        plain.append(word)
+    return "\t".join(plain)
 
 
 def _plain(word: str) -> str:
@@ -158,45 +164,46 @@ def _plain(word: str) -> str:
 
 
 def head(home: str) -> str:
-    """The commit that the store's branch is at; empty where only git could tell."""
+    """The commit that the store's branch is at. Empty if only git could tell."""
     try:
-        with open(f"{home}/store.git/refs/heads/atlas", encoding="ascii") as found:
-            return found.read().strip()
+        with open(f"{home}/store.git/refs/heads/atlas", encoding="ascii") as file:
+            return file.read().strip()
     except OSError:
         pass
     try:
-        with open(f"{home}/store.git/packed-refs", encoding="utf-8") as found:
+        with open(f"{home}/store.git/packed-refs", encoding="utf-8") as file:
             return next(
-                (line.split()[0] for line in found if line.endswith(" refs/heads/atlas\n")), ""
+                (line.split()[0] for line in file if line.endswith(" refs/heads/atlas\n")), ""
             )
     except OSError:
         return ""
 
 
 def drawn(home: str) -> tuple[str, int]:
-    """(head, moment until which it holds) of the picture that is there; empty and 0 without one."""
+    """(head, moment until which it holds) of the cache that is there. Empty and 0 if there is
+    none."""
     try:
-        with open(f"{home}/{FILE}", encoding="utf-8") as found:
-            words = found.read(400).split("\n")[1].split("\t")
+        with open(f"{home}/{FILE}", encoding="utf-8") as file:
+            words = file.read(400).split("\n")[1].split("\t")
         return words[1], int(words[3])
     except (OSError, ValueError, IndexError):
         return "", 0
 
 
 def stale(env: Env) -> bool:
-    """Whether a hook has asked for the picture, and the head, a receipt or whose session it is has
-    changed since."""
+    """Whether the cache must be drawn anew: a hook has asked for it, and the head, a receipt or the
+    session that is somebody's has changed since."""
     head, until = drawn(str(env.store.home))
     return bool(head) and (env.local.moved or head != env.snapshot.head or until <= time.time())
 
 
-def current(home: str) -> Picture | None:
-    """The picture, if it is certain to say what the store says now."""
+def current(home: str) -> HookCache | None:
+    """The cache, if it is certain to say what the store says now."""
     try:
-        with open(f"{home}/{FILE}", encoding="utf-8", errors="surrogatepass") as found:
-            picture = Picture(found.read())
+        with open(f"{home}/{FILE}", encoding="utf-8", errors="surrogatepass") as file:
+            cache = HookCache(file.read())
     except (OSError, ValueError, IndexError, KeyError):
         return None
     at = int(time.time())
-    fits = picture.head == head(home) and picture.made - 60 <= at < picture.until
-    return picture if fits and "ATLAS_CLOCK_OFFSET" not in os.environ else None
+    fits = cache.head == head(home) and cache.made - 60 <= at < cache.until
+    return cache if fits and "ATLAS_CLOCK_OFFSET" not in os.environ else None

@@ -18,18 +18,8 @@ from ..errors import Failed
 from ..store import files
 from ..store.git import Git
 from ..store.repo import Place
-from . import managers
+from . import NAMES, managers
 
-NAMES = (
-    "pre-commit",
-    "pre-merge-commit",
-    "prepare-commit-msg",
-    "commit-msg",
-    "pre-push",
-    "post-merge",
-    "post-rewrite",
-    "post-checkout",
-)
 VERSION = "1"  # of the section's text
 ASIDE = "before-atlas"
 _ALONE = b"#!/bin/sh\n"
@@ -73,8 +63,9 @@ _GO_ON = (
 
 
 class HookFile(NamedTuple):
-    """`state`: installed, outdated, missing (its interpreter), off (not executable), shadowed,
-    foreign, absent, or `by TOOL`; `kept`: the file with the hook that was there before."""
+    """How one hook stands. `state` is installed, outdated, missing (its interpreter is), off (not
+    executable), shadowed, foreign, absent, or `by TOOL`. `kept` is the file with the hook that was
+    there before."""
 
     name: str
     state: str
@@ -99,7 +90,7 @@ class HookFiles:
 
     @property
     def ours(self) -> bool:
-        """Whether the folder serves this repository alone: it lies in its git directory or its
+        """Whether the folder serves this repository alone: it lies in the git directory or in the
         worktree."""
         return any(
             self.folder.resolve().is_relative_to(top.resolve())
@@ -118,21 +109,16 @@ class HookFiles:
             "missing": int(self.closed and name[:4] != "post"),
         }
         # One line for each thing that a user does, though several hooks may run for it.
-        words["say"] = (
-            "echo"
-            if name in ("pre-commit", "pre-merge-commit", "pre-push") or words["missing"]
-            else ":"
-        )
+        speaks = name in ("pre-commit", "pre-merge-commit", "pre-push") or words["missing"]
+        words["say"] = "echo" if speaks else ":"
         words |= {"python": _quoted(self.python), "hook": _quoted(self.program)}
         head = (
             f"# >>> atlas {VERSION} {kind} >>> by `atlas hooks install`; `atlas hooks remove` takes"
             " it out\n"
         )
         call = 'atlas_hook "$@"\n' if kind == "alone" else '(atlas_hook "$@") || exit $?\n'
-        if kind != "alone" and name in (
-            "pre-push",
-            "post-rewrite",
-        ):  # git gives these lines to read: to both of them
+        # git gives these two lines to read: both the hook and Atlas are given them.
+        if kind != "alone" and name in ("pre-push", "post-rewrite"):
             call = _TEE
         ask = f"atlas_hook() {{\n{_ASK % words}}}\n"
         tail = _GO_ON % words if kind == "kept" else ""
@@ -159,8 +145,8 @@ class HookFiles:
         return self.status()
 
     def remove(self) -> list[HookFile]:
-        """Takes the section out of each hook, and puts back what was there before; also where git
-        no longer looks."""
+        """Takes the section out of each hook, and puts back what was there before. It looks into
+        the standard folder too, even if git no longer does."""
         for folder in {self.folder, self.place.common / "hooks"}:
             for name in NAMES:
                 self._take(folder, name)
@@ -169,60 +155,58 @@ class HookFiles:
         return self.status()
 
     def _state(self, name: str) -> HookFile:
-        file, aside = _file(self.folder, name), self.folder / ASIDE / name
+        """How a hook stands."""
+        file = _file(self.folder, name)
         data = managers.content(file) or b""
-        found = _SECTION.search(data)
-        if found is None:
-            if by := managers.calling(name, data, self.owner, self.top):
-                return HookFile(name, f"by {by}", str(file))
-            there = os.path.lexists(file)
-            if not there and _SECTION.search(
-                managers.content(self.place.common / "hooks" / name) or b""
-            ):
-                return HookFile(
-                    name,
-                    "shadowed",
-                    str(file),
-                    text=f"core.hooksPath: git looks in {self.folder} only",
-                )
-            left = f"{aside} is not run" if os.path.lexists(aside) else ""
-            return HookFile(name, "foreign" if there else "absent", str(file), text=left)
-        kind = _kind(data, found)
-        kept = (
-            str(file)
-            if kind == "within"
-            else str(aside)
-            if kind == "kept" and os.path.lexists(aside)
-            else ""
-        )
+        section = _SECTION.search(data)
+        if section is None:
+            return self._state_without(name, file, data)
+        kind = _kind(data, section)
+        before = self._before(name, file, kind)
         state, text = "installed", ""
-        if kind == "kept" and kept and not os.access(aside, os.X_OK):
+        if kind == "kept" and before and not os.access(before, os.X_OK):
             text = "the one that was there is not executable, and not run"
         if not os.access(file, os.X_OK):
             state, text = "off", "not executable: git does not run it until chmod +x"
-        elif found[0] != self.section(name, kind):
-            named = _NAMED.search(found[0])
+        elif section[0] != self.section(name, kind):
+            named = _NAMED.search(section[0])
             python = named[1][1:-1].replace(b"'\\''", b"'") if named else b""
             state, text = "outdated", f"it names {os.fsdecode(python)}"
             if not os.access(python, os.X_OK):
                 state, text = "missing", f"there is no {os.fsdecode(python)}"
-        return HookFile(name, state, str(file), kept, text, found[1].decode())
+        return HookFile(name, state, str(file), before, text, section[1].decode())
+
+    def _state_without(self, name: str, file: Path, data: bytes) -> HookFile:
+        """How a hook stands in which there is no section of ours."""
+        aside = self.folder / ASIDE / name
+        if by := managers.calling(name, data, self.owner, self.top):
+            return HookFile(name, f"by {by}", str(file))
+        exists = os.path.lexists(file)
+        standard = managers.content(self.place.common / "hooks" / name) or b""
+        if not exists and _SECTION.search(standard):
+            text = f"core.hooksPath: git looks in {self.folder} only"
+            return HookFile(name, "shadowed", str(file), text=text)
+        text = f"{aside} is not run" if os.path.lexists(aside) else ""
+        return HookFile(name, "foreign" if exists else "absent", str(file), text=text)
+
+    def _before(self, name: str, file: Path, kind: str) -> str:
+        """The file with the hook that was there before the section; empty if there was none."""
+        aside = self.folder / ASIDE / name
+        if kind == "within":
+            return str(file)
+        return str(aside) if kind == "kept" and os.path.lexists(aside) else ""
 
     def _put(self, name: str, shared: bool) -> None:
+        """Puts the section into one hook. `shared`: its file is one script under several names."""
         file, aside = _file(self.folder, name), self.folder / ASIDE / name
         data = managers.content(file)
-        found = _SECTION.search(data or b"")
-        if data is not None and found:
-            _write(
-                file,
-                data[: found.start()]
-                + self.section(name, _kind(data, found))
-                + data[found.end() :],
-            )
-        elif (
-            data is not None and (first := _SHELL.match(data)) and _plain(file, data) and not shared
-        ):
-            _write(file, first[0] + self.section(name, "within") + data[first.end() :])
+        section = _SECTION.search(data or b"")
+        shell = _SHELL.match(data or b"")
+        if data is not None and section:
+            ours = self.section(name, _kind(data, section))
+            _write(file, data[: section.start()] + ours + data[section.end() :])
+        elif data is not None and shell and _plain(file, data) and not shared:
+            _write(file, shell[0] + self.section(name, "within") + data[shell.end() :])
         elif file.is_dir() or (os.path.lexists(file) and os.path.lexists(aside)):
             return  # what is in the way is named by its state
         else:
@@ -233,24 +217,25 @@ class HookFiles:
             _write(file, _ALONE + self.section(name, kind))
 
     def _take(self, folder: Path, name: str) -> None:
+        """Takes the section out of one hook, and puts back the hook that was kept aside."""
         file, aside = _file(folder, name), folder / ASIDE / name
         data = managers.content(file) or b""
-        found = _SECTION.search(data)
+        section = _SECTION.search(data)
         if aside.parent.is_symlink():
             raise Failed(
                 f"{aside.parent} is a link: what was kept there is not known", "take it away"
             )
-        if found and (_kind(data, found) == "within" or _rest(data, found) != _ALONE):
-            _write(file, _rest(data, found))
-        elif os.path.lexists(aside) and (found or not os.path.lexists(file)):
+        if section and (_kind(data, section) == "within" or _rest(data, section) != _ALONE):
+            _write(file, _rest(data, section))
+        elif os.path.lexists(aside) and (section or not os.path.lexists(file)):
             _move(aside, file, "")
-        elif found:
+        elif section:
             file.unlink()
 
 
 def unfinished_hook(file: Path) -> bool:
-    """Whether a file is a hook with Atlas's section that an earlier version has not put in place:
-    NAME.PROCESS."""
+    """Whether a file is a hook with Atlas's section that an earlier version did not get to put in
+    place: NAME.PROCESS."""
     name, _, number = file.name.rpartition(".")
     ours = name in NAMES and re.fullmatch(r"\d{1,7}", number)
     return bool(ours and _SECTION.search(managers.content(file) or b""))
@@ -261,21 +246,19 @@ def _rest(data: bytes, section: re.Match[bytes]) -> bytes:
 
 
 def _kind(data: bytes, section: re.Match[bytes]) -> str:
-    """A section's kind; one that was alone, and to which somebody added lines, must let them
+    """A section's kind. If it was alone, and somebody added lines to the file, it must let them
     run."""
     kind = section[2].decode()
     return "within" if kind == "alone" and _rest(data, section) != _ALONE else kind
 
 
 def _file(folder: Path, name: str) -> Path:
-    """A hook's file; the pre-commit framework runs, as NAME.legacy, what stood there before its
-    own."""
+    """A hook's file. The pre-commit framework runs, as NAME.legacy, the hook that stood there
+    before its own."""
     legacy, now = folder / f"{name}.legacy", managers.content(folder / name) or b""
-    return (
-        legacy
-        if b"pre-commit" in now and _SECTION.search(managers.content(legacy) or b"")
-        else folder / name
-    )
+    if b"pre-commit" in now and _SECTION.search(managers.content(legacy) or b""):
+        return legacy
+    return folder / name
 
 
 def _plain(file: Path, data: bytes) -> bool:
@@ -288,7 +271,7 @@ def _quoted(path: str) -> str:
 
 
 def _write(file: Path, data: bytes) -> None:
-    """Whole or not at all, by one rename; a file that is there keeps its mode."""
+    """Writes a hook whole or not at all, by one rename. A file that is there keeps its mode."""
     try:
         files.again(file, data, 0o777)
     except OSError as error:
@@ -306,8 +289,8 @@ def _made(folder: Path) -> None:
 
 
 def _move(file: Path, to: Path, prefix: str) -> None:
-    """A rename; a relative link goes on leading where it led (`prefix`: from its new folder to the
-    old one), or to another hook, which moves with it."""
+    """Renames a hook. A relative link goes on leading where it led (`prefix`: the way from its new
+    folder to the old one), or to another hook, which moves with it."""
     target = os.readlink(file) if file.is_symlink() else "/"  # noqa: PTH115 - to the byte
     if target.startswith("/") or target in NAMES:
         file.replace(to)

@@ -1,133 +1,54 @@
-"""What git's hooks ask, answered in full: the picture drawn anew, the commit being made, what is to
-be pushed."""
+"""What git's hooks ask of the commit that is being made and of the commits that are pushed,
+answered in full."""
 
 from __future__ import annotations
 
 import os
 import shutil
 from collections.abc import Iterable
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..answers import sessions
 from ..answers.ask import Questions
-from ..checks import commits
-from ..checks.commit import Code
+from ..checks import commits, trailers
+from ..checks.commit import CodeCommit
 from ..env.env import Env
 from ..errors import Damaged, Failed
 from ..model import names, times
 from ..model.text import Record
 from ..model.tree import Tree
-from ..records import lease, policy, session, status
-from ..store import files
+from ..records import policy, status
 from ..store.git import Git
-from ..store.notebook import Local
-from . import cache, quick, trailers
-from .cache import Picture, line
+from . import quick
+from .cache import HookCache
+from .draw import draw, glimpsed, keep
 
 if TYPE_CHECKING:
     from ..checks.links import Broken
 
-NEVER = 30 * 86400  # seconds that a picture holds in which nothing changes by time
 TEMPLATE = "ATLAS_TEMPLATE"  # in the git directory, while an editor is open
 OURS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")  # what git tells its hook of the commit
 UNPUSHED = 1000  # commits that a push is judged by, the newest first
 
 
-def draw(ask: Questions, tree: Tree, head: str) -> str:
-    """The picture's text, as of a head and a moment."""
-    rules, now = ask.policy, ask.now
-    streams = {
-        one: _entry(tree, one, status.newest(tree, one))
-        for one in dict.fromkeys(["main", *rules["streams"]])
-    }
-    levels = {key: policy.level(rules, key) for key in policy.KEYS["preconditions"][0]}
-    lines = [line("level", key, level) for key, level in levels.items()]
-    lines += [line("integration", branch) for branch in rules["integration"]]
-    lines += [line("stream", one, *entry) for one, entry in streams.items()]
-    ends = [now + NEVER]
-    leaning = {one[0] for one in ask.index.leaning()}
-    here = {row["id"]: row for _, row in ask.index.live(session.FOLDER, now)}
-    ends_of = {id: sessions.over(ask, row, sessions.pulse(ask, row)[0]) for id, row in here.items()}
-    alive = {id: over for id, over in ends_of.items() if over > now}
-    for id, over in alive.items():
-        row = here[id]
-        ends.append(over)
-        leans = "retracted" if id in leaning else "-"
-        kind = row.get("class", "work")
-        kind = kind if kind in ("run", session.PERSON) else "child" if "parent" in row else "work"
-        lines.append(
-            line(
-                "session",
-                id,
-                kind,
-                row.get("worktree", ""),
-                over,
-                " ".join(row.get("lineage", ())),
-                leans,
-            )
-        )
-        seen = {one: glimpsed(ask.local, tree, id, one) for one in streams}
-        lines += [line("seen", id, one, *entry) for one, entry in seen.items() if entry]
-    lines += [line("begun", *one) for one in ask.local.everyone() if one[2] in alive]
-    for _, row in ask.index.live(lease.FOLDER, now):
-        if row["resource"].startswith(("path:", "glob:", "repo:")):
-            ends.append(
-                lease.honoured_from(row)
-                if lease.honoured_from(row) > now
-                else lease.until(row) or 0
-            )
-            lines += (
-                [line("lease", row["resource"], row["holder"], lease.until(row))]
-                if lease.holds(row, now)
-                else []
-            )
-    return "\n".join([cache.FORMAT, line("head", head, now, min(ends)), *lines, "end"])
-
-
-def keep(home: Path, text: str) -> None:
-    """Puts a picture in place, whole or not at all; where nothing can be written the hooks look for
-    themselves."""
-    with suppress(OSError):
-        files.put(home / cache.FILE, text.encode(errors="surrogatepass"))
-
-
-def keep_up(env: Env) -> None:
-    """Draws the picture anew from which the hooks answer."""
-    keep(env.store.home, draw(env.ask, env.snapshot, env.snapshot.head or ""))
-
-
 def of(env: Env) -> Hook:
-    """What a git hook asks of the commit and of the store, once for a call."""
+    """The questions of this call's git hook; they are answered once for a call."""
     if "hook" not in env.beside:
         env.beside["hook"] = Hook(env.ask, env.snapshot, env.snapshot.head or "", env.store.home)
-    found: Hook = env.beside["hook"]
-    return found
-
-
-def _entry(tree: Tree, stream: str, number: int) -> tuple[int, str]:
-    return number, (tree.blob(status.path_of(stream, number)) or "") if number else ""
-
-
-def glimpsed(local: Local, tree: Tree, id: str, stream: str) -> tuple[int, str] | None:
-    """(number, blob) of the newest entry that a session has read, or that a hook has printed for
-    it, and that is still there as it was."""
-    both = sorted(
-        {*local.seen(id, "status", stream), *local.seen(id, "glance", stream)}, reverse=True
-    )
-    return next((one for one in both if tree.blob(status.path_of(stream, one[0])) == one[1]), None)
+    hook: Hook = env.beside["hook"]
+    return hook
 
 
 class Hook:
-    """One call of a hook."""
+    """One call of a git hook, and what it asks of the commit, of the push and of the store."""
 
     def __init__(self, ask: Questions, tree: Tree, head: str, home: Path) -> None:
         self.ask, self.tree, self.head, self.home = ask, tree, head, home
 
     @cached_property
     def here(self) -> quick.Here:
+        """The repository that the hook is run for."""
         code, out = quick.ask("rev-parse", "--absolute-git-dir")
         if code:
             raise Failed("git does not say which repository the hook is run for")
@@ -136,27 +57,27 @@ class Hook:
     @cached_property
     def git(self) -> Git:
         """The user's repository, and the index that the hook was started with."""
-        found = Git(None, hermetic=False)
-        found.env |= {key: os.environ[key] for key in OURS if key in os.environ}
-        return found
+        git = Git(None, hermetic=False)
+        git.env |= {key: os.environ[key] for key in OURS if key in os.environ}
+        return git
 
     @cached_property
-    def picture(self) -> Picture:
+    def cache(self) -> HookCache:
         """Drawn anew, and kept for the next hook."""
         text = draw(self.ask, self.tree, self.head)
         keep(self.home, text)
-        return Picture(text)
+        return HookCache(text)
 
     def changed(self) -> list[tuple[str, str]]:
-        """(A, M, D or T, path) of what the commit itself changes; a merge only what is as in none
-        of its parents."""
-        found = quick.staged()
+        """(A, M, D or T, path) of what the commit itself changes. Of a merge, these are the paths
+        that are as in none of its parents."""
+        changes = quick.staged()
         for parent in self._merged():
             other = {path for _, path in quick.staged(parent) or ()}
-            found = [one for one in found or () if one[1] in other]
-        if found is None:
+            changes = [(how, path) for how, path in changes or () if path in other]
+        if changes is None:
             raise Failed("git does not say what is being committed")
-        return found
+        return changes
 
     def _merged(self) -> list[str]:
         """The other parents of a merge. While git runs pre-merge-commit, only its environment names
@@ -176,38 +97,40 @@ class Hook:
         return links.broken(before, after, moved) if moved else []
 
     def streams(self, paths: Iterable[str]) -> list[str]:
+        """The streams of the status that changes of these paths have to do with."""
         return policy.streams_of(self.ask.policy, paths)
 
     def missed(self, me: Record, stream: str) -> range:
-        """The numbers of the entries that a session has not seen; empty while it has seen the
-        current one."""
+        """The numbers of the entries that a session has not seen. Empty if it has seen the current
+        one."""
         last = status.newest(self.tree, stream)
+        if not last:
+            return range(0)
         seen = glimpsed(self.ask.local, self.tree, me["id"], stream)
-        return range(seen[0] + 1 if seen else last, last + 1) if last else range(0)
+        return range(seen[0] + 1 if seen else last, last + 1)
 
     def barred(self, me: Record | None, paths: list[str]) -> dict[str, list[str]]:
-        """The leases of others that lie on these paths: resource and the paths."""
+        """The leases of others that lie on these paths: by resource, the paths."""
         mine = {me["id"], *me.get("lineage", ())} if me else set()
-        found: dict[str, list[str]] = {}
-        for resource, path in self.picture.near(paths, mine):
+        barred: dict[str, list[str]] = {}
+        for resource, path in self.cache.near(paths, mine):
             if names.overlap(resource, f"path:{path}"):
-                found.setdefault(resource, []).append(path)
-        return found
+                barred.setdefault(resource, []).append(path)
+        return barred
 
     def settle(self) -> None:
-        """Read first was judged in this sequence."""
-        quick.judged(self.here)
+        """Notes that read first was judged in this sequence."""
+        quick.note_judged(self.here)
 
     def sign(self, file: str, me: Record, streams: list[str], typed: bool) -> None:
-        """Adds a session's trailers to a commit message, which may have been `typed` into an
-        editor."""
-        seen = {
-            one: found
-            for one in streams
-            if (found := glimpsed(self.ask.local, self.tree, me["id"], one))
-        }
-        entries = {one: (status.newest(self.tree, one), "") for one in streams}
-        quick.sign(file, me["id"], quick.read_trailers(entries, seen), self._comment(file, typed))
+        """Adds a session's trailers to a commit message. `typed`: it was typed into an editor."""
+        entries, seen = {}, {}
+        for stream in streams:
+            entries[stream] = (status.newest(self.tree, stream), "")
+            if entry := glimpsed(self.ask.local, self.tree, me["id"], stream):
+                seen[stream] = entry
+        reads = quick.read_trailers(entries, seen)
+        quick.sign(file, me["id"], reads, self._comment(file, typed))
 
     def template(self, file: str) -> None:
         """Remembers a template as it is put before the user: git gives up on one that comes back
@@ -216,71 +139,74 @@ class Hook:
 
     def untouched(self, file: str) -> bool:
         """Whether a message is no more than the template that was put before the user."""
-        kept, comment = Path(self.here.git, TEMPLATE), self._comment(file, True)
-        if not kept.exists():
+        template, comment = Path(self.here.git, TEMPLATE), self._comment(file, True)
+        if not template.exists():
             return False
-        first = kept.read_bytes()
-        kept.unlink()
+        first = template.read_bytes()
+        template.unlink()
         return trailers.text(first, comment) == trailers.text(Path(file).read_bytes(), comment)
 
     @staticmethod
     def _comment(file: str, typed: bool) -> bytes | None:
-        """What the comments of a message begin with; None where no editor is opened and there are
+        """What the comments of a message begin with. None if no editor is opened: then there are
         none."""
         if os.environ.get("GIT_EDITOR") == ":" and not typed:
             return None
-        said = [
-            quick.ask("config", "--get", f"core.comment{end}")[1].rstrip(b"\n")
-            for end in ("String", "Char")
-        ]
-        found = next((one for one in said if one), b"#")
-        if found != b"auto":
-            return found
-        last = [line for line in Path(file).read_bytes().split(b"\n") if line.strip()][-1:]
-        return last[0][:1] if last and last[0][:1] in b"#;@!$%^&|:" else b"#"
+        comment = b""
+        for key in ("core.commentString", "core.commentChar"):
+            comment = comment or quick.ask("config", "--get", key)[1].rstrip(b"\n")
+        if comment != b"auto":
+            return comment or b"#"
+        lines = [line for line in Path(file).read_bytes().split(b"\n") if line.strip()]
+        first = lines[-1][:1] if lines else b""
+        return first if first and first in b"#;@!$%^&|:" else b"#"
 
     def guarded(self, remote: str) -> list[str] | None:
-        """The branches of integration on a remote; None where every branch is one, since it has
-        none yet."""
-        found = list(self.ask.policy["integration"]) or quick.default(self.here, remote)
-        known = not quick.ask("config", "--get", f"remote.{remote}.url")[0]
-        empty = known and not quick.ask("for-each-ref", "--count=1", f"refs/remotes/{remote}/")[1]
-        return found or (None if empty else ["main", "master"])
+        """The branches of integration on a remote. None if every branch is one, since the remote
+        has none yet."""
+        names = list(self.ask.policy["integration"]) or quick.default(self.here, remote)
+        if names:
+            return names
+        if (
+            self._has_url(remote)
+            and not quick.ask("for-each-ref", "--count=1", f"refs/remotes/{remote}/")[1]
+        ):
+            return None
+        return ["main", "master"]
 
-    def unpushed(self, local: str, there: str, remote: str) -> list[Code]:
-        """The commits that a push brings to a remote, the newest first, without merges."""
-        known = not quick.ask("config", "--get", f"remote.{remote}.url")[0]
-        but = [f"--remotes={remote}" if known else "--remotes"]
-        but += (
-            [there]
-            if there.strip("0") and not quick.ask("cat-file", "-e", f"{there}^{{commit}}")[0]
-            else []
-        )
-        return commits.read(self.git, "--no-merges", f"-n{UNPUSHED}", local, "--not", *but)
+    def unpushed(self, local: str, remote_end: str, remote: str) -> list[CodeCommit]:
+        """The commits that a push brings to a remote, without merges, the newest first.
+        `remote_end` is the commit that the branch is at there."""
+        known = [f"--remotes={remote}" if self._has_url(remote) else "--remotes"]
+        if remote_end.strip("0") and not quick.ask("cat-file", "-e", f"{remote_end}^{{commit}}")[0]:
+            known.append(remote_end)
+        return commits.read(self.git, "--no-merges", f"-n{UNPUSHED}", local, "--not", *known)
 
     @staticmethod
-    def made_by(code: Code) -> tuple[str, dict[str, int]]:
-        """The session that made a commit (empty where it does not say), and what it had read by
-        then."""
-        return next(
-            (
-                (id, {read.stream: read.number for read in reads})
-                for id, reads in reversed(code.sessions.items())
-            ),
-            ("", {}),
-        )
+    def _has_url(remote: str) -> bool:
+        """Whether a remote is one of the configured ones, and not an address."""
+        return not quick.ask("config", "--get", f"remote.{remote}.url")[0]
 
-    def told(self, code: Code, me: str | None) -> bool:
-        """Whether the status tells of a commit: an entry by its session, or by the one that pushes,
-        later than what the commit was made on; one that only says `unchanged` counts while it is
-        the current one."""
-        owner, read = self.made_by(code)
-        read = read or dict.fromkeys(self.picture.streams, -1)
+    @staticmethod
+    def made_by(commit: CodeCommit) -> tuple[str, dict[str, int]]:
+        """The session that made a commit, and the numbers of the entries that it had read by then.
+        Empty if the commit does not say."""
+        for id, reads in reversed(commit.sessions.items()):
+            return id, {read.stream: read.number for read in reads}
+        return "", {}
+
+    def status_tells_of(self, commit: CodeCommit, me: str | None) -> bool:
+        """Whether the status tells of a commit: its session, or ME, which pushes it, has written an
+        entry later than those that the commit was made on. An entry that only says `unchanged`
+        counts while it is the current one."""
+        owner, read = self.made_by(commit)
+        read = read or dict.fromkeys(self.cache.streams, -1)
         return any(
-            self._written(stream, number, code.at, (owner, me)) for stream, number in read.items()
+            self._written(stream, number, commit.at, (owner, me)) for stream, number in read.items()
         )
 
     def _written(self, stream: str, after: int, made: int, by: tuple[str | None, ...]) -> bool:
+        """Whether one of these sessions has written an entry after a number. -1: after a moment."""
         last = status.newest(self.tree, stream)
         for number in range(last, max(after, 0), -1):
             try:

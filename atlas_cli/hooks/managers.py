@@ -23,22 +23,18 @@ _TOOLS: dict[str, tuple[tuple[str, ...], bytes]] = {
 
 def configured(top: Path) -> Iterator[str]:
     """The tools that a project has a configuration for."""
-    return (
-        tool
-        for tool, (files, _) in _TOOLS.items()
-        if any((top / file.format("")).exists() for file in files)
-    )
+    for tool, (files, _) in _TOOLS.items():
+        if any((top / file.format("")).exists() for file in files):
+            yield tool
 
 
 def owner(folder: Path, top: Path, common: Path) -> str:
     """Who would write over a hook in this folder, or carry it to others: husky, lefthook, or git
-    itself, where it tracks the folder. Or nobody."""
+    itself if it tracks the folder. Empty if nobody would."""
     if ".husky" in folder.parts:
         return "husky"
-    if any(
-        b"lefthook" in (content(file) or b"")
-        for file in (folder.iterdir() if folder.is_dir() else ())
-    ):
+    hooks = folder.iterdir() if folder.is_dir() else ()
+    if any(b"lefthook" in (content(file) or b"") for file in hooks):
         return "lefthook"
     real, git_folder = folder.resolve(), common.resolve()
     if real.is_dir() and real.is_relative_to(top.resolve()) and not real.is_relative_to(git_folder):
@@ -47,18 +43,18 @@ def owner(folder: Path, top: Path, common: Path) -> str:
 
 
 def calling(name: str, data: bytes, owner: str, top: Path) -> str:
-    """Who runs Atlas behind this hook: a tool, by its configuration, or the hook (`data`) itself.
-    Or nobody."""
-    said = re.compile(rb"atlas(?:-hook)?[ -]" + name.encode() + rb"\b|atlas-hook \"\$\{0##")
+    """Who runs Atlas behind this hook: a tool, by its configuration, or `itself`, by the hook's own
+    text (`data`). Empty if nobody does."""
+    calls_atlas = re.compile(rb"atlas(?:-hook)?[ -]" + name.encode() + rb"\b|atlas-hook \"\$\{0##")
     for tool, (files, mark) in _TOOLS.items():
         its = (content(top / file.format(name)) or b"" for file in files)
-        if (tool == owner or mark in data) and any(map(said.search, its)):
+        if (tool == owner or mark in data) and any(map(calls_atlas.search, its)):
             return tool
-    return "itself" if said.search(data) else ""
+    return "itself" if calls_atlas.search(data) else ""
 
 
 def content(file: Path) -> bytes | None:
-    """A plain file's bytes; None for what is none, cannot be read, or is not there."""
+    """A plain file's bytes. None if it is not there, is no plain file, or cannot be read."""
     try:
         return file.read_bytes() if file.is_file() and not file.is_symlink() else None
     except PermissionError:

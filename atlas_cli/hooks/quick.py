@@ -1,7 +1,7 @@
-"""What a git hook stands in front of: the repository, the commit that is being made, and the quick
-answer.
+"""The quick answer of a git hook: from files alone, the hook's own cache first of all.
 
-Imports next to nothing, and only ever passes: what is not certain is left to the full program."""
+It imports next to nothing, and it only ever passes: what is not certain is left to the full
+program."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import os
 from os.path import exists, isdir, isfile, join
 
 from .. import callers
-from . import cache, trailers
+from . import NOTICES, cache
 
 # beside what git keeps of a sequence: read first was judged, once for all of it
 VERDICT = "atlas-read-first"
-NOTICES = ("post-merge", "post-rewrite", "post-checkout")
 _HALTS = ("edit", "e", "break", "b", "exec", "x")  # steps of a rebase at which others commit
 _DIFF = (
     "--cached",
@@ -31,7 +30,8 @@ _EMPTY = {
 
 
 class Here:
-    """Where a hook runs. OSError where there is no git directory to be found without git."""
+    """The repository that a hook runs in. Raises OSError if its git directory cannot be found
+    without git."""
 
     def __init__(self, git: str = "") -> None:
         git = git or os.environ.get("GIT_DIR") or ".git"
@@ -46,7 +46,7 @@ class Here:
         self.worktree = os.fsencode(os.getcwd()).decode(errors="backslashreplace")
 
     def store(self) -> bool | None:
-        """Whether there is a store; None where it may lie elsewhere."""
+        """Whether there is a store. None if it may lie elsewhere."""
         if isdir(f"{self.home}/store.git"):
             return True
         state = os.environ.get("XDG_STATE_HOME") or join(
@@ -58,8 +58,9 @@ class Here:
         return exists(f"{self.git}/{name}")
 
     def sequence(self) -> str:
-        """What git is in the middle of that pre-commit is not run for: rebase (which goes on with
-        what its user made), picking (a rebase by itself), cherry-pick, revert, or nothing."""
+        """The sequence that git is in the middle of, for which it does not run pre-commit: rebase
+        (it goes on with a commit of its user's), picking (a rebase by itself), cherry-pick, revert,
+        or nothing."""
         if self.has("rebase-merge"):
             return "rebase" if self.has("REBASE_HEAD") or self._step() in _HALTS else "picking"
         if self.has("CHERRY_PICK_HEAD"):
@@ -68,9 +69,9 @@ class Here:
         return "revert" if alone or self.has("REVERT_HEAD") or self.has("sequencer") else ""
 
     def verdict(self) -> str:
-        """The file that says that read first was judged in this sequence; empty outside one of
-        several commits."""
-        folder = next((one for one in ("rebase-merge", "sequencer") if self.has(one)), "")
+        """The file that says that read first was judged in this sequence. Empty outside a sequence
+        of several commits."""
+        folder = next((name for name in ("rebase-merge", "sequencer") if self.has(name)), "")
         return f"{self.git}/{folder}/{VERDICT}" if folder else ""
 
     def settled(self) -> bool:
@@ -78,7 +79,7 @@ class Here:
         return exists(self.verdict() or "/-")
 
     def made_here(self, source: str) -> bool:
-        """Whether the commit is this caller's own: not one that is picked, nor another's that a
+        """Whether the commit is this caller's own. One that is picked is not, nor another's that a
         rebase rewrites."""
         if self.has("CHERRY_PICK_HEAD"):
             return False
@@ -87,77 +88,75 @@ class Here:
         return source != "commit" and self._step() in _HALTS
 
     def _step(self) -> str:
-        """What a rebase is doing, in the word of its list."""
+        """The step that a rebase is at, in the word of its list."""
         done = f"{self.git}/rebase-merge/done"
         return _line(done, -1).partition(" ")[0] if exists(done) else ""
 
 
 def quick(name: str, args: list[str], given: bytes) -> bool:
-    """Whether all is well for certain, and done; False leaves it to the full program."""
+    """Whether all is well for certain, and everything is done. False leaves it to the full
+    program."""
     here = Here()
-    there = here.store()
-    if not there:
-        return there is False
-    seen = cache.current(here.home)
-    if seen is None or exists(
-        ".atlas/outbox/waiting.bundle"
-    ):  # (what waits there is taken in first)
+    stored = here.store()
+    if not stored:
+        return stored is False
+    known = cache.current(here.home)
+    # What waits in the outbox is taken in first.
+    if known is None or exists(".atlas/outbox/waiting.bundle"):
         return False
     if name == "pre-push":
-        return _no_integration(seen, here, args, given)
+        return _no_integration(known, here, args, given)
     tool = bool(callers.tool())
-    me = seen.who(os.environ.get("ATLAS_SESSION"), here.worktree, callers.caller(hook=True), tool)
+    me = known.who(os.environ.get("ATLAS_SESSION"), here.worktree, callers.caller(hook=True), tool)
     if name in NOTICES:
-        return me is None or seen.current(me)
+        return me is None or known.current(me)
     if me is None:
         return False
     if name == "commit-msg":
-        with open(
-            args[0], "rb"
-        ) as message:  # signed before, unless it was typed into an editor since
-            return trailers.SESSION in message.read()
+        # It was signed before, unless it was typed into an editor since.
+        from ..checks import trailers
+
+        with open(args[0], "rb") as message:
+            return trailers.is_signed(message.read())
     if name == "pre-commit":
-        return _commit(seen, me, here)
-    return name == "prepare-commit-msg" and _message(seen, me, here, args[0], (*args, "")[1])
+        return _commit(known, me, here)
+    return name == "prepare-commit-msg" and _message(known, me, here, args[0], (*args, "")[1])
 
 
-def _commit(seen: cache.Picture, me: cache.Session, here: Here) -> bool:
-    levels = seen.levels
-    if here.has("MERGE_HEAD") or (levels["read_first"] != "off" and not seen.current(me)):
+def _commit(known: cache.HookCache, me: cache.Session, here: Here) -> bool:
+    """Whether nothing stands against a commit for certain."""
+    levels = known.levels
+    if here.has("MERGE_HEAD") or (levels["read_first"] != "off" and not known.current(me)):
         return False
     if me.leans and levels["retracted"] != "off":
         return False
-    found = staged()
-    if found is None or any(ours(path) for _, path in found):
+    changes = staged()
+    if changes is None or any(ours(path) for _, path in changes):
         return False
-    if levels["links"] != "off" and any(how == "D" for how, _ in found):
+    if levels["links"] != "off" and any(how == "D" for how, _ in changes):
         return False
-    return levels["leases"] == "off" or not seen.near(
-        [path for _, path in found], {me.id, *me.lineage}
-    )
+    paths = [path for _, path in changes]
+    return levels["leases"] == "off" or not known.near(paths, {me.id, *me.lineage})
 
 
-def _message(seen: cache.Picture, me: cache.Session, here: Here, file: str, source: str) -> bool:
+def _message(known: cache.HookCache, me: cache.Session, here: Here, file: str, source: str) -> bool:
     """Judges read first where pre-commit was not run, once in a sequence, and adds the trailers."""
     if here.sequence() and not here.settled():
-        if seen.levels["read_first"] != "off" and not seen.current(me):
+        if known.levels["read_first"] != "off" and not known.current(me):
             return False
-        judged(here)
+        note_judged(here)
     if not here.made_here(source):
         return True
-    if (
-        os.environ.get("GIT_EDITOR") != ":"
-        or source in ("", "template")
-        or list(seen.streams) != ["main"]
-    ):
+    edited = os.environ.get("GIT_EDITOR") != ":" or source in ("", "template")
+    if edited or list(known.streams) != ["main"]:
         return False
-    sign(file, me.id, read_trailers(seen.streams, me.seen), None)
+    sign(file, me.id, read_trailers(known.streams, me.seen), None)
     return True
 
 
-def _no_integration(seen: cache.Picture, here: Here, args: list[str], given: bytes) -> bool:
+def _no_integration(known: cache.HookCache, here: Here, args: list[str], given: bytes) -> bool:
     """Whether a push touches no branch of integration."""
-    names = seen.integration or default(here, args[0])
+    names = known.integration or default(here, args[0])
     pushed = [
         line.split(" ")[2]
         for line in given.decode(errors="replace").split("\n")
@@ -167,15 +166,15 @@ def _no_integration(seen: cache.Picture, here: Here, args: list[str], given: byt
 
 
 def default(here: Here, remote: str) -> list[str]:
-    """The default branch of a remote, as far as a file tells; main and master where it has
-    branches; else nothing."""
+    """The default branch of a remote, as far as a file tells it. Else main and master if the remote
+    has branches, and nothing if it has none."""
     folder = f"{here.common}/refs/remotes/{remote}"
     if isfile(f"{folder}/HEAD"):
         return [_line(f"{folder}/HEAD").removeprefix(f"ref: refs/remotes/{remote}/")]
     return ["main", "master"] if isdir(folder) and os.listdir(folder) else []
 
 
-def judged(here: Here) -> None:
+def note_judged(here: Here) -> None:
     """Notes that read first was judged in this sequence."""
     if file := here.verdict():
         with open(file, "w") as out:
@@ -190,21 +189,22 @@ def ours(path: str) -> bool:
 def read_trailers(
     streams: dict[str, tuple[int, str]], seen: dict[str, tuple[int, str]]
 ) -> list[str]:
-    """What a commit says of its reading: `main@12~3f9c01ab77de`; `main@0` while the stream is
-    empty."""
-    found = {
-        stream: seen.get(stream) or ((0, "") if not entry[0] else None)
-        for stream, entry in streams.items()
-    }
-    return [
-        f"{stream}@{one[0]}" + (f"~{one[1][:12]}" if one[0] else "")
-        for stream, one in found.items()
-        if one
-    ]
+    """The trailers' words on what a session has read: `main@12~3f9c01ab77de`, or `main@0` while the
+    stream is empty."""
+    reads = []
+    for stream, (current, _) in streams.items():
+        number, blob = seen.get(stream) or (0, "")
+        if number:
+            reads.append(f"{stream}@{number}~{blob[:12]}")
+        elif stream in seen or not current:
+            reads.append(f"{stream}@0")
+    return reads
 
 
 def sign(file: str, session: str, reads: list[str], comment: bytes | None) -> None:
     """Adds the trailers to a commit message's file."""
+    from ..checks import trailers
+
     with open(file, "rb") as old:
         message = old.read()
     if (new := trailers.signed(message, session, reads, comment)) != message:
@@ -213,21 +213,20 @@ def sign(file: str, session: str, reads: list[str], comment: bytes | None) -> No
 
 
 def staged(against: str = "HEAD") -> list[tuple[str, str]] | None:
-    """(A, M, D or T, path) of each path that the commit changes, from the index that git gave to
-    its hook; None where git could not say."""
+    """(A, M, D or T, path) of each path that the commit changes, by the index that git gave to its
+    hook. None if git could not say."""
     code, out = ask("diff-index", *_DIFF, against, "--")
     if code and against == "HEAD" and ask("rev-parse", "--verify", "-q", "HEAD")[0]:
         form = ask("rev-parse", "--show-object-format")[1].strip()
-        code, out = ask(
-            "diff-index", *_DIFF, _EMPTY[64 if form == b"sha256" else 40], "--"
-        )  # the first commit
+        empty = _EMPTY[64 if form == b"sha256" else 40]  # it is the first commit
+        code, out = ask("diff-index", *_DIFF, empty, "--")
     words = out.decode(errors="surrogateescape").split("\0")
     return None if code else list(zip(words[0:-1:2], words[1::2], strict=True))
 
 
 def ask(*args: str) -> tuple[int, bytes]:
-    """Exit code and output of git, asked of the repository and the index that the hook was started
-    with."""
+    """The exit code and the output of git, which looks at the repository and the index that the
+    hook was started with."""
     out, into = os.pipe()
     null = (
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -247,5 +246,5 @@ def ask(*args: str) -> tuple[int, bytes]:
 
 def _line(file: str, at: int = 0) -> str:
     """A line of a small file."""
-    with open(file, encoding="utf-8", errors="surrogateescape") as found:
-        return found.read().rstrip("\n").split("\n")[at]
+    with open(file, encoding="utf-8", errors="surrogateescape") as text:
+        return text.read().rstrip("\n").split("\n")[at]

@@ -1,4 +1,4 @@
-"""JSON that people keep, perhaps with comments: hooks are put in and taken out as text, so that all
+"""JSON that people keep, perhaps with comments. Hooks are put in and taken out as text, so that all
 else in the file stays as it is, byte for byte."""
 
 import json
@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 from ..errors import Refused
 
-OURS = re.compile(
-    r'/\.?atlas/atlas\\" hook '
-)  # what a group of ours holds, as JSON (`.atlas/`: an earlier one)
+# what a group of ours holds, as JSON (`.atlas/`: an earlier one)
+OURS = re.compile(r'/\.?atlas/atlas\\" hook ')
 Steps = tuple[str | int, ...]
 _COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/|\ufeff', re.DOTALL)
 _LAST_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[]}])')
@@ -19,8 +18,8 @@ _GAP = re.compile(r"[\s,]*")
 
 
 class Box(NamedTuple):
-    """An object or array: where its brackets stand, and by key or number where a member, and its
-    value, starts and ends."""
+    """An object or array: the places of its brackets, and by key or number the (start of the
+    member, start of its value, end) of each member."""
 
     first: int
     last: int
@@ -30,18 +29,18 @@ class Box(NamedTuple):
 def _plain(text: str, *blank: re.Pattern[str]) -> str:
     """Strict JSON of the same length: comments, a byte order mark and last commas are blank."""
     for pattern in blank or (_COMMENT, _LAST_COMMA):
-        text = pattern.sub(lambda found: found[1] or " " * len(found[0]), text)
+        text = pattern.sub(lambda match: match[1] or " " * len(match[0]), text)
     return text
 
 
 def _comma(text: str, at: int) -> int:
-    """The place behind the comma that follows a member; 0 where none does."""
-    found = re.compile(r"\s*,").match(_plain(text, _COMMENT), at)
-    return found.end() if found else 0
+    """The place behind the comma that follows a member; 0 if none does."""
+    comma = re.compile(r"\s*,").match(_plain(text, _COMMENT), at)
+    return comma.end() if comma else 0
 
 
 def _value(text: str) -> dict[str, Any]:
-    """What the settings say; Refused where that is not clear."""
+    """The settings as a value. Raises Refused if they are not clear."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) != len(pairs):
@@ -49,19 +48,18 @@ def _value(text: str) -> dict[str, Any]:
         return dict(pairs)
 
     try:
-        found = json.loads(_plain(text), object_pairs_hook=once)
+        value = json.loads(_plain(text), object_pairs_hook=once)
     except (ValueError, RecursionError) as error:
         raise Refused(
             f"it is no JSON that can be read ({error})", "put it right by hand, then try again"
         ) from None
-    hooks = found.get("hooks", {}) if isinstance(found, dict) else None
-    if not isinstance(hooks, dict) or not all(
-        isinstance(groups, list) for groups in hooks.values()
-    ):
+    hooks = value.get("hooks", {}) if isinstance(value, dict) else None
+    lists = isinstance(hooks, dict) and all(isinstance(each, list) for each in hooks.values())
+    if not lists:
         raise Refused(
             "its `hooks` are not as the tool documents them", "put it right by hand, then try again"
         )
-    return dict(found)
+    return dict(value)
 
 
 def _box(text: str, path: Steps) -> Box:
@@ -71,8 +69,8 @@ def _box(text: str, path: Steps) -> Box:
 
     def dark(at: int) -> int:
         """The next place that is not blank."""
-        found = _DARK.search(plain, at)
-        return found.start() if found else at
+        place = _DARK.search(plain, at)
+        return place.start() if place else at
 
     first = dark(0)
     for step in (*path, None):
@@ -93,12 +91,11 @@ def _box(text: str, path: Steps) -> Box:
 
 
 def put(data: bytes | None, wanted: dict[str, dict[str, Any]]) -> bytes:
-    """The settings with our group in the hooks of each event, once and as it should be."""
+    """The settings with our group in the hooks of each event, once and as it should be. Raises
+    Refused if they are not clear."""
     if data is None:
-        return (
-            json.dumps({"hooks": {event: [group] for event, group in wanted.items()}}, indent=2)
-            + "\n"
-        ).encode()
+        value = {"hooks": {event: [group] for event, group in wanted.items()}}
+        return (json.dumps(value, indent=2) + "\n").encode()
     text = data.decode()
     for event, group in wanted.items():
         hooks, mine = _value(text).get("hooks"), _mine(text)
@@ -115,7 +112,7 @@ def put(data: bytes | None, wanted: dict[str, dict[str, Any]]) -> bytes:
 
 
 def take(data: bytes) -> bytes | None:
-    """The settings without our groups; None where nothing is left that we did not make."""
+    """The settings without our groups. None if nothing is left that we did not make."""
     text: str | None = data.decode()
     while text and (mine := _mine(text)):
         text = _cut(text, ("hooks", *next(iter(mine.items()))))
@@ -123,19 +120,19 @@ def take(data: bytes) -> bytes | None:
 
 
 def _mine(text: str) -> dict[str, int]:
-    """Where our groups stand; Refused where one is there twice, or has become part of somebody's
-    own."""
-    found: dict[str, int] = {}
+    """The place of our group in the hooks of each event. Raises Refused if one is there twice, or
+    has become part of somebody's own."""
+    mine: dict[str, int] = {}
     for event, groups in _value(text).get("hooks", {}).items():
         for at, group in enumerate(groups):
             if OURS.search(json.dumps(group)):
-                if event in found or len(group.get("hooks", ())) != 1:
+                if event in mine or len(group.get("hooks", ())) != 1:
                     raise Refused(
                         f"Atlas's hook in {event} is there twice, or shares a group",
                         "keep one, by itself",
                     )
-                found[event] = at
-    return found
+                mine[event] = at
+    return mine
 
 
 def _added(text: str, path: Steps, value: Any) -> str:
@@ -147,27 +144,26 @@ def _added(text: str, path: Steps, value: Any) -> str:
         return text[: box.first + 1] + piece + text[box.first + 1 :]
     last = list(box.items.values())[-1][2]
     comma = _comma(text, last)  # one behind the last member: so is it again
-    here = _REMARK.match(text, comma or last)
-    at, piece = (
-        here.end() if here else comma or last,
-        end + unit * (len(path) + 1) + piece + "," * bool(comma),
-    )
-    return text[:last] + "," * (not comma) + text[last:at] + piece + text[at:]
+    remark = _REMARK.match(text, comma or last)
+    at = remark.end() if remark else comma or last
+    piece = end + unit * (len(path) + 1) + piece
+    if comma:
+        return text[:at] + piece + "," + text[at:]
+    return text[:last] + "," + text[last:at] + piece + text[at:]
 
 
 def _cut(text: str, path: Steps) -> str | None:
     """Without one member, and without the boxes that were made for it."""
     box = _box(text, path[:-1])
     keys, (start, _, end) = list(box.items), box.items[path[-1]]
-    comma, kept = _comma(text, end), text[:start].rstrip()
+    comma, left = _comma(text, end), text[:start].rstrip()
     if at := keys.index(path[-1]):
         before = _comma(text, box.items[keys[at - 1]][2])
-        return kept + text[comma:] if comma else kept[: before - 1] + kept[before:] + text[end:]
+        return left + text[comma:] if comma else left[: before - 1] + left[before:] + text[end:]
     if len(keys) > 1:
         return text[:start] + text[comma:].lstrip()
-    if start == box.first + 1 or not _GAP.fullmatch(
-        text[box.first + 1 : start] + text[end : box.last]
-    ):
+    around = text[box.first + 1 : start] + text[end : box.last]
+    if start == box.first + 1 or not _GAP.fullmatch(around):
         return text[:start] + text[end:]
     if len(path) > 1:
         return _cut(text, path[:-1])
@@ -177,8 +173,8 @@ def _cut(text: str, path: Steps) -> str | None:
 
 def _style(text: str) -> tuple[str, str]:
     """(one step of indentation, the line's end) as the file has them."""
-    found = re.match(r"[^{]*\{(?:\r?\n)+([ \t]+)\S", text)
-    return found[1] if found else "  ", "\r\n" if "\r\n" in text else "\n"
+    style = re.match(r"[^{]*\{(?:\r?\n)+([ \t]+)\S", text)
+    return style[1] if style else "  ", "\r\n" if "\r\n" in text else "\n"
 
 
 def _shown(text: str, value: Any, depth: int) -> str:
@@ -187,7 +183,8 @@ def _shown(text: str, value: Any, depth: int) -> str:
 
 
 def _checked(before: str, after: str) -> bytes:
-    """The new text, after a last look: it says what the old one said but for our groups."""
+    """The new text, after a last look. Raises Refused unless it says what the old one said, but for
+    our groups."""
     if _bare(_value(before)) != _bare(_value(after)):
         raise Refused(
             "the change could not be made without touching something else", "make it by hand"
@@ -195,13 +192,11 @@ def _checked(before: str, after: str) -> bytes:
     return after.encode()
 
 
-def _bare(found: dict[str, Any]) -> dict[str, Any]:
-    """Without our groups and what is empty without them."""
-    hooks = {
-        event: left
-        for event, groups in found.get("hooks", {}).items()
-        if (left := [group for group in groups if not OURS.search(json.dumps(group))])
-    }
-    return {key: value for key, value in found.items() if key != "hooks"} | (
-        {"hooks": hooks} if hooks else {}
-    )
+def _bare(value: dict[str, Any]) -> dict[str, Any]:
+    """The settings without our groups, and without what is empty without them."""
+    hooks = {}
+    for event, groups in value.get("hooks", {}).items():
+        if left := [group for group in groups if not OURS.search(json.dumps(group))]:
+            hooks[event] = left
+    rest = {key: each for key, each in value.items() if key != "hooks"}
+    return {**rest, "hooks": hooks} if hooks else rest

@@ -14,7 +14,8 @@ _LAST = re.compile(rb"^<!-- atlas:end -->(?=\r?$)", re.MULTILINE)
 
 
 def _span(data: bytes) -> tuple[int, int, bytes] | None:
-    """(start, end, flag) of the block; Refused where its marks are not one pair."""
+    """(start, end, flag) of the block; None if there is none. Raises Refused if its marks are not
+    one pair."""
     if b"\0" in data:
         raise Refused("it is no text in an encoding that extends ASCII", "save it as UTF-8")
     firsts, lasts = list(_FIRST.finditer(data)), list(_LAST.finditer(data))
@@ -30,37 +31,36 @@ def _span(data: bytes) -> tuple[int, int, bytes] | None:
 
 def put(data: bytes | None) -> bytes:
     """A text with the block: in its place, or behind all else. Its first mark remembers what it was
-    put behind."""
-    found, text = _span(data or b""), data or b""
-    flag = (
-        found[2]
-        if found
-        else b"new-file "
-        if data is None
-        else b""
-        if text[-1:] in (b"", b"\n")
-        else b"no-newline "
-    )
+    put behind. `data` is None if there is no file yet."""
+    span, text = _span(data or b""), data or b""
+    if span:
+        flag = span[2]
+    elif data is None:
+        flag = b"new-file "
+    else:
+        flag = b"" if text[-1:] in (b"", b"\n") else b"no-newline "
     line = b"\r\n" if b"\r\n" in text else b"\n"
     block = b"\n".join([_MARK % flag, template("agents.md").rstrip(b"\n"), b"<!-- atlas:end -->"])
     block = block.replace(b"\n", line)
-    if found:
-        return text[: found[0]] + block + text[found[1] :]
-    return text + line * (bool(text) + (flag == b"no-newline ")) + block + line
+    if span:
+        return text[: span[0]] + block + text[span[1] :]
+    if text:
+        text += line
+    if flag == b"no-newline ":
+        text += line
+    return text + block + line
 
 
 def take(data: bytes) -> bytes | None:
-    """The text without it; None where the file was made for it and holds nothing else."""
-    found = _span(data)
-    if found is None:
+    """The text without the block. None if the file was made for it and holds nothing else."""
+    span = _span(data)
+    if span is None:
         return data
-    start, end, flag = found
+    start, end, flag = span
     line = b"\r\n" if data[end : end + 1] == b"\r" else b"\n"
     before, after = data[:start], data[end:].removeprefix(line)
     text = before.removesuffix(line * 2 if flag == b"no-newline " else line)
-    if flag == b"no-newline " or text[-1:] in (
-        b"",
-        b"\n",
-    ):  # else the blank line that we put there is gone already
+    # Else the blank line that we put there is gone already.
+    if flag == b"no-newline " or text[-1:] in (b"", b"\n"):
         before = text
     return None if flag == b"new-file " and not before + after else before + after

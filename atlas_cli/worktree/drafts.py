@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,15 +13,14 @@ from pathlib import Path
 from ..errors import AtlasError
 from ..store import files
 from ..store.notebook import Local
-from . import view
 
 
 class Drafts:
     """The drafts of a worktree, in `.atlas/drafts/` (beside the store where there is no worktree,
-    or that folder is not Atlas's to write). `places` has where such a folder may lie, the best one
-    first: below which trusted folder, and in which one; no link is followed between the two. `here`
-    is the folder that the caller stands in, `behind` what a printed command must end with to be run
-    from there."""
+    or that folder is not Atlas's to write). `places` has the places of such a folder, the best one
+    first: (a trusted folder, the folder below it that holds `drafts/`). No link is followed between
+    the two. `here` is the folder that the caller stands in, `behind` the end that a printed command
+    needs to be run from there."""
 
     def __init__(
         self, places: Sequence[tuple[Path, Path]], here: Path, local: Local, behind: str = ""
@@ -28,45 +28,45 @@ class Drafts:
         self.places, self.here, self.local, self.behind = places, here, local, behind
 
     def listed(self) -> list[dict[str, str]]:
-        """The drafts there are, oldest first: `file` as a person standing here would type it, and
-        `submit`."""
-        there = [file for _, file, _ in sorted(self._files())]
+        """The drafts, oldest first: `file` as a person would type it who stands here, and `submit`,
+        the command that submits it."""
+        paths = [file for _, file, _ in sorted(self._files())]
         return [
-            {"file": self.shown(file), "submit": self.local.submits(str(file))} for file in there
+            {"file": self.shown(file), "submit": self.local.submits(str(file))} for file in paths
         ]
 
     def holds(self, file: Path) -> bool:
-        """Whether a file is one of them: it lies in one of those very folders, to which no link has
+        """Whether a file is a draft: it lies in one of those very folders, to which no link has
         led."""
         return any(folder.is_at(file.parent) for folder in self._folders())
 
     def settle(self, file: Path) -> None:
-        """A draft whose text is in the history now is gone."""
+        """Takes a draft away whose text is in the history now."""
         for folder in self._folders():
             if folder.is_at(file.parent):
                 folder.drop(file.name)
                 self.local.draft(str(folder.path / file.name), "")
 
     def shown(self, file: Path) -> str:
+        """A path as a person would type it who stands here."""
         try:
-            found = os.path.relpath(file, self.here)
+            path = os.path.relpath(file, self.here)
         except ValueError:
             return str(file)
-        return found if not found.startswith("../../..") else str(file)
+        return path if not path.startswith("../../..") else str(file)
 
     def edited(self, file: Path) -> str:
-        """What is said of a hand edit that was set aside."""
-        name, said = file.name.removeprefix("edited-"), f"the edit is kept in {self.shown(file)}"
+        """The notice of a hand edit that was set aside."""
+        name, kept_in = file.name.removeprefix("edited-"), f"the edit is kept in {self.shown(file)}"
         verbs = {"status": "status write STREAM --file", "artifacts": "artifact put NAME"}
         verb = verbs.get(name.partition("-")[0])
         submit = f"atlas {verb} {self.shown(file)}{self.behind}" if verb else ""
         self.local.draft(str(file), submit)
-        told = f"; it is submitted with: {submit}" if verb else ""
-        return f"a file of the view had been edited by hand; {said}{told}"
+        submitted = f"; it is submitted with: {submit}" if verb else ""
+        return f"a file of the view had been edited by hand; {kept_in}{submitted}"
 
     def keep_spoken(self, error: AtlasError, name: str, data: bytes, words: list[str]) -> None:
-        """A text that was typed or piped in outlives the refusal of the command that these words
-        were."""
+        """Keeps a text that was typed or piped in when its command, of these words, is refused."""
         if "draft" in error.details or not data.strip():
             return
         file = self._put(name, data)
@@ -74,12 +74,11 @@ class Drafts:
         error.hint += f"\nyour text is kept in {self.shown(file)}"
         again = shlex.join(_again(words, self.shown(file)))
         if again.isprintable():  # (what no terminal can carry is no command)
-            self.local.draft(
-                str(file), f"atlas{self.behind} {again}"
-            )  # (behind a `--` they would be the command's)
+            # Behind a `--`, our own options would be the command's.
+            self.local.draft(str(file), f"atlas{self.behind} {again}")
 
     def keep(self, stop: AtlasError) -> None:
-        """Writes the draft of a stop: the merge of a version jump, or the text that was refused;
+        """Writes the draft of a stop (the merge of a version jump, or the text that was refused),
         and says how it is submitted. Takes `merge`, `merged`, `body`, `carried` and `submit` out of
         the stop's details."""
         stop.details.pop("carried", None)
@@ -87,23 +86,20 @@ class Drafts:
         whole, submit = stop.details.pop("merged", None), stop.details.pop("submit", "")
         if texts is None and body is None:
             return
-        ref, kept = stop.details.get("ref", "status"), "your text"
+        ref, what = stop.details.get("ref", "status"), "your text"
         if texts is not None:
-            body, count = (whole, 0) if whole is not None else _merged(texts, ref)
+            body, count = _merged(texts, ref) if whole is None else (whole, 0)
             stop.details["conflicts"] = count
-            kept = "a merged draft" + (
-                f" with {count} conflict{'s' * (count > 1)} marked" if count else ""
-            )
+            what = "a merged draft"
+            if count:
+                what += f" with {count} {'conflicts' if count > 1 else 'conflict'} marked"
         ending = submit.rpartition(" --type ")[2] if "--type" in submit else "md"
         file = self._put(f"{ref.replace(':', '-').split('@')[0]}.{ending}", body.encode())
         stop.details["draft"] = str(file)
-        stop.details["next"] = (
-            submit.replace("{draft}", shlex.quote(self.shown(file))) + self.behind
-        )
-        self.local.draft(str(file), stop.details["next"])
-        stop.hint = (
-            f"{stop.hint}\n{kept} is in {self.shown(file)}; submit it with: {stop.details['next']}"
-        )
+        command = submit.replace("{draft}", shlex.quote(self.shown(file))) + self.behind
+        stop.details["next"] = command
+        self.local.draft(str(file), command)
+        stop.hint += f"\n{what} is in {self.shown(file)}; submit it with: {command}"
 
     def _folders(self) -> Iterator[files.Folder]:
         for top, root in self.places:
@@ -111,43 +107,62 @@ class Drafts:
                 yield folder
 
     def _files(self, most: int = 0) -> Iterator[tuple[int, Path, bytes | None]]:
-        """(when it was written, path, its bytes where they are so many) of each plain file
-        there."""
+        """(when it was written, path, its bytes if they are so many) of each draft."""
         for folder in self._folders():
             for name in folder.names():
-                there = folder.look(name) if folder.plain(name) else None
-                if there is not None:
-                    data = folder.read(name, most) if there.st_size == most else None
-                    yield there.st_mtime_ns, folder.path / name, data
+                state = folder.look(name) if folder.plain(name) else None
+                if state is not None:
+                    data = folder.read(name, most) if state.st_size == most else None
+                    yield state.st_mtime_ns, folder.path / name, data
 
     def _put(self, name: str, data: bytes) -> Path:
         """A draft with these bytes: one that is there already, or a new one."""
-        if (
-            there := next((file for _, file, text in self._files(len(data)) if text == data), None)
-        ) is not None:
-            return there
+        for _, file, text in self._files(len(data)):
+            if text == data:
+                return file
         for top, root in self.places[:-1]:
             with suppress(OSError):
-                return view.draft(top, root, name, data)
-        return view.draft(*self.places[-1], name, data)
+                return put(top, root, name, data)
+        return put(*self.places[-1], name, data)
+
+
+def put(top: Path, root: Path, name: str, data: bytes) -> Path:
+    """Keeps a text in `drafts/` of the folder `root`, below the trusted folder `top`, under a name
+    of its own: its path. Raises OSError if it cannot be kept."""
+    stem, dot, ext = name.rpartition(".")
+    stamp = time.strftime("%m%d-%H%M%S", time.gmtime())
+    ending = f"{dot}{ext}" if stem else ""
+    with files.below(top, root / "drafts", make=True) as folder:
+        for count in range(1000):
+            more = f"-{count}" if count else ""
+            file = f"{stem or ext}-{stamp}{more}{ending}"
+            try:
+                folder.add(file, data)
+            except FileExistsError:
+                continue
+            return root / "drafts" / file
+    raise OSError("too many drafts")
 
 
 def _again(words: list[str], file: str) -> list[str]:
     """A command's words, with a file in place of the text that was given."""
-    found: list[str] = []
+    again: list[str] = []
     rest = iter(words)
     for word in rest:
         if word == "-m":
             next(rest, None)
         typed = word.startswith("-m")
         if typed or word == "-":
-            found += ["--file"] * (typed or words[:1] != ["artifact"]) + [file]
+            if typed or words[:1] != ["artifact"]:
+                again.append("--file")
+            again.append(file)
         else:
-            found.append(word)
-    return found
+            again.append(word)
+    return again
 
 
 def _merged(texts: tuple[str, str, str], ref: str) -> tuple[str, int]:
+    """The merge of a text with the version that was written meanwhile, and its conflicts."""
     from . import merge
 
     base, theirs, mine = texts

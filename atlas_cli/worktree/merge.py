@@ -10,8 +10,8 @@ from ..store.git import Git
 
 
 def three_way(base: str, theirs: str, mine: str, names: tuple[str, str, str]) -> tuple[str, int]:
-    """The merged text and how many conflicts are marked in it; `names` label mine, base and
-    theirs."""
+    """The merged text, and the number of conflicts that are marked in it. `names` label mine, base
+    and theirs. Raises Failed if git cannot merge."""
     with tempfile.TemporaryDirectory(prefix="atlas-") as folder:
         files = [Path(folder, name) for name in ("mine", "base", "theirs")]
         for file, text in zip(files, (mine, base, theirs), strict=True):

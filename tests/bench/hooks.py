@@ -56,7 +56,7 @@ def prepared(repo: Path, env: dict[str, str], staged: int, held: int) -> None:
     for number in range(staged):
         (repo / f"src/{number}.py").write_text(f"{number} again\n")
     run("git", "add", ".")
-    for _ in range(2):  # the first draws the picture
+    for _ in range(2):  # the first draws the cache
         hook(repo, env, "pre-commit")
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from atlas_cli.commands.setup import CLAUDE
+from atlas_cli.setup.claude import HOOKS
 
 from ..conftest import Atlas, Git
 from ..store.hand import Hand, edited
@@ -322,7 +322,7 @@ def test_without_a_store_or_with_a_broken_one_it_fails_nothing(
 def test_the_commands_in_the_settings_work_without_atlas_on_path(
     begun: str, repo: Path, env: dict[str, str], tmp_path: Path
 ) -> None:
-    commands = {event: group["hooks"][0]["command"] for event, group in CLAUDE.items()}
+    commands = {event: group["hooks"][0]["command"] for event, group in HOOKS.items()}
     bare = {key: value for key, value in env.items() if key != "PYTHONPATH"}
     bare |= {
         "PATH": f"{Path(shutil.which('git') or '').parent}:/usr/bin:/bin",

@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atlas_cli.commands import setup
 from atlas_cli.errors import Refused
+from atlas_cli.setup import claude, marked_block
 from atlas_cli.setup import jsonc as hooks
-from atlas_cli.setup import marked_block
 
 from ..conftest import ROOT, Atlas
 from ..store.snap import picture
@@ -124,11 +123,11 @@ def test_the_block_is_short_and_plain_and_names_every_way_to_start_atlas() -> No
 @pytest.mark.parametrize("text", JSONS.values(), ids=JSONS)
 def test_settings_are_the_same_after_our_hooks_were_there(text: str) -> None:
     data = text.encode()
-    once = hooks.put(data, setup.CLAUDE)
-    assert hooks.put(once, setup.CLAUDE) == once
+    once = hooks.put(data, claude.HOOKS)
+    assert hooks.put(once, claude.HOOKS) == once
     assert hooks.take(once) == data
     found = json.loads(hooks._plain(once.decode()))
-    assert [found["hooks"][event][-1] for event in setup.CLAUDE] == list(setup.CLAUDE.values())
+    assert [found["hooks"][event][-1] for event in claude.HOOKS] == list(claude.HOOKS.values())
     lines = [line.rstrip(",") for line in once.decode().splitlines()]
     for line in text.splitlines():
         assert line.rstrip(",") in lines or set(line) & set("*[{"), line
@@ -136,12 +135,12 @@ def test_settings_are_the_same_after_our_hooks_were_there(text: str) -> None:
 
 def test_our_hook_is_refreshed_where_it_stands_and_taken_from_between_others() -> None:
     theirs = {"hooks": [{"type": "command", "command": "x"}]}
-    stale = {**setup.CLAUDE["SessionStart"], "matcher": "startup"}
+    stale = {**claude.HOOKS["SessionStart"], "matcher": "startup"}
     mixed = json.dumps(
         {"hooks": {"SessionStart": [stale, theirs], "Stop": [theirs]}}, indent=4
     ).encode()
-    once = json.loads(hooks.put(mixed, setup.CLAUDE))
-    assert once["hooks"]["SessionStart"] == [setup.CLAUDE["SessionStart"], theirs]
+    once = json.loads(hooks.put(mixed, claude.HOOKS))
+    assert once["hooks"]["SessionStart"] == [claude.HOOKS["SessionStart"], theirs]
     left = hooks.take(mixed)
     assert left is not None
     assert json.loads(left) == {"hooks": {"SessionStart": [theirs], "Stop": [theirs]}}
@@ -153,15 +152,15 @@ def test_the_hook_of_an_earlier_version_is_found_and_replaced() -> None:
         old = {"hooks": [{"type": "command", "command": command, "timeout": 30}]}
         data = json.dumps({"hooks": {"SessionStart": [old]}}, indent=2).encode()
         assert hooks.take(data) is None
-        once = hooks.put(data, setup.CLAUDE)
+        once = hooks.put(data, claude.HOOKS)
         assert (
-            json.loads(once)["hooks"]["SessionStart"] == [setup.CLAUDE["SessionStart"]]
+            json.loads(once)["hooks"]["SessionStart"] == [claude.HOOKS["SessionStart"]]
             and b"/.atlas/" not in once
         )
 
 
-OURS = hooks.put(None, setup.CLAUDE).decode()
-SHARED = json.dumps({"hooks": {"SessionEnd": [{"hooks": setup.CLAUDE["SessionEnd"]["hooks"] * 2}]}})
+OURS = hooks.put(None, claude.HOOKS).decode()
+SHARED = json.dumps({"hooks": {"SessionEnd": [{"hooks": claude.HOOKS["SessionEnd"]["hooks"] * 2}]}})
 
 
 @pytest.mark.parametrize(
@@ -181,7 +180,7 @@ SHARED = json.dumps({"hooks": {"SessionEnd": [{"hooks": setup.CLAUDE["SessionEnd
 )
 def test_settings_that_are_not_clear_are_refused(text: str) -> None:
     with pytest.raises(Refused):
-        hooks.put(text.encode(), setup.CLAUDE)
+        hooks.put(text.encode(), claude.HOOKS)
 
 
 def test_what_you_put_around_our_hooks_stays() -> None:

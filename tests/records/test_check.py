@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from atlas_cli.checks.commit import Code, Read, claims
-from atlas_cli.checks.rules import SLACK, Entry, Past, Where, judge
+from atlas_cli.checks.commit import CodeCommit, Read, claims
+from atlas_cli.checks.rules import SLACK, Entry, History, Target, judge
 from atlas_cli.model import times
 from atlas_cli.records import policy
 
@@ -26,26 +26,28 @@ def entries(*by: str | None) -> dict[str, dict[int, Entry]]:
     }
 
 
-def past(*by: str | None, begins: dict[str, int] | None = None, **more: Any) -> Past:
-    found = Past(NOW, ROWS, begins or {ANN: 1, BOB: 1}, {}, entries(*by))
+def past(*by: str | None, begins: dict[str, int] | None = None, **more: Any) -> History:
+    found = History(NOW, ROWS, begins or {ANN: 1, BOB: 1}, {}, entries(*by))
     return found._replace(**more)
 
 
-def code(*lines: str, at: int = NOW + HOUR, **more: Any) -> Code:
-    return Code("c" * 40, ("p",), ME, at, ME, at, "\n".join(["subject", "", *lines]))._replace(
-        **more
-    )
+def code(*lines: str, at: int = NOW + HOUR, **more: Any) -> CodeCommit:
+    return CodeCommit(
+        "c" * 40, ("p",), ME, at, ME, at, "\n".join(["subject", "", *lines])
+    )._replace(**more)
 
 
-def ann(number: int, at: int = NOW + HOUR, **more: Any) -> Code:
+def ann(number: int, at: int = NOW + HOUR, **more: Any) -> CodeCommit:
     read = f"main@{number}~{str(number) * 12}" if number else "main@0"
     return code(f"Atlas-Session: {ANN}", f"Atlas-Read: {read}", at=at, **more)
 
 
-SIDE = Where()  # a branch of its own
+SIDE = Target()  # a branch of its own
 
 
-def said(found: Past, *codes: Code, where: Where = SIDE, **rules: Any) -> list[tuple[str, str]]:
+def said(
+    found: History, *codes: CodeCommit, where: Target = SIDE, **rules: Any
+) -> list[tuple[str, str]]:
     verdict = judge(codes, found, policy.of(store()) | rules, where, lambda _: ())
     return [(finding.rule, finding.level) for finding in verdict.findings]
 
@@ -96,7 +98,7 @@ def test_by_the_clock_a_session_must_have_known_of_the_newer_entry_once_it_wrote
     late = ann(1, at=NOW + 3 * HOUR + 1)
     assert said(found, ann(1, at=NOW + 3 * HOUR)) == []
     assert said(found, late) == [("read_first", "warn")]
-    assert said(found, late, where=Where(request=True)) == [("read_first", "stop")]
+    assert said(found, late, where=Target(request=True)) == [("read_first", "stop")]
     assert said(past("x", ANN, writes=found.writes), late) == []  # its own entry is no news to it
     assert said(past("x", ANN, "x", writes={ANN: [(35, NOW + 3 * HOUR)]}), late) == [
         ("read_first", "warn")
@@ -186,7 +188,7 @@ def test_leases_are_judged_as_the_store_had_them_then(versions: Any, wanted: boo
         past(leases={versions[0][1]["resource"]: versions}),
         changed,
         preconditions={"leases": "stop"},
-        where=Where(request=True),
+        where=Target(request=True),
     )
     assert strict == [("leases", "stop")] * wanted
 
@@ -199,13 +201,13 @@ def test_a_lease_of_an_ancestor_covers() -> None:
     )
 
 
-MAIN = Where(integration=True)
+MAIN = Target(integration=True)
 
 
 def test_the_status_is_written_last() -> None:
     assert said(past("x"), ann(1), where=MAIN) == [("write_last", "stop")]
     assert said(past("x"), ann(1)) == []  # a branch of its own
-    assert said(past("x"), ann(1), where=Where(True, True)) == [
+    assert said(past("x"), ann(1), where=Target(True, True)) == [
         ("write_last", "warn")
     ]  # not merged yet
     assert said(past("x", ANN), ann(1), where=MAIN) == []
@@ -239,7 +241,7 @@ def test_one_session_hands_over_for_those_that_have_ended() -> None:
 
 def test_who_takes_no_part_is_counted() -> None:
     strangers = (code(), code(parents=("p", "q")), code(at=NOW - 1), ann(9, parents=("p", "q")))
-    verdict = judge(strangers, past(), policy.of(store()), Where(), lambda _: ())
+    verdict = judge(strangers, past(), policy.of(store()), Target(), lambda _: ())
     assert verdict.findings == () and verdict.judged == 0
     assert dict(verdict.unattended) == {
         "without a session": 2,
@@ -252,7 +254,7 @@ def test_who_takes_no_part_is_counted() -> None:
 
 def test_dead_links_are_held_against_the_commit_that_broke_them() -> None:
     verdict = judge(
-        [ann(0), code()], past(), policy.of(store()), Where(), lambda _: [("a.md", "x is dead")]
+        [ann(0), code()], past(), policy.of(store()), Target(), lambda _: [("a.md", "x is dead")]
     )
     assert [(one.rule, one.level, one.path) for one in verdict.findings] == [
         ("links", "stop", "a.md")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from atlas_cli.checks.ci import Asked, asked
+from atlas_cli.checks.ci import CiRange, ci_range
 
 A, B, ZERO = "a" * 40, "b" * 40, "0" * 40
 GITHUB = {"GITHUB_ACTIONS": "true", "GITHUB_REF_NAME": "main"}
@@ -108,6 +108,6 @@ CASES: list[tuple[dict[str, str], dict[str, Any], tuple[str | None, ...]]] = [
 def test_the_range_is_what_the_variables_say(
     environ: dict[str, str], event: dict[str, Any], wanted: tuple[str | None, ...]
 ) -> None:
-    found = asked(environ, event)
+    found = ci_range(environ, event)
     assert (found.base, found.head, found.branch, found.target) == wanted
-    assert found.depth and (bool(found.name) == (found != Asked()))
+    assert found.depth and (bool(found.name) == (found != CiRange()))

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from atlas_cli.hook import NAMES
+from atlas_cli.hooks import NAMES
 
 from ..conftest import Result
 from .crew import Worker

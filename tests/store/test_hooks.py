@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from atlas_cli.hooks import cache
+from atlas_cli.hooks import NAMES, cache
+from atlas_cli.hooks.run import HOOKS
 from atlas_cli.model import names
 
 from ..conftest import ROOT, Result
@@ -44,7 +45,11 @@ def last(project: Project) -> int:
     return int(project.worker("-C", str(project.top), "status", "--json").data["number"])
 
 
-def test_a_commit_on_a_fresh_picture_passes_and_is_signed(project: Project) -> None:
+def test_every_hook_that_is_put_in_is_answered() -> None:
+    assert tuple(HOOKS) == NAMES
+
+
+def test_a_commit_on_a_fresh_cache_passes_and_is_signed(project: Project) -> None:
     assert project.commit("src/x.py") == Result(0, "", "")
     assert project.trailers() == project.signs()
 
@@ -151,9 +156,9 @@ PATHS = {
 def test_a_lease_of_another_lies_on_exactly_its_paths(case: str) -> None:
     resource, path, held = PATHS[case]
     text = f"{cache.FORMAT}\nhead\tx\t0\t9\nlease\t{resource}\tbob\t9\nend"
-    near = cache.Picture(text).near([path], {"ann"})
+    near = cache.HookCache(text).near([path], {"ann"})
     assert any(names.overlap(found, f"path:{one}") for found, one in near) == held
-    assert cache.Picture(text).near([path], {"ann", "bob"}) == []
+    assert cache.HookCache(text).near([path], {"ann", "bob"}) == []
 
 
 @pytest.mark.parametrize("case", ["its folder", "brackets are literal", "a pattern"])
@@ -269,10 +274,10 @@ def test_a_failure_of_atlas_itself_stops_nobody(project: Project) -> None:
     assert "unjudged" in done.err
 
 
-def test_the_quick_answer_comes_from_the_picture_alone(project: Project, tmp_path: Path) -> None:
-    """A passing hook starts nothing but one git; were the picture not to say so, this would stop
+def test_the_quick_answer_comes_from_the_cache_alone(project: Project, tmp_path: Path) -> None:
+    """A passing hook starts nothing but one git; were the cache not to say so, this would stop
     it."""
-    assert project.commit("src/x.py").code == 0  # draws the picture
+    assert project.commit("src/x.py").code == 0  # draws the cache
     broken = tmp_path / "site"
     broken.mkdir()
     text = (project.top / ".git/hooks/pre-commit").read_text()
@@ -301,7 +306,7 @@ def fake_git(folder: Path) -> Path:
 @pytest.mark.parametrize(
     "spoilt", ["", "atlas-hooks 1\nend", "atlas-hooks 2\nhead\tx\nend", "half"]
 )
-def test_a_spoilt_picture_is_drawn_anew(spoilt: str, project: Project) -> None:
+def test_a_spoilt_cache_is_drawn_anew(spoilt: str, project: Project) -> None:
     assert project.commit("src/x.py").code == 0
     file = project.top / ".git/atlas/hooks.txt"
     good = file.read_text()
@@ -383,12 +388,12 @@ def test_a_move_that_leaves_links_behind_stops_with_the_corrected_line(project: 
     project.ok("commit", "-qm", "deleted")
 
 
-def test_no_record_can_put_a_line_into_the_picture() -> None:
+def test_no_record_can_put_a_line_into_the_cache() -> None:
     evil = "path:x\t9\nlevel\tread_first\toff\r%0a"
     text = "\n".join(
         [cache.FORMAT, cache.line("head", "h", 0, 9), cache.line("lease", evil, "b\tc", 9), "end"]
     )
-    found = cache.Picture(text)
+    found = cache.HookCache(text)
     assert (found.leases, found.levels) == ([(evil, "b\tc", 9)], {})
 
 
@@ -398,7 +403,7 @@ def test_no_record_can_put_a_line_into_the_picture() -> None:
         ("main.py", None, "cannot be loaded"),
         ("hooks/quick.py", None, "quick"),
         ("hooks/findings.py", "(", "cannot be loaded"),
-        ("hooks/judging.py", "draw = None", "TypeError"),
+        ("hooks/draw.py", "draw = None", "TypeError"),
     ],
 )
 def test_an_atlas_that_is_broken_or_half_there_says_so_and_stops_nobody(
@@ -412,7 +417,7 @@ def test_an_atlas_that_is_broken_or_half_there_says_so_and_stops_nobody(
         with (lonely / file).open("a") as out:
             out.write(f"\n{text}\n")
     old = "atlas-hooks 1\nhead\tof another time\t0\t9\nend"
-    (project.top / ".git/atlas/hooks.txt").write_text(old)  # a picture that is of no use
+    (project.top / ".git/atlas/hooks.txt").write_text(old)  # a cache that is of no use
     install(project.top, program=lonely / "hook.py")
     done = project.commit("src/x.py")
     assert (done.code, said in done.err, "unjudged" in done.err, "Traceback" in done.err) == (

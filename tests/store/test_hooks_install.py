@@ -16,7 +16,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from atlas_cli.errors import Failed
-from atlas_cli.hooks.install import NAMES, HookFiles
+from atlas_cli.hooks import NAMES
+from atlas_cli.hooks.install import HookFiles
 from atlas_cli.store.repo import find
 
 from ..conftest import ROOT, Atlas, Git, command

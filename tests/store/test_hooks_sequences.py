@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from atlas_cli.hook import NAMES
+from atlas_cli.hooks import NAMES
 
 from .hooked import Project
 from .test_hooks import STATUS, first, hint

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
+from atlas_cli.checks import trailers
 from atlas_cli.checks.commit import claims
-from atlas_cli.hooks import trailers
 
 ME, OTHER = "ann-261129-aaaaaa", "bob-261129-bbbbbb"
 ADDED = f"Atlas-Session: {ME}\nAtlas-Read: main@3~0123456789ab\n".encode()
