@@ -17,7 +17,7 @@ from ..records import artifact, correction, lease, policy, session
 from ..records.board import task
 from ..store.git import Git
 from ..store.index import Index
-from ..store.notebook import Local
+from ..store.notebook import Notebook
 from ..store.snapshot import Snapshot
 from ..visible import named, theirs
 from .corrections import corrections
@@ -43,7 +43,7 @@ class New(NamedTuple):
 class Questions:
     """Answers from the index and this clone's notebook, as of a moment."""
 
-    def __init__(self, index: Index, local: Local, rules: Mapping[str, Any], now: int) -> None:
+    def __init__(self, index: Index, local: Notebook, rules: Mapping[str, Any], now: int) -> None:
         self.index, self.local, self.rules, self.now = index, local, rules, now
 
     def corrections(self, ref: str) -> list[Record]:

@@ -10,7 +10,7 @@ from ..errors import Damaged
 from ..records import policy
 from ..store import BRANCH
 from ..store.git import Git
-from ..store.repo import Place
+from ..store.repo import Repo
 from ..store.snapshot import Snapshot
 from ..store.source import OWN, Source, source
 from ..verify import receive
@@ -36,7 +36,7 @@ class Checked(NamedTuple):
 
 
 def check(
-    place: Place, git: Git, given: str | None, asked: Asked, say: Callable[[str], None]
+    place: Repo, git: Git, given: str | None, asked: Asked, say: Callable[[str], None]
 ) -> Checked:
     """Judges the commits of a range in the user's repository."""
     with source(place, git) as found:
@@ -47,7 +47,7 @@ def check(
         return Checked(verdict, wanted.text, found.where, found.head, found.where == OWN)
 
 
-def in_force(found: Source, place: Place) -> Mapping[str, Any]:
+def in_force(found: Source, place: Repo) -> Mapping[str, Any]:
     """The store's policy; the defaults where a hand has spoilt it."""
     try:
         return policy.of(Snapshot(found.git, found.head, place.width))
@@ -55,7 +55,7 @@ def in_force(found: Source, place: Place) -> Mapping[str, Any]:
         return policy.of(Snapshot(found.git, None, place.width))
 
 
-def _judged(found: Source, place: Place, git: Git, codes: list[Code], where: Where) -> Verdict:
+def _judged(found: Source, place: Repo, git: Git, codes: list[Code], where: Where) -> Verdict:
     known = past(found, place.width, codes)
     return rules.judge(
         codes, known, in_force(found, place), where, lambda code: dead_links(git, code)
@@ -79,7 +79,7 @@ class Received(NamedTuple):
     level: str
 
 
-def received(place: Place, lines: Iterable[str]) -> Received:
+def received(place: Repo, lines: Iterable[str]) -> Received:
     """Judges a push before it is taken: the store's branch by the store's rules, and, where its
     policy asks for it, the integration branches by `check`. Other refs pass."""
     git, pushed = receive.server(place), receive.pushes(lines)

@@ -26,7 +26,7 @@ from ..sharing.sharing import Sharing
 from ..store import failpoints, files, ground, repo, store, transaction
 from ..store.git import Git
 from ..store.index import Index
-from ..store.notebook import Local
+from ..store.notebook import Notebook
 from ..store.snapshot import Snapshot
 from ..store.store import Store
 from ..store.transaction import Written
@@ -74,7 +74,7 @@ class Env:
         self.source: Path | None = None  # the file that a text came from
 
     @cached_property
-    def place(self) -> repo.Place:
+    def place(self) -> repo.Repo:
         return repo.find(str(Path(self.options.directory).absolute()), self.hooked)
 
     @cached_property
@@ -82,8 +82,8 @@ class Env:
         return Store.open(self.place)
 
     @cached_property
-    def local(self) -> Local:
-        return Local(self.store.home / "local.sqlite", self.notices.append)
+    def local(self) -> Notebook:
+        return Notebook(self.store.home / "local.sqlite", self.notices.append)
 
     @cached_property
     def sharing(self) -> Sharing:

@@ -20,7 +20,7 @@ from ..sharing import carry_over
 from ..sharing.remote import CALL, INCOMING, Away, Remote
 from ..store import BRANCH, PARKED, REMOTE, files, history, lock
 from ..store.git import Git
-from ..store.repo import TAKING, WAITING, Place
+from ..store.repo import TAKING, WAITING, Repo
 from ..store.store import Store, parked_ref, sync_folders
 from ..store.trees import FOLDER, parse_tree
 
@@ -267,7 +267,7 @@ def _beside(there: Path, ours: Path) -> None:
     sync_folders(ours / "pack", ours)
 
 
-def _init(place: Place, folder: Path) -> None:
+def _init(place: Repo, folder: Path) -> None:
     form = "sha256" if place.width == 64 else "sha1"
     Git(None).run(
         "init", "--quiet", "--bare", "--template=", f"--object-format={form}", "--", str(folder)

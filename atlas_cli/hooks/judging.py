@@ -22,7 +22,7 @@ from ..model.tree import Tree
 from ..records import lease, policy, session, status
 from ..store import files
 from ..store.git import Git
-from ..store.notebook import Local
+from ..store.notebook import Notebook
 from . import cache, quick, trailers
 from .cache import Picture, line
 
@@ -107,7 +107,7 @@ def _entry(tree: Tree, stream: str, number: int) -> tuple[int, str]:
     return number, (tree.blob(status.place(stream, number)) or "") if number else ""
 
 
-def glimpsed(local: Local, tree: Tree, id: str, stream: str) -> tuple[int, str] | None:
+def glimpsed(local: Notebook, tree: Tree, id: str, stream: str) -> tuple[int, str] | None:
     """(number, blob) of the newest entry that a session has read, or that a hook has printed for
     it, and that is still there as it was."""
     both = sorted(

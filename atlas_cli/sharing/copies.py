@@ -13,11 +13,11 @@ from pathlib import Path
 
 from ..errors import AtlasError, Failed, NotFound, NotPublished
 from ..store.git import Git
-from ..store.repo import Place, state
+from ..store.repo import Repo, state
 from ..store.store import Store
 from .joining import join
 from .remote import CALL
-from .remote_state import Memory
+from .remote_state import RemoteState
 from .sharing import AWAY
 
 _WIDE = re.compile(rb"objectformat\s*=\s*sha256", re.IGNORECASE)
@@ -37,7 +37,7 @@ def copy(name: str, url: str, offline: bool, wait: float = CALL) -> Path:
         return folder
     _repository(folder, name, url)
     there = place_of(folder)
-    memory = Memory(Store(there))
+    memory = RemoteState(Store(there))
     if wait < CALL and (not wait or time.time() - memory.get("away_at") < AWAY):
         raise NotPublished(
             str(memory.data.get("failed") or f"{name} was never asked from this machine")
@@ -84,7 +84,7 @@ def _repository(folder: Path, name: str, url: str) -> None:
             ) from None
 
 
-def _formed(folder: Path, width: int) -> Place:
+def _formed(folder: Path, width: int) -> Repo:
     """The place of a copy for object ids of this length; its own repository, which holds none,
     takes on their form."""
     config = folder / ".git/config"
@@ -95,8 +95,8 @@ def _formed(folder: Path, width: int) -> Place:
     return place_of(folder)
 
 
-def place_of(folder: Path) -> Place:
+def place_of(folder: Path) -> Repo:
     """Where an Env on a copy stands."""
     config = folder / ".git/config"
     wide = config.is_file() and _WIDE.search(config.read_bytes())
-    return Place(folder / ".git", None, "", 64 if wide else 40)
+    return Repo(folder / ".git", None, "", 64 if wide else 40)

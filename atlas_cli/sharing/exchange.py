@@ -18,7 +18,7 @@ from ..store.branch import STALE, Branch, change, cleared, swept
 from ..store.store import Store, root_id
 from .joining import is_store
 from .remote import CALL, INCOMING, Away, Remote
-from .remote_state import Memory
+from .remote_state import RemoteState
 
 if TYPE_CHECKING:
     from . import carry_over
@@ -66,7 +66,7 @@ class Exchange:
     this clone holds beyond it is put behind; `restore`: what was lost there is pushed back."""
 
     def __init__(self, store: Store, remote: Remote, mine: str = "") -> None:
-        self.store, self.remote, self.memory, self.mine = store, remote, Memory(store), mine
+        self.store, self.remote, self.memory, self.mine = store, remote, RemoteState(store), mine
         self.rules = store.policy(store.snapshot())
         self.call = failpoints.patience(CALL, self.rules)
         self.notices: list[str] = []

@@ -13,22 +13,22 @@ from ..errors import NotPublished, Refused
 from ..records import policy
 from ..store import BRANCH, REMOTE, files, history
 from ..store.git import Git
-from ..store.repo import TAKING, WAITING, Place
+from ..store.repo import TAKING, WAITING, Repo
 from ..store.snapshot import Snapshot
 from ..store.store import create, root_id
 from .remote import CALL, INCOMING, Away, Remote, beside, find
-from .remote_state import Memory
+from .remote_state import RemoteState
 
 
 def join(
-    place: Place, offline: bool, timeout: float = CALL, formed: Callable[[int], Place] | None = None
+    repo: Repo, offline: bool, timeout: float = CALL, formed: Callable[[int], Repo] | None = None
 ) -> bool:
     """Makes this clone's store from the one that its remote has; False where there is no remote, or
     no store in it. Where it is not asked or gives no answer, from the copy of its branch that the
     user's repository holds; without one False, if it was not to be asked, else NotPublished.
     `formed` makes the place one for object ids of the length that the remote's have (a clone's are
     as long by themselves)."""
-    there, copy, away = find(place, place.home), None, ""
+    there, copy, away = find(repo, repo.home), None, ""
     if there is None:
         return False
     there = there._replace(wanted=True)  # whoever joins asks for it
@@ -38,16 +38,16 @@ def join(
         if not offline and (head := there.heads(timeout).get(there.branch)) is None:
             return False
         if not offline and formed and head:
-            place = formed(len(head))
+            repo = formed(len(head))
     except Away as error:
         away = error.message
     if offline or away:
-        copy = there.copy(place)
+        copy = there.copy(repo)
     if copy or not (offline or away):
         try:
-            made = create(place, partial(_filled, copy or there, timeout))
+            made = create(repo, partial(_filled, copy or there, timeout))
             now = 0.0 if copy else time.time()
-            Memory(made).put(asked_at=now, fetched_at=now, where=f"{there.url} {there.branch}")
+            RemoteState(made).put(asked_at=now, fetched_at=now, where=f"{there.url} {there.branch}")
             return True
         except Away:
             if copy is None:
@@ -60,17 +60,17 @@ def join(
     )
 
 
-def aside(place: Place) -> bool:
+def aside(repo: Repo) -> bool:
     """A store in the worktree's outbox that holds what the clone's does, for a caller who cannot
     write that one; False where it is not needed, or there already."""
-    if place.outbox is None or place.home != place.shared or os.access(place.home, os.W_OK):
+    if repo.outbox is None or repo.home != repo.shared or os.access(repo.home, os.W_OK):
         return False
-    there = place.home
-    create(place, partial(_lent, there / "store.git"), place.outbox)
+    there = repo.home
+    create(repo, partial(_lent, there / "store.git"), repo.outbox)
     with suppress(OSError):  # what waits of one that is gone is taken in beside what this one lays
-        os.link(place.outbox / WAITING, place.outbox / TAKING)
+        os.link(repo.outbox / WAITING, repo.outbox / TAKING)
     with suppress(OSError):
-        files.put(place.outbox / "machine", (there / "machine").read_bytes())
+        files.put(repo.outbox / "machine", (there / "machine").read_bytes())
     return True
 
 

@@ -17,7 +17,7 @@ from .. import interrupts
 from ..errors import Failed
 from ..store import BRANCH, files, history, transports
 from ..store.git import Git, Silent, environment, last_line
-from ..store.repo import Place
+from ..store.repo import Repo
 from ..store.store import root_id
 
 CALL = 10.0  # seconds for one call, counted anew whenever it reports progress
@@ -158,14 +158,14 @@ class Remote(NamedTuple):
         ref = f"refs/heads/{branch}"
         self._ask((*_PUSH, f"--force-with-lease={ref}:{oid}", "--", self.name, f":{ref}"), timeout)
 
-    def copy(self, place: Place) -> Remote | None:
+    def copy(self, repo: Repo) -> Remote | None:
         """The copy of the branch that the user's repository has fetched (a bare one fetches
         branches as they are); None where it has none, or not the whole of it."""
-        theirs = Git(str(place.common), hermetic=False)
+        theirs = Git(str(repo.common), hermetic=False)
         for ref in (f"refs/remotes/{self.name}/{self.branch}", self.ref):
-            if root_id(place.width) in history.roots(theirs, ref):
-                git = Git(str(place.home / "store.git"))
-                return self._replace(name=str(place.common), git=git, ref=ref, local=True)
+            if root_id(repo.width) in history.roots(theirs, ref):
+                git = Git(str(repo.home / "store.git"))
+                return self._replace(name=str(repo.common), git=git, ref=ref, local=True)
         return None
 
     def _run(self, args: tuple[str, ...], timeout: float) -> bytes:
@@ -287,16 +287,16 @@ def _said(err: str, why: str = "") -> str:
     )[:400]
 
 
-def find(place: Place, home: Path) -> Remote | None:
+def find(repo: Repo, home: Path) -> Remote | None:
     """The remote that `init --remote` named, else `origin`, else the only one; None where there is
     none. That of an outbox is the clone's own store."""
-    if home == place.outbox and (place.shared / "store.git").is_dir():
-        return beside(place.shared / "store.git", home / "store.git")
+    if home == repo.outbox and (repo.shared / "store.git").is_dir():
+        return beside(repo.shared / "store.git", home / "store.git")
     try:
         chosen = json.loads((home / "remote.json").read_text())
     except (OSError, ValueError):
         chosen = {}
-    there = remotes(place, home)
+    there = remotes(repo, home)
     name = chosen.get("name") or (
         "origin" if "origin" in there else next(iter(there)) if len(there) == 1 else ""
     )
@@ -306,9 +306,9 @@ def find(place: Place, home: Path) -> Remote | None:
     store = home / "store.git"  # before there is one, git finds the user's own repository
     git = Git(
         str(store) if store.is_dir() else None,
-        cwd=_top(place),
+        cwd=_top(repo),
         hermetic=False,
-        include=str(place.common / "config"),
+        include=str(repo.common / "config"),
     )
     kept = {
         key: value
@@ -317,7 +317,7 @@ def find(place: Place, home: Path) -> Remote | None:
     }
     git.env = environment(hermetic=False) | kept | {"SSH_ASKPASS_REQUIRE": "never"}
     url, split = there.get(name, ("", False))
-    return Remote(name, branch, git, f"refs/heads/{branch}", url, split, common=place.common)
+    return Remote(name, branch, git, f"refs/heads/{branch}", url, split, common=repo.common)
 
 
 def beside(there: Path, own: Path) -> Remote:
@@ -334,12 +334,12 @@ def choose(home: Path, name: str | None, branch: str | None) -> None:
     )
 
 
-def remotes(place: Place, home: Path) -> dict[str, tuple[str, bool]]:
+def remotes(repo: Repo, home: Path) -> dict[str, tuple[str, bool]]:
     """(URL, whether another one is pushed to) by name of the repository's remotes; looked up again
     only when its configuration changed, since a command must not cost a process for it."""
     file = home / "remotes.json"
     try:
-        state = (place.common / "config").stat()
+        state = (repo.common / "config").stat()
         stamp = [state.st_mtime_ns, state.st_size]
     except OSError:
         stamp = []
@@ -349,14 +349,14 @@ def remotes(place: Place, home: Path) -> dict[str, tuple[str, bool]]:
             return {name: (url, split) for name, (url, split) in known["remotes"].items()}
     except (OSError, ValueError, KeyError):
         pass  # not looked up yet
-    found = _configured(place)
+    found = _configured(repo)
     with suppress(OSError):  # a cache
         files.put(file, json.dumps({"stamp": stamp, "remotes": found}).encode())
     return found
 
 
-def _configured(place: Place) -> dict[str, tuple[str, bool]]:
-    git = Git(None, cwd=str(place.top or _top(place)), hermetic=False)
+def _configured(repo: Repo) -> dict[str, tuple[str, bool]]:
+    git = Git(None, cwd=str(repo.top or _top(repo)), hermetic=False)
     out = git.ask("config", "--null", "--get-regexp", r"^remote\..*\.(push)?url$")[1].decode(
         errors="replace"
     )
@@ -372,14 +372,14 @@ def _configured(place: Place) -> dict[str, tuple[str, bool]]:
     return {name: (url, name in other) for name, url in sorted(urls.items())}
 
 
-def _top(place: Place) -> str:
+def _top(repo: Repo) -> str:
     """Where git would stand in the main worktree: an address like `../hub.git` is meant from
     there."""
-    if place.common.name == ".git":
-        return str(place.common.parent)
+    if repo.common.name == ".git":
+        return str(repo.common.parent)
     link = (
-        place.top / ".git" if place.top else None
+        repo.top / ".git" if repo.top else None
     )  # of a submodule, or made by `init --separate-git-dir`
     said = os.fsdecode(link.read_bytes()) if link and link.is_file() else ""
     own = link is not None and link.parent / said.removeprefix("gitdir: ").rstrip("\n")
-    return str(place.top if own and own.resolve() == place.common.resolve() else place.common)
+    return str(repo.top if own and own.resolve() == repo.common.resolve() else repo.common)

@@ -10,7 +10,7 @@ from ..store import files
 from ..store.store import Store
 
 
-class Memory:
+class RemoteState:
     """What this clone remembers of its remote: when it was asked last, and when that failed."""
 
     def __init__(self, store: Store) -> None:
@@ -23,7 +23,7 @@ class Memory:
 
     def put(self, **fields: Any) -> None:
         self.data = (
-            Memory._read(self.file) | fields
+            RemoteState._read(self.file) | fields
         )  # another command may have noted something since
         try:
             files.put(self.file, json.dumps(self.data).encode())

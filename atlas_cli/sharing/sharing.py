@@ -22,7 +22,7 @@ from .remote import Remote, find, remotes
 
 if TYPE_CHECKING:
     from .exchange import Exchange, Shared
-    from .remote_state import Memory
+    from .remote_state import RemoteState
 
 HASTE = 5.0  # seconds that a push of code waits for the store's
 FETCH = 3.0  # seconds that a read waits for the remote
@@ -85,10 +85,10 @@ class Sharing:
         )
 
     @cached_property
-    def memory(self) -> Memory:
-        from .remote_state import Memory
+    def memory(self) -> RemoteState:
+        from .remote_state import RemoteState
 
-        return Memory(self.store)
+        return RemoteState(self.store)
 
     def fetched_at(self) -> str | None:
         """When the remote was last asked with success."""

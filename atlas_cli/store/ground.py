@@ -8,24 +8,24 @@ import stat
 from pathlib import Path
 
 from .git import Git
-from .repo import Place
+from .repo import Repo
 
 NAME = ".atlas"
 
 
-def foreign(place: Place, known: str = "") -> tuple[str, str]:
+def foreign(repo: Repo, known: str = "") -> tuple[str, str]:
     """Why it is not ours (empty: it is), and the state of git's index that this was asked in.
     `known` are the two of an earlier look, in one text: what git tracks is asked again only where
     its index has changed since."""
-    if place.top is None:
+    if repo.top is None:
         return "there is no worktree", ""
-    if why := _odd(place.top / NAME):
+    if why := _odd(repo.top / NAME):
         return why, ""
-    state = _state(_index(place))
+    state = _state(_index(repo))
     before, _, answer = known.partition(" ")
     if before == state:
         return answer, state
-    return _tracked(place.top, NAME, "top"), state
+    return _tracked(repo.top, NAME, "top"), state
 
 
 def _odd(root: Path) -> str:
@@ -40,13 +40,13 @@ def _odd(root: Path) -> str:
     return f"{NAME} is a repository of its own" if os.path.lexists(root / ".git") else ""
 
 
-def brought(place: Place, base: Path, name: str) -> Path | None:
+def brought(repo: Repo, base: Path, name: str) -> Path | None:
     """The link that git tracks on the way to a path (from `base`, if it is no absolute one) or
     at its end; None where there is none. The user's own links are followed as any tool follows
     them."""
-    if place.top is None:
+    if repo.top is None:
         return None
-    top, at = place.top.resolve(), base.resolve()
+    top, at = repo.top.resolve(), base.resolve()
     for part in Path(name).parts:
         found = at / part
         if found.is_symlink() and at.is_relative_to(top) and _tracked(at, part):
@@ -67,17 +67,17 @@ def _tracked(folder: Path, name: str, magic: str = "literal") -> str:
     return f"git tracks {first}" if first else ""
 
 
-def _index(place: Place) -> Path:
+def _index(repo: Repo) -> Path:
     """git's index of this worktree."""
-    assert place.top is not None
-    link = place.top / ".git"
+    assert repo.top is not None
+    link = repo.top / ".git"
     try:
         if stat.S_ISREG(link.lstat().st_mode):
             told = os.fsdecode(link.read_bytes()).removeprefix("gitdir:").strip()
             return link.parent / told / "index"
     except OSError:
         pass
-    return (link if link.is_dir() else place.common) / "index"
+    return (link if link.is_dir() else repo.common) / "index"
 
 
 def _state(index: Path) -> str:

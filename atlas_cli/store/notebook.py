@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS grounds(worktree TEXT PRIMARY KEY, said TEXT);
 """
 
 
-class Local:
+class Notebook:
     """This clone's notebook. Where it cannot be written, it is empty and in memory: receipts are
     then not kept. `say` is told, once, what the user should know of that."""
 

@@ -24,7 +24,7 @@ BOX, WAITING, TAKING = ".atlas/outbox", "waiting.bundle", "taking.bundle"
 OWN = ".git/own"  # in an outbox's store, which git itself checks out nowhere
 
 
-class Place(NamedTuple):
+class Repo(NamedTuple):
     """`common` is the git directory that all worktrees share, `top` the worktree (None in a bare
     repository), `prefix` the working directory below it, `width` the length of object ids in
     hex."""
@@ -103,7 +103,7 @@ def state() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state", "atlas")
 
 
-def find(directory: str, hook: bool = False) -> Place:
+def find(directory: str, hook: bool = False) -> Repo:
     """The repository that `directory` lies in, or that git names to its `hook`. NotFound where
     there is none; Failed, with git's own remedy, where git will not touch it."""
     git = Git(None, cwd=directory, hermetic=False)
@@ -135,4 +135,4 @@ def find(directory: str, hook: bool = False) -> Place:
         raise Failed(f"git rev-parse failed: {last_line(err)}")
     width = 64 if found["form"] == "sha256" else 40
     top = Path(found["top"]) if not code and found["top"] else None
-    return Place(Path(found["common"]), top, found["prefix"].rstrip("/"), width)
+    return Repo(Path(found["common"]), top, found["prefix"].rstrip("/"), width)

@@ -13,7 +13,7 @@ from ..errors import Failed, NotFound
 from ..model.tree import object_id
 from . import BRANCH, transports
 from .git import Git, inherited, last_line
-from .repo import Place
+from .repo import Repo
 from .store import root_commit
 
 OWN = "this clone's store"
@@ -28,37 +28,35 @@ class Source(NamedTuple):
 
 
 @contextmanager
-def source(place: Place, git: Git) -> Iterator[Source]:
+def source(repo: Repo, git: Git) -> Iterator[Source]:
     """The store of this clone, else one that it has fetched, else the one that its remote has,
     fetched into a folder that is gone afterwards. NotFound where there is none."""
-    own = Git(str(place.home / "store.git"))
-    if (place.home / "store.git").is_dir() and (found := own.object(BRANCH)):
+    own = Git(str(repo.home / "store.git"))
+    if (repo.home / "store.git").is_dir() and (found := own.object(BRANCH)):
         yield Source(own, found[0], OWN)
         return
-    root = object_id("commit", root_commit(place.width), place.width)
+    root = object_id("commit", root_commit(repo.width), repo.width)
     out = git.run(
         "for-each-ref", "--format=%(objectname) %(refname)", BRANCH, "refs/remotes/*/atlas"
     ).decode()
     for line in sorted(out.splitlines(), key=lambda line: ("/origin/" not in line, line)):
         oid, _, ref = line.partition(" ")
         if git.ask("merge-base", "--is-ancestor", root, oid)[0] == 0:
-            yield Source(Git(str(place.common)), oid, ref)
+            yield Source(Git(str(repo.common)), oid, ref)
             return
     with tempfile.TemporaryDirectory(prefix="atlas-") as folder:
-        yield _fetched(place, git, folder)
+        yield _fetched(repo, git, folder)
 
 
-def _fetched(place: Place, git: Git, folder: str) -> Source:
+def _fetched(repo: Repo, git: Git, folder: str) -> Source:
     """The remote's branch, its objects in `folder`. Nothing is written into the user's
     repository."""
     net, remotes = inherited(), git.run("remote").decode().split()
     remote = "origin" if "origin" in remotes else next(iter(remotes), "")
     named = (
-        transports.programs(git, place.common, remote)
-        if remote and not os.environ.get("CI")
-        else []
+        transports.programs(git, repo.common, remote) if remote and not os.environ.get("CI") else []
     )
-    if named and not transports.used(place.common, named):  # (a CI's own checkout has put it there)
+    if named and not transports.used(repo.common, named):  # (a CI's own checkout has put it there)
         raise Failed(
             f"{remote} is reached by a program that this repository's own configuration names "
             f"({named[0][0]}), which a read does not run",
@@ -73,7 +71,7 @@ def _fetched(place: Place, git: Git, folder: str) -> Source:
     if code or not out:
         where = f"in this clone or on {remote}" if remote else "in this clone, and it has no remote"
         raise NotFound(f"there is no Atlas store {where}", "atlas init makes one", code="no_store")
-    objects = str(place.common / "objects").replace("\\", "\\\\").replace('"', '\\"')
+    objects = str(repo.common / "objects").replace("\\", "\\\\").replace('"', '\\"')
     beside = {"GIT_OBJECT_DIRECTORY": folder, "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{objects}"'}
     code, _, err = git.ask(
         "fetch",
@@ -92,6 +90,6 @@ def _fetched(place: Place, git: Git, folder: str) -> Source:
     )
     if code:
         raise Failed(f"the store on {remote} could not be fetched: {last_line(err)}", retry="later")
-    there = Git(str(place.common))
+    there = Git(str(repo.common))
     there.env |= beside
     return Source(there, out.decode().split()[0], f"the store on {remote}")

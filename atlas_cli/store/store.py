@@ -19,7 +19,7 @@ from ..records import policy
 from . import BRANCH, PARKED, REMOTE, files, ground, history
 from .git import Git
 from .index import Index
-from .repo import OWN, Place
+from .repo import OWN, Repo
 from .snapshot import Snapshot
 
 # The root commit is a constant, so that all stores share it.
@@ -30,15 +30,15 @@ class Store:
     """An open store. What it keeps beside the repository: the index, the writer lock, this
     machine's id."""
 
-    def __init__(self, place: Place, home: Path | None = None) -> None:
-        self.place, self.home = place, home or place.home
+    def __init__(self, repo: Repo, home: Path | None = None) -> None:
+        self.place, self.home = repo, home or repo.home
         self.git = Git(str(self.home / "store.git"))
         self.decided = ""  # the head that a write was last decided on
 
     @classmethod
-    def open(cls, place: Place) -> Store:
+    def open(cls, repo: Repo) -> Store:
         """The store of a repository; NotFound (`no_store`) where none was made."""
-        store = cls(place)
+        store = cls(repo)
         if not (store.home / "store.git").is_dir():
             raise NotFound(
                 "there is no Atlas store in this repository",
@@ -167,32 +167,32 @@ def parked_ref(operation: str) -> str:
 
 
 def create(
-    place: Place, fill: Callable[[Path], None] | None = None, home: Path | None = None
+    repo: Repo, fill: Callable[[Path], None] | None = None, home: Path | None = None
 ) -> Store:
     """The store's repository with its root commit, made aside, filled, and put in place by one
     rename: it is there as a whole, or not."""
-    store = Store(place, home)
+    store = Store(repo, home)
     if (store.home / "store.git").is_dir():
         return store
     aside = store.home / f"store.git.{os.urandom(8).hex()}"
     try:
-        if store.home == place.outbox and place.top:
-            if why := ground.foreign(place)[0]:
+        if store.home == repo.outbox and repo.top:
+            if why := ground.foreign(repo)[0]:
                 raise Failed(
                     f"the store cannot be made in {store.home}: {why}",
                     "it is made where nobody else writes",
                 )
-            with files.below(place.top, store.home, make=True) as folder:
+            with files.below(repo.top, store.home, make=True) as folder:
                 folder.put(".gitignore", b"*\n")  # `info/exclude` cannot be written either
         else:
             store.home.mkdir(parents=True, exist_ok=True)
-        form = "sha256" if place.width == 64 else "sha1"
+        form = "sha256" if repo.width == 64 else "sha1"
         git = Git(None)
         git.run(
             "init", "--quiet", "--bare", "--template=", f"--object-format={form}", "--", str(aside)
         )
         git = Git(str(aside))
-        if store.home == place.outbox:
+        if store.home == repo.outbox:
             (aside / OWN).parent.mkdir()
             (aside / OWN).touch()
         git.run("symbolic-ref", "HEAD", BRANCH)
@@ -203,13 +203,13 @@ def create(
         git.run(
             "config", "core.fsync", "all"
         )  # a gc, by whomever: packed-refs that a power cut empties is the branch
-        root = root_commit(place.width)
+        root = root_commit(repo.width)
         for kind, data in (("tree", b""), ("commit", root)):
             git.run(
                 "hash-object", "-t", kind, "-w", "--stdin", data=data, options=["core.fsync=all"]
             )
-        zero = "0" * place.width
-        git.run("update-ref", BRANCH, root_id(place.width), zero, options=["core.fsync=all"])
+        zero = "0" * repo.width
+        git.run("update-ref", BRANCH, root_id(repo.width), zero, options=["core.fsync=all"])
         if fill:
             fill(aside)
         sync_folders(aside / "refs/heads", aside)

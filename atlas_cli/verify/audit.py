@@ -15,7 +15,7 @@ from ..store import history
 from ..store.conversation import LARGE, Answer
 from ..store.git import SMALL, Git
 from ..store.index import MOST, Index
-from ..store.repo import Place
+from ..store.repo import Repo
 from ..store.snapshot import Objects, Snapshot, bytes_of
 from ..store.source import source
 from ..store.store import Store, root_commit
@@ -248,13 +248,13 @@ def audit(store: Store, head: str, full: bool) -> Report:
     return report._replace(good=good)
 
 
-def elsewhere(place: Place, git: Git, count: Callable[[Tree], int]) -> Report:
+def elsewhere(repo: Repo, git: Git, count: Callable[[Tree], int]) -> Report:
     """Judges, from the beginning, the store that a clone without one has fetched, or that its
     remote has."""
-    with source(place, git) as found:
+    with source(repo, git) as found:
         commits = list(history.between(found.git, None, found.head))
-        findings = judged(found.git, place.width, None, commits, None)
-        counted = count(Snapshot(found.git, found.head, place.width))
+        findings = judged(found.git, repo.width, None, commits, None)
+        counted = count(Snapshot(found.git, found.head, repo.width))
         return Report(found.head, None, len(commits), None, findings, counted)
 
 

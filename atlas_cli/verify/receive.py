@@ -14,7 +14,7 @@ from ..records import judging
 from ..store import history
 from ..store.git import Git
 from ..store.index import Index
-from ..store.repo import Place
+from ..store.repo import Repo
 from ..store.snapshot import Snapshot
 from ..store.store import root_commit
 from . import audit
@@ -43,14 +43,14 @@ def pushes(lines: Iterable[str]) -> list[Push]:
     return found
 
 
-def server(place: Place) -> Git:
+def server(repo: Repo) -> Git:
     """The repository that receives, with what the push brought."""
-    git = Git(str(place.common), hermetic=True)
+    git = Git(str(repo.common), hermetic=True)
     git.env |= {key: os.environ[key] for key in _QUARANTINE if key in os.environ}
     return git
 
 
-def broken(git: Git, place: Place, push: Push) -> list[Finding]:
+def broken(git: Git, repo: Repo, push: Push) -> list[Finding]:
     """Why a push to the store's branch is not to be taken: nothing where it is. Only what is new is
     judged; what was there before is asked of a cache beside the repository
     (`atlas/received.sqlite`), made when it is missing."""
@@ -65,7 +65,7 @@ def broken(git: Git, place: Place, push: Push) -> list[Finding]:
             )
         ]
     if push.old is None:
-        root = object_id("commit", root_commit(place.width), place.width)
+        root = object_id("commit", root_commit(repo.width), repo.width)
         if root not in history.roots(git, push.new):
             return [
                 _refused(
@@ -75,19 +75,15 @@ def broken(git: Git, place: Place, push: Push) -> list[Finding]:
                 )
             ]
     if push.old:
-        found = audit.judge(git, place.width, push.old, push.new, _index(git, place, push.old))
+        found = audit.judge(git, repo.width, push.old, push.new, _index(git, repo, push.old))
     else:
         commits = list(history.between(git, None, push.new))
         found = [
             one
-            for one in audit.judged(git, place.width, None, commits, None)
+            for one in audit.judged(git, repo.width, None, commits, None)
             if one.repaired is None
         ]
-    if (
-        not found
-        and push.old is None
-        and not judging.store_id(Snapshot(git, push.new, place.width))
-    ):
+    if not found and push.old is None and not judging.store_id(Snapshot(git, push.new, repo.width)):
         found = [_refused(push, "damaged", "holds no policy (atlas.yaml) with the id of a store")]
     return found
 
@@ -96,10 +92,10 @@ def _refused(push: Push, rule: str, text: str) -> Finding:
     return Finding(push.new or push.old or "", "", None, Violation(rule, "", text))
 
 
-def _index(git: Git, place: Place, head: str) -> Index:
+def _index(git: Git, repo: Repo, head: str) -> Index:
     """What the branch held before; in memory where no file can be written, or another push has
     it."""
-    folder = place.common / "atlas"
+    folder = repo.common / "atlas"
     with contextlib.suppress(OSError):
         folder.mkdir(exist_ok=True)
     index = Index(folder / "received.sqlite", git)

@@ -28,8 +28,8 @@ from ..model.tree import Overlay, Tree, blob_id
 from ..store import files, ground, lock
 from ..store.files import Folder
 from ..store.index import Index
-from ..store.notebook import Local
-from ..store.repo import Place
+from ..store.notebook import Notebook
+from ..store.repo import Repo
 from ..store.snapshot import Snapshot
 
 # of its names; one that was written in another form is looked through for names that are no more
@@ -65,7 +65,7 @@ class View:
     """The view of one worktree. `launchers`: a folder that no checkout writes into, for a launcher
     that hooks run."""
 
-    def __init__(self, place: Place, local: Local, launchers: Path) -> None:
+    def __init__(self, place: Repo, local: Notebook, launchers: Path) -> None:
         assert place.top is not None and place.view is not None
         self.place, self.top, self.root, self.local, self.launchers = (
             place,
@@ -352,7 +352,7 @@ class _Shown:
         return None if data is None else (self.tree.blob(source) or "", data)
 
 
-def ours(place: Place, local: Local) -> str:
+def ours(place: Repo, local: Notebook) -> str:
     """Why `.atlas` of a worktree is not Atlas's own to write and to read; empty where it is."""
     key = os.fsencode(place.view or "").decode(errors="backslashreplace")
     known = local.ground(key)
