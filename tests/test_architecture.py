@@ -41,7 +41,7 @@ OWNERS = {
     "rich": {"console.py"},
     "ruamel": {"model/text.py"},
     "filelock": {"store/lock.py"},
-    "sqlite3": {"store/index.py", "store/notebook.py", "store/store.py"},
+    "sqlite3": {"store/database.py"},
     "subprocess": {
         "store/git.py",
         "store/conversation.py",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cached_property
@@ -17,6 +16,7 @@ from ..model.text import Record
 from ..model.tree import Overlay, Tree, object_id
 from ..records import policy
 from . import BRANCH, PARKED, REMOTE, files, ground, history
+from .database import OperationalError
 from .git import Git
 from .index import Index
 from .repo import OWN, Repo
@@ -145,7 +145,7 @@ class Store:
         """The index, brought up to `head`."""
         try:
             self.index.sync(head)
-        except sqlite3.OperationalError as error:
+        except OperationalError as error:
             raise Failed(
                 f"the index {self.index.file} is busy: {error}", "try again", retry="now"
             ) from None
