@@ -15,7 +15,7 @@ from ..model.tree import Tree
 from ..outcome import Block, Frame, Outcome, Table, listing
 from ..records import artifact, lease, signal, status
 from ..records.board import raising
-from ..store.branch import unpark
+from ..sharing.parked import unpark
 from ..visible import theirs
 from . import env_of, noun, verb
 from .status import entry

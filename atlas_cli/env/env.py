@@ -22,6 +22,7 @@ from ..model.text import Record
 from ..model.tree import Overlay, Tree
 from ..records import correction, inbox, policy, session, status
 from ..sharing import remote
+from ..sharing.parked import parked_commits
 from ..sharing.sharing import Sharing
 from ..store import failpoints, files, ground, repo, store, transaction
 from ..store.git import Git
@@ -358,7 +359,7 @@ class Env:
         """The writes of this clone that are not in its history any more, since they contradicted
         the remote's: rows of operation, commit, subject, session, at."""
         found, git = [], self.snapshot.git
-        for operation, oid in self.store.parked().items():
+        for operation, oid in parked_commits(self.store).items():
             entry = git.object(oid)
             said = (
                 message.parse(entry[2].decode(errors="replace").partition("\n\n")[2])

@@ -50,14 +50,14 @@ def looked(env: Env, fix: bool) -> list[dict[str, Any]]:
 def repair(env: Env, me: Record) -> tuple[list[str], list[str]]:
     """Appends a repair for every violation that can be taken back: (what was done, what could not
     be)."""
-    from ..verify import audit
+    from ..verify.repair import change, plans
 
     done: list[str] = []
     left: list[str] = []
     tried: set[str] = set()
     while True:  # what was broken twice is put back in two steps, the last one first
         waiting, left = len(left), []
-        for finding, blobs in audit.repairs(env.store, judged(env, False)):
+        for finding, blobs in plans(env.store, judged(env, False)):
             if finding.commit in tried:  # its repair is none: a second one would not be, either
                 left.append(
                     f"{finding.commit[:12]} ({finding.violation.rule}: {finding.violation.path})"
@@ -71,7 +71,7 @@ def repair(env: Env, me: Record) -> tuple[list[str], list[str]]:
                 left.append(f"{what}: later writes were built on it")
                 continue
             tried.add(finding.commit)
-            env.write(partial(audit.repair, finding, blobs, env.store.git), me, "repair: ")
+            env.write(partial(change, finding, blobs, env.store.git), me, "repair: ")
             done.append(
                 f"{what}: restored {', '.join(sorted(blobs))}" if blobs else f"{what}: acknowledged"
             )

@@ -17,11 +17,12 @@ from typing import NamedTuple
 from ..errors import AtlasError, Damaged, Locked
 from ..model.message import parse
 from ..sharing import carry_over
+from ..sharing.parked import parked_ref
 from ..sharing.remote import CALL, INCOMING, Away, Remote
 from ..store import BRANCH, PARKED, REMOTE, files, history, lock
 from ..store.git import Git
 from ..store.repo import TAKING, WAITING, Repo
-from ..store.store import Store, parked_ref, sync_folders
+from ..store.store import Store, sync_folders
 from ..store.trees import FOLDER, parse_tree
 
 LOCK_WAIT = 10.0  # seconds for a command that writes or publishes

@@ -20,9 +20,10 @@ from ..records import judging, policy
 from ..store import PARKED, failpoints, history
 from ..store.branch import Branch
 from ..store.snapshot import Snapshot, Staged
-from ..store.store import Store, parked_ref, sync_folders
+from ..store.store import Store, sync_folders
 from ..store.transaction import pack, taker
 from ..verify import audit
+from .parked import parked_ref
 
 
 class Parked(NamedTuple):

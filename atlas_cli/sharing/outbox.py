@@ -18,6 +18,7 @@ from ..store.branch import STALE, Branch, change, cleared
 from ..store.repo import TAKING, WAITING
 from ..store.store import Store, root_id
 from . import carry_over
+from .parked import parked_commits
 
 LAID = (".git", "laid")  # in an outbox: the digests of what was laid there, newest last
 KEPT = 200  # of them
@@ -47,8 +48,8 @@ def lay(store: Store) -> None:
         return
     with files.below(top, box) as folder, lock.held(box / "lay.lock", at=folder.fd):
         # (locked, else what another has just laid would give way to less)
-        if (
-            store.parked()
+        if parked_commits(
+            store
         ):  # what was laid before may hold it: it is to be parked where others see it
             with suppress(OSError):
                 os.link(box / WAITING, box / TAKING, follow_symlinks=False)

@@ -15,14 +15,15 @@ from ..model import times
 from ..model.change import Decide
 from ..records import policy
 from ..store import REMOTE, transaction
-from ..store.branch import unpark
 from ..store.store import Store
 from ..store.transaction import Intent, Written
+from .parked import parked_commits, unpark
 from .remote import Remote, find, remotes
 
 if TYPE_CHECKING:
-    from .exchange import Exchange, Shared
+    from .exchange import Exchange
     from .remote_state import RemoteState
+    from .shared import Shared
 
 HASTE = 5.0  # seconds that a push of code waits for the store's
 FETCH = 3.0  # seconds that a read waits for the remote
@@ -230,7 +231,7 @@ class Sharing:
         that is left of it: nothing stays that the command said no to, whatever the reason; but
         where nobody knows, it does."""
         operation = intent.writer.operation
-        parked = intent.given and operation in self.store.parked()
+        parked = intent.given and operation in parked_commits(self.store)
         try:
             written = transaction.write(self.store, decide, intent)
         except Unknown:
@@ -254,7 +255,7 @@ class Sharing:
         try:
             unpark(self.store, operation, within=1.0)
         except (Failed, OSError):
-            return operation not in self.store.parked()
+            return operation not in parked_commits(self.store)
         return True
 
     def hastily(self) -> str:
@@ -272,12 +273,12 @@ class Sharing:
 
     def _tried(self, mine: str, look: bool = False) -> Shared:
         """What was recorded stays so, whatever comes between it and the remote."""
-        from .exchange import Shared, environment
+        from .shared import Shared, as_error
 
         try:
             return self.publish(look, mine)
         except (AtlasError, OSError) as failure:
-            error = environment(failure)
+            error = as_error(failure)
             self.published, self.why = False, error.message
             return Shared(False, error.message, error=error)
 
@@ -287,7 +288,7 @@ class Sharing:
         """All that was recorded, pushed. `look`: the remote is asked even where there is nothing to
         push; `mine`: an operation that is decided anew if it is parked, so that nothing need be
         said of it; `carry`, `restore`: as an Exchange has them."""
-        from .exchange import Shared
+        from .shared import Shared
 
         if self.remote is None:
             return Shared(False, self.alone)

@@ -15,7 +15,7 @@ from .. import interrupts
 from ..errors import AtlasError, Failed, Locked
 from . import BRANCH, PARKED, lock
 from .git import last_line
-from .store import Store, parked_ref
+from .store import Store
 
 DEADLINE = 30.0  # seconds that a move is tried for
 STALE = 10.0  # seconds after which a lock file that nobody can hold is put aside
@@ -202,11 +202,6 @@ class Branch:
                 retry="later",
             )
         time.sleep(random.uniform(0.02, 0.2))
-
-
-def unpark(store: Store, operation: str, within: float = 12.0) -> None:
-    """Forgets a parked write: it was settled in another way."""
-    change(store, [f"delete {parked_ref(operation)}"], within)
 
 
 def change(store: Store, wishes: Sequence[str], within: float = 0.0) -> None:

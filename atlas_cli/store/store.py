@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
 from ..errors import Damaged, Failed, NotFound
-from ..model import names
 from ..model.text import Record
 from ..model.tree import Overlay, Tree, object_id
 from ..records import policy
-from . import BRANCH, PARKED, REMOTE, files, ground, history
+from . import BRANCH, REMOTE, files, ground, history
 from .database import OperationalError
 from .git import Git
 from .index import Index
@@ -106,25 +103,6 @@ class Store:
         format."""
         return policy.usable(self.tree(snapshot, policy.FOLDER))
 
-    def parked(self) -> dict[str, str]:
-        """Commit by operation of the writes that could not be carried over to the remote's
-        history."""
-        found = {}
-        packed = self.home / "store.git/packed-refs"
-        for line in packed.read_text().split("\n") if packed.exists() else ():
-            oid, _, name = line.partition(" ")
-            if name.startswith(PARKED):
-                found[name.removeprefix(PARKED)] = oid
-        folder = self.home / "store.git" / PARKED
-        files: list[Path] = []
-        with suppress(FileNotFoundError):  # git takes the folder away with the last of them
-            files = list(folder.iterdir())
-        for file in files:
-            with suppress(FileNotFoundError):  # another command has just settled it
-                if not file.name.endswith(".lock"):
-                    found[file.name] = file.read_text().strip()
-        return found
-
     def changed(self, commit: str) -> list[str]:
         """The paths that a commit changed."""
         out = self.git.run(
@@ -155,15 +133,6 @@ class Store:
         self.git.close()
         if "index" in self.__dict__:
             self.index.close()
-
-
-def parked_ref(operation: str) -> str:
-    """The ref under which a write is parked; an operation id that no ref can be named after goes by
-    its hash."""
-    plain = (
-        names.valid(operation) and ".." not in operation and not operation.endswith((".lock", "."))
-    )
-    return PARKED + (operation if plain else hashlib.sha256(operation.encode()).hexdigest()[:32])
 
 
 def create(
