@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
@@ -22,10 +22,8 @@ from ..store.store import root_id
 
 CALL = 10.0  # seconds for one call, counted anew whenever it reports progress
 INCOMING = "refs/atlas/incoming"  # what a fetch brought, before it is judged
-_KEPT = (
-    "GIT_CONFIG_PARAMETERS",
-    "GIT_CONFIG_COUNT",
-)  # what a caller sets for its transport (a CI's credentials)
+# What a caller sets for its transport (a CI's credentials).
+_KEPT = ("GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT")
 _PLAIN = ("--no-recurse-submodules",)
 # (Without `fetch.fsckObjects`: one commit that git's check refuses would stop each fetch, push and
 # joining of everybody for good, and the check makes a pack of every fetch. What is odd in a tree is
@@ -63,9 +61,11 @@ class Away(Failed):
 
 
 class Pushed(NamedTuple):
-    """What became of a push: `ok` only where the answer says that our own update was made; `old` is
-    what it replaced (None: there was no such branch); `unclear`: the remote may have taken what it
-    was sent; `final`: to push again at once is of no use."""
+    """What became of a push.
+
+    ok: the answer says that our own update was made. old: what it replaced; None if there was no
+    such branch. unclear: the remote may have taken what it was sent. final: to push again at once
+    is of no use."""
 
     ok: bool
     old: str | None = None
@@ -84,12 +84,8 @@ class Remote(NamedTuple):
     url: str = ""  # as it is configured; empty: there is no such remote any more
     split: bool = False  # it is pushed to by another address than it is read from
     local: bool = False  # it is the user's own repository, with the copy that it holds
-    wanted: bool = (
-        False  # the user asks for it: not for what it has only because they read something
-    )
-    until: float | None = (
-        None  # the moment (monotonic) at which every call is over, whatever the remote sends
-    )
+    wanted: bool = False  # the user asks for it (else they only read something)
+    until: float | None = None  # when (monotonic) every call is over, whatever the remote sends
     common: Path = Path()  # the user's git directory
 
     def heads(self, timeout: float) -> dict[str, str]:
@@ -101,7 +97,7 @@ class Remote(NamedTuple):
         return {ref.removeprefix("refs/heads/"): oid for oid, ref in rows}
 
     def fetch(self, timeout: float, also: Sequence[str] = ()) -> bool:
-        """Fetches the branch to INCOMING, and what `also` says; False where the remote has no such
+        """Fetches the branch to INCOMING, and what `also` says. False if the remote has no such
         branch."""
         for again in (True, False):
             try:
@@ -117,14 +113,13 @@ class Remote(NamedTuple):
     def push(self, oid: str, timeout: float) -> Pushed:
         """Asks the remote to move the branch forward to a commit; a plain push, which is its
         compare-and-set."""
-        trace = _trace(
-            f"{self.git.directory}.push"
-        )  # what was said: nothing, where the remote was never reached
-        told = {"GIT_TRACE_PACKET": str(trace)} if trace else {}
+        # (Nothing stands in it, if the remote was never reached.)
+        trace = _trace(f"{self.git.directory}.push")
+        extra = {"GIT_TRACE_PACKET": str(trace)} if trace else {}
         interrupts.sent()
         try:
             code, out, err = self._ask(
-                (*_PUSH, "--", self.name, f"{oid}:{self.ref}"), timeout, told
+                (*_PUSH, "--", self.name, f"{oid}:{self.ref}"), timeout, extra
             )
         except Away as error:
             if error.unasked or not _any(trace):
@@ -205,7 +200,7 @@ class Remote(NamedTuple):
             raise away from None
 
     def _trusted(self) -> None:
-        """Refused where what git would obey did not come from the user; that the user wants it is
+        """Raises Away if git would obey what did not come from the user. That the user wants it is
         remembered."""
         if line := transports.foreign(self.git.directory):
             raise self._unasked(
@@ -214,14 +209,14 @@ class Remote(NamedTuple):
                 "atlas doctor --fix puts it aside",
                 code="configuration",
             )
-        if self.local or not (found := transports.programs(self.git, self.common, self.name)):
+        if self.local or not (programs := transports.programs(self.git, self.common, self.name)):
             return
         if self.wanted:
-            transports.use(self.common, found)
-        elif not transports.used(self.common, found):
+            transports.use(self.common, programs)
+        elif not transports.used(self.common, programs):
             raise self._unasked(
                 f"{self.name} is reached by a program that this repository's own configuration"
-                f" names ({found[0][0]}), which a read does not run",
+                f" names ({programs[0][0]}), which a read does not run",
                 "atlas sync runs it, if you trust this repository, and reads do from then on",
                 code="configuration",
             )
@@ -276,30 +271,26 @@ def _said(err: str, why: str = "") -> str:
         line.strip() for line in err.split("\n") if "\r" not in line and not line.endswith("done.")
     ]
     ours = [line for line in lines if line and not line.startswith(("remote:", "hint:"))]
-    before = list(
-        takewhile(lambda line: not line.startswith(("fatal:", "error:")), ours)
-    )  # ssh's own words
-    theirs = [line.removeprefix("remote:").strip() for line in lines if line.startswith("remote:")]
+    # ssh's own words stand before git's; if nothing of git's follows, they are git's.
+    before = list(takewhile(lambda line: not line.startswith(("fatal:", "error:")), ours))
     if before == ours:
-        before = []  # then they are git's
-    return ": ".join(
-        filter(None, [why or last_line("\n".join(ours)), "; ".join(filter(None, before + theirs))])
-    )[:400]
+        before = []
+    theirs = [line.removeprefix("remote:").strip() for line in lines if line.startswith("remote:")]
+    words = [why or last_line("\n".join(ours)), "; ".join(filter(None, before + theirs))]
+    return ": ".join(filter(None, words))[:400]
 
 
 def find(repo: Repo, home: Path) -> Remote | None:
-    """The remote that `init --remote` named, else `origin`, else the only one; None where there is
-    none. That of an outbox is the clone's own store."""
+    """The remote that `init --remote` named, else `origin`, else the only one; None if there is
+    none. The remote of an outbox is the clone's own store."""
     if home == repo.outbox and (repo.shared / "store.git").is_dir():
         return beside(repo.shared / "store.git", home / "store.git")
     try:
         chosen = json.loads((home / "remote.json").read_text())
     except (OSError, ValueError):
         chosen = {}
-    there = remotes(repo, home)
-    name = chosen.get("name") or (
-        "origin" if "origin" in there else next(iter(there)) if len(there) == 1 else ""
-    )
+    urls = remotes(repo, home)
+    name = chosen.get("name") or _default(urls)
     if not name:
         return None
     branch = chosen.get("branch", "atlas")
@@ -310,20 +301,27 @@ def find(repo: Repo, home: Path) -> Remote | None:
         hermetic=False,
         include=str(repo.common / "config"),
     )
-    kept = {
+    own = {
         key: value
         for key, value in os.environ.items()
         if key in _KEPT or key.startswith(("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"))
     }
-    git.env = environment(hermetic=False) | kept | {"SSH_ASKPASS_REQUIRE": "never"}
-    url, split = there.get(name, ("", False))
+    git.env = environment(hermetic=False) | own | {"SSH_ASKPASS_REQUIRE": "never"}
+    url, split = urls.get(name, ("", False))
     return Remote(name, branch, git, f"refs/heads/{branch}", url, split, common=repo.common)
 
 
-def beside(there: Path, own: Path) -> Remote:
+def _default(urls: Collection[str]) -> str:
+    """The name of the remote that is taken if none was chosen; empty if that is not clear."""
+    if "origin" in urls:
+        return "origin"
+    return next(iter(urls)) if len(urls) == 1 else ""
+
+
+def beside(lender: Path, own: Path) -> Remote:
     """The clone's store, for one in a worktree's outbox: it is read from, and takes in by itself
     what is laid there."""
-    return Remote(str(there), "atlas", Git(str(own)), BRANCH, str(there), local=True)
+    return Remote(str(lender), "atlas", Git(str(own)), BRANCH, str(lender), local=True)
 
 
 def choose(home: Path, name: str | None, branch: str | None) -> None:
@@ -349,10 +347,10 @@ def remotes(repo: Repo, home: Path) -> dict[str, tuple[str, bool]]:
             return {name: (url, split) for name, (url, split) in known["remotes"].items()}
     except (OSError, ValueError, KeyError):
         pass  # not looked up yet
-    found = _configured(repo)
+    urls = _configured(repo)
     with suppress(OSError):  # a cache
-        files.put(file, json.dumps({"stamp": stamp, "remotes": found}).encode())
-    return found
+        files.put(file, json.dumps({"stamp": stamp, "remotes": urls}).encode())
+    return urls
 
 
 def _configured(repo: Repo) -> dict[str, tuple[str, bool]]:
@@ -377,9 +375,8 @@ def _top(repo: Repo) -> str:
     there."""
     if repo.common.name == ".git":
         return str(repo.common.parent)
-    link = (
-        repo.top / ".git" if repo.top else None
-    )  # of a submodule, or made by `init --separate-git-dir`
-    said = os.fsdecode(link.read_bytes()) if link and link.is_file() else ""
-    own = link is not None and link.parent / said.removeprefix("gitdir: ").rstrip("\n")
+    # (A file stands there in a submodule, and after `init --separate-git-dir`.)
+    link = repo.top / ".git" if repo.top else None
+    text = os.fsdecode(link.read_bytes()) if link and link.is_file() else ""
+    own = link is not None and link.parent / text.removeprefix("gitdir: ").rstrip("\n")
     return str(repo.top if own and own.resolve() == repo.common.resolve() else repo.common)

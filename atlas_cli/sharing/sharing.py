@@ -27,13 +27,8 @@ if TYPE_CHECKING:
 
 HASTE = 5.0  # seconds that a push of code waits for the store's
 FETCH = 3.0  # seconds that a read waits for the remote
-SILENT = (
-    "remote",
-    "branch_lost",
-    "rewritten",
-    "two_stores",
-    "not_a_store",
-)  # not said by each read, or said anyway
+# Errors that a read does not print: they are no matter of each read, or printed anyway.
+SILENT = ("remote", "branch_lost", "rewritten", "two_stores", "not_a_store")
 AWAY = 60  # seconds that a read does not ask a remote which gave no answer
 
 
@@ -50,13 +45,10 @@ class Sharing:
         self.within: float | None = None  # seconds that publishing may take
         self.asked = False  # the remote has said, since this command began, what it has
         self.by = ""  # the session that writes
-        self.wanted = (
-            True  # whoever publishes wants the remote asked, by whatever their configuration names
-        )
+        # Whoever publishes wants the remote asked, by whatever their configuration names.
+        self.wanted = True
         self.exclusive = False  # the write counts only once it is published
-        self.published: bool | None = (
-            None  # what became of the last write; None where nothing was written
-        )
+        self.published: bool | None = None  # whether the last write is; None: nothing was written
         self.why = ""  # why it is not published
 
     @cached_property
@@ -73,7 +65,7 @@ class Sharing:
         """Where what this clone has lost may be had from: the remote, else the copy of its branch
         that the user's repository holds."""
         copy = self.known.copy(self.store.place) if self.known else None
-        return [one for one in (self.remote, copy) if one is not None]
+        return [remote for remote in (self.remote, copy) if remote is not None]
 
     @property
     def alone(self) -> str:
@@ -100,47 +92,40 @@ class Sharing:
         """The remote's address as all clones know it; empty where only this machine does."""
         if self.known is None or self.known.local:
             return ""
-        found = self.known.git.ask("ls-remote", "--get-url", "--", self.known.name)[
-            1
-        ]  # (`insteadOf` may say another)
-        return policy.address(found.decode(errors="replace").strip())
+        # (`insteadOf` may say another.)
+        _, out, _ = self.known.git.ask("ls-remote", "--get-url", "--", self.known.name)
+        return policy.address(out.decode(errors="replace").strip())
 
     def copied(self) -> list[str]:
-        """That this is a copy, where the store's home is another place than this clone's remote."""
-        home, there = self._rules()["home"], self.known
-        if not home or there is None or there.local or policy.address(there.url) == home:
+        """A line that says so, if the store's home is another place than this clone's remote."""
+        home, remote = self._policy()["home"], self.known
+        if not home or remote is None or remote.local or policy.address(remote.url) == home:
             return []
         if (here := self.address()) == home:
             return []
-        through = f"{there.name} ({here})" if here else there.name
+        through = f"{remote.name} ({here})" if here else remote.name
         return [
             f"this is a copy: the store's home is {home}, and this clone shares it through"
             f" {through}"
         ]
 
     def freshen(self) -> None:
-        """Asks the remote, for three seconds at most, where the copy is older than the policy's
-        `fresh`; not again for a minute after a failure."""
+        """Asks the remote, for three seconds at most, if the copy is older than the policy's
+        `fresh`. After a failure it is not asked again for a minute."""
         if self.remote is None:
             return
-        age, silent = (
-            time.time() - self.memory.get("asked_at"),
-            time.time() - self.memory.get("away_at"),
-        )
-        if silent < AWAY or (
-            not self.look and not self.eager and age < policy.seconds(self._rules(), "fresh")
-        ):
+        if time.time() - self.memory.get("away_at") < AWAY:
             return
-        exchange = self._exchange(self.remote._replace(wanted=self.look or self.eager))
+        age = time.time() - self.memory.get("asked_at")
+        wanted = self.look or self.eager
+        if not wanted and age < policy.seconds(self._policy(), "fresh"):
+            return
+        exchange = self._exchange(self.remote._replace(wanted=wanted))
         error = exchange.pull(FETCH)
         self.asked = exchange.asked
         self._heard(exchange.notices)
         if error is not None and error.code not in SILENT:
-            self.say(
-                f"what the remote has is not known now: {error.message}; {error.hint}".removesuffix(
-                    "; "
-                )
-            )
+            self.say(f"what the remote has is not known now: {_with_hint(error)}")
 
     def lost(self) -> str:
         """What has become of the remote's branch, where it is no longer what was published; else
@@ -148,8 +133,9 @@ class Sharing:
         return str(self.memory.data.get("lost", "")) if self.remote else ""
 
     def write(self, decide: Decide, intent: Intent, exclusive: bool) -> Written:
-        """A write, recorded, and published where it is to be. Found parked, it is decided anew on
-        the new head under the same operation: what others wrote meanwhile stops it, or does not."""
+        """Records a write, and publishes it if it is to be. If it is parked on the way, it is
+        decided anew on the new head under the same operation: what others wrote meanwhile stops it,
+        or does not."""
         wanted, self.exclusive, self.by = (
             exclusive or self.required,
             exclusive,
@@ -202,9 +188,10 @@ class Sharing:
             ) from None
 
     def _sure(self, decide: Decide, intent: Intent) -> Written:
-        """The write, or a refusal that stands on what the remote has: what holds the thing may be
-        no more than recorded here, and come to nothing, or be given back there by now. NotPublished
-        where the remote does not say."""
+        """The write, or a refusal that stands on what the remote has: what holds the thing may only
+        be recorded here, and come to nothing, or it may be given back there by now.
+
+        Raises NotPublished if the remote does not say."""
         from .exchange import LOCK_WAIT
 
         deadline = time.monotonic() + LOCK_WAIT
@@ -227,9 +214,9 @@ class Sharing:
         return self._tried("", look=True).published
 
     def _written(self, decide: Decide, intent: Intent) -> Written:
-        """The write, or its refusal. Either settles what was parked of it, which until then is all
-        that is left of it: nothing stays that the command said no to, whatever the reason; but
-        where nobody knows, it does."""
+        """The write, or its refusal. Either settles what was parked of it: nothing stays that the
+        command said no to, whatever the reason. Only if nobody knows what became of the write, that
+        stays: it may be all that is left."""
         operation = intent.writer.operation
         parked = intent.given and operation in parked_commits(self.store)
         try:
@@ -259,14 +246,11 @@ class Sharing:
         return True
 
     def hastily(self) -> str:
-        """Publishes what was recorded, where git waits for the answer: for a few seconds. Why not,
-        if not."""
-
-        if (
-            self.remote is None
-            or self._rules()["publish"] == "manual"
-            or not self.store.unpublished()
-        ):
+        """Publishes what was recorded, while git waits for the answer: for a few seconds. Why it
+        could not be; empty if it is published, or need not be."""
+        if self.remote is None or self._policy()["publish"] == "manual":
+            return ""
+        if not self.store.unpublished():
             return ""
         self.within, self.eager = HASTE, True
         return "" if self._tried("").published else self.why
@@ -285,20 +269,18 @@ class Sharing:
     def publish(
         self, look: bool = False, mine: str = "", carry: bool = False, restore: bool = False
     ) -> Shared:
-        """All that was recorded, pushed. `look`: the remote is asked even where there is nothing to
-        push; `mine`: an operation that is decided anew if it is parked, so that nothing need be
-        said of it; `carry`, `restore`: as an Exchange has them."""
+        """Pushes all that was recorded.
+
+        look: ask the remote even if there is nothing to push. mine: an operation that is decided
+        anew if it is parked, so that no notice of it is given. carry, restore: as in Exchange."""
         from .shared import Shared
 
         if self.remote is None:
             return Shared(False, self.alone)
         exchange = self._exchange(self.remote._replace(wanted=self.wanted), mine)
         exchange.within, exchange.by = self.within, self.by
-        exchange.carry, exchange.restore, exchange.aside = (
-            carry or exchange.carry,
-            restore,
-            not self.exclusive,
-        )
+        exchange.carry = carry or exchange.carry
+        exchange.restore, exchange.aside = restore, not self.exclusive
         shared = exchange.publish(look)
         self.asked = self.asked or exchange.asked
         self._laid()
@@ -315,8 +297,8 @@ class Sharing:
             return
         from . import outbox
 
-        if said := [line for box in boxes for line in outbox.gather(self.store, box)]:
-            self._heard(said)
+        if notices := [line for box in boxes for line in outbox.gather(self.store, box)]:
+            self._heard(notices)
             if self.remote and self._due():
                 self.wanted = False  # they only read
                 self._tried("")
@@ -348,20 +330,20 @@ class Sharing:
         shared = self.publish(look=True, restore=True) if fix else None
         error = shared.error if shared else self._exchange(self.remote).pull(CALL, LOCK_WAIT)
         if error is not None:
-            return (
-                "warn" if isinstance(error, Failed) else "bad"
-            ), f"{error.message}; {error.hint}".removesuffix("; ")
+            return "warn" if isinstance(error, Failed) else "bad", _with_hint(error)
         if shared and not shared.published:
             return "warn", f"{where}: {shared.why}"
         if shared and lost:
             return "fixed", f"{lost}: pushed back"
         waiting = self.store.unpublished()
-        return "ok", f"{where}: {f'{waiting} commits not published yet' if waiting else 'in step'}"
+        if waiting:
+            return "ok", f"{where}: {waiting} commits not published yet"
+        return "ok", f"{where}: in step"
 
-    def _exchange(self, there: Remote, mine: str = "") -> Exchange:
+    def _exchange(self, remote: Remote, mine: str = "") -> Exchange:
         from .exchange import Exchange
 
-        return Exchange(self.store, there, mine)
+        return Exchange(self.store, remote, mine)
 
     def _heard(self, notices: object) -> None:
         self.__dict__.pop("memory", None)
@@ -372,7 +354,7 @@ class Sharing:
         """Whether a write that need not be published now is pushed all the same."""
         from .exchange import REMEMBERED
 
-        when = self._rules()["publish"]
+        when = self._policy()["publish"]
         if when != "now" and not (when == "end" and self.eager):
             self.why = f"the policy says publish: {when}"
             return False
@@ -381,7 +363,7 @@ class Sharing:
             return False
         return True
 
-    def _rules(self) -> policy.Policy:
+    def _policy(self) -> policy.Policy:
         return self.store.policy(self.store.snapshot())
 
     def _unshared(self, shared: Shared, operation: str, exclusive: bool) -> AtlasError:
@@ -396,3 +378,7 @@ class Sharing:
         return NotPublished(
             f"not published: {shared.why}{done}", hint, details={"operation": operation}
         )
+
+
+def _with_hint(error: AtlasError) -> str:
+    return f"{error.message}; {error.hint}".removesuffix("; ")
