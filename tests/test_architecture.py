@@ -46,7 +46,7 @@ OWNERS = {
         "store/git.py",
         "store/conversation.py",
         "callers.py",
-        "store/transaction.py",
+        "store/housekeeping.py",
         "commands",
     },
 }

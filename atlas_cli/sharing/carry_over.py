@@ -19,9 +19,9 @@ from ..model.tree import Overlay, object_id
 from ..records import judging, policy
 from ..store import PARKED, failpoints, history
 from ..store.branch import Branch
+from ..store.objects import pack, taker
 from ..store.snapshot import Snapshot, Staged
 from ..store.store import Store, sync_folders
-from ..store.transaction import pack, taker
 from ..verify import audit
 from .parked import parked_ref
 

@@ -72,12 +72,12 @@ class Locks:
             except OSError:
                 continue
             age = abs(time.time() - state.st_mtime)  # (a clock may have been set back since)
-            one = (
+            mark = (
                 name,
                 state.st_ino,
                 state.st_mtime_ns,
             )  # the same one as before, not the next one's
-            seen = time.monotonic() - self.first_look.setdefault(one, time.monotonic())
+            seen = time.monotonic() - self.first_look.setdefault(mark, time.monotonic())
             left, over = f"{file} was left {age:.0f} s ago", age > STALE or seen > STALE
             if over and (pid := self._holder(name) if seen > TWICE else 0):
                 left += f", and the git with the process id {pid}, which lives, may hold it"
@@ -97,12 +97,12 @@ class Locks:
             try:
                 argv = (entry / "cmdline").read_bytes().split(b"\0")
                 if argv[0].rpartition(b"/")[2] == b"git" and verbs & set(argv):
-                    told = [
+                    words = [
                         *argv,
                         (entry / "environ").read_bytes(),
                         os.fsencode((entry / "cwd").readlink()),
                     ]
-                    if any(where in word for word in told):
+                    if any(where in word for word in words):
                         return int(entry.name)
             except OSError:
                 continue  # it has ended, or is another user's

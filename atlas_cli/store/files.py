@@ -75,14 +75,14 @@ class Folder:
 
     def down(self, names: Iterable[str], make: bool = False) -> Folder:
         """The folder below it that these names lead to."""
-        found = Folder(self.path, None if self.fd is None else os.dup(self.fd))
+        folder = Folder(self.path, None if self.fd is None else os.dup(self.fd))
         for name in names:
-            above = found
+            above = folder
             try:
-                found = above.sub(name, make)
+                folder = above.sub(name, make)
             finally:
                 above.close()
-        return found
+        return folder
 
     def names(self) -> list[str]:
         return sorted(os.listdir(self.path if self.fd is None else self.fd))  # noqa: PTH208 - of a descriptor
@@ -99,8 +99,8 @@ class Folder:
         return os.path.samestat(os.stat(self.path if self.fd is None else self.fd), path.stat())  # noqa: PTH116
 
     def plain(self, name: str) -> bool:
-        found = self.look(name)
-        return found is not None and stat.S_ISREG(found.st_mode)
+        state = self.look(name)
+        return state is not None and stat.S_ISREG(state.st_mode)
 
     def open(self, name: str) -> BinaryIO:
         """A plain file, to be read; OSError for a link, a pipe, a device or a folder."""
@@ -114,10 +114,10 @@ class Folder:
         """The bytes of a plain file; None where there is none, or it is larger than that."""
         try:
             with self.open(name) as file:
-                found = file.read(most + 1)
+                data = file.read(most + 1)
         except OSError:
             return None
-        return found if len(found) <= most else None
+        return data if len(data) <= most else None
 
     def add(self, name: str, data: bytes, mode: int = 0o666) -> None:
         """A new file; FileExistsError where something of that name is there."""
@@ -173,8 +173,8 @@ class Folder:
 def below(top: Path, path: Path, make: bool = False) -> Iterator[Folder]:
     """A folder below one that is trusted (or that one itself), without following a link on the
     way."""
-    with Folder.at(top) as start, start.down(path.relative_to(top).parts, make) as found:
-        yield found
+    with Folder.at(top) as start, start.down(path.relative_to(top).parts, make) as folder:
+        yield folder
 
 
 def unfinished(name: str, ours: bool = False) -> bool:
@@ -193,8 +193,8 @@ def again(path: Path, data: bytes, first: int = 0o666) -> None:
     """The same, with the mode of the file that is there; `first`: of a new one, but for what the
     user's mask takes."""
     with Folder.at(path.parent) as folder:
-        found = folder.look(path.name)
-        plain = found is not None and stat.S_ISREG(found.st_mode)
+        state = folder.look(path.name)
+        plain = state is not None and stat.S_ISREG(state.st_mode)
         folder.put(
-            path.name, data, stat.S_IMODE(found.st_mode) if found and plain else None, first=first
+            path.name, data, stat.S_IMODE(state.st_mode) if state and plain else None, first=first
         )

@@ -180,16 +180,16 @@ class Git:
         beginning."""
         if name in self._seen:
             return self._seen[name]
-        found = self._object(name, most) or self._reopened(name, most)
+        answer = self._object(name, most) or self._reopened(name, most)
         if (
-            found
-            and found[0] == name
-            and found[1] != LARGE
-            and len(found[2]) < SMALL
+            answer
+            and answer[0] == name
+            and answer[1] != LARGE
+            and len(answer[2]) < SMALL
             and len(self._seen) < MANY
         ):
-            self._seen[name] = found
-        return found
+            self._seen[name] = answer
+        return answer
 
     def _reopened(self, name: str, most: int) -> Answer:
         """A second look with a fresh process, since a running one may not know the newest packs."""
@@ -220,7 +220,7 @@ class Git:
                     if talk is None:
                         talk = self._opened()
                         talk.ask(names[at:])
-                    found = talk.answer(most)
+                    answer = talk.answer(most)
                 except Ended as end:
                     if talk is not None:
                         talk.end()
@@ -229,7 +229,7 @@ class Git:
                         died = at
                         continue
                     self._complained(names[at], end)
-                    found = None
+                    answer = None
                 at += 1
                 if talk is not None and talk.cut:
                     talk.end()
@@ -237,7 +237,7 @@ class Git:
                 if at == len(names):
                     self._put_back(talk)
                     talk = None
-                yield found
+                yield answer
         finally:
             if talk is not None:
                 talk.end()
@@ -325,7 +325,7 @@ def _followed(
     patient: bool,
     watch: Callable[[str], None] | None,
 ) -> tuple[bytes, bytes]:
-    deadline, said, told, spent = time.monotonic() + timeout, 0, time.monotonic(), 0.0
+    deadline, heard, reported, spent = time.monotonic() + timeout, 0, time.monotonic(), 0.0
     while True:
         try:
             return child.communicate(
@@ -338,8 +338,8 @@ def _followed(
                     out,
                     err,
                 )  # what it started (a shared ssh connection) goes on, and holds its pipes
-            if watch and now > told + 1:
-                told = now
+            if watch and now > reported + 1:
+                reported = now
                 lines = err.decode(errors="replace").replace("\r", "\n").split("\n")
                 watch(
                     next(
@@ -347,8 +347,8 @@ def _followed(
                         "waiting for the remote",
                     )
                 )
-            if patient and len(err) > said:
-                deadline, said = now + timeout, len(err)
+            if patient and len(err) > heard:
+                deadline, heard = now + timeout, len(err)
             elif now > deadline:
                 before, spent = spent, _spent(child.pid) if patient else 0.0
                 if spent - before < timeout / 10:

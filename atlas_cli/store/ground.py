@@ -30,12 +30,12 @@ def foreign(repo: Repo, known: str = "") -> tuple[str, str]:
 
 def _odd(root: Path) -> str:
     try:
-        found = root.lstat()
+        state = root.lstat()
     except FileNotFoundError:
         return ""
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(state.st_mode):
         return f"{NAME} is a link"
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(state.st_mode):
         return f"{NAME} is no folder"
     return f"{NAME} is a repository of its own" if os.path.lexists(root / ".git") else ""
 
@@ -48,10 +48,10 @@ def brought(repo: Repo, base: Path, name: str) -> Path | None:
         return None
     top, at = repo.top.resolve(), base.resolve()
     for part in Path(name).parts:
-        found = at / part
-        if found.is_symlink() and at.is_relative_to(top) and _tracked(at, part):
-            return found
-        at = found.resolve()
+        link = at / part
+        if link.is_symlink() and at.is_relative_to(top) and _tracked(at, part):
+            return link
+        at = link.resolve()
     return None
 
 
@@ -73,8 +73,8 @@ def _index(repo: Repo) -> Path:
     link = repo.top / ".git"
     try:
         if stat.S_ISREG(link.lstat().st_mode):
-            told = os.fsdecode(link.read_bytes()).removeprefix("gitdir:").strip()
-            return link.parent / told / "index"
+            target = os.fsdecode(link.read_bytes()).removeprefix("gitdir:").strip()
+            return link.parent / target / "index"
     except OSError:
         pass
     return (link if link.is_dir() else repo.common) / "index"
@@ -82,7 +82,7 @@ def _index(repo: Repo) -> Path:
 
 def _state(index: Path) -> str:
     try:
-        found = index.stat()
+        status = index.stat()
     except OSError:
         return "none"
-    return f"{found.st_mtime_ns}:{found.st_size}:{found.st_ino}"
+    return f"{status.st_mtime_ns}:{status.st_size}:{status.st_ino}"

@@ -64,7 +64,7 @@ def between(git: Git, old: str | None, new: str) -> Iterator[Commit]:
     trees: dict[str, str] = {}
     for start in range(0, len(names), STEP):
         some = names[start : start + STEP]
-        raws = [_told(name, found) for name, found in zip(some, git.objects(some), strict=True)]
+        raws = [_parsed(name, answer) for name, answer in zip(some, git.objects(some), strict=True)]
         if not start and old is None and raws[0].parents:
             raise Damaged(
                 f"the history is cut at {some[0][:12]}: git does not show all of it", "atlas doctor"
@@ -73,23 +73,23 @@ def between(git: Git, old: str | None, new: str) -> Iterator[Commit]:
         pairs = [(_tree_before(git, raw, trees), raw.tree) for raw in raws]
         differ = _Differ(git, pairs)
         for at, (name, raw) in enumerate(zip(some, raws, strict=True)):
-            changes, modes, faults = differ.found(at)
-            said = parse(raw.message.decode(errors="replace").lstrip("\n"))
+            changes, modes, faults = differ.step(at)
+            message = parse(raw.message.decode(errors="replace").lstrip("\n"))
             own = [("", raw.fault)] if raw.fault else []
-            yield Commit(name, raw.parents, said, changes, modes, (*own, *faults))
+            yield Commit(name, raw.parents, message, changes, modes, (*own, *faults))
         trees = {some[-1]: raws[-1].tree}
 
 
 def one(git: Git, oid: str) -> Commit:
     """A commit by itself, with what it changed against its first parent."""
     raw = _raw(git, oid)
-    changes_, modes, faults = _Differ(git, [(_tree_before(git, raw, {}), raw.tree)]).found(0)
-    said = parse(raw.message.decode(errors="replace").lstrip("\n"))
+    changed, modes, faults = _Differ(git, [(_tree_before(git, raw, {}), raw.tree)]).step(0)
+    message = parse(raw.message.decode(errors="replace").lstrip("\n"))
     return Commit(
         oid,
         raw.parents,
-        said,
-        changes_,
+        message,
+        changed,
         modes,
         (*([("", raw.fault)] if raw.fault else []), *faults),
     )
@@ -98,7 +98,9 @@ def one(git: Git, oid: str) -> Commit:
 def _tree_before(git: Git, raw: _Raw, trees: dict[str, str]) -> str:
     """The tree of the first parent; empty where there is none."""
     above = raw.parents[0] if raw.parents else ""
-    return trees[above] if above in trees else _raw(git, above).tree if above else ""
+    if not above:
+        return ""
+    return trees[above] if above in trees else _raw(git, above).tree
 
 
 def unread(commit: Commit, get: Callable[[str, str], Answer]) -> dict[str, str]:
@@ -113,12 +115,12 @@ def unread(commit: Commit, get: Callable[[str, str], Answer]) -> dict[str, str]:
         return odd
     files = []
     for path, _, new in commit.changes:
-        found = (
+        answer = (
             get(path, new)
             if new and path not in odd and is_record(path) and path != policy.FOLDER
             else None
         )
-        files += [(path, found[2])] if found and found[1] == "blob" else []
+        files += [(path, answer[2])] if answer and answer[1] == "blob" else []
     return odd | dict.fromkeys(text.beyond(files), "by hand, and too much of it in one commit")
 
 
@@ -127,21 +129,21 @@ def brings(commit: Commit, now: Callable[[str], str | None]) -> Commit:
     was made."""
     if len(commit.parents) == 1:
         return commit
-    changes_ = tuple(row for row in commit.changes if now(row[0]) != row[2])
-    new = {path for path, _, _ in changes_}
+    changed = tuple(row for row in commit.changes if now(row[0]) != row[2])
+    new = {path for path, _, _ in changed}
     return commit._replace(
-        changes=changes_, modes={path: mode for path, mode in commit.modes.items() if path in new}
+        changes=changed, modes={path: mode for path, mode in commit.modes.items() if path in new}
     )
 
 
 def changes(git: Objects, old: str, new: str) -> tuple[FileChange, ...]:
     """What differs between two trees, as it stands in a commit that brings it."""
-    return _Differ(git, [(old, new)]).found(0)[0]
+    return _Differ(git, [(old, new)]).step(0)[0]
 
 
-def fork(git: Git, one: str, other: str) -> str | None:
+def fork(git: Git, left: str, right: str) -> str | None:
     """The last commit that two histories share; None where they share none."""
-    tips, seen = [one, other], ({one}, {other})
+    tips, seen = [left, right], ({left}, {right})
     for step in range(2 * FEW):
         me = step % 2
         if tips[me] in seen[1 - me]:
@@ -151,15 +153,15 @@ def fork(git: Git, one: str, other: str) -> str | None:
             break
         tips[me] = above[0]
         seen[me].add(above[0])
-    return git.ask("merge-base", one, other)[1].decode().strip() or None
+    return git.ask("merge-base", left, right)[1].decode().strip() or None
 
 
 def _parents(git: Git, oid: str) -> list[str]:
     """The parents of a commit; none where it is not there."""
-    found = git.object(oid)
+    answer = git.object(oid)
     lines = (
-        found[2].partition(b"\nauthor ")[0].split(b"\n")[1:]
-        if found and found[1] == "commit"
+        answer[2].partition(b"\nauthor ")[0].split(b"\n")[1:]
+        if answer and answer[1] == "commit"
         else []
     )
     return [line[7:].decode(errors="replace") for line in lines if line.startswith(b"parent ")]
@@ -177,16 +179,16 @@ def roots(git: Git, commit: str) -> list[str]:
 
 def _names(git: Git, old: str | None, new: str) -> list[str]:
     """The ids of the commits after `old` up to `new`, oldest first."""
-    found: list[str] = []
-    here = new
-    while old and here != old and len(found) <= FEW:
-        above = _parents(git, here)
-        found.append(here)
+    walked: list[str] = []
+    at = new
+    while old and at != old and len(walked) <= FEW:
+        above = _parents(git, at)
+        walked.append(at)
         if len(above) != 1:
             break
-        here = above[0]
-    if here == old:
-        return found[::-1]
+        at = above[0]
+    if at == old:
+        return walked[::-1]
     limit = [f"^{old}"] if old else []
     names = git.run("rev-list", "--topo-order", "--reverse", new, *limit, "--").decode().split()
     if (
@@ -199,12 +201,12 @@ def _names(git: Git, old: str | None, new: str) -> list[str]:
 
 
 def _raw(git: Git, oid: str) -> _Raw:
-    return _told(oid, git.object(oid))
+    return _parsed(oid, git.object(oid))
 
 
-def _told(oid: str, found: tuple[str, str, bytes] | None) -> _Raw:
+def _parsed(oid: str, answer: tuple[str, str, bytes] | None) -> _Raw:
     """What a commit's bytes say; Damaged where they do not say what it is a commit of."""
-    data = found[2] if found and found[1] == "commit" else b""
+    data = answer[2] if answer and answer[1] == "commit" else b""
     header = re.match(_HEADER, data)
     start = header or re.match(_START, data)
     if start is None:
@@ -212,13 +214,13 @@ def _told(oid: str, found: tuple[str, str, bytes] | None) -> _Raw:
     parents = tuple(
         start["parents"].decode().removeprefix("parent ").rstrip("\n").split("\nparent ")
     )
-    said = data[header.end() :] if header else data.partition(b"\n\n")[2]
+    message = data[header.end() :] if header else data.partition(b"\n\n")[2]
     fault = "" if header else "its header is not as git writes it"
-    fault = fault or ("its message holds a NUL byte" if b"\0" in said else "")
-    return _Raw(start["tree"].decode(), parents if parents[0] else (), said, fault)
+    fault = fault or ("its message holds a NUL byte" if b"\0" in message else "")
+    return _Raw(start["tree"].decode(), parents if parents[0] else (), message, fault)
 
 
-def _gone(tree: str) -> Damaged:
+def _missing(tree: str) -> Damaged:
     return Damaged(
         f"the store's tree {tree} is missing or broken",
         "atlas doctor --fix has it again from the remote",
@@ -249,13 +251,11 @@ class _Differ:
         for task in tasks:
             self._closed(task)
 
-    def found(
-        self, at: int
-    ) -> tuple[tuple[FileChange, ...], dict[str, str], list[tuple[str, str]]]:
+    def step(self, at: int) -> tuple[tuple[FileChange, ...], dict[str, str], list[tuple[str, str]]]:
         """(changes, new modes by path, faults) of one step."""
-        found = sorted(self.changes[at], key=lambda one: one[0].encode(errors="surrogateescape"))
-        changes = tuple((path, old, new) for path, old, new, _ in found)
-        return changes, {path: mode for path, _, new, mode in found if new}, self.faults[at]
+        rows = sorted(self.changes[at], key=lambda row: row[0].encode(errors="surrogateescape"))
+        changes = tuple((path, old, new) for path, old, new, _ in rows)
+        return changes, {path: mode for path, _, new, mode in rows if new}, self.faults[at]
 
     def _bounded(self, tasks: list[_Task]) -> list[_Task]:
         """Without those of a step that has too many."""
@@ -280,7 +280,7 @@ class _Differ:
         if self._weight(oid, deep) <= MOST:
             return task._replace(light=True)
         if deep < DEEP - 1 and any(
-            self._weight(one, deep + 1) > MOST for one in self._folders(oid)
+            self._weight(folder, deep + 1) > MOST for folder in self._folders(oid)
         ):
             return task
         self._closed(task)
@@ -303,10 +303,10 @@ class _Differ:
     def _read(self, oid: str) -> list[Row]:
         """The entries of a tree; Damaged for one that is not here, which is no fault of the commit
         that brings it."""
-        found = self.git.object(oid)
-        if found is None or found[1] != "tree":
-            raise _gone(oid)
-        return read(found[2], len(oid)).rows
+        answer = self.git.object(oid)
+        if answer is None or answer[1] != "tree":
+            raise _missing(oid)
+        return read(answer[2], len(oid)).rows
 
     def _level(self, tasks: list[_Task]) -> list[_Task]:
         """Compares folders; the ones below them that are to be compared next."""
@@ -364,15 +364,15 @@ class _Folders:
         return after.faults, gone, come
 
     def _folder(self, oid: str, width: int) -> Folder:
-        found = self.open[oid] if oid in self.open else self._data(oid)
-        return read(found, width) if isinstance(found, bytes) else found
+        folder = self.open[oid] if oid in self.open else self._data(oid)
+        return read(folder, width) if isinstance(folder, bytes) else folder
 
     def _data(self, oid: str) -> bytes:
         """The bytes of a tree; the ones that are asked for before it are read on the way."""
         while oid not in self.open:
-            name, found = next(self.objects)
-            if found is None or found[1] != "tree":
-                raise _gone(name)
-            self.open[name] = found[2]
-        there = self.open[oid]
-        return there if isinstance(there, bytes) else there.data
+            name, answer = next(self.objects)
+            if answer is None or answer[1] != "tree":
+                raise _missing(name)
+            self.open[name] = answer[2]
+        folder = self.open[oid]
+        return folder if isinstance(folder, bytes) else folder.data

@@ -40,6 +40,8 @@ CREATE INDEX by_path ON links(path);
 CREATE INDEX by_target ON links(target, relation);
 """
 NAMES = ("commits", "moved", "records", "reads", "edits", "broken", "links", "meta")
+_PUT_RECORD = "INSERT INTO records VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_NEEDS = "path IN (SELECT path FROM links WHERE target=? AND relation='needs')"
 LAYOUT = Layout(12, _TABLES, synchronous="OFF", wait=3.0, cache=True)
 
 
@@ -211,20 +213,16 @@ class Indexer:
         first: int | None = None,
         unread: str = "",
     ) -> None:
-        """Takes one file as it now is; `answer` is its object.
-
-        replaces: a row of that path may be in the table. first: the number of the commit that the
-        file came with, if that is an earlier one. unread: why it is not read."""
+        """Takes one file as it now is. `replaces`: a row of that path may be in the table. `first`:
+        the number of the commit that the file came with, if that is an earlier one."""
         shown = storable(path)
         born = self._dropped(shown) if replaces else None
-        kind = kind_of(path)
-        if oid is None or kind is None or not is_record(path):
+        kind = kind_of(path) if oid and is_record(path) else None
+        if oid is None or kind is None:
             return
         ref = until = data = damage = rank = due = over = unmet = queued = None
         try:
-            if unread:
-                raise Damaged(f"{shown}: {unread}")
-            record = kind.parse(shown, bytes_of(shown, oid, answer))
+            record = kind.parse(shown, _readable(shown, oid, answer, unread))
             ref, until = kind.ref(shown, record), kind.until(record)
             data = json.dumps({key: value for key, value in record.items() if key != "body"})
             links = [(shown, relation, target) for relation, target in kind.links(record)]
@@ -234,27 +232,10 @@ class Indexer:
                 unmet, queued = 0, born or ((first or seq) << 14) + nth
         except Damaged as error:
             damage = error.message
-        self.db.execute(
-            "INSERT INTO records VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
-            (
-                shown,
-                kind.folder,
-                ref,
-                oid,
-                until,
-                seq,
-                data,
-                damage,
-                rank,
-                queued,
-                due,
-                over,
-                unmet,
-            ),
-        )
+        head = (shown, kind.folder, ref, oid, until, seq, data, damage)
+        self.db.execute(_PUT_RECORD, (*head, rank, queued, due, over, unmet))
         if queued is not None:
-            links_to_it = "path IN (SELECT path FROM links WHERE target=? AND relation='needs')"
-            self._count_unmet(links_to_it, ref)
+            self._count_unmet(_NEEDS, ref)
             if links:
                 self._count_unmet("path=?", shown)
 
@@ -283,6 +264,12 @@ def _commit_row(
     stops = "\n".join(message.stops)
     head = (seq, oid, message.operation, message.session, message.at)
     return (*head, message.subject, paths, stops)
+
+
+def _readable(path: str, oid: str, answer: Answer, unread: str) -> bytes:
+    if unread:
+        raise Damaged(f"{path}: {unread}")
+    return bytes_of(path, oid, answer)
 
 
 def storable(text: str) -> str:

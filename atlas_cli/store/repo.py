@@ -38,10 +38,10 @@ class Repo(NamedTuple):
     def home(self) -> Path:
         """Atlas's folder for this caller: the clone's, or the worktree's outbox, where it may not
         write that one."""
-        found, box = self.shared, self.outbox
-        there = next(path for path in (found, *found.parents) if path.exists())
-        if box is None or os.access(there, os.W_OK):
-            return found
+        shared, box = self.shared, self.outbox
+        nearest = next(path for path in (shared, *shared.parents) if path.exists())
+        if box is None or os.access(nearest, os.W_OK):
+            return shared
         made = box / "store.git"
         # git would run what is written in its configuration, and a link among its files lead
         # elsewhere
@@ -50,7 +50,7 @@ class Repo(NamedTuple):
                 f"{made} came with the project's files, and is no store of this clone",
                 "take it away",
             )
-        return box if made.is_dir() or not (found / "store.git").is_dir() else found
+        return box if made.is_dir() or not (shared / "store.git").is_dir() else shared
 
     @property
     def shared(self) -> Path:
@@ -109,7 +109,7 @@ def find(directory: str, hook: bool = False) -> Repo:
     git = Git(None, cwd=directory, hermetic=False)
     if not Path(directory).is_dir():
         raise NotFound(f"there is no folder {directory}", code="no_store")
-    told = ("GIT_DIR", "GIT_WORK_TREE") if hook else ()
+    variables = ("GIT_DIR", "GIT_WORK_TREE") if hook else ()
     code, out, err = git.ask(
         "rev-parse",
         "--path-format=absolute",
@@ -118,10 +118,10 @@ def find(directory: str, hook: bool = False) -> Repo:
         "--show-prefix",
         "--is-bare-repository",
         "--show-toplevel",
-        extra={key: os.environ[key] for key in told if key in os.environ},
+        extra={key: os.environ[key] for key in variables if key in os.environ},
     )
-    found = _ANSWER.match(os.fsdecode(out))
-    if found is None:
+    answer = _ANSWER.match(os.fsdecode(out))
+    if answer is None:
         if "dubious" in err:
             raise Failed(
                 f"git will not touch this repository: {last_line(err)}", err.split("\n")[-1].strip()
@@ -133,6 +133,6 @@ def find(directory: str, hook: bool = False) -> Repo:
                 code="no_store",
             )
         raise Failed(f"git rev-parse failed: {last_line(err)}")
-    width = 64 if found["form"] == "sha256" else 40
-    top = Path(found["top"]) if not code and found["top"] else None
-    return Repo(Path(found["common"]), top, found["prefix"].rstrip("/"), width)
+    width = 64 if answer["form"] == "sha256" else 40
+    top = Path(answer["top"]) if not code and answer["top"] else None
+    return Repo(Path(answer["common"]), top, answer["prefix"].rstrip("/"), width)

@@ -32,8 +32,8 @@ def source(repo: Repo, git: Git) -> Iterator[Source]:
     """The store of this clone, else one that it has fetched, else the one that its remote has,
     fetched into a folder that is gone afterwards. NotFound where there is none."""
     own = Git(str(repo.home / "store.git"))
-    if (repo.home / "store.git").is_dir() and (found := own.object(BRANCH)):
-        yield Source(own, found[0], OWN)
+    if (repo.home / "store.git").is_dir() and (branch := own.object(BRANCH)):
+        yield Source(own, branch[0], OWN)
         return
     root = object_id("commit", root_commit(repo.width), repo.width)
     out = git.run(
@@ -90,6 +90,6 @@ def _fetched(repo: Repo, git: Git, folder: str) -> Source:
     )
     if code:
         raise Failed(f"the store on {remote} could not be fetched: {last_line(err)}", retry="later")
-    there = Git(str(repo.common))
-    there.env |= beside
-    return Source(there, out.decode().split()[0], f"the store on {remote}")
+    store = Git(str(repo.common))
+    store.env |= beside
+    return Source(store, out.decode().split()[0], f"the store on {remote}")

@@ -64,16 +64,16 @@ def _faulty(data: bytes, rows: list[Row], faults: list[str]) -> Folder:
     faults += [f"it names {_shown(name)}" for name in first if _nowhere(name)]
     twice = [name for name, count in Counter(names).items() if count > 1]
     faults += [f"it names {_shown(name)} twice" for name in twice[:3]]
-    kept = [first[name] for name in dict.fromkeys(names) if not _nowhere(name)]
-    return Folder(data, [], kept, tuple(faults))
+    plain = [first[name] for name in dict.fromkeys(names) if not _nowhere(name)]
+    return Folder(data, [], plain, tuple(faults))
 
 
 def parse_tree(data: bytes, width: int) -> dict[str, Entry]:
     """A folder's entries by name."""
-    found = read(data, width).rows
+    rows = read(data, width).rows
     return {
         name.decode(errors="surrogateescape"): (mode.decode(), oid.hex())
-        for mode, name, oid in found
+        for mode, name, oid in rows
     }
 
 
@@ -146,7 +146,7 @@ def _nearly(old: Folder, data: bytes, width: int) -> tuple[Folder, set[Row], set
         )
     ):
         return None
-    rest = starts[upto + 1 :] if not shift else [one + shift for one in starts[upto + 1 :]]
+    rest = starts[upto + 1 :] if not shift else [begin + shift for begin in starts[upto + 1 :]]
     return (
         Folder(data, [*starts[:at], *inner, *rest], [], ()),
         set(gone) - set(come),
@@ -154,8 +154,8 @@ def _nearly(old: Folder, data: bytes, width: int) -> tuple[Folder, set[Row], set
     )
 
 
-def _in_order(found: Iterable[Row]) -> bool:
-    order = [name + b"/" if mode == _FOLDER else name for mode, name, _ in found]
+def _in_order(rows: Iterable[Row]) -> bool:
+    order = [name + b"/" if mode == _FOLDER else name for mode, name, _ in rows]
     return all(map(lt, order, order[1:]))
 
 
