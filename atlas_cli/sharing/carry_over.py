@@ -34,7 +34,7 @@ class Parked(NamedTuple):
 
     @property
     def operation(self) -> str:
-        """Its name where it is parked."""
+        """The name that the commit is parked under."""
         return self.commit.message.operation or self.commit.oid
 
 
@@ -117,8 +117,8 @@ def _full(onto: Snapshot) -> bool:
 
 
 def _renewed(store: Store, commit: history.Commit, name: str) -> history.Commit:
-    """The commit as it is to stand in the store of that name: in another one it has another
-    `Atlas-Change`."""
+    """The commit as it is to stand in the store of that name: it has another `Atlas-Change` in
+    another store."""
     own_name = judging.store_id(store.snapshot(commit.parents[0]))
     own_digest = change_digest(own_name, commit.message, commit.changes)
     if own_name == name or commit.message.change != own_digest:
@@ -139,8 +139,8 @@ def _files(store: Store, commit: history.Commit) -> dict[str, bytes | None]:
 def _anew(
     store: Store, commit: history.Commit, onto: Snapshot
 ) -> tuple[history.Commit, dict[str, bytes | None]]:
-    """The commit with what it puts; what is computed from the history before it is computed on the
-    new head, never copied to it."""
+    """The commit with what it puts. Whatever is computed from the history before it is computed
+    again on the new head, never copied to it."""
     files = _files(store, commit)
     makers = {kind.anew for path in files if (kind := records.kind_of(path)) and kind.anew}
     renewed = files
@@ -196,7 +196,8 @@ def _barred(
 
 
 def _odd(commit: history.Commit, width: int) -> str:
-    """What no write of Atlas's looks like, and no file of another commit could be made from."""
+    """Why the commit looks like no write of Atlas's, and no file of another commit could be made
+    from it; empty if it is a plain one."""
     violation = next(iter(audit.shape(commit, width)), None)
     return f"the rule {violation.rule}: {violation.text}" if violation else ""
 
@@ -214,7 +215,7 @@ def _broken(onto: Snapshot, commit: history.Commit, files: dict[str, bytes | Non
 def _again(
     staged: _Staged, commit: history.Commit, onto: Snapshot, files: dict[str, bytes | None]
 ) -> str:
-    """The same commit behind another; its id."""
+    """Makes the same commit behind another. Its id."""
     answer = staged.object(commit.oid)
     if answer is None:
         raise Failed(f"the commit {commit.oid} is missing or broken", "atlas doctor")
@@ -254,5 +255,6 @@ def moved(
 
 
 def brings_policy(commit: history.Commit) -> bool:
-    """Whether it brought a store's policy: where another one goes on, that one's is in force."""
+    """Whether a commit brought a store's policy. If another store's history goes on, that store's
+    policy is in force."""
     return policy.FOLDER in {path for path, old, _ in commit.changes if old is None}

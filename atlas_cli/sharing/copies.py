@@ -87,8 +87,8 @@ def _repository(folder: Path, name: str, url: str) -> None:
 
 
 def _formed(folder: Path, width: int) -> Repo:
-    """The place of a copy for object ids of this length; its own repository, which holds none,
-    takes on their form."""
+    """A copy for object ids of this length. Its own repository holds none, and takes on their
+    form."""
     config = folder / ".git/config"
     if width == 64 and not _WIDE.search(config.read_bytes()):
         git = Git(None)
@@ -98,7 +98,7 @@ def _formed(folder: Path, width: int) -> Repo:
 
 
 def place_of(folder: Path) -> Repo:
-    """Where an Env on a copy stands."""
+    """The repository that an Env on a copy stands in."""
     config = folder / ".git/config"
     wide = config.is_file() and _WIDE.search(config.read_bytes())
     return Repo(folder / ".git", None, "", 64 if wide else 40)

@@ -1,5 +1,6 @@
-"""Publishing: a push is the compare-and-set of the fleet. Recorded writes are pushed plainly; where
-others were first, theirs are fetched and judged, and ours carried over behind them, or parked."""
+"""Publishing: a push is the compare-and-set of the fleet. Recorded writes are pushed plainly. If
+others were first, their commits are fetched and judged, and ours are carried over behind them, or
+parked."""
 
 from __future__ import annotations
 
@@ -99,7 +100,7 @@ class Exchange:
         return shared._replace(notices=tuple(self.notices))
 
     def _refs(self) -> list[str]:
-        """What a conversation with the remote may move."""
+        """The refs that a conversation with the remote may move."""
         return [BRANCH, INCOMING, REMOTE, BEFORE, *branches.refs(self.memory)]
 
     def _arrived(self) -> bool:
@@ -142,8 +143,8 @@ class Exchange:
         self.memory.put(failed_at=time.time(), failed=error.message, **lost)
 
     def _known(self) -> str | None:
-        """The last published head; None at an address that has not answered yet, whatever another
-        one has."""
+        """The last published head. None if the address has not answered yet, whatever another one
+        has."""
         same = self.memory.data.get("where", self.where) == self.where
         return self.store.ref(REMOTE) if same else None
 
@@ -223,8 +224,8 @@ class Exchange:
         return self._shared(True)
 
     def _asked(self) -> None:
-        """Asks what is there; a branch that was deleted or went back may be on its way to be
-        restored."""
+        """Asks the remote what it has. A branch that was deleted, or went back, is no error if it
+        is to be restored."""
         try:
             self._pulled(self.call)
         except Lost:
@@ -234,7 +235,7 @@ class Exchange:
             self.restore = False
 
     def _first(self) -> str:
-        """Before the first push: why it is not made; empty where it may be."""
+        """Asks the remote before the first push. Why that push is not made; empty if it may be."""
         heads = self.remote.heads(self.call)
         if not heads:
             return (
@@ -365,7 +366,8 @@ class Exchange:
             self.notices.append(f"parked: {subject}: {write.why} (operation {operation})")
 
     def _judged(self, known: str | None) -> None:
-        """What a fetch brought is history, whatever it holds; what breaks a rule is said."""
+        """Judges what a fetch brought. It is history, whatever it holds; a notice says what breaks
+        a rule."""
         if known is None or self.brought is None or self.carry:
             return  # joining: `atlas verify` judges all of it
         from ..verify import audit

@@ -42,7 +42,7 @@ def export(store: Store, file: Path) -> int:
 
 
 def lay(store: Store) -> None:
-    """Lays what nobody else has where the next command that can write the store finds it."""
+    """Lays what nobody else has in the outbox, for the next command that can write the store."""
     box, top = store.place.outbox, store.place.top
     if box is None or top is None or store.home != box:
         return
@@ -141,8 +141,8 @@ class NoOutbox(Failed):
 
 
 def take(store: Store, file: Path) -> carry_over.Carried:
-    """Puts what another clone exported behind what is here, by the rules of a sync: what
-    contradicts it is parked."""
+    """Puts what another clone exported behind what is here, by the rules of a sync. A write that
+    contradicts what is here is parked."""
     if not file.is_file():
         raise NotFound(f"there is no file {file}")
     if line := transports.foreign(store.git.directory):

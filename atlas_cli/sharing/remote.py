@@ -52,7 +52,7 @@ _PUSH = (
 
 
 class Away(Failed):
-    """The remote could not be asked; `silent`: it gave no answer in time."""
+    """The remote could not be asked. silent: it gave no answer in time."""
 
     code = "remote"
     retry = "later"
@@ -111,7 +111,7 @@ class Remote(NamedTuple):
         return True
 
     def push(self, oid: str, timeout: float) -> Pushed:
-        """Asks the remote to move the branch forward to a commit; a plain push, which is its
+        """Asks the remote to move the branch forward to a commit. A plain push is the remote's
         compare-and-set."""
         # (Nothing stands in it, if the remote was never reached.)
         trace = _trace(f"{self.git.directory}.push")
@@ -155,7 +155,7 @@ class Remote(NamedTuple):
 
     def copy(self, repo: Repo) -> Remote | None:
         """The copy of the branch that the user's repository has fetched (a bare one fetches
-        branches as they are); None where it has none, or not the whole of it."""
+        branches as they are). None if it has none, or not the whole of it."""
         theirs = Git(str(repo.common), hermetic=False)
         for ref in (f"refs/remotes/{self.name}/{self.branch}", self.ref):
             if root_id(repo.width) in history.roots(theirs, ref):
@@ -233,8 +233,8 @@ class Remote(NamedTuple):
         return away
 
     def _settings(self) -> tuple[str, ...]:
-        """What the user's settings of a remote must not do to the store's own branch: mirror,
-        filter, abbreviate."""
+        """Options against the user's settings of a remote that the store's own branch must not
+        meet: mirror, filter, abbreviate."""
         if self.local:
             return ()
         own = f"remote.{self.name}"
@@ -248,7 +248,7 @@ class Remote(NamedTuple):
 
 
 def _trace(name: str) -> Path | None:
-    """An empty place for what is said in a push; None where there can be none."""
+    """An empty file for git's trace of a push; None if there can be none."""
     try:
         Path(name).unlink(missing_ok=True)
         Path(name).touch()
@@ -258,7 +258,7 @@ def _trace(name: str) -> Path | None:
 
 
 def _any(trace: Path | None) -> bool:
-    """Whether anything was said; for all that is known, where that could not be written down."""
+    """Whether anything was traced. It counts as traced if that could not be written down."""
     try:
         return trace is None or trace.stat().st_size > 0
     except OSError:
@@ -333,8 +333,8 @@ def choose(home: Path, name: str | None, branch: str | None) -> None:
 
 
 def remotes(repo: Repo, home: Path) -> dict[str, tuple[str, bool]]:
-    """(URL, whether another one is pushed to) by name of the repository's remotes; looked up again
-    only when its configuration changed, since a command must not cost a process for it."""
+    """(URL, whether another one is pushed to) by name of the repository's remotes. They are looked
+    up again only if its configuration changed, since a command must not cost a process for it."""
     file = home / "remotes.json"
     try:
         state = (repo.common / "config").stat()
@@ -371,8 +371,8 @@ def _configured(repo: Repo) -> dict[str, tuple[str, bool]]:
 
 
 def _top(repo: Repo) -> str:
-    """Where git would stand in the main worktree: an address like `../hub.git` is meant from
-    there."""
+    """The folder that git would stand in for the main worktree: an address like `../hub.git` is
+    meant from there."""
     if repo.common.name == ".git":
         return str(repo.common.parent)
     # (A file stands there in a submodule, and after `init --separate-git-dir`.)

@@ -33,8 +33,9 @@ AWAY = 60  # seconds that a read does not ask a remote which gave no answer
 
 
 class Sharing:
-    """A command's dealings with the remote. `offline`: none; `required`: a write counts only once
-    it is published."""
+    """A command's dealings with the remote.
+
+    offline: there are none. required: a write counts only once it is published."""
 
     def __init__(
         self, store: Store, say: Callable[[str], None], offline: bool, required: bool
@@ -62,8 +63,8 @@ class Sharing:
         return None if self.offline else self.known
 
     def sources(self) -> list[Remote]:
-        """Where what this clone has lost may be had from: the remote, else the copy of its branch
-        that the user's repository holds."""
+        """The remotes that may still have what this clone has lost: the remote, else the copy of
+        its branch that the user's repository holds."""
         copy = self.known.copy(self.store.place) if self.known else None
         return [remote for remote in (self.remote, copy) if remote is not None]
 
@@ -89,7 +90,7 @@ class Sharing:
         return times.rfc3339(at) if at else None
 
     def address(self) -> str:
-        """The remote's address as all clones know it; empty where only this machine does."""
+        """The remote's address as all clones know it; empty if only this machine knows it."""
         if self.known is None or self.known.local:
             return ""
         # (`insteadOf` may say another.)
@@ -128,8 +129,7 @@ class Sharing:
             self.say(f"what the remote has is not known now: {_with_hint(error)}")
 
     def lost(self) -> str:
-        """What has become of the remote's branch, where it is no longer what was published; else
-        empty."""
+        """Why the remote's branch is no longer what was published; empty if it is."""
         return str(self.memory.data.get("lost", "")) if self.remote else ""
 
     def write(self, decide: Decide, intent: Intent, exclusive: bool) -> Written:
@@ -256,7 +256,8 @@ class Sharing:
         return "" if self._tried("").published else self.why
 
     def _tried(self, mine: str, look: bool = False) -> Shared:
-        """What was recorded stays so, whatever comes between it and the remote."""
+        """Publishes. Whatever comes between this clone and the remote, what was recorded stays
+        so."""
         from .shared import Shared, as_error
 
         try:
@@ -305,8 +306,7 @@ class Sharing:
                 self.wanted = True
 
     def _laid(self) -> None:
-        """In an outbox: what it holds lies where the next command that can write the store finds
-        it."""
+        """Lays what an outbox holds where the next command that can write the store finds it."""
         if self.store.home == self.store.place.outbox:
             from . import outbox
 
@@ -319,8 +319,9 @@ class Sharing:
                 )
 
     def health(self, fix: bool) -> tuple[str, str]:
-        """(state, text) of what is shared, for `doctor`; `fix` pushes back what the remote has
-        lost."""
+        """(state, text) of what is shared, for `doctor`.
+
+        fix: push back what the remote has lost."""
         from .exchange import LOCK_WAIT
         from .remote import CALL
 

@@ -100,8 +100,8 @@ class Follower(Database):
         return row[0] if row else None
 
     def reached(self, oid: str) -> int | None:
-        """A commit's number; of one that was carried over, that of the last one before it that
-        stayed."""
+        """A commit's number. If the commit was carried over, it is that of the last one before it
+        that stayed."""
         row = self._one("SELECT seq FROM moved WHERE oid=?", oid)
         return self.seq(oid) or (row[0] if row else None)
 
@@ -128,7 +128,7 @@ class Follower(Database):
                     at = self._take_portion(portions) if self.meta("head") == at else ""
 
     def _start(self, head: str) -> str | None:
-        """The commit from which on the cache is to be brought to `head`; None: from the beginning.
+        """The commit behind which the cache is to be brought to `head`; None for the beginning.
         What the history no longer holds is taken out."""
         old = self.meta("head")
         if not old:
@@ -144,7 +144,7 @@ class Follower(Database):
         return start
 
     def _take_portion(self, portions: Iterator[list[history.Commit]]) -> str:
-        """Takes some commits in. The last of them, or nothing where none is left."""
+        """Takes some commits in. The id of the last of them; empty if none is left."""
         commits = next(portions, [])
         if not commits:
             return ""
@@ -154,7 +154,7 @@ class Follower(Database):
 
     def _take_out(self, old: str | None, head: str) -> str | None:
         """Takes out what the history no longer holds. The last commit that is left; None if all is
-        to be read anew."""
+        to be read again."""
         base = history.fork(self.git, old, head) if old else None
         seq = self.seq(base) if base else None
         if base is None or seq is None:

@@ -51,10 +51,10 @@ SMALL, MANY = (
 
 
 def environment(hermetic: bool = True) -> dict[str, str]:
-    """The environment of a call: without what would point git elsewhere, or let the user's settings
+    """The environment of a call, without what would point git elsewhere, or let the user's settings
     change an answer.
 
-    `hermetic` leaves out the user's and the system's configuration too (the store's own calls)."""
+    hermetic: without the user's and the system's configuration, too (the store's own calls)."""
     env = {
         key: value
         for key, value in os.environ.items()
@@ -80,19 +80,20 @@ def environment(hermetic: bool = True) -> dict[str, str]:
 
 
 def inherited() -> dict[str, str]:
-    """What a call over the network keeps of the environment besides: settings that carry
+    """The settings that a call over the network keeps of the environment besides: they carry
     credentials."""
     return {key: value for key, value in os.environ.items() if key.startswith("GIT_CONFIG_")}
 
 
 class Silent(Failed):
-    """A git that gave no answer in time, and was stopped."""
+    """A git gave no answer in time, and was stopped."""
 
 
 class Git:
-    """Calls of git in one repository (`directory`: a git directory, or None to let git find one).
-    `watch` is told, once a second, what a long call over the network reports; an empty text once
-    that is over."""
+    """Calls of git in one repository.
+
+    directory: a git directory, or None to let git find one. watch: is called, once a second, with
+    what a long call over the network reports, and with an empty text once that is over."""
 
     watch: ClassVar[Callable[[str], None] | None] = None
 
@@ -129,11 +130,11 @@ class Git:
         extra: Mapping[str, str] | None = None,
         patient: bool = False,
     ) -> tuple[int, bytes, str]:
-        """Exit code, standard output, and standard error as text. `keep`: descriptors that the
-        child inherits; `patient`: the time runs anew whenever it reports progress, or has been at
-        work.
+        """Exit code, standard output, and standard error as text. Each child runs in a session of
+        its own, so that Ctrl-C cannot kill it inside its lock.
 
-        Each child runs in a session of its own, so that Ctrl-C cannot kill it inside its lock."""
+        keep: descriptors that the child inherits. patient: the time runs anew whenever the child
+        reports progress, or has been at work."""
         interrupts.point()
         try:
             child = subprocess.Popen(
@@ -165,7 +166,9 @@ class Git:
     def run(
         self, *args: str, options: Sequence[str] = (), data: bytes = b"", keep: Sequence[int] = ()
     ) -> bytes:
-        """Standard output; Failed with git's own last line where git fails."""
+        """Standard output.
+
+        Raises Failed, with git's own last line, if git fails."""
         code, out, err = self.ask(*args, options=options, data=data, keep=keep)
         if code:
             raise Failed(
@@ -174,10 +177,9 @@ class Git:
         return out
 
     def object(self, name: str, most: int = LARGEST) -> Answer:
-        """(object id, type, bytes) of an object or ref, by one long conversation; None where it is
-        not there. What is named by its id never changes: it is asked for once. Sizes are asked
-        before bytes: of what has more than `most` the type is LARGE, and the bytes are its
-        beginning."""
+        """(object id, type, bytes) of an object or ref, by one long conversation; None if it is not
+        there. What is named by its id never changes, so it is asked for once. Of an object with
+        more than `most` bytes the type is LARGE, and the bytes are its beginning."""
         if name in self._seen:
             return self._seen[name]
         answer = self._object(name, most) or self._reopened(name, most)
@@ -202,8 +204,8 @@ class Git:
     def objects(
         self, names: Sequence[str], most: int = LARGEST, batch: int = 500
     ) -> Iterator[Answer]:
-        """Many objects in their order, None for one that is missing or broken; asked for a batch at
-        a time."""
+        """Many objects in their order, asked for a batch at a time. None stands for one that is
+        missing or broken."""
         for start in range(0, len(names), batch):
             yield from self._answers(list(names[start : start + batch]), most)
 
@@ -359,8 +361,8 @@ def _followed(
 
 
 def _spent(group: int) -> float:
-    """The processor time, in seconds, of a process group's living members; 0 where the system does
-    not tell. (git says nothing while it takes in one large object.)"""
+    """The processor time, in seconds, of a process group's living members; 0 if the system does not
+    tell. (git says nothing while it takes in one large object.)"""
     ticks = 0
     for file in Path("/proc").glob("[0-9]*/stat"):
         try:

@@ -14,9 +14,11 @@ NAME = ".atlas"
 
 
 def foreign(repo: Repo, known: str = "") -> tuple[str, str]:
-    """Why it is not ours (empty: it is), and the state of git's index that this was asked in.
-    `known` are the two of an earlier look, in one text: what git tracks is asked again only where
-    its index has changed since."""
+    """(why `.atlas` is not ours, the state of git's index that this was asked in). The first is
+    empty if it is ours.
+
+    known: the two of an earlier look, as one text. git is asked again what it tracks only if its
+    index has changed since."""
     if repo.top is None:
         return "there is no worktree", ""
     if why := _odd(repo.top / NAME):
@@ -41,9 +43,8 @@ def _odd(root: Path) -> str:
 
 
 def brought(repo: Repo, base: Path, name: str) -> Path | None:
-    """The link that git tracks on the way to a path (from `base`, if it is no absolute one) or
-    at its end; None where there is none. The user's own links are followed as any tool follows
-    them."""
+    """The link that git tracks on the way to a path, or at its end; None if there is none. A
+    relative path starts from `base`. The user's own links are followed as any tool follows them."""
     if repo.top is None:
         return None
     top, at = repo.top.resolve(), base.resolve()
@@ -56,8 +57,8 @@ def brought(repo: Repo, base: Path, name: str) -> Path | None:
 
 
 def _tracked(folder: Path, name: str, magic: str = "literal") -> str:
-    """What of a name in a folder git tracks, if it does: in the index or in the last commit, in
-    either case of letters (some file systems know none)."""
+    """A line that says what git tracks of a name in a folder, in the index or in the last commit;
+    empty if it tracks nothing. Either case of letters counts (some file systems know none)."""
     git = Git(None, str(folder), hermetic=False)
     asked = ("-z", "--", f":({magic},icase){name}")
     code, out, _ = git.ask("ls-files", "--with-tree=HEAD", *asked)

@@ -36,9 +36,9 @@ _HEADER = (
 
 
 class Commit(NamedTuple):
-    """A commit with what it changed against its first parent; `modes` are the new modes by path. A
-    folder stands among the changes where it is not looked into. `faults` are (path, what git would
-    not have written there)."""
+    """A commit with what it changed against its first parent. `modes` are the new modes by path. A
+    folder that is not looked into stands among the changes itself. `faults` are (path, what git
+    would not have written there)."""
 
     oid: str
     parents: tuple[str, ...]
@@ -49,7 +49,7 @@ class Commit(NamedTuple):
 
 
 class _Raw(NamedTuple):
-    """What the object of a commit says."""
+    """The parts of a commit's object."""
 
     tree: str
     parents: tuple[str, ...]
@@ -58,8 +58,10 @@ class _Raw(NamedTuple):
 
 
 def between(git: Git, old: str | None, new: str) -> Iterator[Commit]:
-    """The commits after `old` (None: all) up to `new`, each behind its parents. Damaged where `new`
-    does not descend from `old`, or where an object that tells what was changed is missing."""
+    """The commits after `old` (None: all) up to `new`, each behind its parents.
+
+    Raises Damaged if `new` does not descend from `old`, or if an object that tells what was changed
+    is missing."""
     names = _names(git, old, new)
     trees: dict[str, str] = {}
     for start in range(0, len(names), STEP):
@@ -96,7 +98,7 @@ def one(git: Git, oid: str) -> Commit:
 
 
 def _tree_before(git: Git, raw: _Raw, trees: dict[str, str]) -> str:
-    """The tree of the first parent; empty where there is none."""
+    """The tree of the first parent; empty if there is none."""
     above = raw.parents[0] if raw.parents else ""
     if not above:
         return ""
@@ -104,8 +106,8 @@ def _tree_before(git: Git, raw: _Raw, trees: dict[str, str]) -> str:
 
 
 def unread(commit: Commit, get: Callable[[str, str], Answer]) -> dict[str, str]:
-    """What a commit brings that nobody reads, by path, and why: what is no plain file, and more
-    YAML by hand than one commit may bring. `get` gives the object of (path, id)."""
+    """Why a file that a commit brings is read by nobody, by path: it is no plain file, or the
+    commit brings more YAML by hand than one may. `get` gives the object of (path, id)."""
     odd = {
         path: f"mode {mode}, where only plain files may be"
         for path, mode in commit.modes.items()
@@ -125,8 +127,8 @@ def unread(commit: Commit, get: Callable[[str, str], Answer]) -> dict[str, str]:
 
 
 def brings(commit: Commit, now: Callable[[str], str | None]) -> Commit:
-    """A merge, or another root, with what it changes of what is known: the rest was judged where it
-    was made."""
+    """The commit as it is to be judged. Of a merge, or of another root, only what changes what is
+    known is left: the rest was judged in its own commits."""
     if len(commit.parents) == 1:
         return commit
     changed = tuple(row for row in commit.changes if now(row[0]) != row[2])
@@ -137,12 +139,12 @@ def brings(commit: Commit, now: Callable[[str], str | None]) -> Commit:
 
 
 def changes(git: Objects, old: str, new: str) -> tuple[FileChange, ...]:
-    """What differs between two trees, as it stands in a commit that brings it."""
+    """The difference of two trees, as it stands in a commit that brings it."""
     return _Differ(git, [(old, new)]).step(0)[0]
 
 
 def fork(git: Git, left: str, right: str) -> str | None:
-    """The last commit that two histories share; None where they share none."""
+    """The last commit that two histories share; None if they share none."""
     tips, seen = [left, right], ({left}, {right})
     for step in range(2 * FEW):
         me = step % 2
@@ -157,7 +159,7 @@ def fork(git: Git, left: str, right: str) -> str | None:
 
 
 def _parents(git: Git, oid: str) -> list[str]:
-    """The parents of a commit; none where it is not there."""
+    """The parents of a commit; none if it is not there."""
     answer = git.object(oid)
     lines = (
         answer[2].partition(b"\nauthor ")[0].split(b"\n")[1:]
@@ -168,12 +170,12 @@ def _parents(git: Git, oid: str) -> list[str]:
 
 
 def parent(git: Git, oid: str) -> str | None:
-    """The first parent of a commit; None where it has none, or is not there."""
+    """The first parent of a commit; None if it has none, or is not there."""
     return next(iter(_parents(git, oid)), None)
 
 
 def roots(git: Git, commit: str) -> list[str]:
-    """The first commits of a history: one, where nobody has merged another into it."""
+    """The first commits of a history: one, unless somebody has merged another history into it."""
     return git.ask("rev-list", "--max-parents=0", commit, "--")[1].decode().split()
 
 
@@ -205,7 +207,9 @@ def _raw(git: Git, oid: str) -> _Raw:
 
 
 def _parsed(oid: str, answer: tuple[str, str, bytes] | None) -> _Raw:
-    """What a commit's bytes say; Damaged where they do not say what it is a commit of."""
+    """The parts of a commit, from its bytes.
+
+    Raises Damaged if they do not name its tree."""
     data = answer[2] if answer and answer[1] == "commit" else b""
     header = re.match(_HEADER, data)
     start = header or re.match(_START, data)
@@ -228,8 +232,10 @@ def _missing(tree: str) -> Damaged:
 
 
 class _Task(NamedTuple):
-    """Two folders to be compared: of which commit, where, and their ids (empty: there is none).
-    `light`: they are known to hold no more than is looked into."""
+    """Two folders to be compared: the commit that they belong to, their path, and their ids (empty:
+    there is none).
+
+    light: they are known to hold no more than is looked into."""
 
     at: int
     path: str
@@ -239,7 +245,7 @@ class _Task(NamedTuple):
 
 
 class _Differ:
-    """What differs between pairs of trees, found folder by folder for all of them together."""
+    """The differences of pairs of trees, found folder by folder for all of them together."""
 
     def __init__(self, git: Objects, pairs: Sequence[tuple[str, str]]) -> None:
         self.git, self.weights = git, dict[tuple[str, int], int]()
@@ -301,15 +307,16 @@ class _Differ:
         return [row[2].hex() for row in self._read(oid) if row[0] == _FOLDER]
 
     def _read(self, oid: str) -> list[Row]:
-        """The entries of a tree; Damaged for one that is not here, which is no fault of the commit
-        that brings it."""
+        """The entries of a tree.
+
+        Raises Damaged if the tree is not here: that is no fault of the commit that brings it."""
         answer = self.git.object(oid)
         if answer is None or answer[1] != "tree":
             raise _missing(oid)
         return read(answer[2], len(oid)).rows
 
     def _level(self, tasks: list[_Task]) -> list[_Task]:
-        """Compares folders; the ones below them that are to be compared next."""
+        """Compares folders. The ones below them that are to be compared next."""
         below: list[_Task] = []
         folders = _Folders(self.git, tasks)
         for task in tasks:
@@ -368,7 +375,7 @@ class _Folders:
         return read(folder, width) if isinstance(folder, bytes) else folder
 
     def _data(self, oid: str) -> bytes:
-        """The bytes of a tree; the ones that are asked for before it are read on the way."""
+        """The bytes of a tree. The ones that are asked for before it are read on the way."""
         while oid not in self.open:
             name, answer = next(self.objects)
             if answer is None or answer[1] != "tree":

@@ -52,9 +52,10 @@ class Index(Follower):
         ]
 
     def queue(self, folder: str, now: int | None) -> Iterator[tuple[str, Record]]:
-        """The queued records of a folder, first come first, by path: those that may be given
-        away at a moment (None: all of them). Few are asked for, mostly: the first hundred by
-        themselves."""
+        """The queued records of a folder by path, first come first.
+
+        now: only those that may be given away at that moment. Mostly few are asked for, so the
+        first hundred are read by themselves."""
         ready = "" if now is None else "AND unmet=0 AND due<=? AND over>?"
         values = (folder,) if now is None else (folder, now, now)
         for limit, start in ((100, 0), (MOST, 100)):
@@ -66,8 +67,9 @@ class Index(Follower):
             yield from ((row[0], json.loads(row[1])) for row in rows)
 
     def queue_length(self, folder: str, now: int | None = None) -> int:
-        """How many are queued (`now`: how many of these may be given away, as far as the cache can
-        tell)."""
+        """How many records of a folder are queued.
+
+        now: how many of them may be given away at that moment, as far as the cache can tell."""
         ready = "" if now is None else "AND unmet=0 AND due<=? AND over>?"
         values = (folder,) if now is None else (folder, now, now)
         return int(
@@ -84,8 +86,8 @@ class Index(Follower):
         }
 
     def backwards(self, folder: str) -> Iterator[tuple[int, str]]:
-        """(seq, path) of a folder's readable records, the one written last first; read as far as it
-        is asked for."""
+        """(seq, path) of a folder's readable records, the one written last first. They are read as
+        far as they are asked for."""
         upto: tuple[int, str] = (MOST, "")
         while rows := self._all(
             "SELECT seq, path FROM records WHERE folder=? AND (seq, path)<(?, ?) AND data IS NOT"
@@ -113,7 +115,8 @@ class Index(Follower):
         return [(row[0], json.loads(row[1])) for row in rows]
 
     def count(self, folder: str, upto: int = MOST) -> int:
-        """How many records of a folder were written last by a commit, or before it."""
+        """How many records of a folder were written last by the commit of that number, or before
+        it."""
         row = self._one("SELECT count(*) FROM records WHERE folder=? AND seq<=?", folder, upto)
         return int(row[0])
 
@@ -184,7 +187,7 @@ class Index(Follower):
         return dict(row) if row else None
 
     def last_at(self, session: str) -> int:
-        """The latest moment that a session has written at; 0 where it never has."""
+        """The latest moment that a session has written at; 0 if it never has."""
         row = self._one("SELECT coalesce(max(at), 0) FROM commits WHERE session=?", session)
         return int(row[0])
 
@@ -200,8 +203,10 @@ class Index(Follower):
         upto: int | None = None,
         stopped: bool = False,
     ) -> tuple[list[Row], int]:
-        """The newest commits first, and how many there are in all. `folder`: that changed something
-        in it; `after` and `upto`: commits by number; `stopped`: whose session had met a stop."""
+        """(the newest commits first, how many there are in all).
+
+        folder: only commits that changed something in it. after, upto: commits by number. stopped:
+        commits whose session had met a stop."""
         tests = {
             "session=?": session,
             "instr(char(10)||paths, char(10)||?)>0": folder,
@@ -222,8 +227,8 @@ class Index(Follower):
 
     def touched(self, after: int, upto: int, most: int) -> list[str] | None:
         """The paths changed by the commits after one and up to another, and by those that were
-        there once and are not any more; None where these are more than `most`, or the paths more
-        than ten times as many."""
+        there once and are not any more. None if there are more than `most` commits, or more than
+        ten times as many paths."""
         if upto - after > most:
             return None
         gone = self._all("SELECT paths FROM moved WHERE seq>=?", after)
@@ -237,7 +242,7 @@ class Index(Follower):
         return list(touched)
 
     def paths(self, most: int | None) -> list[str] | None:
-        """The paths of all records; None where they are more than `most`."""
+        """The paths of all records; None if they are more than `most`."""
         total = self._one("SELECT count(*) FROM records")[0]
         if most is not None and total > most:
             return None
@@ -262,8 +267,8 @@ class Index(Follower):
         ]
 
     def upto(self, moment: int) -> int:
-        """The number of the last commit before a moment; 0 where there is none. (By halving: the
-        commits' own times rise, but for what the clocks of two machines differ.)"""
+        """The number of the last commit before a moment; 0 if there is none. It is found by
+        halving: the commits' own times rise, but for what the clocks of two machines differ."""
         low, high = 0, self.last_seq()
         while low < high:
             middle = (low + high + 1) // 2
@@ -302,8 +307,8 @@ class Index(Follower):
         return int(self._one("SELECT coalesce(max(seq), 0) FROM commits")[0])
 
     def clocks(self, limit: int, most: int = 1000) -> dict[str, int]:
-        """By session the newest moment that it wrote at, from the first of the newest `most`
-        commits that lies behind `limit` on; empty where none does."""
+        """The newest moment that each session wrote at, by session. Only the newest `most` commits
+        are asked, from the first of them on that lies behind `limit`; empty if none does."""
         rows = self._all(
             "WITH late AS (SELECT seq, session, at FROM commits WHERE seq>(SELECT max(seq) FROM"
             " commits)-?) SELECT session, max(at) FROM late WHERE seq>=(SELECT min(seq) FROM late"
@@ -314,7 +319,7 @@ class Index(Follower):
         return {row[0]: row[1] for row in rows}
 
     def readable(self, path: str) -> Record | None:
-        """A record without its body; None where there is none that can be read."""
+        """A record without its body; None if there is none that can be read."""
         row = self._one("SELECT data FROM records WHERE path=? AND data IS NOT NULL", path)
         return json.loads(row[0]) if row else None
 
@@ -344,7 +349,7 @@ class Index(Follower):
         return row[0] if row and row[0] else path
 
     def beside(self, path: str) -> str:
-        """The record that a file which is none belongs to: the one in its folder."""
+        """The record beside a file that is none: the one in the same folder."""
         folder = path.rpartition("/")[0]
         row = self._one(
             "SELECT path FROM records WHERE path>=? AND path<?", f"{folder}/", f"{folder}0"

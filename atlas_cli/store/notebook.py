@@ -108,7 +108,7 @@ class Notebook(Database):
         return row[0] if row else None
 
     def everyone(self) -> list[tuple[str, str, str]]:
-        """(worktree, caller, session) of all that was begun here."""
+        """(worktree, caller, session) of every session that was begun here."""
         return [
             (row[0], row[1], row[2])
             for row in self._all("SELECT * FROM begun ORDER BY worktree, caller")
@@ -132,7 +132,7 @@ class Notebook(Database):
         at: int,
         claimed: bool = False,
     ) -> None:
-        """A receipt: this session has read that version, and these were its bytes."""
+        """Notes a receipt: this session has read that version, and these were its bytes."""
         if kind == "status" and (number, blob) not in self.seen(session, kind, id):
             self.moved = True
         self._put(
@@ -161,8 +161,8 @@ class Notebook(Database):
     def glance(
         self, session: str, reader: str, stream: str, number: int, blob: str, at: int
     ) -> None:
-        """A hook has printed that status entry: enough to commit, and to put one's own section
-        beside it, not to supersede it. Nothing to be published."""
+        """Notes that a hook has printed a status entry. That is enough to commit, and to put one's
+        own section beside it, but not to supersede it. It is not published."""
         self.moved = True
         self._put(
             "INSERT OR REPLACE INTO receipts VALUES(?,?,'glance',?,?,?,?,0,1)",
@@ -221,7 +221,7 @@ class Notebook(Database):
             self._put("DELETE FROM drafts WHERE file=?", file)
 
     def submits(self, file: str) -> str:
-        """The command that submits a draft; empty where none is known."""
+        """The command that submits a draft; empty if none is known."""
         row = self._one("SELECT submit FROM drafts WHERE file=?", file)
         return row[0] if row else ""
 
@@ -240,13 +240,13 @@ class Notebook(Database):
         return receipts
 
     def published(self, receipts: Iterable[int]) -> None:
-        """These are in the history now."""
+        """Notes that these receipts are in the history now."""
         for rowid in receipts:
             self._put("UPDATE receipts SET published=1 WHERE rowid=?", rowid)
 
     def note_rewind(self, head: str) -> None:
-        """The store's history lost what it had up to that head; said until somebody takes note of
-        it."""
+        """Notes that the store's history lost what it had up to that head. It is said until
+        somebody takes note of it."""
         self._put("INSERT OR IGNORE INTO rewinds VALUES(?)", head)
 
     def rewinds(self) -> list[str]:
@@ -256,8 +256,7 @@ class Notebook(Database):
         self._put("DELETE FROM rewinds")
 
     def told(self, session: str) -> str:
-        """The head up to which the session has been told of corrections; empty where it never
-        was."""
+        """The head up to which the session has been told of corrections; empty if it never was."""
         row = self._one("SELECT head FROM heard WHERE session=?", session)
         return row[0] if row else ""
 
@@ -265,7 +264,7 @@ class Notebook(Database):
         self._put("INSERT OR REPLACE INTO heard VALUES(?,?)", session, head)
 
     def stopped(self, session: str, kind: str, at: int) -> None:
-        """A stop is a test result: counted, and published with the next write."""
+        """Counts a stop. It is a test result, and published with the next write."""
         self._put("INSERT INTO stops VALUES(?,?,?)", session, kind, at)
 
     def stops(self, session: str) -> list[tuple[str, int]]:
@@ -292,7 +291,7 @@ class Notebook(Database):
             self._put("INSERT OR REPLACE INTO views VALUES(?,?,?)", worktree, path, blob)
 
     def ground(self, worktree: str) -> str:
-        """What was found last of whether a worktree's view is Atlas's own to write."""
+        """The last answer to whether a worktree's view is Atlas's own to write."""
         row = self._one("SELECT said FROM grounds WHERE worktree=?", worktree)
         return row[0] if row else ""
 

@@ -25,9 +25,10 @@ OWN = ".git/own"  # in an outbox's store, which git itself checks out nowhere
 
 
 class Repo(NamedTuple):
-    """`common` is the git directory that all worktrees share, `top` the worktree (None in a bare
-    repository), `prefix` the working directory below it, `width` the length of object ids in
-    hex."""
+    """A repository of the user's, seen from one worktree.
+
+    common: the git directory that all worktrees share. top: the worktree, None in a bare
+    repository. prefix: the working directory below it. width: the length of object ids in hex."""
 
     common: Path
     top: Path | None
@@ -36,8 +37,8 @@ class Repo(NamedTuple):
 
     @property
     def home(self) -> Path:
-        """Atlas's folder for this caller: the clone's, or the worktree's outbox, where it may not
-        write that one."""
+        """Atlas's folder for this caller: the clone's, or the worktree's outbox if the caller may
+        not write that one."""
         shared, box = self.shared, self.outbox
         nearest = next(path for path in (shared, *shared.parents) if path.exists())
         if box is None or os.access(nearest, os.W_OK):
@@ -54,8 +55,8 @@ class Repo(NamedTuple):
 
     @property
     def shared(self) -> Path:
-        """The clone's: in the git directory, or, where that could not be written, in the user's
-        state folder."""
+        """The clone's folder: in the git directory, or in the user's state folder if that could not
+        be written."""
         inside = self.common / "atlas"
         if (inside / "store.git").exists():
             return inside
@@ -69,13 +70,13 @@ class Repo(NamedTuple):
 
     @property
     def outbox(self) -> Path | None:
-        """Where a caller who can write nothing but the worktree keeps a store, and what waits to be
-        taken in."""
+        """The folder in which a caller who can write nothing but the worktree keeps a store, and
+        what waits to be taken in."""
         return None if self.top is None else self.top / BOX
 
     @property
     def waiting(self) -> list[Path]:
-        """The outboxes of this clone's worktrees in which something waits."""
+        """The outboxes of this clone's worktrees that hold something to be taken in."""
         tops = {self.top, self.common.parent if self.common.name == ".git" else self.top} - {None}
         linked = self.common / "worktrees"
         for file in linked.glob("*/gitdir") if linked.is_dir() else ():
@@ -104,8 +105,10 @@ def state() -> Path:
 
 
 def find(directory: str, hook: bool = False) -> Repo:
-    """The repository that `directory` lies in, or that git names to its `hook`. NotFound where
-    there is none; Failed, with git's own remedy, where git will not touch it."""
+    """The repository that `directory` lies in, or that git names to its `hook`.
+
+    Raises NotFound if there is none, and Failed, with git's own remedy, if git will not touch
+    it."""
     git = Git(None, cwd=directory, hermetic=False)
     if not Path(directory).is_dir():
         raise NotFound(f"there is no folder {directory}", code="no_store")

@@ -17,7 +17,7 @@ Live = Callable[[str, str, int], Iterable[tuple[str, Record]]]
 
 
 class Objects(Protocol):
-    """What holds them: git, or git and what is still to be written."""
+    """A holder of objects: git, or git and what is still to be written."""
 
     def object(self, name: str, most: int = LARGEST) -> Answer: ...
 
@@ -40,7 +40,9 @@ class Staged:
 
 
 def bytes_of(path: str, oid: str, answer: Answer) -> bytes:
-    """The bytes of a file; Damaged where they are not there, or too many."""
+    """The bytes of a file.
+
+    Raises Damaged if they are not there, or too many."""
     if answer is not None and answer[1] == LARGE:
         raise Damaged(
             f"{path}: it has more than the {bound(path):,} bytes that are read of it",

@@ -29,8 +29,10 @@ class Source(NamedTuple):
 
 @contextmanager
 def source(repo: Repo, git: Git) -> Iterator[Source]:
-    """The store of this clone, else one that it has fetched, else the one that its remote has,
-    fetched into a folder that is gone afterwards. NotFound where there is none."""
+    """The store of this clone, else one that it has fetched, else the one that its remote has. That
+    one is fetched into a folder that is gone afterwards.
+
+    Raises NotFound if there is none."""
     own = Git(str(repo.home / "store.git"))
     if (repo.home / "store.git").is_dir() and (branch := own.object(BRANCH)):
         yield Source(own, branch[0], OWN)

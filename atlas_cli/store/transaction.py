@@ -116,7 +116,7 @@ class _Attempts:
         return Written(row["oid"], writer, row["subject"], files, replayed=True)
 
     def _attempt(self, snapshot: Snapshot, writer: Writer) -> Written | None:
-        """One try; None where the head moved or the ref was busy, so that another is due."""
+        """Tries once. None if the head moved or the ref was busy, so that another try is due."""
         change = self.decide(self.store.tree(snapshot, policy.FOLDER), writer)
         if not change.repairs and all(
             snapshot.read(path) == data for path, data in change.files.items()

@@ -42,8 +42,8 @@ _HELPER = r"[A-Za-z0-9-]*(?: --?[A-Za-z0-9=/._~-]+| [0-9]+)*\Z"
 
 
 def foreign(directory: str | None) -> str:
-    """The first line of a store's own configuration that Atlas did not write; empty where all is
-    its own."""
+    """The first line of a store's own configuration that Atlas did not write; empty if all is its
+    own."""
     file = Path(directory or "", "config")
     if not directory or not file.is_file():
         return ""
@@ -53,8 +53,9 @@ def foreign(directory: str | None) -> str:
 
 
 def programs(git: Git, common: Path, remote: str) -> list[tuple[str, str]]:
-    """(key, value) of what the repository's own configuration, which `git` includes in its calls,
-    names as a program on the way to a remote. What stands in the user's own files is theirs."""
+    """(key, value) of each program on the way to a remote that the repository's own configuration
+    names. `git` includes that configuration in its calls. The user's own files are not asked: what
+    they name is the user's."""
     with suppress(OSError):
         if not re.search(_WORDS, (common / "config").read_bytes()):
             return []
@@ -90,8 +91,8 @@ def used(common: Path, programs: list[tuple[str, str]]) -> bool:
 
 
 def use(common: Path, programs: list[tuple[str, str]]) -> None:
-    """They have now. (It stands in their state folder: what lies in the repository may have come
-    with it.)"""
+    """Notes that they have now. (The mark stands in their state folder: what lies in the repository
+    may have come with it.)"""
     mark = _mark(common, programs)
     with suppress(OSError):
         mark.parent.mkdir(parents=True, exist_ok=True)

@@ -22,14 +22,15 @@ _NOWHERE = frozenset((b".", b"..", b".git"))  # what no folder of git's holds
 
 @lru_cache(maxsize=2)
 def _rows(width: int) -> re.Pattern[bytes]:
-    """An entry; compiled when the first tree is read."""
+    """The pattern of an entry. It is compiled when the first tree is read."""
     return re.compile(rb"([0-7]{1,8}) ([^\0/]+)\0(.{%d})" % (width // 2), re.DOTALL)
 
 
 class Folder(NamedTuple):
-    """A tree that was read. `rows` are its entries where git would not have written it so (`faults`
-    say why): without the names that no folder can hold, and of one that stands twice the first, as
-    for git. `starts` is where each entry begins, and where the last one ends."""
+    """A tree that was read. `starts` is where each entry begins, and where the last one ends.
+    `faults` say why git would not have written the tree so. Only then `rows` are its entries:
+    without the names that no folder can hold, and with the first one of a name that stands twice,
+    as git reads it."""
 
     data: bytes
     starts: list[int]
@@ -78,7 +79,7 @@ def parse_tree(data: bytes, width: int) -> dict[str, Entry]:
 
 
 def pack_tree(entries: Mapping[str, Entry]) -> bytes:
-    """The inverse; a folder is sorted as if its name ended with a slash."""
+    """The inverse. A folder is sorted as if its name ended with a slash."""
     rows = [
         (name.encode(errors="surrogateescape"), mode, oid) for name, (mode, oid) in entries.items()
     ]
@@ -106,8 +107,8 @@ def rows(folder: Folder, width: int) -> list[Row]:
 
 
 def _nearly(old: Folder, data: bytes, width: int) -> tuple[Folder, set[Row], set[Row]] | None:
-    """The same for a tree that differs in one place, of which no more is read than that; None where
-    that does not tell whether it is as git writes it. (Large folders that change by an entry are
+    """The same for a tree that differs in one place. No more than that place is read. None if that
+    does not tell whether the tree is as git writes it. (Large folders that change by an entry are
     what a history is made of.)"""
     was, starts = old.data, old.starts
     size = min(len(was), len(data))

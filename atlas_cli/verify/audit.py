@@ -35,9 +35,10 @@ class Finding(NamedTuple):
 
 
 class Report(NamedTuple):
-    """`commits` were judged, from `start` (None: the beginning) to `head`; `good` is the last one
-    before which, and including which, nothing stands unrepaired; `counted`: what was asked of the
-    tree that was judged."""
+    """The result of a run. `commits` were judged, from `start` (None: the beginning) to `head`.
+
+    good: the last commit up to which nothing stands unrepaired. counted: what was asked of the tree
+    that was judged."""
 
     head: str
     start: str | None
@@ -52,8 +53,7 @@ class Report(NamedTuple):
 
 
 class Walk:
-    """The tree as it was at a point of the walk: a starting snapshot with all changes since, by
-    blob."""
+    """The tree at a point of the walk: a starting snapshot with all changes since, by blob."""
 
     def __init__(self, git: Objects, base: Snapshot | None) -> None:
         self.git, self.base = git, base
@@ -69,7 +69,7 @@ class Walk:
         return bytes_of(path, oid, self.object(path, oid))
 
     def object(self, path: str, oid: str) -> Answer:
-        """The object of a file; small ones are kept, since rows are read again as what was there
+        """The object of a file. Small ones are kept, since rows are read again as what was there
         before."""
         if oid in self.loaded:
             return self.loaded[oid]
@@ -98,8 +98,8 @@ class Walk:
                 self._keep(oid, answer)
 
     def whole(self, commit: history.Commit) -> None:
-        """Damaged where a file that a commit changed is not here: no fault of the commit, and
-        judged by nobody."""
+        """Raises Damaged if a file that a commit changed is not here. That is no fault of the
+        commit, and judged by nobody."""
         for path, old, new in commit.changes:
             plain = [
                 old if self._plain(path) else None,
@@ -125,7 +125,9 @@ class Walk:
         return self.bytes_of(path, self.blob(path), self.odd)
 
     def bytes_of(self, path: str, oid: str | None, odd: Mapping[str, str]) -> bytes | None:
-        """The bytes of a file; Damaged for what is none."""
+        """The bytes of a file.
+
+        Raises Damaged if it is no file that is read."""
         if path in odd:
             raise Damaged(f"{path}: {odd[path]}")
         return None if oid is None else self.load(path, oid)
@@ -138,7 +140,7 @@ class Walk:
         return entry is not None and entry[0] == PLAIN
 
     def unread(self, commit: history.Commit) -> dict[str, str]:
-        """What a commit brings that is not read, by path: why."""
+        """Why a file that a commit brings is not read, by path."""
         return history.unread(commit, self.object)
 
     def take(self, commit: history.Commit) -> None:
@@ -232,7 +234,9 @@ class _Chain:
 
 
 def audit(store: Store, head: str, full: bool) -> Report:
-    """Judges the commits since the last run's last good one (`full`: all of them)."""
+    """Judges the commits since the last run's last good one.
+
+    full: judge all of them."""
     index = store.at(head)
     start = None if full else index.meta("verified")
     if start is not None and index.seq(start) is None:

@@ -25,7 +25,7 @@ _QUARANTINE = ("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_
 
 
 class Push(NamedTuple):
-    """One ref of a push; None where it was not there, or is to be no more."""
+    """One ref of a push. `old` is None if it was not there, `new` if it is to be no more."""
 
     old: str | None
     new: str | None
@@ -87,8 +87,8 @@ def _refused(push: Push, rule: str, text: str) -> Finding:
 
 
 def _index(git: Git, repo: Repo, head: str) -> Index:
-    """What the branch held before; in memory where no file can be written, or another push has
-    it."""
+    """An index of what the branch held before. It is in memory if no file can be written, or
+    another push has it."""
     folder = repo.common / "atlas"
     with contextlib.suppress(OSError):
         folder.mkdir(exist_ok=True)

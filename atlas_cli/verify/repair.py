@@ -75,8 +75,9 @@ def _is_folder(git: Git, oid: str | None) -> bool:
 def _stands(
     now: Snapshot, path: str, was: Mapping[str, tuple[str | None, str | None]], folder: bool
 ) -> bool:
-    """Whether what a commit put at a path lies there still; `folder`: it put one that nobody looks
-    into."""
+    """Whether what a commit put at a path lies there still.
+
+    folder: it put one that nobody looks into."""
     entry, new = now.entry(path), was[path][1]
     if entry is None or entry[0] != FOLDER or folder:
         return (entry[1] if entry else None) == new
