@@ -385,7 +385,7 @@ def _beyond(store: Store, good: str, newer: list[str]) -> tuple[list[history.Com
         for oid in reversed(line):
             try:
                 above = history.parent(store.git, oid)
-                found[oid] = history.one(store.git, oid)
+                found[oid] = history.commit(store.git, oid)
                 for path, _, new in found[oid].changes:
                     if new and store.git.object(new) is None:
                         raise Damaged(f"{path} is gone")

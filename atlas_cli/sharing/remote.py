@@ -191,12 +191,10 @@ class Remote(NamedTuple):
                 patient=rest is None,
             )
         except Failed as error:
-            away = (
-                self._late()
-                if rest is not None and isinstance(error, Silent)
-                else Away(f"{self.name}: {error.message}")
-            )
-            away.silent = isinstance(error, Silent)
+            silent = isinstance(error, Silent)
+            late = silent and rest is not None
+            away = self._late() if late else Away(f"{self.name}: {error.message}")
+            away.silent = silent
             raise away from None
 
     def _trusted(self) -> None:

@@ -73,11 +73,8 @@ class Locks:
             except OSError:
                 continue
             age = abs(time.time() - state.st_mtime)  # (a clock may have been set back since)
-            mark = (
-                name,
-                state.st_ino,
-                state.st_mtime_ns,
-            )  # the same one as before, not the next one's
+            # (So a file is known as the same one as before, not the next one of its name.)
+            mark = (name, state.st_ino, state.st_mtime_ns)
             seen = time.monotonic() - self.first_look.setdefault(mark, time.monotonic())
             left, over = f"{file} was left {age:.0f} s ago", age > STALE or seen > STALE
             if over and (pid := self._holder(name) if seen > TWICE else 0):
@@ -160,10 +157,8 @@ class Branch:
         leaves too many of them rather than too few.)"""
         git = self.store.git
         refs = dict(also)
-        wish = [f"update {ref} {oid}\n" for ref, oid in refs.items()] + [
-            f"update {BRANCH} {new} {old}\n"
-        ]
-        data = "".join(wish).encode()
+        wishes = [f"update {ref} {oid}\n" for ref, oid in refs.items()]
+        data = "".join([*wishes, f"update {BRANCH} {new} {old}\n"]).encode()
         try:
             why = git.ask(
                 "update-ref", "--no-deref", "--stdin", options=options, data=data, keep=self.keep

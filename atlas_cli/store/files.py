@@ -205,7 +205,5 @@ def again(path: Path, data: bytes, first: int = 0o666) -> None:
     first: the mode of a new one, but for what the user's mask takes."""
     with Folder.at(path.parent) as folder:
         state = folder.look(path.name)
-        plain = state is not None and stat.S_ISREG(state.st_mode)
-        folder.put(
-            path.name, data, stat.S_IMODE(state.st_mode) if state and plain else None, first=first
-        )
+        mode = stat.S_IMODE(state.st_mode) if state and stat.S_ISREG(state.st_mode) else None
+        folder.put(path.name, data, mode, first=first)

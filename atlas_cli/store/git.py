@@ -44,10 +44,8 @@ AS_IS = (
 TIMEOUT = 60
 SLICE = 0.25  # seconds between two looks at whether somebody wants an end
 LARGEST = 64 << 20  # bytes of an object that is read at all
-SMALL, MANY = (
-    65_536,
-    2_000,
-)  # bytes of an object that is kept for the next question, and how many are
+SMALL = 65_536  # bytes of an object that is kept for the next question
+MANY = 2_000  # objects that are kept
 
 
 def environment(hermetic: bool = True) -> dict[str, str]:
@@ -105,9 +103,8 @@ class Git:
         include: str = "",
     ) -> None:
         self.directory, self.cwd = directory, cwd
-        self.include = (
-            [f"include.path={include}"] if include else []
-        )  # the user's settings, below our own
+        # The user's settings, below our own.
+        self.include = [f"include.path={include}"] if include else []
         self.env, self.flags = environment(hermetic), _FLAGS
         self._seen: dict[str, tuple[str, str, bytes]] = {}
         self._talk: Conversation | None = None  # that nobody is asking in now
@@ -183,13 +180,8 @@ class Git:
         if name in self._seen:
             return self._seen[name]
         answer = self._object(name, most) or self._reopened(name, most)
-        if (
-            answer
-            and answer[0] == name
-            and answer[1] != LARGE
-            and len(answer[2]) < SMALL
-            and len(self._seen) < MANY
-        ):
+        is_whole = answer and answer[0] == name and answer[1] != LARGE
+        if answer and is_whole and len(answer[2]) < SMALL and len(self._seen) < MANY:
             self._seen[name] = answer
         return answer
 
@@ -335,20 +327,12 @@ def _followed(
             )
         except subprocess.TimeoutExpired as slow:
             now, out, err = time.monotonic(), slow.stdout or b"", slow.stderr or b""
+            # What it started (a shared ssh connection) may go on, and hold its pipes.
             if child.poll() is not None:
-                return (
-                    out,
-                    err,
-                )  # what it started (a shared ssh connection) goes on, and holds its pipes
+                return out, err
             if watch and now > reported + 1:
                 reported = now
-                lines = err.decode(errors="replace").replace("\r", "\n").split("\n")
-                watch(
-                    next(
-                        (line.strip() for line in reversed(lines) if line.strip()),
-                        "waiting for the remote",
-                    )
-                )
+                watch(_progress(err))
             if patient and len(err) > heard:
                 deadline, heard = now + timeout, len(err)
             elif now > deadline:
@@ -358,6 +342,13 @@ def _followed(
                 deadline = now + timeout
             interrupts.waited()
             data = None
+
+
+def _progress(err: bytes) -> str:
+    """The last line that git has reported."""
+    lines = err.decode(errors="replace").replace("\r", "\n").split("\n")
+    words = (line.strip() for line in reversed(lines))
+    return next(filter(None, words), "waiting for the remote")
 
 
 def _spent(group: int) -> float:

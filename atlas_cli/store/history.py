@@ -82,19 +82,13 @@ def between(git: Git, old: str | None, new: str) -> Iterator[Commit]:
         trees = {some[-1]: raws[-1].tree}
 
 
-def one(git: Git, oid: str) -> Commit:
+def commit(git: Git, oid: str) -> Commit:
     """A commit by itself, with what it changed against its first parent."""
     raw = _raw(git, oid)
     changed, modes, faults = _Differ(git, [(_tree_before(git, raw, {}), raw.tree)]).step(0)
     message = parse(raw.message.decode(errors="replace").lstrip("\n"))
-    return Commit(
-        oid,
-        raw.parents,
-        message,
-        changed,
-        modes,
-        (*([("", raw.fault)] if raw.fault else []), *faults),
-    )
+    own = [("", raw.fault)] if raw.fault else []
+    return Commit(oid, raw.parents, message, changed, modes, (*own, *faults))
 
 
 def _tree_before(git: Git, raw: _Raw, trees: dict[str, str]) -> str:
@@ -117,12 +111,11 @@ def unread(commit: Commit, get: Callable[[str, str], Answer]) -> dict[str, str]:
         return odd
     files = []
     for path, _, new in commit.changes:
-        answer = (
-            get(path, new)
-            if new and path not in odd and is_record(path) and path != policy.FOLDER
-            else None
-        )
-        files += [(path, answer[2])] if answer and answer[1] == "blob" else []
+        if not new or path in odd or not is_record(path) or path == policy.FOLDER:
+            continue
+        answer = get(path, new)
+        if answer and answer[1] == "blob":
+            files.append((path, answer[2]))
     return odd | dict.fromkeys(text.beyond(files), "by hand, and too much of it in one commit")
 
 
@@ -161,11 +154,9 @@ def fork(git: Git, left: str, right: str) -> str | None:
 def _parents(git: Git, oid: str) -> list[str]:
     """The parents of a commit; none if it is not there."""
     answer = git.object(oid)
-    lines = (
-        answer[2].partition(b"\nauthor ")[0].split(b"\n")[1:]
-        if answer and answer[1] == "commit"
-        else []
-    )
+    if answer is None or answer[1] != "commit":
+        return []
+    lines = answer[2].partition(b"\nauthor ")[0].split(b"\n")[1:]
     return [line[7:].decode(errors="replace") for line in lines if line.startswith(b"parent ")]
 
 
@@ -193,11 +184,8 @@ def _names(git: Git, old: str | None, new: str) -> list[str]:
         return walked[::-1]
     limit = [f"^{old}"] if old else []
     names = git.run("rev-list", "--topo-order", "--reverse", new, *limit, "--").decode().split()
-    if (
-        old
-        and (not names or parent(git, names[0]) != old)
-        and git.ask("merge-base", "--is-ancestor", old, new)[0]
-    ):
+    follows = not old or (names and parent(git, names[0]) == old)
+    if old and not follows and git.ask("merge-base", "--is-ancestor", old, new)[0]:
         raise Damaged(f"{old[:12]} is not in the history that leads to {new[:12]}", "atlas doctor")
     return names
 

@@ -176,16 +176,11 @@ class Notebook(Database):
 
     def has_read(self, who: str, kind: str, id: str, number: int) -> bool:
         """Whether a session, or any session of a reader, has read a version."""
-        return any(
-            self._one(
-                f"SELECT 1 FROM receipts WHERE {as_}=? AND kind=? AND id=? AND number=?",
-                who,
-                kind,
-                id,
-                number,
-            )
-            for as_ in ("session", "reader")
-        )
+        for column in ("session", "reader"):
+            statement = f"SELECT 1 FROM receipts WHERE {column}=? AND kind=? AND id=? AND number=?"
+            if self._one(statement, who, kind, id, number):
+                return True
+        return False
 
     def known_to(self, reader: str) -> set[tuple[str, str, int]]:
         """All that a reader (an actor in this clone) has ever read here, as (kind, id, number)."""

@@ -62,11 +62,9 @@ class Repo(NamedTuple):
             return inside
         outside = state() / hashlib.sha256(os.fsencode(self.common)).hexdigest()[:16]
         # A store that was made there stays the store when the git directory can be written again.
-        return (
-            inside
-            if os.access(self.common, os.W_OK) and not (outside / "store.git").exists()
-            else outside
-        )
+        if os.access(self.common, os.W_OK) and not (outside / "store.git").exists():
+            return inside
+        return outside
 
     @property
     def outbox(self) -> Path | None:

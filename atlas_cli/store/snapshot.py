@@ -86,11 +86,9 @@ class Snapshot:
 
     def names(self, folder: str) -> list[str]:
         entry = (FOLDER, self.root) if not folder else self.entry(folder)
-        return (
-            sorted(self.tree(entry[1]))
-            if entry is not None and entry[0] == FOLDER and entry[1]
-            else []
-        )
+        if entry is None or entry[0] != FOLDER or not entry[1]:
+            return []
+        return sorted(self.tree(entry[1]))
 
     def live(self, folder: str, after: int) -> Iterable[tuple[str, Record]]:
         if self.head is None or self._live is None:

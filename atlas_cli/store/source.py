@@ -55,24 +55,20 @@ def _fetched(repo: Repo, git: Git, folder: str) -> Source:
     repository."""
     net, remotes = inherited(), git.run("remote").decode().split()
     remote = "origin" if "origin" in remotes else next(iter(remotes), "")
-    named = (
-        transports.programs(git, repo.common, remote) if remote and not os.environ.get("CI") else []
-    )
-    if named and not transports.used(repo.common, named):  # (a CI's own checkout has put it there)
+    if not remote:
+        raise _no_store("in this clone, and it has no remote")
+    # (In a CI its own checkout has put the configuration there.)
+    named = [] if os.environ.get("CI") else transports.programs(git, repo.common, remote)
+    if named and not transports.used(repo.common, named):
         raise Failed(
             f"{remote} is reached by a program that this repository's own configuration names "
             f"({named[0][0]}), which a read does not run",
             "atlas init runs it, if you trust this repository",
             code="configuration",
         )
-    code, out, _ = (
-        git.ask("ls-remote", "--end-of-options", remote, BRANCH, extra=net)
-        if remote
-        else (1, b"", "")
-    )
+    code, out, _ = git.ask("ls-remote", "--end-of-options", remote, BRANCH, extra=net)
     if code or not out:
-        where = f"in this clone or on {remote}" if remote else "in this clone, and it has no remote"
-        raise NotFound(f"there is no Atlas store {where}", "atlas init makes one", code="no_store")
+        raise _no_store(f"in this clone or on {remote}")
     objects = str(repo.common / "objects").replace("\\", "\\\\").replace('"', '\\"')
     beside = {"GIT_OBJECT_DIRECTORY": folder, "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{objects}"'}
     code, _, err = git.ask(
@@ -95,3 +91,7 @@ def _fetched(repo: Repo, git: Git, folder: str) -> Source:
     store = Git(str(repo.common))
     store.env |= beside
     return Source(store, out.decode().split()[0], f"the store on {remote}")
+
+
+def _no_store(where: str) -> NotFound:
+    return NotFound(f"there is no Atlas store {where}", "atlas init makes one", code="no_store")

@@ -45,23 +45,20 @@ def read(data: bytes, width: int) -> Folder:
     """A tree, whatever its bytes are."""
     rows: list[Row] = _rows(width).findall(data)
     starts = [0, *accumulate(len(mode) + len(name) + len(oid) + 2 for mode, name, oid in rows)]
-    if starts[-1] == len(data) and _in_order(rows) and len({row[1] for row in rows}) == len(rows):
-        return (
-            Folder(data, starts, rows, ())
-            if not any(_nowhere(row[1]) for row in rows)
-            else _faulty(data, rows, [])
-        )
-    return _faulty(
-        data, rows, [] if starts[-1] == len(data) else ["what stands in it is not all entries"]
-    )
+    if starts[-1] != len(data):
+        return _faulty(data, rows, ["what stands in it is not all entries"])
+    if not _in_order(rows) or len({row[1] for row in rows}) != len(rows):
+        return _faulty(data, rows, [])
+    if any(_nowhere(row[1]) for row in rows):
+        return _faulty(data, rows, [])
+    return Folder(data, starts, rows, ())
 
 
 def _faulty(data: bytes, rows: list[Row], faults: list[str]) -> Folder:
     names = [row[1] for row in rows]
     first = {row[1]: row for row in reversed(rows)}
-    faults += (
-        [] if _in_order(rows) or len(first) < len(rows) else ["its entries are not in git's order"]
-    )
+    if not _in_order(rows) and len(first) == len(rows):
+        faults.append("its entries are not in git's order")
     faults += [f"it names {_shown(name)}" for name in first if _nowhere(name)]
     twice = [name for name, count in Counter(names).items() if count > 1]
     faults += [f"it names {_shown(name)} twice" for name in twice[:3]]
@@ -91,11 +88,10 @@ def pack_tree(entries: Mapping[str, Entry]) -> bytes:
 
 def compared(old: Folder, data: bytes, width: int) -> tuple[Folder, set[Row], set[Row]]:
     """(the new tree, the entries that only the old one has, those that only the new one has)."""
-    nearly = (
-        _nearly(old, data, width) if len(data) > LARGE and old.data and not old.faults else None
-    )
-    if nearly is not None:
-        return nearly
+    if len(data) > LARGE and old.data and not old.faults:
+        nearly = _nearly(old, data, width)
+        if nearly is not None:
+            return nearly
     new = read(data, width)
     before, after = set(rows(old, width)), set(new.rows)
     return new, before - after, after - before
@@ -147,7 +143,9 @@ def _nearly(old: Folder, data: bytes, width: int) -> tuple[Folder, set[Row], set
         )
     ):
         return None
-    rest = starts[upto + 1 :] if not shift else [begin + shift for begin in starts[upto + 1 :]]
+    rest = starts[upto + 1 :]
+    if shift:
+        rest = [begin + shift for begin in rest]
     return (
         Folder(data, [*starts[:at], *inner, *rest], [], ()),
         set(gone) - set(come),

@@ -311,7 +311,7 @@ def range_violations(git: Git, width: int, start: str, head: str, index: Index) 
         above = history.parent(git, oid) if index.seq(oid) else None
         if above is None:  # (the root of all stores breaks none)
             return None
-        commit = history.one(git, oid)
+        commit = history.commit(git, oid)
         findings = findings_in(git, width, Snapshot(git, above, width), [commit], index)
         return commit if findings else None
 

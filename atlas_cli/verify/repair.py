@@ -33,7 +33,7 @@ def _blobs(store: Store, oid: str, paths: set[str]) -> dict[str, str | None] | N
     if something else lies there by now."""
     if not oid:
         return None if paths else {}
-    commit, now = history.one(store.git, oid), store.snapshot()
+    commit, now = history.commit(store.git, oid), store.snapshot()
     was = {path: (old, new) for path, old, new in commit.changes}
     unread = {path for path, mode in commit.modes.items() if mode == FOLDER}
     paths = _with_it(store, now, commit, paths)
