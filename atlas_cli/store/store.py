@@ -54,9 +54,9 @@ class Store:
     def machine(self) -> str:
         """This machine's random id; host names and containers change."""
         file = self.home / "machine"
-        id = file.read_text().strip() if file.exists() else ""
-        if id:
-            return id
+        known = file.read_text().strip() if file.exists() else ""
+        if known:
+            return known
         made = os.urandom(6).hex()
         try:
             # (Whole: an empty id would make all machines one.)
