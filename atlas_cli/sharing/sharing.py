@@ -225,17 +225,25 @@ class Sharing:
             raise
         except Exception as error:
             if parked and not self._settled(operation):
-                why = error.message if isinstance(error, AtlasError) else str(error)
-                raise Unknown(
-                    f"{why}; and what was recorded of it before stays parked (operation"
-                    f" {operation})",
-                    f"atlas parked drop {operation} forgets it, atlas parked take {operation}"
-                    " writes it",
-                ) from error
+                raise self._left_parked(error, operation) from error
             raise
         if parked:
             self._settled(operation)
         return written
+
+    @staticmethod
+    def _left_parked(error: Exception, operation: str) -> Exception:
+        """The answer if what is parked could not be forgotten. A stop stays the stop that it is,
+        and names it. A failure does not mean "nothing was written" any more."""
+        hint = (
+            f"what was recorded of it before stays parked: atlas parked drop {operation} forgets it, "
+            f"atlas parked take {operation} writes it"
+        )
+        if isinstance(error, AtlasError) and 2 <= error.exit <= 7:
+            error.hint = f"{error.hint}\n{hint}".lstrip()
+            return error
+        why = error.message if isinstance(error, AtlasError) else str(error)
+        return Unknown(f"{why} (operation {operation})", hint)
 
     def _settled(self, operation: str) -> bool:
         """Whether what was parked is forgotten: its ref may be busy, or git die over it."""
