@@ -236,8 +236,8 @@ class Sharing:
         """The answer if what is parked could not be forgotten. A stop stays the stop that it is,
         and names it. A failure does not mean "nothing was written" any more."""
         hint = (
-            f"what was recorded of it before stays parked: atlas parked drop {operation} forgets it, "
-            f"atlas parked take {operation} writes it"
+            f"what was recorded of it before stays parked: atlas parked drop {operation} forgets"
+            f" it, atlas parked take {operation} writes it"
         )
         if isinstance(error, AtlasError) and 2 <= error.exit <= 7:
             error.hint = f"{error.hint}\n{hint}".lstrip()
