@@ -40,13 +40,13 @@ class Parked(NamedTuple):
 
 class Carried(NamedTuple):
     """What became of the commits. `head` is the new one. moved: the new id of each commit, by its
-    old one. parked: what could not be carried over. there: the ids of what was published
+    old one. parked: what could not be carried over. known: the ids of what was published
     already."""
 
     head: str
     moved: dict[str, str]
     parked: tuple[Parked, ...]
-    there: tuple[str, ...]
+    known: tuple[str, ...]
 
 
 class _Staged(Staged):
