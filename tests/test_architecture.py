@@ -43,12 +43,12 @@ OWNERS = {
     "rich": {"console.py"},
     "ruamel": {"model/text.py"},
     "filelock": {"store/lock.py"},
-    "sqlite3": {"store/index.py", "store/notebook.py", "store/store.py"},
+    "sqlite3": {"store/database.py"},
     "subprocess": {
         "store/git.py",
         "store/conversation.py",
         "callers.py",
-        "store/transaction.py",
+        "store/housekeeping.py",
         "commands",
     },
 }

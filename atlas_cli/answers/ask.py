@@ -14,7 +14,7 @@ from ..outcome import Frame
 from ..records import correction, signal
 from ..records.board import gate, task
 from ..store.index import Index
-from ..store.notebook import Local
+from ..store.notebook import Notebook
 from ..store.snapshot import Snapshot
 from ..visible import named, theirs
 
@@ -44,7 +44,7 @@ class Questions:
     """What is asked: the index, the notebook, the policy, now. Its methods say how a record may be
     shown."""
 
-    def __init__(self, index: Index, local: Local, policy: Mapping[str, Any], now: int) -> None:
+    def __init__(self, index: Index, local: Notebook, policy: Mapping[str, Any], now: int) -> None:
         self.index, self.local, self.policy, self.now = index, local, policy, now
 
     def corrections(self, ref: str) -> list[Record]:

@@ -10,7 +10,7 @@ from ..errors import Damaged
 from ..records import policy as policies
 from ..store import BRANCH
 from ..store.git import Git
-from ..store.repo import Place
+from ..store.repo import Repo
 from ..store.snapshot import Snapshot
 from ..store.source import OWN, Source, source
 from ..verify import receive
@@ -36,7 +36,7 @@ class Checked(NamedTuple):
 
 
 def check(
-    place: Place, git: Git, given: str | None, ci_range: CiRange, say: Callable[[str], None]
+    place: Repo, git: Git, given: str | None, ci_range: CiRange, say: Callable[[str], None]
 ) -> Checked:
     """Judges the commits of a range in the user's repository."""
     with source(place, git) as store:
@@ -46,7 +46,7 @@ def check(
         return Checked(verdict, wanted.text, store.where, store.head, store.where == OWN)
 
 
-def in_force(store: Source, place: Place) -> Mapping[str, Any]:
+def in_force(store: Source, place: Repo) -> Mapping[str, Any]:
     """The store's policy; the defaults if a hand has spoilt it."""
     try:
         return policies.of(Snapshot(store.git, store.head, place.width))
@@ -55,7 +55,7 @@ def in_force(store: Source, place: Place) -> Mapping[str, Any]:
 
 
 def _judged(
-    store: Source, place: Place, git: Git, judged: list[CodeCommit], target: Target
+    store: Source, place: Repo, git: Git, judged: list[CodeCommit], target: Target
 ) -> Verdict:
     history = read_history(store, place.width, judged)
     policy = in_force(store, place)
@@ -79,7 +79,7 @@ class Received(NamedTuple):
     level: str
 
 
-def received(place: Place, lines: Iterable[str]) -> Received:
+def received(place: Repo, lines: Iterable[str]) -> Received:
     """Judges a push before it is taken: the store's branch by the store's rules, and the
     integration branches by `check` if the policy asks for it. Other refs pass."""
     git, pushes = receive.server(place), receive.pushes(lines)

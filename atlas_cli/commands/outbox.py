@@ -54,10 +54,10 @@ def import_(ctx: typer.Context, file: File) -> Outcome:
     env.forget("snapshot")
     data = {
         "taken": len(carried.moved),
-        "there": len(carried.there),
+        "there": len(carried.known),
         "parked": [one.why for one in carried.parked],
     }
-    line = f"{len(carried.moved)} writes taken in, {len(carried.there)} were there already"
+    line = f"{len(carried.moved)} writes taken in, {len(carried.known)} were there already"
     if carried.parked:
         raise VersionJump(
             f"{line}; {len(carried.parked)} contradict what is here, and are parked",

@@ -17,7 +17,7 @@ from ..outcome import Block, Frame, Outcome, Table, listing
 from ..records import artifact, lease, signal, status
 from ..records.board import raising
 from ..sharing import parked
-from ..store.branch import unpark
+from ..sharing.parked import unpark
 from ..visible import theirs
 from . import env_of, noun, verb
 from .status import entry

@@ -21,7 +21,7 @@ from ..sharing.sharing import Sharing
 from ..store import repo, store
 from ..store.git import Git
 from ..store.index import Index
-from ..store.notebook import Local
+from ..store.notebook import Notebook
 from ..store.snapshot import Snapshot
 from ..store.store import Store
 
@@ -69,7 +69,7 @@ class Env:
         self.source: Path | None = None  # the file that a text came from
 
     @cached_property
-    def place(self) -> repo.Place:
+    def place(self) -> repo.Repo:
         return repo.find(str(Path(self.options.directory).absolute()), self.hooked)
 
     @cached_property
@@ -82,9 +82,9 @@ class Env:
         return Store.open(self.place)
 
     @cached_property
-    def local(self) -> Local:
+    def local(self) -> Notebook:
         """This clone's notebook."""
-        return Local(self.store.home / "local.sqlite", self.notices.append)
+        return Notebook(self.store.home / "local.sqlite", self.notices.append)
 
     @cached_property
     def sharing(self) -> Sharing:

@@ -47,12 +47,14 @@ def looked(env: Env, fix: bool) -> list[dict[str, Any]]:
 def repair(env: Env, me: Record) -> tuple[list[str], list[str]]:
     """Appends a repair for every violation that can be taken back: (what was done, what could not
     be done)."""
+    from ..verify.repair import change, plans
+
     done: list[str] = []
     left: list[str] = []
     tried: set[str] = set()
     while True:  # what was broken twice is put back in two steps, the last one first
         waiting, left = len(left), []
-        for finding, blobs in audit.repairs(env.store, judged(env, False)):
+        for finding, blobs in plans(env.store, judged(env, False)):
             commit, rule = finding.commit[:12], finding.violation.rule
             path = finding.violation.path
             if finding.commit in tried:  # its repair is none: a second one would not be, either
@@ -63,7 +65,7 @@ def repair(env: Env, me: Record) -> tuple[list[str], list[str]]:
                 left.append(f"{what}: later writes were built on it")
                 continue
             tried.add(finding.commit)
-            writing.write(env, partial(audit.repair, finding, blobs, env.store.git), me, "repair: ")
+            writing.write(env, partial(change, finding, blobs, env.store.git), me, "repair: ")
             restored = f"restored {', '.join(sorted(blobs))}" if blobs else "acknowledged"
             done.append(f"{what}: {restored}")
         if len(left) in (0, waiting):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..sharing.remote import CALL, INCOMING, Away, Remote
 from ..store.git import Git
-from ..store.repo import Place
+from ..store.repo import Repo
 from ..store.store import Store, sync_folders
 
 _HEX = re.compile(r"[0-9a-f]+\Z")
@@ -164,7 +164,7 @@ def _beside(theirs: Path, ours: Path) -> None:
     sync_folders(ours / "pack", ours)
 
 
-def _init(place: Place, folder: Path) -> None:
+def _init(place: Repo, folder: Path) -> None:
     form = "sha256" if place.width == 64 else "sha1"
     Git(None).run(
         "init", "--quiet", "--bare", "--template=", f"--object-format={form}", "--", str(folder)

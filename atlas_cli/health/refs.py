@@ -13,9 +13,10 @@ from typing import NamedTuple
 from ..errors import AtlasError, Damaged, Locked
 from ..model.message import parse
 from ..sharing import carry_over
+from ..sharing.parked import parked_ref
 from ..store import BRANCH, PARKED, REMOTE, files, history, lock
 from ..store.repo import TAKING, WAITING
-from ..store.store import Store, parked_ref, sync_folders
+from ..store.store import Store, sync_folders
 from ..store.trees import FOLDER, parse_tree
 
 LOCK_WAIT = 10.0  # seconds for a command that writes or publishes
@@ -232,7 +233,7 @@ def _beyond(store: Store, good: str, newer: list[str]) -> tuple[list[history.Com
 def _whole(store: Store, oid: str) -> history.Commit:
     """A commit whose files are all here. Raises Damaged if one is gone."""
     above = history.parent(store.git, oid)
-    commit = history.one(store.git, oid)
+    commit = history.commit(store.git, oid)
     for path, _, new in commit.changes:
         if new and store.git.object(new) is None:
             raise Damaged(f"{path} is gone")

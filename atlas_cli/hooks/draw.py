@@ -12,7 +12,7 @@ from ..model.text import Record
 from ..model.tree import Tree
 from ..records import lease, policy, session, status
 from ..store import files
-from ..store.notebook import Local
+from ..store.notebook import Notebook
 from . import cache
 from .cache import line
 
@@ -86,7 +86,7 @@ def _entry(tree: Tree, stream: str, number: int) -> tuple[int, str]:
     return number, (tree.blob(status.path_of(stream, number)) or "") if number else ""
 
 
-def glimpsed(local: Local, tree: Tree, id: str, stream: str) -> tuple[int, str] | None:
+def glimpsed(local: Notebook, tree: Tree, id: str, stream: str) -> tuple[int, str] | None:
     """(number, blob) of the newest entry that a session has read, or that a hook has printed for
     it. It counts only while it is still there as it was."""
     seen = {*local.seen(id, "status", stream), *local.seen(id, "glance", stream)}

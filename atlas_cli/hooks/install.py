@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ..errors import Failed
 from ..store import files
 from ..store.git import Git
-from ..store.repo import Place
+from ..store.repo import Repo
 from . import NAMES, managers
 
 VERSION = "1"  # of the section's text
@@ -78,7 +78,7 @@ class HookFile(NamedTuple):
 class HookFiles:
     """The hooks that git runs in one worktree."""
 
-    def __init__(self, place: Place, closed: bool = False) -> None:
+    def __init__(self, place: Repo, closed: bool = False) -> None:
         self.place, self.closed = place, closed
         self.python, self.program = sys.executable, str(Path(__file__).parents[1] / "hook.py")
         self.top = place.top or place.common

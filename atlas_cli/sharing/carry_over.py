@@ -19,10 +19,11 @@ from ..model.tree import Overlay, object_id
 from ..records import judging, policy
 from ..store import PARKED, failpoints, history
 from ..store.branch import Branch
+from ..store.objects import pack, taker
 from ..store.snapshot import Snapshot, Staged
-from ..store.store import Store, parked_ref, sync_folders
-from ..store.transaction import pack, taker
+from ..store.store import Store, sync_folders
 from ..verify import audit
+from .parked import parked_ref
 
 
 class Parked(NamedTuple):
@@ -33,18 +34,19 @@ class Parked(NamedTuple):
 
     @property
     def operation(self) -> str:
-        """Its name where it is parked."""
+        """The name that the commit is parked under."""
         return self.commit.message.operation or self.commit.oid
 
 
 class Carried(NamedTuple):
-    """The new head; by old commit id what each became; what could not be carried over; what was
-    there already."""
+    """What became of the commits. `head` is the new one. moved: the new id of each commit, by its
+    old one. parked: what could not be carried over. known: the ids of what was published
+    already."""
 
     head: str
     moved: dict[str, str]
     parked: tuple[Parked, ...]
-    there: tuple[str, ...]
+    known: tuple[str, ...]
 
 
 class _Staged(Staged):
@@ -70,9 +72,9 @@ class _Staged(Staged):
 def carry(
     store: Store, ours: Sequence[history.Commit], theirs: Sequence[history.Commit], tip: str
 ) -> Carried:
-    """Puts our commits behind `tip`, each byte for byte, where every path that it changed still
-    holds the very blob that it held in the commit's own parent (and a numbered document's
-    predecessor does), and no rule is broken."""
+    """Puts our commits behind `tip`, each byte for byte. A commit is carried over if every path
+    that it changed still holds the blob that it held in the commit's own parent (the predecessor
+    of a numbered document, too), and if it breaks no rule. Any other is parked."""
     published = {commit.message.operation for commit in theirs} - {None}
     last = {commit.message.session: commit.message.at or 0 for commit in theirs}
     staged = _Staged(store)
@@ -86,10 +88,10 @@ def carry(
     name = judging.store_id(onto)
     moved: dict[str, str] = {}
     parked: list[Parked] = []
-    there: list[str] = []
+    known: list[str] = []
     for commit in ours:
         if commit.message.operation in published:
-            there.append(commit.oid)
+            known.append(commit.oid)
             continue
         commit, files = _anew(store, _renewed(store, commit, name), onto)
         why = _contradicted(store, commit, onto) or _barred(files, others, onto)
@@ -103,7 +105,7 @@ def carry(
         onto = staged.snapshot(tip)
     if moved:
         staged.write(_full(onto))
-    return Carried(tip, moved, tuple(parked), tuple(there))
+    return Carried(tip, moved, tuple(parked), tuple(known))
 
 
 def _full(onto: Snapshot) -> bool:
@@ -115,42 +117,44 @@ def _full(onto: Snapshot) -> bool:
 
 
 def _renewed(store: Store, commit: history.Commit, name: str) -> history.Commit:
-    """The commit as it is to stand in the store of that name: in another one it has another
-    `Atlas-Change`."""
-    said, own = commit.message, judging.store_id(store.snapshot(commit.parents[0]))
-    if own == name or said.change != change_digest(own, said, commit.changes):
+    """The commit as it is to stand in the store of that name: it has another `Atlas-Change` in
+    another store."""
+    own_name = judging.store_id(store.snapshot(commit.parents[0]))
+    own_digest = change_digest(own_name, commit.message, commit.changes)
+    if own_name == name or commit.message.change != own_digest:
         return commit
-    return commit._replace(message=said._replace(change=change_digest(name, said, commit.changes)))
+    digest = change_digest(name, commit.message, commit.changes)
+    return commit._replace(message=commit.message._replace(change=digest))
 
 
 def _files(store: Store, commit: history.Commit) -> dict[str, bytes | None]:
     """What a commit put, by path."""
-    found: dict[str, bytes | None] = {}
+    files: dict[str, bytes | None] = {}
     for path, _, new in commit.changes:
         data = store.git.object(new) if new else None
-        found[path] = data[2] if data else None
-    return found
+        files[path] = data[2] if data else None
+    return files
 
 
 def _anew(
     store: Store, commit: history.Commit, onto: Snapshot
 ) -> tuple[history.Commit, dict[str, bytes | None]]:
-    """The commit with what it puts; what is computed from the history before it is computed on the
-    new head, never copied to it."""
+    """The commit with what it puts. Whatever is computed from the history before it is computed
+    again on the new head, never copied to it."""
     files = _files(store, commit)
     makers = {kind.anew for path in files if (kind := records.kind_of(path)) and kind.anew}
-    found = files
+    renewed = files
     try:
         for make in makers:
-            found = make(audit.Walk(onto.git, onto), found)
+            renewed = make(audit.Walk(onto.git, onto), renewed)
     except Failed:  # damaged: the rules will say so
         return commit, files
-    if found == files or commit.message.by_hand:
+    if renewed == files or commit.message.by_hand:
         return commit, files
-    child = Overlay(onto, found, onto.width)
+    child = Overlay(onto, renewed, onto.width)
     changes = tuple((path, old, child.blob(path)) for path, old, _ in commit.changes)
     digest = message.change_digest(judging.store_id(onto), commit.message, changes)
-    return commit._replace(message=commit.message._replace(change=digest), changes=changes), found
+    return commit._replace(message=commit.message._replace(change=digest), changes=changes), renewed
 
 
 def _contradicted(store: Store, commit: history.Commit, onto: Snapshot) -> str:
@@ -192,34 +196,36 @@ def _barred(
 
 
 def _odd(commit: history.Commit, width: int) -> str:
-    """What no write of Atlas's looks like, and no file of another commit could be made from."""
-    return next((f"the rule {one.rule}: {one.text}" for one in audit.shape(commit, width)), "")
+    """Why the commit looks like no write of Atlas's, and no file of another commit could be made
+    from it; empty if it is a plain one."""
+    violation = next(iter(audit.shape(commit, width)), None)
+    return f"the rule {violation.rule}: {violation.text}" if violation else ""
 
 
 def _broken(onto: Snapshot, commit: history.Commit, files: dict[str, bytes | None]) -> str:
     tree = audit.Walk(onto.git, onto)
-    found: list[Violation] = judging.judge(
+    violations: list[Violation] = judging.judge(
         tree, Overlay(tree, files, onto.width), commit.changes, commit.message
     )
-    return (
-        f"the rule {found[0].rule}: {found[0].text}" if found and not commit.message.repairs else ""
-    )
+    if not violations or commit.message.repairs:
+        return ""
+    return f"the rule {violations[0].rule}: {violations[0].text}"
 
 
 def _again(
     staged: _Staged, commit: history.Commit, onto: Snapshot, files: dict[str, bytes | None]
 ) -> str:
-    """The same commit behind another; its id."""
-    raw = staged.object(commit.oid)
-    if raw is None:
+    """Makes the same commit behind another. Its id."""
+    answer = staged.object(commit.oid)
+    if answer is None:
         raise Failed(f"the commit {commit.oid} is missing or broken", "atlas doctor")
-    head, _, said = raw[2].partition(b"\nauthor ")[2].partition(b"\n\n")
+    head, _, body = answer[2].partition(b"\nauthor ")[2].partition(b"\n\n")
     if commit.message.change:
-        said = re.sub(
-            rb"(?m)^Atlas-Change: \w+$", f"Atlas-Change: {commit.message.change}".encode(), said
+        body = re.sub(
+            rb"(?m)^Atlas-Change: \w+$", f"Atlas-Change: {commit.message.change}".encode(), body
         )
     root, objects = onto.planted(files)
-    data = f"tree {root}\nparent {onto.head}\nauthor ".encode() + head + b"\n\n" + said
+    data = f"tree {root}\nparent {onto.head}\nauthor ".encode() + head + b"\n\n" + body
     oid = object_id("commit", data, onto.width)
     staged.new |= {**objects, oid: ("commit", data)}
     return oid
@@ -233,21 +239,22 @@ def moved(
     parked: Sequence[Parked],
     also: Sequence[tuple[str, str]] = (),
 ) -> bool:
-    """One step: the branch is at `new`, what is not carried over is parked, and `also` these refs
-    are set."""
-    rules = store.policy(store.snapshot(old))
-    refs = [*((parked_ref(one.operation), one.commit.oid) for one in parked), *also]
+    """One step: the branch moves to `new`, what is not carried over is parked, and the refs of
+    `also` are set. False if another try is due."""
+    in_force = store.policy(store.snapshot(old))
+    refs = [*((parked_ref(write.operation), write.commit.oid) for write in parked), *also]
     store.at(old)  # an index that were behind would take this for a history that was rewound
-    failpoints.at("before_carry", rules)
+    failpoints.at("before_carry", in_force)
     if parked or new not in dict(also).values():  # something of this clone's is written anew
         interrupts.sent()
     if not branch.move(old, new, ["core.fsync=all"], refs):
         return False
     sync_folders(*(store.home / "store.git" / name for name in ("refs/heads", PARKED)))
-    failpoints.at("after_carry", rules)
+    failpoints.at("after_carry", in_force)
     return True
 
 
 def brings_policy(commit: history.Commit) -> bool:
-    """Whether it brought a store's policy: where another one goes on, that one's is in force."""
+    """Whether a commit brought a store's policy. If another store's history goes on, that store's
+    policy is in force."""
     return policy.FOLDER in {path for path, old, _ in commit.changes if old is None}

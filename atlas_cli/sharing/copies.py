@@ -13,11 +13,11 @@ from pathlib import Path
 
 from ..errors import AtlasError, Failed, NotFound, NotPublished
 from ..store.git import Git
-from ..store.repo import Place, state
+from ..store.repo import Repo, state
 from ..store.store import Store
 from .joining import join
 from .remote import CALL
-from .remote_state import Memory
+from .remote_state import RemoteState
 from .sharing import AWAY
 
 _WIDE = re.compile(rb"objectformat\s*=\s*sha256", re.IGNORECASE)
@@ -25,25 +25,27 @@ _WIDE = re.compile(rb"objectformat\s*=\s*sha256", re.IGNORECASE)
 
 def every() -> list[Path]:
     """Their folders."""
-    return sorted(found.parents[2] for found in (state() / "stores").glob("*/.git/atlas/store.git"))
+    return sorted(store.parents[2] for store in (state() / "stores").glob("*/.git/atlas/store.git"))
 
 
 def copy(name: str, url: str, offline: bool, wait: float = CALL) -> Path:
-    """The folder of this machine's copy of a store, made where there is none yet; NotPublished
-    where the store gives no answer within so many seconds, NotFound where there is none. Who will
-    not `wait` long does not ask again for a minute."""
+    """The folder of this machine's copy of a store. It is made if there is none yet. A caller who
+    will not `wait` as long as a call may take does not ask again for a minute.
+
+    Raises NotPublished if the store gives no answer within `wait` seconds, NotFound if there is
+    none."""
     folder = state() / "stores" / f"{name}-{sha256(url.encode()).hexdigest()[:12]}"
     if (folder / ".git/atlas/store.git").is_dir():
         return folder
     _repository(folder, name, url)
-    there = place_of(folder)
-    memory = Memory(Store(there))
+    repo = place_of(folder)
+    memory = RemoteState(Store(repo))
     if wait < CALL and (not wait or time.time() - memory.get("away_at") < AWAY):
         raise NotPublished(
             str(memory.data.get("failed") or f"{name} was never asked from this machine")
         )
     try:
-        if join(there, offline, wait, partial(_formed, folder)):
+        if join(repo, offline, wait, partial(_formed, folder)):
             memory.put(away_at=0)
             return folder
         if offline:
@@ -55,7 +57,7 @@ def copy(name: str, url: str, offline: bool, wait: float = CALL) -> Path:
         )
     except AtlasError as error:
         if not offline:
-            there.home.mkdir(parents=True, exist_ok=True)
+            repo.home.mkdir(parents=True, exist_ok=True)
             memory.put(away_at=time.time(), failed=error.message)
         if isinstance(error, NotPublished):
             error.hint = "ask it once without it" if offline else "try again when it answers"
@@ -84,9 +86,9 @@ def _repository(folder: Path, name: str, url: str) -> None:
             ) from None
 
 
-def _formed(folder: Path, width: int) -> Place:
-    """The place of a copy for object ids of this length; its own repository, which holds none,
-    takes on their form."""
+def _formed(folder: Path, width: int) -> Repo:
+    """A copy for object ids of this length. Its own repository holds none, and takes on their
+    form."""
     config = folder / ".git/config"
     if width == 64 and not _WIDE.search(config.read_bytes()):
         git = Git(None)
@@ -95,8 +97,8 @@ def _formed(folder: Path, width: int) -> Place:
     return place_of(folder)
 
 
-def place_of(folder: Path) -> Place:
-    """Where an Env on a copy stands."""
+def place_of(folder: Path) -> Repo:
+    """The repository that an Env on a copy stands in."""
     config = folder / ".git/config"
     wide = config.is_file() and _WIDE.search(config.read_bytes())
-    return Place(folder / ".git", None, "", 64 if wide else 40)
+    return Repo(folder / ".git", None, "", 64 if wide else 40)

@@ -1,25 +1,27 @@
-"""Publishing: a push is the compare-and-set of the fleet. Recorded writes are pushed plainly; where
-others were first, theirs are fetched and judged, and ours carried over behind them, or parked."""
+"""Publishing: a push is the compare-and-set of the fleet. Recorded writes are pushed plainly. If
+others were first, their commits are fetched and judged, and ours are carried over behind them, or
+parked."""
 
 from __future__ import annotations
 
 import random
-import re
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from .. import interrupts
-from ..errors import AtlasError, Failed, Refused
+from ..errors import AtlasError, Refused
 from ..records import judging
 from ..store import BEFORE, BRANCH, OUTBOX, REMOTE, failpoints, history, lock
 from ..store.branch import STALE, Branch, change, cleared, swept
 from ..store.store import Store, root_id
+from . import branches
 from .dealing import Purpose
 from .joining import is_store
 from .remote import CALL, INCOMING, Away, Remote
-from .remote_state import Memory
+from .remote_state import RemoteState
+from .shared import Lost, Shared, as_error
 
 if TYPE_CHECKING:
     from . import carry_over
@@ -27,48 +29,25 @@ if TYPE_CHECKING:
 # seconds for another command that publishes, and for all tries; then the answer is "recorded"
 LOCK_WAIT = 10.0
 DEADLINE = 30.0  # seconds for all tries where only "published" will do
-LOOK = (
-    0.2  # seconds after which a waiting command looks whether the other's push has taken it along
-)
+# seconds after which a waiting command looks whether the other's push has taken it along
+LOOK = 0.2
 SPACING = 6  # times what a push takes that one waits for the other sessions of a clone
 REMEMBERED = 30  # seconds that a failed push is remembered
 IN_OUTBOX = (
     "nothing but this worktree can be written here: the next command that can write the store takes"
     " it in"
 )
-_OUTBOX = re.compile(
-    r"/atlas-[0-9a-f]{12}-[0-9a-f]{8}\Z"
-)  # as `_beside` names them: no other is dropped
 TRIES = 3  # pushes in a row that may be refused although nobody else was first
-
-
-class Shared(NamedTuple):
-    """What became of it. `published`: all that was recorded is in the remote's history; `parked`:
-    the operations that could not be carried over; `unclear`: the remote may have taken a push whose
-    answer was lost; `error`: it will not work until somebody does something."""
-
-    published: bool
-    why: str = ""
-    parked: tuple[str, ...] = ()
-    unclear: bool = False
-    notices: tuple[str, ...] = ()
-    error: AtlasError | None = None
-
-
-class Lost(Refused):
-    """The remote has lost what was published there."""
-
-    code = "branch_lost"
 
 
 class Exchange:
     """One conversation with the remote."""
 
     def __init__(self, store: Store, remote: Remote, purpose: Purpose) -> None:
-        self.store, self.remote, self.memory = store, remote, Memory(store)
+        self.store, self.remote, self.memory = store, remote, RemoteState(store)
         self.purpose, self.mine, self.by = purpose, purpose.mine, purpose.by
-        self.rules = store.policy(store.snapshot())
-        self.call = failpoints.patience(CALL, self.rules)
+        self.policy = store.policy(store.snapshot())
+        self.call = failpoints.patience(CALL, self.policy)
         self.notices: list[str] = []
         self.parked: list[str] = []
         self.unclear, self.restore = False, purpose.restore
@@ -81,18 +60,18 @@ class Exchange:
         self.brought: str | None = None  # the newest head that was fetched
 
     def publish(self, look: bool = False) -> Shared:
-        """Pushes what was recorded; `look`: asks the remote even where nothing is to be pushed. Who
-        waits here while another command pushes, that command's push may take along."""
+        """Pushes what was recorded. While this command waits for another one that pushes, that push
+        may take it along. look: ask the remote even if nothing is to be pushed."""
         began = time.monotonic()
         while True:
             interrupts.waited()
             with lock.held(self.store.home / "publish.lock", wait=LOOK) as fd:
                 if self._arrived():
-                    return self._told(True)
+                    return self._shared(True)
                 if fd is not None:
                     return self._held(look, began + (self._patience()))
             if time.monotonic() > began + (self.purpose.within or LOCK_WAIT):
-                return self._told(
+                return self._shared(
                     False, "another command is publishing; it, or the next one, carries this along"
                 )
 
@@ -101,32 +80,26 @@ class Exchange:
         return self.purpose.within or (LOCK_WAIT if self.purpose.aside else DEADLINE)
 
     def _held(self, look: bool, deadline: float) -> Shared:
-        """As the one command that publishes. What was brought is judged last: until then others are
-        first again."""
+        """Publishes, as the one command that may now. What was brought is judged last, since others
+        may be first again until then."""
         known = self.store.ref(REMOTE)
         swept(self.store, self._refs())
         try:
             shared = self._pushed(look, deadline)
         except (AtlasError, OSError) as failure:
-            error = environment(failure)
+            error = as_error(failure)
             self._failed(error)
-            unclear = self.unclear and not isinstance(
-                error, Refused
-            )  # (that stands on what the remote has said)
-            shared = self._told(False, error.message)._replace(unclear=unclear)
-            shared = shared if isinstance(error, Away) else shared._replace(error=error)
+            # (A refusal stands on what the remote has said.)
+            unclear = self.unclear and not isinstance(error, Refused)
+            shared = self._shared(False, error.message)._replace(unclear=unclear)
+            if not isinstance(error, Away):
+                shared = shared._replace(error=error)
         self._judged(known)
         return shared._replace(notices=tuple(self.notices))
 
     def _refs(self) -> list[str]:
-        """What a conversation with the remote may move."""
-        return [
-            BRANCH,
-            INCOMING,
-            REMOTE,
-            BEFORE,
-            *(f"{OUTBOX}{name}" for name in self.memory.data.get("known", {})),
-        ]
+        """The refs that a conversation with the remote may move."""
+        return [BRANCH, INCOMING, REMOTE, BEFORE, *branches.refs(self.memory)]
 
     def _arrived(self) -> bool:
         """Whether the remote is known to have the operation that this is for."""
@@ -134,11 +107,12 @@ class Exchange:
         if known is None or known == self.seen:
             return False
         self.seen = known
-        found = self.store.at(self.store.head()).operation(self.mine)
-        return found is not None and self.store.holds(found["oid"], known)
+        commit = self.store.at(self.store.head()).operation(self.mine)
+        return commit is not None and self.store.holds(commit["oid"], known)
 
     def pull(self, timeout: float, wait: float = 0.0) -> AtlasError | None:
-        """Brings what others have published, if nobody else is at it; why it could not be."""
+        """Brings what others have published, if nobody else is at it. The error, if it could not
+        be."""
         try:
             with lock.held(self.store.home / "publish.lock", wait=wait) as fd:
                 if fd is None:
@@ -148,12 +122,12 @@ class Exchange:
                 self.busy = 0.0  # a reader goes on with the copy that is there
                 if timeout < CALL:
                     self.remote = self.remote._replace(
-                        until=time.monotonic() + failpoints.patience(timeout, self.rules)
+                        until=time.monotonic() + failpoints.patience(timeout, self.policy)
                     )
-                self._pulled(failpoints.patience(timeout, self.rules))
+                self._pulled(failpoints.patience(timeout, self.policy))
                 self._judged(known)
         except (AtlasError, OSError) as failure:
-            error = environment(failure)
+            error = as_error(failure)
             if error.code != "configuration":  # (that is not a matter of time: each read says so)
                 self._failed(error)
                 self.memory.put(asked_at=time.time(), away_at=time.time())
@@ -161,17 +135,18 @@ class Exchange:
         return None
 
     def _failed(self, error: AtlasError) -> None:
-        """Remembered; what will not mend itself is told by every command until it is mended."""
+        """Notes a failure. One that will not mend itself is told by every command until it is
+        mended."""
         lost = {"lost": error.message} if isinstance(error, Refused) else {}
         self.memory.put(failed_at=time.time(), failed=error.message, **lost)
 
     def _known(self) -> str | None:
-        """The last published head; None at an address that has not answered yet, whatever another
-        one has."""
+        """The last published head. None if the address has not answered yet, whatever another one
+        has."""
         same = self.memory.data.get("where", self.where) == self.where
         return self.store.ref(REMOTE) if same else None
 
-    def _told(self, published: bool, why: str = "") -> Shared:
+    def _shared(self, published: bool, why: str = "") -> Shared:
         return Shared(
             published, why, tuple(self.parked), self.unclear and not published, tuple(self.notices)
         )
@@ -182,39 +157,33 @@ class Exchange:
         if look or self.memory.data.get("lost") or self.remote.local:
             self._asked()
         if self.remote.local:
-            return self._told(False, IN_OUTBOX)
+            return self._shared(False, IN_OUTBOX)
         if self._known() is None and (why := self._first()):
-            return self._told(False, why)
+            return self._shared(False, why)
         self._gather_others()
         began = 0.0
         while True:
             head, known = self.store.head(), self._known()
-            if (
-                head == known and not self.restore
-            ):  # (the branch always holds what is known to be there)
+            # (The branch always holds what is known to be there.)
+            if head == known and not self.restore:
                 return self._done()
             if refused >= TRIES or (refused and time.monotonic() > deadline):
-                why = f"{self.remote.name} refused it: {why}{self._beside(head, known)}"
-                self.memory.put(failed_at=time.time(), failed=why)
-                return self._told(False, why)
-            if (
-                began and time.monotonic() > deadline
-            ):  # (one try it has, however long it stood in the queue)
-                return self._told(
+                return self._refused(head, known, why)
+            # (One try it has, however long it stood in the queue.)
+            if began and time.monotonic() > deadline:
+                return self._shared(
                     False, "others were faster; the next push of this clone carries it along"
                 )
             began = time.monotonic()
-            failpoints.at("before_push", self.rules)
+            failpoints.at("before_push", self.policy)
             pushed = self.remote.push(head, self.call)
-            failpoints.at("after_push", self.rules)
+            failpoints.at("after_push", self.policy)
             if pushed.ok and not self.remote.split:
-                with suppress(
-                    AtlasError, OSError
-                ):  # it is there, whatever this clone can note of it
+                # It is there, whatever this clone can note of it.
+                with suppress(AtlasError, OSError):
                     self._published(head, known, pushed.old)
-                self.memory.put(
-                    pushed_at=time.time(), pushed_by=self.by, took=time.monotonic() - began
-                )
+                took = time.monotonic() - began
+                self.memory.put(pushed_at=time.time(), pushed_by=self.by, took=took)
                 return self._done()
             self.unclear, why = pushed.unclear, pushed.why  # until the remote has said what it has
             # Before the look, since what that shows is to be pushed on at once.
@@ -224,94 +193,37 @@ class Exchange:
             self.unclear, final = False, pushed.final
             if (pushed.ok or pushed.old == head) and self._known() != head:
                 why, final = "it is read from another place than it is pushed to (pushurl)", True
-            refused = refused + (TRIES if final else 1) if self._known() == known else 0
+            if self._known() != known:
+                refused = 0
+            else:
+                refused += TRIES if final else 1
+
+    def _refused(self, head: str, known: str | None, why: str) -> Shared:
+        """The remote does not take the store's branch. It may take another one."""
+        why = f"{self.remote.name} refused it: {why}"
+        patterns = self.policy["outbox_refs"] if self.purpose.aside else ()
+        name = branches.push(self.store, self.remote, head, known, patterns, self.call)
+        if name:
+            self.memory.put(beside=name)
+            why += f"; it waits on the branch {name} for a clone that may"
+        self.memory.put(failed_at=time.time(), failed=why)
+        return self._shared(False, why)
 
     def _gather_others(self) -> None:
-        """Where several sessions of this clone write at once, there are a few moments between two
-        pushes: in these the others record what the next push takes along, and other clones have
-        theirs."""
+        """Waits a moment before the push, if another session of this clone pushed just now: the
+        others record what this push takes along, and other clones have their turn."""
         if self.by and self.memory.data.get("pushed_by") not in (None, self.by):
-            rest = (
-                self.memory.get("pushed_at")
-                + min(1.0, SPACING * self.memory.get("took"))
-                - time.time()
-            )
+            spacing = min(1.0, SPACING * self.memory.get("took"))
+            rest = self.memory.get("pushed_at") + spacing - time.time()
             time.sleep(rest if 0.0 < rest <= 1.0 else 0.0)  # (the clock may have gone back)
 
-    def _beside(self, head: str, known: str | None) -> str:
-        """Where the branch may not be pushed: pushed to one of this clone's own that the policy
-        names, from which the next clone that may takes it in."""
-        for pattern in self.rules["outbox_refs"] if self.purpose.aside else ():
-            name = pattern.replace("*", f"atlas-{self.store.machine}-{(known or head)[:8]}")
-            pushed = self.remote._replace(ref=f"refs/heads/{name}").push(head, self.call)
-            if pushed.ok or pushed.old == head:
-                self.memory.put(beside=name)
-                return f"; it waits on the branch {name} for a clone that may"
-        return ""
-
-    def _outboxes(self) -> list[str]:
-        """The branches to look for; none where this clone uses one itself."""
-        mine = self.memory.data.get("beside")
-        return (
-            []
-            if mine
-            else [pattern.replace("*", "atlas-*") for pattern in self.rules["outbox_refs"]]
-        )
-
-    def _gathered(self) -> None:
-        """Takes in what waits on such branches."""
-        from . import outbox
-
-        git, known, taken = (
-            self.store.git,
-            *(self.memory.data.get(key, {}) for key in ("known", "taken")),
-        )
-        rows = (
-            git.run("for-each-ref", "--format=%(refname) %(objectname)", OUTBOX)
-            .decode()
-            .split("\n")
-        )
-        seen, taken = dict(row.removeprefix(OUTBOX).split(" ") for row in rows if row), dict(taken)
-        for name, oid in seen.items():
-            if known.get(name) == oid or not _OUTBOX.search(name):
-                continue
-            try:
-                if history.fork(git, self.store.head(), oid) in (
-                    None,
-                    root_id(self.store.place.width),
-                ):
-                    raise outbox.NoOutbox(
-                        "it is no outbox of this store"
-                    )  # (all stores share their root)
-                carried = outbox.behind(self.store, oid)
-            except AtlasError as error:
-                self.notices.append(
-                    f"the branch {name} on {self.remote.name} was left alone: {error.message}"
-                )
-                if not isinstance(error, outbox.NoOutbox):
-                    seen[name] = ""  # what is here may have been in the way: tried again
-                continue
-            taken[name] = oid
-            if carried.moved or carried.parked:
-                self._park(carried.parked)
-                self.notices.append(f"taken in from the branch {name}")
-        # (a ref that stays would bar another whose name it begins)
-        change(self.store, [f"delete {OUTBOX}{name}" for name in seen], self.busy)
-        self.memory.put(known=seen, taken=taken)
-
     def _done(self) -> Shared:
-        """All is published: the branches that brought some of it are done with."""
-        taken = self.memory.data.get("taken", {})
-        with suppress(Away):  # tried again after the next push
-            for name, oid in taken.items():
-                self.remote.drop(name, oid, self.call)
-            if taken or self.memory.data.get("beside"):
-                self.memory.put(taken={}, beside="")
-        return self._told(True)
+        branches.drop_taken(self.remote, self.memory, self.call)
+        return self._shared(True)
 
     def _asked(self) -> None:
-        """Asks what is there; a branch that was deleted or went back may be on its way to be
-        restored."""
+        """Asks the remote what it has. A branch that was deleted, or went back, is no error if it
+        is to be restored."""
         try:
             self._pulled(self.call)
         except Lost:
@@ -321,7 +233,7 @@ class Exchange:
             self.restore = False
 
     def _first(self) -> str:
-        """Before the first push: why it is not made; empty where it may be."""
+        """Asks the remote before the first push. Why that push is not made; empty if it may be."""
         heads = self.remote.heads(self.call)
         if not heads:
             return (
@@ -361,14 +273,15 @@ class Exchange:
     def _pulled(self, timeout: float) -> None:
         """Fetches, judges and takes what others have published."""
         known = self._known()
-        also = [f"+refs/heads/{one}:{OUTBOX}{one}" for one in self._outboxes()]
+        patterns = branches.wanted(self.memory, self.policy["outbox_refs"])
+        also = [f"+refs/heads/{pattern}:{OUTBOX}{pattern}" for pattern in patterns]
         theirs = self.store.ref(INCOMING) if self._fetched(timeout, also) else None
         self.asked = True
-        there = f"the branch {self.remote.branch} on {self.remote.name}"
+        branch = f"the branch {self.remote.branch} on {self.remote.name}"
         if theirs is None:
             if known is not None:
                 raise Lost(
-                    f"{there} was deleted; this clone still holds it all",
+                    f"{branch} was deleted; this clone still holds it all",
                     "atlas doctor --fix pushes it back",
                 )
             self.memory.put(asked_at=time.time(), lost="")
@@ -376,29 +289,29 @@ class Exchange:
         if known is not None and not self.carry and not self.store.holds(known, theirs):
             if self.store.holds(theirs, known):
                 raise Lost(
-                    f"{there} went back to {theirs[:12]}; this clone still holds it all",
+                    f"{branch} went back to {theirs[:12]}; this clone still holds it all",
                     "atlas doctor --fix pushes the rest again",
                 )
             raise Refused(
-                f"{there} was rewritten: its history no longer holds {known[:12]}, which this clone"
-                " still does",
+                f"{branch} was rewritten: its history no longer holds {known[:12]}, which this"
+                " clone still does",
                 "whoever may force a push there can put that back; if the new history is right,"
                 " atlas init --carry takes it, and puts behind it what this clone holds beyond it",
                 code="rewritten",
             )
-        if known is None or (
-            self.carry and not self.remote.local
-        ):  # else what it holds of ours makes it ours
+        # (Else what it holds of ours makes it ours.)
+        if known is None or (self.carry and not self.remote.local):
             is_store(self.store.git, self.remote, theirs)
         self._taken(theirs)
         self._note(theirs)
-        if self._outboxes():
-            self._gathered()
+        if branches.wanted(self.memory, self.policy["outbox_refs"]):
+            notice, park = self.notices.append, self._park
+            branches.take_in(self.store, self.remote, self.memory, self.busy, notice, park)
         self.brought = theirs if theirs != known else self.brought
 
     def _fetched(self, timeout: float, also: Sequence[str]) -> bool:
-        """Fetches; once more where it was a lock of a ref that was in the way."""
-        refs = [INCOMING, *(one.rpartition(":")[2] for one in also)]
+        """Fetches, and once more if a lock of a ref was in the way."""
+        refs = [INCOMING, *(refspec.rpartition(":")[2] for refspec in also)]
         for again in (True, False):
             try:
                 return self.remote.fetch(timeout, also)
@@ -408,8 +321,8 @@ class Exchange:
         return False
 
     def _only_one(self, theirs: str) -> None:
-        """Refused for another store than ours, once ours has grown."""
-        ours, others = (judging.store_id(self.store.snapshot(one)) for one in (None, theirs))
+        """Raises Refused if the remote holds another store than ours, once ours has grown."""
+        ours, others = (judging.store_id(self.store.snapshot(head)) for head in (None, theirs))
         if not self.carry:
             raise Refused(
                 f"{self.remote.name} holds another store ({others}) than this clone ({ours}), and"
@@ -431,13 +344,13 @@ class Exchange:
                     return
                 ours = [] if base == head else list(history.between(self.store.git, base, head))
                 if base == root_id(self.store.place.width):
-                    ours = [one for one in ours if not carry_over.brings_policy(one)]
+                    ours = [commit for commit in ours if not carry_over.brings_policy(commit)]
                     if ours:  # what was made here and never used gives way to what is there
                         self._only_one(theirs)
                 new = list(history.between(self.store.git, base, theirs)) if ours else []
                 carried = carry_over.carry(self.store, ours, new, theirs) if ours else None
                 parked = carried.parked if carried else ()
-                also = [(REMOTE, theirs), *[(BEFORE, head)] * (base != head)]
+                also = [(REMOTE, theirs)] if base == head else [(REMOTE, theirs), (BEFORE, head)]
                 if carry_over.moved(
                     self.store, branch, head, carried.head if carried else theirs, parked, also
                 ):
@@ -445,38 +358,32 @@ class Exchange:
         self._park(parked)
 
     def _park(self, parked: Sequence[carry_over.Parked]) -> None:
-        for one in parked:
-            self.parked.append(one.operation)
-            self.notices.append(
-                f"parked: {one.commit.message.subject}: {one.why} (operation {one.operation})"
-            )
+        for write in parked:
+            subject, operation = write.commit.message.subject, write.operation
+            self.parked.append(operation)
+            self.notices.append(f"parked: {subject}: {write.why} (operation {operation})")
 
     def _judged(self, known: str | None) -> None:
-        """What a fetch brought is history, whatever it holds; what breaks a rule is said."""
+        """Judges what a fetch brought. It is history, whatever it holds; a notice says what breaks
+        a rule."""
         if known is None or self.brought is None or self.carry:
             return  # joining: `atlas verify` judges all of it
         from ..verify import audit
 
+        git, width = self.store.git, self.store.place.width
         try:
             index = self.store.at(self.store.head())
-            found = audit.judge(self.store.git, self.store.place.width, known, self.brought, index)
+            findings = audit.range_violations(git, width, known, self.brought, index)
         except (AtlasError, OSError) as failure:
             self.notices.append(
-                f"what came with the fetch cannot be judged: {environment(failure).message}"
+                f"what came with the fetch cannot be judged: {as_error(failure).message}"
             )
             return
-        if found:
-            first = found[0]
+        if findings:
+            first = findings[0]
             what = f"{first.violation.rule}: {first.violation.path or first.violation.text}"
+            violations = "violation" if len(findings) == 1 else "violations"
             self.notices.append(
-                f"{len(found)} violation{'s' * (len(found) > 1)} came with the fetch, the first in"
+                f"{len(findings)} {violations} came with the fetch, the first in"
                 f" {first.commit[:12]} ({what}): atlas verify"
             )
-
-
-def environment(failure: AtlasError | OSError) -> AtlasError:
-    """An error of the operating system on the way to the remote, as one of ours."""
-    if isinstance(failure, AtlasError):
-        return failure
-    what = f"{failure.filename}: " if failure.filename else ""
-    return Failed(f"{what}{failure.strerror or failure}", "atlas doctor", code="environment")

@@ -13,14 +13,14 @@ from ..errors import NotPublished, Refused
 from ..records import policy
 from ..store import BRANCH, REMOTE, files, history
 from ..store.git import Git
-from ..store.repo import TAKING, WAITING, Place
+from ..store.repo import TAKING, WAITING, Repo
 from ..store.snapshot import Snapshot
 from ..store.store import create, root_id
 from .remote import CALL, INCOMING, Away, Remote, beside, find
-from .remote_state import Memory
+from .remote_state import RemoteState
 
 
-def take(place: Place, offline: bool) -> bool:
+def take(place: Repo, offline: bool) -> bool:
     """Takes the store that the remote has, where this clone has none yet. True if it did."""
     if (place.home / "store.git").is_dir():
         return aside(place)
@@ -28,33 +28,37 @@ def take(place: Place, offline: bool) -> bool:
 
 
 def join(
-    place: Place, offline: bool, timeout: float = CALL, formed: Callable[[int], Place] | None = None
+    repo: Repo, offline: bool, timeout: float = CALL, formed: Callable[[int], Repo] | None = None
 ) -> bool:
-    """Makes this clone's store from the one that its remote has; False where there is no remote, or
-    no store in it. Where it is not asked or gives no answer, from the copy of its branch that the
-    user's repository holds; without one False, if it was not to be asked, else NotPublished.
-    `formed` makes the place one for object ids of the length that the remote's have (a clone's are
-    as long by themselves)."""
-    there, copy, away = find(place, place.home), None, ""
-    if there is None:
+    """Makes this clone's store from the one that its remote has, or from the copy of its branch
+    that the user's repository holds, if the remote is not asked or gives no answer. False if there
+    is no remote, if it has no store, or if it was not to be asked and there is no copy.
+
+    formed: makes the repository one for object ids of the length that the remote's have (those of a
+    clone are as long by themselves). Raises NotPublished if the remote gives no answer and there is
+    no copy."""
+    remote, copy, away = find(repo, repo.home), None, ""
+    if remote is None:
         return False
-    there = there._replace(wanted=True)  # whoever joins asks for it
+    remote = remote._replace(wanted=True)  # whoever joins asks for it
     if timeout < CALL:  # they only read
-        there = there._replace(until=time.monotonic() + timeout)
+        remote = remote._replace(until=time.monotonic() + timeout)
     try:
-        if not offline and (head := there.heads(timeout).get(there.branch)) is None:
+        if not offline and (head := remote.heads(timeout).get(remote.branch)) is None:
             return False
         if not offline and formed and head:
-            place = formed(len(head))
+            repo = formed(len(head))
     except Away as error:
         away = error.message
     if offline or away:
-        copy = there.copy(place)
+        copy = remote.copy(repo)
     if copy or not (offline or away):
         try:
-            made = create(place, partial(_filled, copy or there, timeout))
+            made = create(repo, partial(_filled, copy or remote, timeout))
             now = 0.0 if copy else time.time()
-            Memory(made).put(asked_at=now, fetched_at=now, where=f"{there.url} {there.branch}")
+            RemoteState(made).put(
+                asked_at=now, fetched_at=now, where=f"{remote.url} {remote.branch}"
+            )
             return True
         except Away:
             if copy is None:
@@ -67,44 +71,44 @@ def join(
     )
 
 
-def aside(place: Place) -> bool:
-    """A store in the worktree's outbox that holds what the clone's does, for a caller who cannot
-    write that one; False where it is not needed, or there already."""
-    if place.outbox is None or place.home != place.shared or os.access(place.home, os.W_OK):
+def aside(repo: Repo) -> bool:
+    """Makes a store in the worktree's outbox that holds what the clone's does, for a caller who
+    cannot write that one. False if it is not needed, or was made already."""
+    if repo.outbox is None or repo.home != repo.shared or os.access(repo.home, os.W_OK):
         return False
-    there = place.home
-    create(place, partial(_lent, there / "store.git"), place.outbox)
+    home = repo.home
+    create(repo, partial(_lent, home / "store.git"), repo.outbox)
     with suppress(OSError):  # what waits of one that is gone is taken in beside what this one lays
-        os.link(place.outbox / WAITING, place.outbox / TAKING)
+        os.link(repo.outbox / WAITING, repo.outbox / TAKING)
     with suppress(OSError):
-        files.put(place.outbox / "machine", (there / "machine").read_bytes())
+        files.put(repo.outbox / "machine", (home / "machine").read_bytes())
     return True
 
 
-def _lent(there: Path, folder: Path) -> None:
+def _lent(lender: Path, folder: Path) -> None:
     """The new repository reads the objects of one that never loses any."""
     (folder / "objects/info").mkdir(exist_ok=True)
     (folder / "objects/info/alternates").write_text(
-        f"{os.path.relpath(there / 'objects', folder / 'objects')}\n"
+        f"{os.path.relpath(lender / 'objects', folder / 'objects')}\n"
     )
-    _filled(beside(there, folder), CALL, folder)
+    _filled(beside(lender, folder), CALL, folder)
 
 
-def _filled(there: Remote, timeout: float, folder: Path) -> None:
+def _filled(remote: Remote, timeout: float, folder: Path) -> None:
     """Brings the remote's store into the new repository, before anybody sees that."""
-    git = there.git
+    git = remote.git
     git.directory = str(folder)
-    found = git.object(INCOMING) if there.fetch(timeout) else None
-    if found is None:
-        raise Away(f"the branch {there.branch} on {there.name} has just gone", retry="now")
-    theirs = found[0]
-    is_store(git, there, theirs)
+    answer = git.object(INCOMING) if remote.fetch(timeout) else None
+    if answer is None:
+        raise Away(f"the branch {remote.branch} on {remote.name} has just gone", retry="now")
+    theirs = answer[0]
+    is_store(git, remote, theirs)
     for ref in (BRANCH, REMOTE):
         git.run("update-ref", "--no-deref", ref, theirs, options=["core.fsync=all"])
     git.close()
 
 
-def _begins(git: Git, theirs: str) -> bool:
+def _begins_a_store(git: Git, theirs: str) -> bool:
     if root_id(len(theirs)) not in history.roots(git, theirs):
         return False
     if Snapshot(git, theirs, len(theirs)).blob(policy.FOLDER):
@@ -113,12 +117,12 @@ def _begins(git: Git, theirs: str) -> bool:
     return any(Snapshot(git, oid, len(oid)).blob(policy.FOLDER) for oid in line[1:2])
 
 
-def is_store(git: Git, there: Remote, theirs: str) -> None:
-    """Refused for a branch that is no store: one is told by its first commits, the root of all
-    stores and a policy, whatever a hand has done behind these."""
-    if not _begins(git, theirs):
+def is_store(git: Git, remote: Remote, theirs: str) -> None:
+    """Raises Refused if a branch is no store. A store is known by its first commits, the root of
+    all stores and a policy, whatever a hand has done behind these."""
+    if not _begins_a_store(git, theirs):
         raise Refused(
-            f"the branch {there.branch} on {there.name} is not an Atlas store; it was left alone",
+            f"the branch {remote.branch} on {remote.name} is not an Atlas store; it was left alone",
             "name another branch: atlas init --branch B",
             code="not_a_store",
         )

@@ -20,12 +20,12 @@ from ..store.index import Index
 from ..store.repo import TAKING, WAITING
 from ..store.store import Store, root_id
 from . import carry_over
+from .parked import parked_commits
 
 LAID = (".git", "laid")  # in an outbox: the digests of what was laid there, newest last
 KEPT = 200  # of them
-_ODD = re.compile(
-    r"(?:\A|/)(?:\.|\.\.|\.git|)(?:/|\Z)", re.IGNORECASE
-)  # components that git checks out nowhere
+# A path with a component that git checks out nowhere.
+_ODD = re.compile(r"(?:\A|/)(?:\.|\.\.|\.git|)(?:/|\Z)", re.IGNORECASE)
 _TAKEN = f"refs/atlas/taking/{os.getpid()}"
 
 
@@ -39,27 +39,28 @@ def waiting(store: Store, index: Index) -> list[dict[str, Any]]:
 
 
 def export(store: Store, file: Path) -> int:
-    """Writes the commits that no remote is known to have into a git bundle; how many. NotFound
-    where there are none."""
-    count = store.unpublished()
-    if not count:
+    """Writes the commits that no remote is known to have into a git bundle. Their number.
+
+    Raises NotFound if there are none."""
+    waiting = store.unpublished()
+    if not waiting:
         raise NotFound("nothing waits: all that was recorded here is published")
     known = store.ref(REMOTE)
     store.git.run(
         "bundle", "create", "--quiet", str(file), BRANCH, *([f"^{known}"] if known else [])
     )
-    return count
+    return waiting
 
 
 def lay(store: Store) -> None:
-    """Lays what nobody else has where the next command that can write the store finds it."""
+    """Lays what nobody else has in the outbox, for the next command that can write the store."""
     box, top = store.place.outbox, store.place.top
     if box is None or top is None or store.home != box:
         return
     with files.below(top, box) as folder, lock.held(box / "lay.lock", at=folder.fd):
         # (locked, else what another has just laid would give way to less)
-        if (
-            store.parked()
+        if parked_commits(
+            store
         ):  # what was laid before may hold it: it is to be parked where others see it
             with suppress(OSError):
                 os.link(box / WAITING, box / TAKING, follow_symlinks=False)
@@ -80,61 +81,59 @@ def lay(store: Store) -> None:
 
 def _digest(folder: files.Folder, name: str) -> bytes:
     """Of a plain file's bytes."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     with folder.open(name) as file:
         while part := file.read(1 << 20):
-            found.update(part)
-    return found.hexdigest().encode()
+            digest.update(part)
+    return digest.hexdigest().encode()
 
 
 def gather(store: Store, box: Path) -> list[str]:
-    """Takes in what waits in a worktree's outbox, under the rules of a sync; says what became of
-    it. Not what came with the project's own files: that is no writing of this clone."""
+    """Takes in what waits in a worktree's outbox, under the rules of a sync. What became of it, as
+    lines. What came with the project's own files is left alone: it is no writing of this clone."""
     top = box.parent.parent
     if (why := ground.foreign(store.place._replace(top=top))[0]) or box.is_symlink():
         return [
             f"{box} came with the project's files: what lies there was not taken in"
             f" ({why or 'it is a link'})"
         ]
-    said = []
+    notices = []
     try:
         with files.below(top, box) as folder, lock.held(store.home / "outbox.lock", wait=0.0) as fd:
             for name in (TAKING, WAITING) if fd is not None else ():
-                if not folder.plain(name):
-                    said += (
-                        [f"{box / name} is no plain file: it was not taken in"]
-                        if folder.look(name)
-                        else []
-                    )
-                    continue
-                folder.rename(name, TAKING)  # what is laid meanwhile is another one
-                try:
-                    if not _laid(folder):
-                        raise NoOutbox(
-                            f"{box / name} is no outbox of a store that a session of this clone has"
-                            " laid"
-                        )
-                    carried = take(store, box / TAKING)
-                except NoOutbox as error:
-                    kept = f"refused.{time.time_ns()}"
-                    folder.rename(TAKING, kept)
-                    again = "; atlas outbox import tries it again" if error.hint else ""
-                    said.append(f"{error.message}: it was kept as {box / kept}{again}")
-                    continue
-                folder.drop(TAKING)
-                parked = (
-                    f", {len(carried.parked)} contradict what is here, and are parked"
-                    if carried.parked
-                    else ""
-                )
-                if carried.moved or parked:
-                    said.append(f"{len(carried.moved)} writes were taken in from {box}{parked}")
+                notices += _gather_file(store, box, folder, name)
     except (AtlasError, OSError) as error:
         why = str(error.strerror) if isinstance(error, OSError) else error.message
-        said.append(
+        notices.append(
             f"{box} could not be taken in: {why}; until it is, nobody else can see what lies there"
         )
-    return said
+    return notices
+
+
+def _gather_file(store: Store, box: Path, folder: files.Folder, name: str) -> list[str]:
+    """Takes in one file of an outbox. What is none of this clone's stays, under another name."""
+    if not folder.plain(name):
+        is_odd = folder.look(name) is not None
+        return [f"{box / name} is no plain file: it was not taken in"] if is_odd else []
+    folder.rename(name, TAKING)  # what is laid meanwhile is another one
+    try:
+        if not _laid(folder):
+            raise NoOutbox(
+                f"{box / name} is no outbox of a store that a session of this clone has laid"
+            )
+        carried = take(store, box / TAKING)
+    except NoOutbox as error:
+        refused = f"refused.{time.time_ns()}"
+        folder.rename(TAKING, refused)
+        again = "; atlas outbox import tries it again" if error.hint else ""
+        return [f"{error.message}: it was kept as {box / refused}{again}"]
+    folder.drop(TAKING)
+    if not carried.moved and not carried.parked:
+        return []
+    notice = f"{len(carried.moved)} writes were taken in from {box}"
+    if carried.parked:
+        notice += f", {len(carried.parked)} contradict what is here, and are parked"
+    return [notice]
 
 
 def _laid(folder: files.Folder) -> bool:
@@ -153,8 +152,8 @@ class NoOutbox(Failed):
 
 
 def take(store: Store, file: Path) -> carry_over.Carried:
-    """Puts what another clone exported behind what is here, by the rules of a sync: what
-    contradicts it is parked."""
+    """Puts what another clone exported behind what is here, by the rules of a sync. A write that
+    contradicts what is here is parked."""
     if not file.is_file():
         raise NotFound(f"there is no file {file}")
     if line := transports.foreign(store.git.directory):
@@ -198,18 +197,18 @@ def behind(store: Store, tip: str) -> carry_over.Carried:
             head = store.head()
             base = history.fork(store.git, head, tip)
             theirs = [
-                one
-                for one in history.between(store.git, base, tip)
-                if not carry_over.brings_policy(one)
+                commit
+                for commit in history.between(store.git, base, tip)
+                if not carry_over.brings_policy(commit)
             ]
-            if not all(len(one.parents) == 1 for one in theirs):
+            if not all(len(commit.parents) == 1 for commit in theirs):
                 raise NoOutbox("it is no outbox of a store: its commits are not in one line")
-            if odd := next(
-                (path for one in theirs for path, *_ in one.changes if _ODD.search(path)), None
-            ):
-                raise NoOutbox(
-                    f"it is no outbox of a store: it holds {odd[:80]!r}, a path that no store has"
-                )
+            for path in (path for commit in theirs for path, _, _ in commit.changes):
+                if _ODD.search(path):
+                    raise NoOutbox(
+                        f"it is no outbox of a store: it holds {path[:80]!r}, a path that no store"
+                        " has"
+                    )
             carried = carry_over.carry(
                 store, theirs, list(history.between(store.git, base, head)), head
             )

@@ -1,19 +1,58 @@
-"""The writes of this clone that are parked: they contradicted what others had published first."""
+"""Parked writes: what could not be carried over to the remote's history. Each is a ref of the
+store, under the name of its operation."""
 
 from __future__ import annotations
 
+import hashlib
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
-from ..model import message, times
+from ..model import message, names, times
+from ..store import PARKED
+from ..store.branch import change
 from ..store.index import Index
 from ..store.store import Store
+
+
+def parked_commits(store: Store) -> dict[str, str]:
+    """Commit by operation of the parked writes."""
+    result = {}
+    packed = store.home / "store.git/packed-refs"
+    for line in packed.read_text().split("\n") if packed.exists() else ():
+        oid, _, name = line.partition(" ")
+        if name.startswith(PARKED):
+            result[name.removeprefix(PARKED)] = oid
+    folder = store.home / "store.git" / PARKED
+    files: list[Path] = []
+    with suppress(FileNotFoundError):  # git takes the folder away with the last of them
+        files = list(folder.iterdir())
+    for file in files:
+        with suppress(FileNotFoundError):  # another command has just settled it
+            if not file.name.endswith(".lock"):
+                result[file.name] = file.read_text().strip()
+    return result
+
+
+def parked_ref(operation: str) -> str:
+    """The ref under which a write is parked. An operation id that no ref can be named after goes by
+    its hash."""
+    plain = (
+        names.valid(operation) and ".." not in operation and not operation.endswith((".lock", "."))
+    )
+    return PARKED + (operation if plain else hashlib.sha256(operation.encode()).hexdigest()[:32])
+
+
+def unpark(store: Store, operation: str, within: float = 12.0) -> None:
+    """Forgets a parked write: it was settled in another way."""
+    change(store, [f"delete {parked_ref(operation)}"], within)
 
 
 def rows(store: Store, index: Index) -> list[dict[str, Any]]:
     """What is parked, as rows of operation, commit, subject, session, at. What is part of the
     history all the same is left out: a kill had come between."""
     parked = []
-    for operation, oid in store.parked().items():
+    for operation, oid in parked_commits(store).items():
         entry = store.git.object(oid)
         if entry is None:
             continue

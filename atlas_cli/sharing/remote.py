@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
@@ -17,15 +17,13 @@ from .. import interrupts
 from ..errors import Failed, NotFound
 from ..store import BRANCH, files, history, transports
 from ..store.git import Git, Silent, environment, last_line
-from ..store.repo import Place
+from ..store.repo import Repo
 from ..store.store import root_id
 
 CALL = 10.0  # seconds for one call, counted anew whenever it reports progress
 INCOMING = "refs/atlas/incoming"  # what a fetch brought, before it is judged
-_KEPT = (
-    "GIT_CONFIG_PARAMETERS",
-    "GIT_CONFIG_COUNT",
-)  # what a caller sets for its transport (a CI's credentials)
+# What a caller sets for its transport (a CI's credentials).
+_KEPT = ("GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT")
 _PLAIN = ("--no-recurse-submodules",)
 # (Without `fetch.fsckObjects`: one commit that git's check refuses would stop each fetch, push and
 # joining of everybody for good, and the check makes a pack of every fetch. What is odd in a tree is
@@ -54,7 +52,7 @@ _PUSH = (
 
 
 class Away(Failed):
-    """The remote could not be asked; `silent`: it gave no answer in time."""
+    """The remote could not be asked. silent: it gave no answer in time."""
 
     code = "remote"
     retry = "later"
@@ -63,9 +61,11 @@ class Away(Failed):
 
 
 class Pushed(NamedTuple):
-    """What became of a push: `ok` only where the answer says that our own update was made; `old` is
-    what it replaced (None: there was no such branch); `unclear`: the remote may have taken what it
-    was sent; `final`: to push again at once is of no use."""
+    """What became of a push.
+
+    ok: the answer says that our own update was made. old: what it replaced; None if there was no
+    such branch. unclear: the remote may have taken what it was sent. final: to push again at once
+    is of no use."""
 
     ok: bool
     old: str | None = None
@@ -84,12 +84,8 @@ class Remote(NamedTuple):
     url: str = ""  # as it is configured; empty: there is no such remote any more
     split: bool = False  # it is pushed to by another address than it is read from
     local: bool = False  # it is the user's own repository, with the copy that it holds
-    wanted: bool = (
-        False  # the user asks for it: not for what it has only because they read something
-    )
-    until: float | None = (
-        None  # the moment (monotonic) at which every call is over, whatever the remote sends
-    )
+    wanted: bool = False  # the user asks for it (else they only read something)
+    until: float | None = None  # when (monotonic) every call is over, whatever the remote sends
     common: Path = Path()  # the user's git directory
 
     def heads(self, timeout: float) -> dict[str, str]:
@@ -101,7 +97,7 @@ class Remote(NamedTuple):
         return {ref.removeprefix("refs/heads/"): oid for oid, ref in rows}
 
     def fetch(self, timeout: float, also: Sequence[str] = ()) -> bool:
-        """Fetches the branch to INCOMING, and what `also` says; False where the remote has no such
+        """Fetches the branch to INCOMING, and what `also` says. False if the remote has no such
         branch."""
         for again in (True, False):
             try:
@@ -115,16 +111,15 @@ class Remote(NamedTuple):
         return True
 
     def push(self, oid: str, timeout: float) -> Pushed:
-        """Asks the remote to move the branch forward to a commit; a plain push, which is its
+        """Asks the remote to move the branch forward to a commit. A plain push is the remote's
         compare-and-set."""
-        trace = _trace(
-            f"{self.git.directory}.push"
-        )  # what was said: nothing, where the remote was never reached
-        told = {"GIT_TRACE_PACKET": str(trace)} if trace else {}
+        # (Nothing stands in it, if the remote was never reached.)
+        trace = _trace(f"{self.git.directory}.push")
+        extra = {"GIT_TRACE_PACKET": str(trace)} if trace else {}
         interrupts.sent()
         try:
             code, out, err = self._ask(
-                (*_PUSH, "--", self.name, f"{oid}:{self.ref}"), timeout, told
+                (*_PUSH, "--", self.name, f"{oid}:{self.ref}"), timeout, extra
             )
         except Away as error:
             if error.unasked or not _any(trace):
@@ -158,14 +153,14 @@ class Remote(NamedTuple):
         ref = f"refs/heads/{branch}"
         self._ask((*_PUSH, f"--force-with-lease={ref}:{oid}", "--", self.name, f":{ref}"), timeout)
 
-    def copy(self, place: Place) -> Remote | None:
+    def copy(self, repo: Repo) -> Remote | None:
         """The copy of the branch that the user's repository has fetched (a bare one fetches
-        branches as they are); None where it has none, or not the whole of it."""
-        theirs = Git(str(place.common), hermetic=False)
+        branches as they are). None if it has none, or not the whole of it."""
+        theirs = Git(str(repo.common), hermetic=False)
         for ref in (f"refs/remotes/{self.name}/{self.branch}", self.ref):
-            if root_id(place.width) in history.roots(theirs, ref):
-                git = Git(str(place.home / "store.git"))
-                return self._replace(name=str(place.common), git=git, ref=ref, local=True)
+            if root_id(repo.width) in history.roots(theirs, ref):
+                git = Git(str(repo.home / "store.git"))
+                return self._replace(name=str(repo.common), git=git, ref=ref, local=True)
         return None
 
     def _run(self, args: tuple[str, ...], timeout: float) -> bytes:
@@ -196,16 +191,14 @@ class Remote(NamedTuple):
                 patient=rest is None,
             )
         except Failed as error:
-            away = (
-                self._late()
-                if rest is not None and isinstance(error, Silent)
-                else Away(f"{self.name}: {error.message}")
-            )
-            away.silent = isinstance(error, Silent)
+            silent = isinstance(error, Silent)
+            late = silent and rest is not None
+            away = self._late() if late else Away(f"{self.name}: {error.message}")
+            away.silent = silent
             raise away from None
 
     def _trusted(self) -> None:
-        """Refused where what git would obey did not come from the user; that the user wants it is
+        """Raises Away if git would obey what did not come from the user. That the user wants it is
         remembered."""
         if line := transports.foreign(self.git.directory):
             raise self._unasked(
@@ -214,14 +207,14 @@ class Remote(NamedTuple):
                 "atlas doctor --fix puts it aside",
                 code="configuration",
             )
-        if self.local or not (found := transports.programs(self.git, self.common, self.name)):
+        if self.local or not (programs := transports.programs(self.git, self.common, self.name)):
             return
         if self.wanted:
-            transports.use(self.common, found)
-        elif not transports.used(self.common, found):
+            transports.use(self.common, programs)
+        elif not transports.used(self.common, programs):
             raise self._unasked(
                 f"{self.name} is reached by a program that this repository's own configuration"
-                f" names ({found[0][0]}), which a read does not run",
+                f" names ({programs[0][0]}), which a read does not run",
                 "atlas sync runs it, if you trust this repository, and reads do from then on",
                 code="configuration",
             )
@@ -238,8 +231,8 @@ class Remote(NamedTuple):
         return away
 
     def _settings(self) -> tuple[str, ...]:
-        """What the user's settings of a remote must not do to the store's own branch: mirror,
-        filter, abbreviate."""
+        """Options against the user's settings of a remote that the store's own branch must not
+        meet: mirror, filter, abbreviate."""
         if self.local:
             return ()
         own = f"remote.{self.name}"
@@ -253,7 +246,7 @@ class Remote(NamedTuple):
 
 
 def _trace(name: str) -> Path | None:
-    """An empty place for what is said in a push; None where there can be none."""
+    """An empty file for git's trace of a push; None if there can be none."""
     try:
         Path(name).unlink(missing_ok=True)
         Path(name).touch()
@@ -263,7 +256,7 @@ def _trace(name: str) -> Path | None:
 
 
 def _any(trace: Path | None) -> bool:
-    """Whether anything was said; for all that is known, where that could not be written down."""
+    """Whether anything was traced. It counts as traced if that could not be written down."""
     try:
         return trace is None or trace.stat().st_size > 0
     except OSError:
@@ -276,57 +269,60 @@ def _said(err: str, why: str = "") -> str:
         line.strip() for line in err.split("\n") if "\r" not in line and not line.endswith("done.")
     ]
     ours = [line for line in lines if line and not line.startswith(("remote:", "hint:"))]
-    before = list(
-        takewhile(lambda line: not line.startswith(("fatal:", "error:")), ours)
-    )  # ssh's own words
-    theirs = [line.removeprefix("remote:").strip() for line in lines if line.startswith("remote:")]
+    # ssh's own words stand before git's; if nothing of git's follows, they are git's.
+    before = list(takewhile(lambda line: not line.startswith(("fatal:", "error:")), ours))
     if before == ours:
-        before = []  # then they are git's
-    return ": ".join(
-        filter(None, [why or last_line("\n".join(ours)), "; ".join(filter(None, before + theirs))])
-    )[:400]
+        before = []
+    theirs = [line.removeprefix("remote:").strip() for line in lines if line.startswith("remote:")]
+    words = [why or last_line("\n".join(ours)), "; ".join(filter(None, before + theirs))]
+    return ": ".join(filter(None, words))[:400]
 
 
-def find(place: Place, home: Path) -> Remote | None:
-    """The remote that `init --remote` named, else `origin`, else the only one; None where there is
-    none. That of an outbox is the clone's own store."""
-    if home == place.outbox and (place.shared / "store.git").is_dir():
-        return beside(place.shared / "store.git", home / "store.git")
+def find(repo: Repo, home: Path) -> Remote | None:
+    """The remote that `init --remote` named, else `origin`, else the only one; None if there is
+    none. The remote of an outbox is the clone's own store."""
+    if home == repo.outbox and (repo.shared / "store.git").is_dir():
+        return beside(repo.shared / "store.git", home / "store.git")
     try:
         chosen = json.loads((home / "remote.json").read_text())
     except (OSError, ValueError):
         chosen = {}
-    there = remotes(place, home)
-    name = chosen.get("name") or (
-        "origin" if "origin" in there else next(iter(there)) if len(there) == 1 else ""
-    )
+    urls = remotes(repo, home)
+    name = chosen.get("name") or _default(urls)
     if not name:
         return None
     branch = chosen.get("branch", "atlas")
     store = home / "store.git"  # before there is one, git finds the user's own repository
     git = Git(
         str(store) if store.is_dir() else None,
-        cwd=_top(place),
+        cwd=_top(repo),
         hermetic=False,
-        include=str(place.common / "config"),
+        include=str(repo.common / "config"),
     )
-    kept = {
+    own = {
         key: value
         for key, value in os.environ.items()
         if key in _KEPT or key.startswith(("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"))
     }
-    git.env = environment(hermetic=False) | kept | {"SSH_ASKPASS_REQUIRE": "never"}
-    url, split = there.get(name, ("", False))
-    return Remote(name, branch, git, f"refs/heads/{branch}", url, split, common=place.common)
+    git.env = environment(hermetic=False) | own | {"SSH_ASKPASS_REQUIRE": "never"}
+    url, split = urls.get(name, ("", False))
+    return Remote(name, branch, git, f"refs/heads/{branch}", url, split, common=repo.common)
 
 
-def beside(there: Path, own: Path) -> Remote:
+def _default(urls: Collection[str]) -> str:
+    """The name of the remote that is taken if none was chosen; empty if that is not clear."""
+    if "origin" in urls:
+        return "origin"
+    return next(iter(urls)) if len(urls) == 1 else ""
+
+
+def beside(lender: Path, own: Path) -> Remote:
     """The clone's store, for one in a worktree's outbox: it is read from, and takes in by itself
     what is laid there."""
-    return Remote(str(there), "atlas", Git(str(own)), BRANCH, str(there), local=True)
+    return Remote(str(lender), "atlas", Git(str(own)), BRANCH, str(lender), local=True)
 
 
-def choose(place: Place, name: str | None, branch: str | None) -> None:
+def choose(place: Repo, name: str | None, branch: str | None) -> None:
     """Notes which remote, and which branch of it, the store is shared through; nothing where
     neither is named. Raises NotFound if there is no such remote."""
     if name is None and branch is None:
@@ -343,12 +339,12 @@ def choose(place: Place, name: str | None, branch: str | None) -> None:
     )
 
 
-def remotes(place: Place, home: Path) -> dict[str, tuple[str, bool]]:
-    """(URL, whether another one is pushed to) by name of the repository's remotes; looked up again
-    only when its configuration changed, since a command must not cost a process for it."""
+def remotes(repo: Repo, home: Path) -> dict[str, tuple[str, bool]]:
+    """(URL, whether another one is pushed to) by name of the repository's remotes. They are looked
+    up again only if its configuration changed, since a command must not cost a process for it."""
     file = home / "remotes.json"
     try:
-        state = (place.common / "config").stat()
+        state = (repo.common / "config").stat()
         stamp = [state.st_mtime_ns, state.st_size]
     except OSError:
         stamp = []
@@ -358,14 +354,14 @@ def remotes(place: Place, home: Path) -> dict[str, tuple[str, bool]]:
             return {name: (url, split) for name, (url, split) in known["remotes"].items()}
     except (OSError, ValueError, KeyError):
         pass  # not looked up yet
-    found = _configured(place)
+    urls = _configured(repo)
     with suppress(OSError):  # a cache
-        files.put(file, json.dumps({"stamp": stamp, "remotes": found}).encode())
-    return found
+        files.put(file, json.dumps({"stamp": stamp, "remotes": urls}).encode())
+    return urls
 
 
-def _configured(place: Place) -> dict[str, tuple[str, bool]]:
-    git = Git(None, cwd=str(place.top or _top(place)), hermetic=False)
+def _configured(repo: Repo) -> dict[str, tuple[str, bool]]:
+    git = Git(None, cwd=str(repo.top or _top(repo)), hermetic=False)
     out = git.ask("config", "--null", "--get-regexp", r"^remote\..*\.(push)?url$")[1].decode(
         errors="replace"
     )
@@ -381,14 +377,13 @@ def _configured(place: Place) -> dict[str, tuple[str, bool]]:
     return {name: (url, name in other) for name, url in sorted(urls.items())}
 
 
-def _top(place: Place) -> str:
-    """Where git would stand in the main worktree: an address like `../hub.git` is meant from
-    there."""
-    if place.common.name == ".git":
-        return str(place.common.parent)
-    link = (
-        place.top / ".git" if place.top else None
-    )  # of a submodule, or made by `init --separate-git-dir`
-    said = os.fsdecode(link.read_bytes()) if link and link.is_file() else ""
-    own = link is not None and link.parent / said.removeprefix("gitdir: ").rstrip("\n")
-    return str(place.top if own and own.resolve() == place.common.resolve() else place.common)
+def _top(repo: Repo) -> str:
+    """The folder that git would stand in for the main worktree: an address like `../hub.git` is
+    meant from there."""
+    if repo.common.name == ".git":
+        return str(repo.common.parent)
+    # (A file stands there in a submodule, and after `init --separate-git-dir`.)
+    link = repo.top / ".git" if repo.top else None
+    text = os.fsdecode(link.read_bytes()) if link and link.is_file() else ""
+    own = link is not None and link.parent / text.removeprefix("gitdir: ").rstrip("\n")
+    return str(repo.top if own and own.resolve() == repo.common.resolve() else repo.common)

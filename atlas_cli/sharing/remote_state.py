@@ -10,7 +10,7 @@ from ..store import files
 from ..store.store import Store
 
 
-class Memory:
+class RemoteState:
     """What this clone remembers of its remote: when it was asked last, and when that failed."""
 
     def __init__(self, store: Store) -> None:
@@ -18,13 +18,12 @@ class Memory:
         self.data = self._read(self.file)
 
     def get(self, key: str) -> float:
-        found = self.data.get(key)
-        return float(found) if isinstance(found, int | float) else 0.0
+        value = self.data.get(key)
+        return float(value) if isinstance(value, int | float) else 0.0
 
     def put(self, **fields: Any) -> None:
-        self.data = (
-            Memory._read(self.file) | fields
-        )  # another command may have noted something since
+        # Another command may have noted something since.
+        self.data = self._read(self.file) | fields
         try:
             files.put(self.file, json.dumps(self.data).encode())
         except OSError:
@@ -33,7 +32,7 @@ class Memory:
     @staticmethod
     def _read(file: Path) -> dict[str, Any]:
         try:
-            found = json.loads(file.read_text())
+            data = json.loads(file.read_text())
         except (OSError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return data if isinstance(data, dict) else {}

@@ -15,40 +15,35 @@ from ..model import times
 from ..model.change import Decide
 from ..records import policy
 from ..store import REMOTE, transaction
-from ..store.branch import unpark
 from ..store.store import Store
 from ..store.transaction import Intent, Written
 from .dealing import PLAIN, Purpose
+from .parked import parked_commits, unpark
 from .remote import Remote, find, remotes
 
 if TYPE_CHECKING:
-    from .exchange import Exchange, Shared
-    from .remote_state import Memory
+    from .exchange import Exchange
+    from .remote_state import RemoteState
+    from .shared import Shared
 
 HASTE = 5.0  # seconds that a push of code waits for the store's
 FETCH = 3.0  # seconds that a read waits for the remote
-SILENT = (
-    "remote",
-    "branch_lost",
-    "rewritten",
-    "two_stores",
-    "not_a_store",
-)  # not said by each read, or said anyway
+# Errors that a read does not print: they are no matter of each read, or printed anyway.
+SILENT = ("remote", "branch_lost", "rewritten", "two_stores", "not_a_store")
 AWAY = 60  # seconds that a read does not ask a remote which gave no answer
 
 
 class Sharing:
-    """A command's dealings with the remote. `offline`: none; `required`: a write counts only once
-    it is published."""
+    """A command's dealings with the remote.
+
+    offline: there are none. required: a write counts only once it is published."""
 
     def __init__(
         self, store: Store, say: Callable[[str], None], offline: bool, required: bool
     ) -> None:
         self.store, self.say, self.offline, self.required = store, say, offline, required
         self.asked = False  # the remote has said, since this command began, what it has
-        self.published: bool | None = (
-            None  # what became of the last write; None where nothing was written
-        )
+        self.published: bool | None = None  # whether the last write is; None: nothing was written
         self.why = ""  # why it is not published
 
     @cached_property
@@ -62,10 +57,10 @@ class Sharing:
         return None if self.offline else self.known
 
     def sources(self) -> list[Remote]:
-        """Where what this clone has lost may be had from: the remote, else the copy of its branch
-        that the user's repository holds."""
+        """The remotes that may still have what this clone has lost: the remote, else the copy of
+        its branch that the user's repository holds."""
         copy = self.known.copy(self.store.place) if self.known else None
-        return [one for one in (self.remote, copy) if one is not None]
+        return [remote for remote in (self.remote, copy) if remote is not None]
 
     @property
     def alone(self) -> str:
@@ -78,10 +73,10 @@ class Sharing:
         )
 
     @cached_property
-    def memory(self) -> Memory:
-        from .remote_state import Memory
+    def memory(self) -> RemoteState:
+        from .remote_state import RemoteState
 
-        return Memory(self.store)
+        return RemoteState(self.store)
 
     def fetched_at(self) -> str | None:
         """When the remote was last asked with success."""
@@ -89,22 +84,21 @@ class Sharing:
         return times.rfc3339(at) if at else None
 
     def address(self) -> str:
-        """The remote's address as all clones know it; empty where only this machine does."""
+        """The remote's address as all clones know it; empty if only this machine knows it."""
         if self.known is None or self.known.local:
             return ""
-        found = self.known.git.ask("ls-remote", "--get-url", "--", self.known.name)[
-            1
-        ]  # (`insteadOf` may say another)
-        return policy.address(found.decode(errors="replace").strip())
+        # (`insteadOf` may say another.)
+        _, out, _ = self.known.git.ask("ls-remote", "--get-url", "--", self.known.name)
+        return policy.address(out.decode(errors="replace").strip())
 
     def copied(self) -> list[str]:
-        """That this is a copy, where the store's home is another place than this clone's remote."""
-        home, there = self._rules()["home"], self.known
-        if not home or there is None or there.local or policy.address(there.url) == home:
+        """A line that says so, if the store's home is another place than this clone's remote."""
+        home, remote = self._policy()["home"], self.known
+        if not home or remote is None or remote.local or policy.address(remote.url) == home:
             return []
         if (here := self.address()) == home:
             return []
-        through = f"{there.name} ({here})" if here else there.name
+        through = f"{remote.name} ({here})" if here else remote.name
         return [
             f"this is a copy: the store's home is {home}, and this clone shares it through"
             f" {through}"
@@ -119,22 +113,17 @@ class Sharing:
             time.time() - self.memory.get("asked_at"),
             time.time() - self.memory.get("away_at"),
         )
-        if silent < AWAY or (not look and age < policy.seconds(self._rules(), "fresh")):
+        if silent < AWAY or (not look and age < policy.seconds(self._policy(), "fresh")):
             return
         exchange = self._exchange(Purpose(wanted=look))
         error = exchange.pull(FETCH)
         self.asked = exchange.asked
         self._heard(exchange.notices)
         if error is not None and error.code not in SILENT:
-            self.say(
-                f"what the remote has is not known now: {error.message}; {error.hint}".removesuffix(
-                    "; "
-                )
-            )
+            self.say(f"what the remote has is not known now: {_with_hint(error)}")
 
     def lost(self) -> str:
-        """What has become of the remote's branch, where it is no longer what was published; else
-        empty."""
+        """Why the remote's branch is no longer what was published; empty if it is."""
         return str(self.memory.data.get("lost", "")) if self.remote else ""
 
     def write(self, decide: Decide, intent: Intent, exclusive: bool, eager: bool) -> Written:
@@ -190,9 +179,10 @@ class Sharing:
             ) from None
 
     def _sure(self, decide: Decide, intent: Intent) -> Written:
-        """The write, or a refusal that stands on what the remote has: what holds the thing may be
-        no more than recorded here, and come to nothing, or be given back there by now. NotPublished
-        where the remote does not say."""
+        """The write, or a refusal that stands on what the remote has: what holds the thing may only
+        be recorded here, and come to nothing, or it may be given back there by now.
+
+        Raises NotPublished if the remote does not say."""
         from .exchange import LOCK_WAIT
 
         deadline = time.monotonic() + LOCK_WAIT
@@ -215,11 +205,11 @@ class Sharing:
         return self._tried(Purpose(by=by, aside=False), look=True).published
 
     def _written(self, decide: Decide, intent: Intent) -> Written:
-        """The write, or its refusal. Either settles what was parked of it, which until then is all
-        that is left of it: nothing stays that the command said no to, whatever the reason; but
-        where nobody knows, it does."""
+        """The write, or its refusal. Either settles what was parked of it: nothing stays that the
+        command said no to, whatever the reason. Only if nobody knows what became of the write, that
+        stays: it may be all that is left."""
         operation = intent.writer.operation
-        parked = intent.given and operation in self.store.parked()
+        parked = intent.given and operation in parked_commits(self.store)
         try:
             written = transaction.write(self.store, decide, intent)
         except Unknown:
@@ -234,11 +224,11 @@ class Sharing:
 
     @staticmethod
     def _left_parked(error: Exception, operation: str) -> Exception:
-        """The answer where what is parked could not be forgotten: a stop stays the stop that it is,
-        and names it; a failure is no "nothing was written" any more."""
+        """The answer if what is parked could not be forgotten. A stop stays the stop that it is,
+        and names it. A failure does not mean "nothing was written" any more."""
         hint = (
-            f"what was recorded of it before stays parked: atlas parked drop {operation} forgets "
-            f"it, atlas parked take {operation} writes it"
+            f"what was recorded of it before stays parked: atlas parked drop {operation} forgets"
+            f" it, atlas parked take {operation} writes it"
         )
         if isinstance(error, AtlasError) and 2 <= error.exit <= 7:
             error.hint = f"{error.hint}\n{hint}".lstrip()
@@ -251,36 +241,33 @@ class Sharing:
         try:
             unpark(self.store, operation, within=1.0)
         except (Failed, OSError):
-            return operation not in self.store.parked()
+            return operation not in parked_commits(self.store)
         return True
 
     def hastily(self) -> str:
-        """Publishes what was recorded, where git waits for the answer: for a few seconds. Why not,
-        if not."""
-
-        if (
-            self.remote is None
-            or self._rules()["publish"] == "manual"
-            or not self.store.unpublished()
-        ):
+        """Publishes what was recorded, while git waits for the answer: for a few seconds. Why it
+        could not be; empty if it is published, or need not be."""
+        if self.remote is None or self._policy()["publish"] == "manual":
+            return ""
+        if not self.store.unpublished():
             return ""
         return "" if self._tried(Purpose(within=HASTE)).published else self.why
 
     def _tried(self, purpose: Purpose, look: bool = False) -> Shared:
         """What was recorded stays so, whatever comes between it and the remote."""
-        from .exchange import Shared, environment
+        from .shared import Shared, as_error
 
         try:
             return self.publish(purpose, look)
         except (AtlasError, OSError) as failure:
-            error = environment(failure)
+            error = as_error(failure)
             self.published, self.why = False, error.message
             return Shared(False, error.message, error=error)
 
     def publish(self, purpose: Purpose = PLAIN, look: bool = False) -> Shared:
         """All that was recorded, pushed. `look`: the remote is asked even where there is nothing to
         push. Nothing is said of the operation that it is for: parked, it is decided anew."""
-        from .exchange import Shared
+        from .shared import Shared
 
         if self.remote is None:
             return Shared(False, self.alone)
@@ -303,14 +290,13 @@ class Sharing:
             return
         from . import outbox
 
-        if said := [line for box in boxes for line in outbox.gather(self.store, box)]:
-            self._heard(said)
+        if notices := [line for box in boxes for line in outbox.gather(self.store, box)]:
+            self._heard(notices)
             if self.remote and self._due(False):
                 self._tried(Purpose(wanted=False))  # they only read
 
     def _laid(self) -> None:
-        """In an outbox: what it holds lies where the next command that can write the store finds
-        it."""
+        """Lays what an outbox holds where the next command that can write the store finds it."""
         if self.store.home == self.store.place.outbox:
             from . import outbox
 
@@ -323,8 +309,9 @@ class Sharing:
                 )
 
     def health(self, fix: bool) -> tuple[str, str]:
-        """(state, text) of what is shared, for `doctor`; `fix` pushes back what the remote has
-        lost."""
+        """(state, text) of what is shared, for `doctor`.
+
+        fix: push back what the remote has lost."""
         from .exchange import LOCK_WAIT
         from .remote import CALL
 
@@ -336,15 +323,15 @@ class Sharing:
             shared.error if shared else self._exchange(Purpose(wanted=False)).pull(CALL, LOCK_WAIT)
         )
         if error is not None:
-            return (
-                "warn" if isinstance(error, Failed) else "bad"
-            ), f"{error.message}; {error.hint}".removesuffix("; ")
+            return "warn" if isinstance(error, Failed) else "bad", _with_hint(error)
         if shared and not shared.published:
             return "warn", f"{where}: {shared.why}"
         if shared and lost:
             return "fixed", f"{lost}: pushed back"
         waiting = self.store.unpublished()
-        return "ok", f"{where}: {f'{waiting} commits not published yet' if waiting else 'in step'}"
+        if waiting:
+            return "ok", f"{where}: {waiting} commits not published yet"
+        return "ok", f"{where}: in step"
 
     def _exchange(self, purpose: Purpose) -> Exchange:
         from .exchange import Exchange
@@ -362,7 +349,7 @@ class Sharing:
         failed a moment ago."""
         from .exchange import REMEMBERED
 
-        when = self._rules()["publish"]
+        when = self._policy()["publish"]
         if when != "now" and not (when == "end" and eager):
             self.why = f"the policy says publish: {when}"
             return False
@@ -371,7 +358,7 @@ class Sharing:
             return False
         return True
 
-    def _rules(self) -> policy.Policy:
+    def _policy(self) -> policy.Policy:
         return self.store.policy(self.store.snapshot())
 
     def _unshared(self, shared: Shared, operation: str, exclusive: bool) -> AtlasError:
@@ -386,3 +373,7 @@ class Sharing:
         return NotPublished(
             f"not published: {shared.why}{done}", hint, details={"operation": operation}
         )
+
+
+def _with_hint(error: AtlasError) -> str:
+    return f"{error.message}; {error.hint}".removesuffix("; ")

@@ -5,6 +5,5 @@ REMOTE = "refs/atlas/remote"  # the last published head that this clone knows
 BEFORE = "refs/atlas/before"  # the local head that the last carrying over replaced
 # what others, who may not push the store's branch, have pushed to branches of their own
 OUTBOX = "refs/atlas/outbox/"
-PARKED = (
-    "refs/atlas/parked/"  # a write that could not be carried over, under the name of its operation
-)
+# a write that could not be carried over, under the name of its operation
+PARKED = "refs/atlas/parked/"

@@ -15,7 +15,7 @@ from .. import interrupts
 from ..errors import AtlasError, Failed, Locked
 from . import BRANCH, PARKED, lock
 from .git import last_line
-from .store import Store, parked_ref
+from .store import Store
 
 DEADLINE = 30.0  # seconds that a move is tried for
 STALE = 10.0  # seconds after which a lock file that nobody can hold is put aside
@@ -51,9 +51,10 @@ HINT = "atlas doctor --fix puts aside what a dead process left"
 
 
 class Locks:
-    """The lock files in the way of moves of some refs. `alone`: this process has the writer lock,
-    so that no other command moves a ref: what is there for `STALE` seconds, and belongs to no git
-    that lives, is put aside."""
+    """The lock files in the way of moves of some refs.
+
+    alone: this process has the writer lock, so that no other command moves a ref. A lock file that
+    is there for `STALE` seconds, and belongs to no living git, is then put aside."""
 
     def __init__(self, store: Store, refs: Iterable[str], alone: bool) -> None:
         self.store, self.alone = store, alone
@@ -63,7 +64,7 @@ class Locks:
         self.old = False  # whether a second look, in a moment, may put something aside
 
     def look(self) -> bool:
-        """Whether one was put aside."""
+        """Looks once. Whether a lock file was put aside."""
         self.left, self.old, done = "", False, False
         for name in self.names:
             file = self.store.home / "store.git" / name
@@ -72,12 +73,9 @@ class Locks:
             except OSError:
                 continue
             age = abs(time.time() - state.st_mtime)  # (a clock may have been set back since)
-            one = (
-                name,
-                state.st_ino,
-                state.st_mtime_ns,
-            )  # the same one as before, not the next one's
-            seen = time.monotonic() - self.first_look.setdefault(one, time.monotonic())
+            # (So a file is known as the same one as before, not the next one of its name.)
+            mark = (name, state.st_ino, state.st_mtime_ns)
+            seen = time.monotonic() - self.first_look.setdefault(mark, time.monotonic())
             left, over = f"{file} was left {age:.0f} s ago", age > STALE or seen > STALE
             if over and (pid := self._holder(name) if seen > TWICE else 0):
                 left += f", and the git with the process id {pid}, which lives, may hold it"
@@ -90,19 +88,19 @@ class Locks:
         return done
 
     def _holder(self, name: str) -> int:
-        """The id of a living git that may be inside that lock; 0 where none is seen."""
+        """The id of a living git that may be inside that lock; 0 if none is seen."""
         verbs = _BRINGS if name.startswith(_BROUGHT) else _MOVES
         where, running = os.fsencode(self.store.home / "store.git"), Path("/proc")
         for entry in running.glob("[0-9]*"):
             try:
                 argv = (entry / "cmdline").read_bytes().split(b"\0")
                 if argv[0].rpartition(b"/")[2] == b"git" and verbs & set(argv):
-                    told = [
+                    words = [
                         *argv,
                         (entry / "environ").read_bytes(),
                         os.fsencode((entry / "cwd").readlink()),
                     ]
-                    if any(where in word for word in told):
+                    if any(where in word for word in words):
                         return int(entry.name)
             except OSError:
                 continue  # it has ended, or is another user's
@@ -110,8 +108,9 @@ class Locks:
 
 
 def aside(file: Path, home: Path, age: float) -> None:
-    """Puts a dead lock file aside, or takes it away where that cannot be; Locked where neither can
-    be."""
+    """Puts a dead lock file aside, or takes it away if that cannot be.
+
+    Raises Locked if neither can be."""
     try:
         file.rename(home / "stale.lock")
     except FileNotFoundError:
@@ -130,8 +129,10 @@ def aside(file: Path, home: Path, age: float) -> None:
 
 
 class Branch:
-    """The moves of one command. `fd` is the writer lock, if it has it; `unread` makes the error for
-    a branch that cannot be read back after a move; `within`: seconds that a move is tried for."""
+    """The moves of one command.
+
+    fd: the writer lock, if the command has it. unread: makes the error for a branch that cannot be
+    read back after a move. within: seconds that a move is tried for."""
 
     def __init__(
         self,
@@ -150,15 +151,14 @@ class Branch:
     def move(
         self, old: str, new: str, options: Sequence[str], also: Iterable[tuple[str, str]] = ()
     ) -> bool:
-        """Whether the branch now is at `new`, or past it; False: another try is due. `also`: refs
-        that are set only if the branch moves (git moves them first, so that a kill leaves too many
-        of them rather than too few)."""
+        """Whether the branch now is at `new`, or past it. False if another try is due.
+
+        also: refs that are set only if the branch moves. (git moves them first, so that a kill
+        leaves too many of them rather than too few.)"""
         git = self.store.git
         refs = dict(also)
-        wish = [f"update {ref} {oid}\n" for ref, oid in refs.items()] + [
-            f"update {BRANCH} {new} {old}\n"
-        ]
-        data = "".join(wish).encode()
+        wishes = [f"update {ref} {oid}\n" for ref, oid in refs.items()]
+        data = "".join([*wishes, f"update {BRANCH} {new} {old}\n"]).encode()
         try:
             why = git.ask(
                 "update-ref", "--no-deref", "--stdin", options=options, data=data, keep=self.keep
@@ -204,14 +204,11 @@ class Branch:
         time.sleep(random.uniform(0.02, 0.2))
 
 
-def unpark(store: Store, operation: str, within: float = 12.0) -> None:
-    """Forgets a parked write: it was settled in another way."""
-    change(store, [f"delete {parked_ref(operation)}"], within)
-
-
 def change(store: Store, wishes: Sequence[str], within: float = 0.0) -> None:
-    """Moves or drops other refs of the store than its branch: each wish is a line of `git
-    update-ref --stdin`. A lock is waited for so many seconds; Locked where it does not go away."""
+    """Moves or drops other refs of the store than its branch. Each wish is a line of `git
+    update-ref --stdin`. A lock is waited for so many seconds.
+
+    Raises Locked if a lock does not go away."""
     data = "".join(f"{wish}\n" for wish in wishes).encode()
     while True:
         code, _, err = store.git.ask("update-ref", "--no-deref", "--stdin", data=data)
@@ -226,8 +223,10 @@ def change(store: Store, wishes: Sequence[str], within: float = 0.0) -> None:
 
 
 def cleared(store: Store, refs: Sequence[str], within: float) -> bool:
-    """Whether a lock was in the way of moves of these refs, and is no longer: another try is due.
-    Locked where one stays there for so many seconds."""
+    """Whether a lock was in the way of moves of these refs and is no longer, so that another try is
+    due.
+
+    Raises Locked if one stays there for so many seconds."""
     until, first = time.monotonic() + within, Locks(store, refs, False)
     first.look()
     if not first.left:
@@ -243,8 +242,8 @@ def cleared(store: Store, refs: Sequence[str], within: float) -> bool:
 
 
 def swept(store: Store, refs: Iterable[str]) -> None:
-    """Puts aside what the dead have left locked, of these refs and of what is parked. For who has
-    the publish lock."""
+    """Puts aside what the dead have left locked, of these refs and of what is parked. The caller
+    has the publish lock."""
     folder, now = store.home / "store.git", time.time()
     try:
         parked = [

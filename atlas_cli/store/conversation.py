@@ -24,16 +24,17 @@ HEAD = 4096  # bytes that are read of what is too large
 
 
 class Ended(Exception):
-    """Git has ended, or fell silent, before it answered. `gave_up`: by its own decision, over what
-    it was asked."""
+    """Git has ended, or fell silent, before it answered.
+
+    gave_up: by its own decision, over what it was asked."""
 
     def __init__(self, gave_up: bool, silent: bool = False) -> None:
         self.gave_up, self.silent = gave_up, silent
 
 
 class Conversation:
-    """It belongs to whoever is asking, until all that was asked is answered; else it has to be
-    ended."""
+    """A conversation belongs to whoever is asking, until all that was asked is answered. Else it
+    has to be ended."""
 
     def __init__(self, child: Popen[bytes]) -> None:
         assert child.stdin is not None and child.stdout is not None
@@ -46,7 +47,7 @@ class Conversation:
         self.poll.register(self.out, select.POLLIN)
 
     def ask(self, names: list[str]) -> None:
-        """Asks for objects or refs; what does not fit into the pipe goes out while the answers come
+        """Asks for objects or refs. What does not fit into the pipe goes out while the answers come
         in."""
         self.unsent += "".join(f"{name}\n" for name in names).encode()
         self._send()
@@ -54,9 +55,9 @@ class Conversation:
             self.poll.register(self.into, select.POLLOUT)
 
     def answer(self, most: int) -> Answer:
-        """The next answer: (object id, type, bytes); None for what is not there. Of what has more
-        than `most` bytes only the beginning is read, its type is LARGE (a commit is cut, and stays
-        one), and no more can be asked."""
+        """The next answer: (object id, type, bytes), or None for what is not there. Of an object
+        with more than `most` bytes only the beginning is read, its type is LARGE (a commit is cut,
+        and stays one), and no more can be asked."""
         while (end := self.heard.find(b"\n")) < 0:
             self._hear(1)
         head = self.heard[:end].split()

@@ -38,6 +38,7 @@ def at(point: str, policy: Mapping[str, Any]) -> None:
 
 
 def patience(seconds: float, policy: Mapping[str, Any]) -> float:
-    """How long a remote is waited for: in a test store no longer than `ATLAS_PATIENCE` says."""
+    """Seconds that a remote is waited for. In a test store they are no more than `ATLAS_PATIENCE`
+    says."""
     wanted = os.environ.get("ATLAS_PATIENCE", "")
     return min(seconds, float(wanted)) if wanted and policy.get("test") is True else seconds

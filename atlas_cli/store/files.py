@@ -54,15 +54,17 @@ class Folder:
             self.fd = None
 
     def _at(self, name: str) -> str:
-        """What a call of the system is given for a name; OSError for what is none, or would lead
-        elsewhere."""
+        """The path that a call of the system is given for a name.
+
+        Raises OSError if it is no plain name, or would lead elsewhere."""
         if name in ("", ".", "..") or "/" in name or "\0" in name or os.sep in name:
             raise OSError(errno.EINVAL, f"{name[:80]!r} is no plain name")
         return name if self.fd is not None else str(self.path / name)
 
     def sub(self, name: str, make: bool = False) -> Folder:
-        """The folder of that name, made if it is to be; OSError where there is none, or something
-        else."""
+        """The folder of that name. It is made if `make` says so.
+
+        Raises OSError if there is none, or something else."""
         where = self._at(name)
         if make:
             with suppress(FileExistsError):
@@ -75,20 +77,20 @@ class Folder:
 
     def down(self, names: Iterable[str], make: bool = False) -> Folder:
         """The folder below it that these names lead to."""
-        found = Folder(self.path, None if self.fd is None else os.dup(self.fd))
+        folder = Folder(self.path, None if self.fd is None else os.dup(self.fd))
         for name in names:
-            above = found
+            above = folder
             try:
-                found = above.sub(name, make)
+                folder = above.sub(name, make)
             finally:
                 above.close()
-        return found
+        return folder
 
     def names(self) -> list[str]:
         return sorted(os.listdir(self.path if self.fd is None else self.fd))  # noqa: PTH208 - of a descriptor
 
     def look(self, name: str) -> os.stat_result | None:
-        """What lies under a name, itself and not what it leads to."""
+        """The state of what lies under a name: of a link itself, not of what it leads to."""
         try:
             return os.stat(self._at(name), dir_fd=self.fd, follow_symlinks=False)
         except FileNotFoundError:
@@ -99,11 +101,13 @@ class Folder:
         return os.path.samestat(os.stat(self.path if self.fd is None else self.fd), path.stat())  # noqa: PTH116
 
     def plain(self, name: str) -> bool:
-        found = self.look(name)
-        return found is not None and stat.S_ISREG(found.st_mode)
+        state = self.look(name)
+        return state is not None and stat.S_ISREG(state.st_mode)
 
     def open(self, name: str) -> BinaryIO:
-        """A plain file, to be read; OSError for a link, a pipe, a device or a folder."""
+        """A plain file, to be read.
+
+        Raises OSError for a link, a pipe, a device or a folder."""
         fd = os.open(self._at(name), os.O_RDONLY | _PLAIN, dir_fd=self.fd)
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             os.close(fd)
@@ -111,16 +115,18 @@ class Folder:
         return open(fd, "rb")
 
     def read(self, name: str, most: int = MOST) -> bytes | None:
-        """The bytes of a plain file; None where there is none, or it is larger than that."""
+        """The bytes of a plain file. None if there is none, or if it has more than `most`."""
         try:
             with self.open(name) as file:
-                found = file.read(most + 1)
+                data = file.read(most + 1)
         except OSError:
             return None
-        return found if len(found) <= most else None
+        return data if len(data) <= most else None
 
     def add(self, name: str, data: bytes, mode: int = 0o666) -> None:
-        """A new file; FileExistsError where something of that name is there."""
+        """Writes a new file.
+
+        Raises FileExistsError if something of that name is there."""
         fd = os.open(
             self._at(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN, mode, dir_fd=self.fd
         )
@@ -135,8 +141,10 @@ class Folder:
         sync: bool = False,
         first: int = 0o666,
     ) -> None:
-        """The file with these bytes, in place of whatever of that name is there but a folder.
-        `mode` None: that of a new file, `first` without what the user's mask takes."""
+        """Writes a file with these bytes, in place of whatever of that name is there, unless that
+        is a folder.
+
+        mode: None for that of a new file, which is `first` without what the user's mask takes."""
         part = PART + os.urandom(8).hex()
         fd = os.open(
             self._at(part), os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN, first, dir_fd=self.fd
@@ -164,7 +172,7 @@ class Folder:
             os.unlink(self._at(name), dir_fd=self.fd)
 
     def drop_folder(self, name: str) -> None:
-        """Takes an empty folder away; any other stays."""
+        """Takes an empty folder away. Any other stays."""
         with suppress(OSError):
             os.rmdir(self._at(name), dir_fd=self.fd)
 
@@ -173,28 +181,29 @@ class Folder:
 def below(top: Path, path: Path, make: bool = False) -> Iterator[Folder]:
     """A folder below one that is trusted (or that one itself), without following a link on the
     way."""
-    with Folder.at(top) as start, start.down(path.relative_to(top).parts, make) as found:
-        yield found
+    with Folder.at(top) as start, start.down(path.relative_to(top).parts, make) as folder:
+        yield folder
 
 
 def unfinished(name: str, ours: bool = False) -> bool:
-    """Whether a file has the name that it bears until it is whole; `ours`: in a folder that is
-    Atlas's alone."""
+    """Whether a file has the name that it bears until it is whole.
+
+    ours: it lies in a folder that is Atlas's alone."""
     return bool(_UNFINISHED.fullmatch(name) or (ours and _OURS.fullmatch(name)))
 
 
 def put(path: Path, data: bytes, mode: int | None = None, sync: bool = False) -> None:
-    """A file at a path, whole or not at all; a link of that name is replaced, not followed."""
+    """Writes a file at a path, whole or not at all. A link of that name is replaced, not
+    followed."""
     with Folder.at(path.parent) as folder:
         folder.put(path.name, data, mode, sync)
 
 
 def again(path: Path, data: bytes, first: int = 0o666) -> None:
-    """The same, with the mode of the file that is there; `first`: of a new one, but for what the
-    user's mask takes."""
+    """The same, with the mode of the file that is there.
+
+    first: the mode of a new one, but for what the user's mask takes."""
     with Folder.at(path.parent) as folder:
-        found = folder.look(path.name)
-        plain = found is not None and stat.S_ISREG(found.st_mode)
-        folder.put(
-            path.name, data, stat.S_IMODE(found.st_mode) if found and plain else None, first=first
-        )
+        state = folder.look(path.name)
+        mode = stat.S_IMODE(state.st_mode) if state and stat.S_ISREG(state.st_mode) else None
+        folder.put(path.name, data, mode, first=first)

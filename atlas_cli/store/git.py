@@ -44,17 +44,15 @@ AS_IS = (
 TIMEOUT = 60
 SLICE = 0.25  # seconds between two looks at whether somebody wants an end
 LARGEST = 64 << 20  # bytes of an object that is read at all
-SMALL, MANY = (
-    65_536,
-    2_000,
-)  # bytes of an object that is kept for the next question, and how many are
+SMALL = 65_536  # bytes of an object that is kept for the next question
+MANY = 2_000  # objects that are kept
 
 
 def environment(hermetic: bool = True) -> dict[str, str]:
-    """The environment of a call: without what would point git elsewhere, or let the user's settings
+    """The environment of a call, without what would point git elsewhere, or let the user's settings
     change an answer.
 
-    `hermetic` leaves out the user's and the system's configuration too (the store's own calls)."""
+    hermetic: without the user's and the system's configuration, too (the store's own calls)."""
     env = {
         key: value
         for key, value in os.environ.items()
@@ -80,19 +78,20 @@ def environment(hermetic: bool = True) -> dict[str, str]:
 
 
 def inherited() -> dict[str, str]:
-    """What a call over the network keeps of the environment besides: settings that carry
+    """The settings that a call over the network keeps of the environment besides: they carry
     credentials."""
     return {key: value for key, value in os.environ.items() if key.startswith("GIT_CONFIG_")}
 
 
 class Silent(Failed):
-    """A git that gave no answer in time, and was stopped."""
+    """A git gave no answer in time, and was stopped."""
 
 
 class Git:
-    """Calls of git in one repository (`directory`: a git directory, or None to let git find one).
-    `watch` is told, once a second, what a long call over the network reports; an empty text once
-    that is over."""
+    """Calls of git in one repository.
+
+    directory: a git directory, or None to let git find one. watch: is called, once a second, with
+    what a long call over the network reports, and with an empty text once that is over."""
 
     watch: ClassVar[Callable[[str], None] | None] = None
 
@@ -104,9 +103,8 @@ class Git:
         include: str = "",
     ) -> None:
         self.directory, self.cwd = directory, cwd
-        self.include = (
-            [f"include.path={include}"] if include else []
-        )  # the user's settings, below our own
+        # The user's settings, below our own.
+        self.include = [f"include.path={include}"] if include else []
         self.env, self.flags = environment(hermetic), _FLAGS
         self._seen: dict[str, tuple[str, str, bytes]] = {}
         self._talk: Conversation | None = None  # that nobody is asking in now
@@ -129,11 +127,11 @@ class Git:
         extra: Mapping[str, str] | None = None,
         patient: bool = False,
     ) -> tuple[int, bytes, str]:
-        """Exit code, standard output, and standard error as text. `keep`: descriptors that the
-        child inherits; `patient`: the time runs anew whenever it reports progress, or has been at
-        work.
+        """Exit code, standard output, and standard error as text. Each child runs in a session of
+        its own, so that Ctrl-C cannot kill it inside its lock.
 
-        Each child runs in a session of its own, so that Ctrl-C cannot kill it inside its lock."""
+        keep: descriptors that the child inherits. patient: the time runs anew whenever the child
+        reports progress, or has been at work."""
         interrupts.point()
         try:
             child = subprocess.Popen(
@@ -165,7 +163,9 @@ class Git:
     def run(
         self, *args: str, options: Sequence[str] = (), data: bytes = b"", keep: Sequence[int] = ()
     ) -> bytes:
-        """Standard output; Failed with git's own last line where git fails."""
+        """Standard output.
+
+        Raises Failed, with git's own last line, if git fails."""
         code, out, err = self.ask(*args, options=options, data=data, keep=keep)
         if code:
             raise Failed(
@@ -174,22 +174,16 @@ class Git:
         return out
 
     def object(self, name: str, most: int = LARGEST) -> Answer:
-        """(object id, type, bytes) of an object or ref, by one long conversation; None where it is
-        not there. What is named by its id never changes: it is asked for once. Sizes are asked
-        before bytes: of what has more than `most` the type is LARGE, and the bytes are its
-        beginning."""
+        """(object id, type, bytes) of an object or ref, by one long conversation; None if it is not
+        there. What is named by its id never changes, so it is asked for once. Of an object with
+        more than `most` bytes the type is LARGE, and the bytes are its beginning."""
         if name in self._seen:
             return self._seen[name]
-        found = self._object(name, most) or self._reopened(name, most)
-        if (
-            found
-            and found[0] == name
-            and found[1] != LARGE
-            and len(found[2]) < SMALL
-            and len(self._seen) < MANY
-        ):
-            self._seen[name] = found
-        return found
+        answer = self._object(name, most) or self._reopened(name, most)
+        is_whole = answer and answer[0] == name and answer[1] != LARGE
+        if answer and is_whole and len(answer[2]) < SMALL and len(self._seen) < MANY:
+            self._seen[name] = answer
+        return answer
 
     def _reopened(self, name: str, most: int) -> Answer:
         """A second look with a fresh process, since a running one may not know the newest packs."""
@@ -202,8 +196,8 @@ class Git:
     def objects(
         self, names: Sequence[str], most: int = LARGEST, batch: int = 500
     ) -> Iterator[Answer]:
-        """Many objects in their order, None for one that is missing or broken; asked for a batch at
-        a time."""
+        """Many objects in their order, asked for a batch at a time. None stands for one that is
+        missing or broken."""
         for start in range(0, len(names), batch):
             yield from self._answers(list(names[start : start + batch]), most)
 
@@ -220,7 +214,7 @@ class Git:
                     if talk is None:
                         talk = self._opened()
                         talk.ask(names[at:])
-                    found = talk.answer(most)
+                    answer = talk.answer(most)
                 except Ended as end:
                     if talk is not None:
                         talk.end()
@@ -229,7 +223,7 @@ class Git:
                         died = at
                         continue
                     self._complained(names[at], end)
-                    found = None
+                    answer = None
                 at += 1
                 if talk is not None and talk.cut:
                     talk.end()
@@ -237,7 +231,7 @@ class Git:
                 if at == len(names):
                     self._put_back(talk)
                     talk = None
-                yield found
+                yield answer
         finally:
             if talk is not None:
                 talk.end()
@@ -325,7 +319,7 @@ def _followed(
     patient: bool,
     watch: Callable[[str], None] | None,
 ) -> tuple[bytes, bytes]:
-    deadline, said, told, spent = time.monotonic() + timeout, 0, time.monotonic(), 0.0
+    deadline, heard, reported, spent = time.monotonic() + timeout, 0, time.monotonic(), 0.0
     while True:
         try:
             return child.communicate(
@@ -333,22 +327,14 @@ def _followed(
             )
         except subprocess.TimeoutExpired as slow:
             now, out, err = time.monotonic(), slow.stdout or b"", slow.stderr or b""
+            # What it started (a shared ssh connection) may go on, and hold its pipes.
             if child.poll() is not None:
-                return (
-                    out,
-                    err,
-                )  # what it started (a shared ssh connection) goes on, and holds its pipes
-            if watch and now > told + 1:
-                told = now
-                lines = err.decode(errors="replace").replace("\r", "\n").split("\n")
-                watch(
-                    next(
-                        (line.strip() for line in reversed(lines) if line.strip()),
-                        "waiting for the remote",
-                    )
-                )
-            if patient and len(err) > said:
-                deadline, said = now + timeout, len(err)
+                return out, err
+            if watch and now > reported + 1:
+                reported = now
+                watch(_progress(err))
+            if patient and len(err) > heard:
+                deadline, heard = now + timeout, len(err)
             elif now > deadline:
                 before, spent = spent, _spent(child.pid) if patient else 0.0
                 if spent - before < timeout / 10:
@@ -358,9 +344,16 @@ def _followed(
             data = None
 
 
+def _progress(err: bytes) -> str:
+    """The last line that git has reported."""
+    lines = err.decode(errors="replace").replace("\r", "\n").split("\n")
+    words = (line.strip() for line in reversed(lines))
+    return next(filter(None, words), "waiting for the remote")
+
+
 def _spent(group: int) -> float:
-    """The processor time, in seconds, of a process group's living members; 0 where the system does
-    not tell. (git says nothing while it takes in one large object.)"""
+    """The processor time, in seconds, of a process group's living members; 0 if the system does not
+    tell. (git says nothing while it takes in one large object.)"""
     ticks = 0
     for file in Path("/proc").glob("[0-9]*/stat"):
         try:

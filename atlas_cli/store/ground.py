@@ -8,56 +8,57 @@ import stat
 from pathlib import Path
 
 from .git import Git
-from .repo import Place
+from .repo import Repo
 
 NAME = ".atlas"
 
 
-def foreign(place: Place, known: str = "") -> tuple[str, str]:
-    """Why it is not ours (empty: it is), and the state of git's index that this was asked in.
-    `known` are the two of an earlier look, in one text: what git tracks is asked again only where
-    its index has changed since."""
-    if place.top is None:
+def foreign(repo: Repo, known: str = "") -> tuple[str, str]:
+    """(why `.atlas` is not ours, the state of git's index that this was asked in). The first is
+    empty if it is ours.
+
+    known: the two of an earlier look, as one text. git is asked again what it tracks only if its
+    index has changed since."""
+    if repo.top is None:
         return "there is no worktree", ""
-    if why := _odd(place.top / NAME):
+    if why := _odd(repo.top / NAME):
         return why, ""
-    state = _state(_index(place))
+    state = _state(_index(repo))
     before, _, answer = known.partition(" ")
     if before == state:
         return answer, state
-    return _tracked(place.top, NAME, "top"), state
+    return _tracked(repo.top, NAME, "top"), state
 
 
 def _odd(root: Path) -> str:
     try:
-        found = root.lstat()
+        state = root.lstat()
     except FileNotFoundError:
         return ""
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(state.st_mode):
         return f"{NAME} is a link"
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(state.st_mode):
         return f"{NAME} is no folder"
     return f"{NAME} is a repository of its own" if os.path.lexists(root / ".git") else ""
 
 
-def brought(place: Place, base: Path, name: str) -> Path | None:
-    """The link that git tracks on the way to a path (from `base`, if it is no absolute one) or
-    at its end; None where there is none. The user's own links are followed as any tool follows
-    them."""
-    if place.top is None:
+def brought(repo: Repo, base: Path, name: str) -> Path | None:
+    """The link that git tracks on the way to a path, or at its end; None if there is none. A
+    relative path starts from `base`. The user's own links are followed as any tool follows them."""
+    if repo.top is None:
         return None
-    top, at = place.top.resolve(), base.resolve()
+    top, at = repo.top.resolve(), base.resolve()
     for part in Path(name).parts:
-        found = at / part
-        if found.is_symlink() and at.is_relative_to(top) and _tracked(at, part):
-            return found
-        at = found.resolve()
+        link = at / part
+        if link.is_symlink() and at.is_relative_to(top) and _tracked(at, part):
+            return link
+        at = link.resolve()
     return None
 
 
 def _tracked(folder: Path, name: str, magic: str = "literal") -> str:
-    """What of a name in a folder git tracks, if it does: in the index or in the last commit, in
-    either case of letters (some file systems know none)."""
+    """A line that says what git tracks of a name in a folder, in the index or in the last commit;
+    empty if it tracks nothing. Either case of letters counts (some file systems know none)."""
     git = Git(None, str(folder), hermetic=False)
     asked = ("-z", "--", f":({magic},icase){name}")
     code, out, _ = git.ask("ls-files", "--with-tree=HEAD", *asked)
@@ -67,22 +68,22 @@ def _tracked(folder: Path, name: str, magic: str = "literal") -> str:
     return f"git tracks {first}" if first else ""
 
 
-def _index(place: Place) -> Path:
+def _index(repo: Repo) -> Path:
     """git's index of this worktree."""
-    assert place.top is not None
-    link = place.top / ".git"
+    assert repo.top is not None
+    link = repo.top / ".git"
     try:
         if stat.S_ISREG(link.lstat().st_mode):
-            told = os.fsdecode(link.read_bytes()).removeprefix("gitdir:").strip()
-            return link.parent / told / "index"
+            target = os.fsdecode(link.read_bytes()).removeprefix("gitdir:").strip()
+            return link.parent / target / "index"
     except OSError:
         pass
-    return (link if link.is_dir() else place.common) / "index"
+    return (link if link.is_dir() else repo.common) / "index"
 
 
 def _state(index: Path) -> str:
     try:
-        found = index.stat()
+        status = index.stat()
     except OSError:
         return "none"
-    return f"{found.st_mtime_ns}:{found.st_size}:{found.st_ino}"
+    return f"{status.st_mtime_ns}:{status.st_size}:{status.st_ino}"

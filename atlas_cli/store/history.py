@@ -36,9 +36,9 @@ _HEADER = (
 
 
 class Commit(NamedTuple):
-    """A commit with what it changed against its first parent; `modes` are the new modes by path. A
-    folder stands among the changes where it is not looked into. `faults` are (path, what git would
-    not have written there)."""
+    """A commit with what it changed against its first parent. `modes` are the new modes by path. A
+    folder that is not looked into stands among the changes itself. `faults` are (path, what git
+    would not have written there)."""
 
     oid: str
     parents: tuple[str, ...]
@@ -49,7 +49,7 @@ class Commit(NamedTuple):
 
 
 class _Raw(NamedTuple):
-    """What the object of a commit says."""
+    """The parts of a commit's object."""
 
     tree: str
     parents: tuple[str, ...]
@@ -58,13 +58,15 @@ class _Raw(NamedTuple):
 
 
 def between(git: Git, old: str | None, new: str) -> Iterator[Commit]:
-    """The commits after `old` (None: all) up to `new`, each behind its parents. Damaged where `new`
-    does not descend from `old`, or where an object that tells what was changed is missing."""
+    """The commits after `old` (None: all) up to `new`, each behind its parents.
+
+    Raises Damaged if `new` does not descend from `old`, or if an object that tells what was changed
+    is missing."""
     names = _names(git, old, new)
     trees: dict[str, str] = {}
     for start in range(0, len(names), STEP):
         some = names[start : start + STEP]
-        raws = [_told(name, found) for name, found in zip(some, git.objects(some), strict=True)]
+        raws = [_parsed(name, answer) for name, answer in zip(some, git.objects(some), strict=True)]
         if not start and old is None and raws[0].parents:
             raise Damaged(
                 f"the history is cut at {some[0][:12]}: git does not show all of it", "atlas doctor"
@@ -73,37 +75,33 @@ def between(git: Git, old: str | None, new: str) -> Iterator[Commit]:
         pairs = [(_tree_before(git, raw, trees), raw.tree) for raw in raws]
         differ = _Differ(git, pairs)
         for at, (name, raw) in enumerate(zip(some, raws, strict=True)):
-            changes, modes, faults = differ.found(at)
-            said = parse(raw.message.decode(errors="replace").lstrip("\n"))
+            changes, modes, faults = differ.step(at)
+            message = parse(raw.message.decode(errors="replace").lstrip("\n"))
             own = [("", raw.fault)] if raw.fault else []
-            yield Commit(name, raw.parents, said, changes, modes, (*own, *faults))
+            yield Commit(name, raw.parents, message, changes, modes, (*own, *faults))
         trees = {some[-1]: raws[-1].tree}
 
 
-def one(git: Git, oid: str) -> Commit:
+def commit(git: Git, oid: str) -> Commit:
     """A commit by itself, with what it changed against its first parent."""
     raw = _raw(git, oid)
-    changes_, modes, faults = _Differ(git, [(_tree_before(git, raw, {}), raw.tree)]).found(0)
-    said = parse(raw.message.decode(errors="replace").lstrip("\n"))
-    return Commit(
-        oid,
-        raw.parents,
-        said,
-        changes_,
-        modes,
-        (*([("", raw.fault)] if raw.fault else []), *faults),
-    )
+    changed, modes, faults = _Differ(git, [(_tree_before(git, raw, {}), raw.tree)]).step(0)
+    message = parse(raw.message.decode(errors="replace").lstrip("\n"))
+    own = [("", raw.fault)] if raw.fault else []
+    return Commit(oid, raw.parents, message, changed, modes, (*own, *faults))
 
 
 def _tree_before(git: Git, raw: _Raw, trees: dict[str, str]) -> str:
-    """The tree of the first parent; empty where there is none."""
+    """The tree of the first parent; empty if there is none."""
     above = raw.parents[0] if raw.parents else ""
-    return trees[above] if above in trees else _raw(git, above).tree if above else ""
+    if not above:
+        return ""
+    return trees[above] if above in trees else _raw(git, above).tree
 
 
 def unread(commit: Commit, get: Callable[[str, str], Answer]) -> dict[str, str]:
-    """What a commit brings that nobody reads, by path, and why: what is no plain file, and more
-    YAML by hand than one commit may bring. `get` gives the object of (path, id)."""
+    """Why a file that a commit brings is read by nobody, by path: it is no plain file, or the
+    commit brings more YAML by hand than one may. `get` gives the object of (path, id)."""
     odd = {
         path: f"mode {mode}, where only plain files may be"
         for path, mode in commit.modes.items()
@@ -113,35 +111,34 @@ def unread(commit: Commit, get: Callable[[str, str], Answer]) -> dict[str, str]:
         return odd
     files = []
     for path, _, new in commit.changes:
-        found = (
-            get(path, new)
-            if new and path not in odd and is_record(path) and path != policy.FOLDER
-            else None
-        )
-        files += [(path, found[2])] if found and found[1] == "blob" else []
+        if not new or path in odd or not is_record(path) or path == policy.FOLDER:
+            continue
+        answer = get(path, new)
+        if answer and answer[1] == "blob":
+            files.append((path, answer[2]))
     return odd | dict.fromkeys(text.beyond(files), "by hand, and too much of it in one commit")
 
 
 def brings(commit: Commit, now: Callable[[str], str | None]) -> Commit:
-    """A merge, or another root, with what it changes of what is known: the rest was judged where it
-    was made."""
+    """The commit as it is to be judged. Of a merge, or of another root, only what changes what is
+    known is left: the rest was judged in its own commits."""
     if len(commit.parents) == 1:
         return commit
-    changes_ = tuple(row for row in commit.changes if now(row[0]) != row[2])
-    new = {path for path, _, _ in changes_}
+    changed = tuple(row for row in commit.changes if now(row[0]) != row[2])
+    new = {path for path, _, _ in changed}
     return commit._replace(
-        changes=changes_, modes={path: mode for path, mode in commit.modes.items() if path in new}
+        changes=changed, modes={path: mode for path, mode in commit.modes.items() if path in new}
     )
 
 
 def changes(git: Objects, old: str, new: str) -> tuple[FileChange, ...]:
-    """What differs between two trees, as it stands in a commit that brings it."""
-    return _Differ(git, [(old, new)]).found(0)[0]
+    """The difference of two trees, as it stands in a commit that brings it."""
+    return _Differ(git, [(old, new)]).step(0)[0]
 
 
-def fork(git: Git, one: str, other: str) -> str | None:
-    """The last commit that two histories share; None where they share none."""
-    tips, seen = [one, other], ({one}, {other})
+def fork(git: Git, left: str, right: str) -> str | None:
+    """The last commit that two histories share; None if they share none."""
+    tips, seen = [left, right], ({left}, {right})
     for step in range(2 * FEW):
         me = step % 2
         if tips[me] in seen[1 - me]:
@@ -151,60 +148,57 @@ def fork(git: Git, one: str, other: str) -> str | None:
             break
         tips[me] = above[0]
         seen[me].add(above[0])
-    return git.ask("merge-base", one, other)[1].decode().strip() or None
+    return git.ask("merge-base", left, right)[1].decode().strip() or None
 
 
 def _parents(git: Git, oid: str) -> list[str]:
-    """The parents of a commit; none where it is not there."""
-    found = git.object(oid)
-    lines = (
-        found[2].partition(b"\nauthor ")[0].split(b"\n")[1:]
-        if found and found[1] == "commit"
-        else []
-    )
+    """The parents of a commit; none if it is not there."""
+    answer = git.object(oid)
+    if answer is None or answer[1] != "commit":
+        return []
+    lines = answer[2].partition(b"\nauthor ")[0].split(b"\n")[1:]
     return [line[7:].decode(errors="replace") for line in lines if line.startswith(b"parent ")]
 
 
 def parent(git: Git, oid: str) -> str | None:
-    """The first parent of a commit; None where it has none, or is not there."""
+    """The first parent of a commit; None if it has none, or is not there."""
     return next(iter(_parents(git, oid)), None)
 
 
 def roots(git: Git, commit: str) -> list[str]:
-    """The first commits of a history: one, where nobody has merged another into it."""
+    """The first commits of a history: one, unless somebody has merged another history into it."""
     return git.ask("rev-list", "--max-parents=0", commit, "--")[1].decode().split()
 
 
 def _names(git: Git, old: str | None, new: str) -> list[str]:
     """The ids of the commits after `old` up to `new`, oldest first."""
-    found: list[str] = []
-    here = new
-    while old and here != old and len(found) <= FEW:
-        above = _parents(git, here)
-        found.append(here)
+    walked: list[str] = []
+    at = new
+    while old and at != old and len(walked) <= FEW:
+        above = _parents(git, at)
+        walked.append(at)
         if len(above) != 1:
             break
-        here = above[0]
-    if here == old:
-        return found[::-1]
+        at = above[0]
+    if at == old:
+        return walked[::-1]
     limit = [f"^{old}"] if old else []
     names = git.run("rev-list", "--topo-order", "--reverse", new, *limit, "--").decode().split()
-    if (
-        old
-        and (not names or parent(git, names[0]) != old)
-        and git.ask("merge-base", "--is-ancestor", old, new)[0]
-    ):
+    follows = not old or (names and parent(git, names[0]) == old)
+    if old and not follows and git.ask("merge-base", "--is-ancestor", old, new)[0]:
         raise Damaged(f"{old[:12]} is not in the history that leads to {new[:12]}", "atlas doctor")
     return names
 
 
 def _raw(git: Git, oid: str) -> _Raw:
-    return _told(oid, git.object(oid))
+    return _parsed(oid, git.object(oid))
 
 
-def _told(oid: str, found: tuple[str, str, bytes] | None) -> _Raw:
-    """What a commit's bytes say; Damaged where they do not say what it is a commit of."""
-    data = found[2] if found and found[1] == "commit" else b""
+def _parsed(oid: str, answer: tuple[str, str, bytes] | None) -> _Raw:
+    """The parts of a commit, from its bytes.
+
+    Raises Damaged if they do not name its tree."""
+    data = answer[2] if answer and answer[1] == "commit" else b""
     header = re.match(_HEADER, data)
     start = header or re.match(_START, data)
     if start is None:
@@ -212,13 +206,13 @@ def _told(oid: str, found: tuple[str, str, bytes] | None) -> _Raw:
     parents = tuple(
         start["parents"].decode().removeprefix("parent ").rstrip("\n").split("\nparent ")
     )
-    said = data[header.end() :] if header else data.partition(b"\n\n")[2]
+    message = data[header.end() :] if header else data.partition(b"\n\n")[2]
     fault = "" if header else "its header is not as git writes it"
-    fault = fault or ("its message holds a NUL byte" if b"\0" in said else "")
-    return _Raw(start["tree"].decode(), parents if parents[0] else (), said, fault)
+    fault = fault or ("its message holds a NUL byte" if b"\0" in message else "")
+    return _Raw(start["tree"].decode(), parents if parents[0] else (), message, fault)
 
 
-def _gone(tree: str) -> Damaged:
+def _missing(tree: str) -> Damaged:
     return Damaged(
         f"the store's tree {tree} is missing or broken",
         "atlas doctor --fix has it again from the remote",
@@ -226,8 +220,10 @@ def _gone(tree: str) -> Damaged:
 
 
 class _Task(NamedTuple):
-    """Two folders to be compared: of which commit, where, and their ids (empty: there is none).
-    `light`: they are known to hold no more than is looked into."""
+    """Two folders to be compared: the commit that they belong to, their path, and their ids (empty:
+    there is none).
+
+    light: they are known to hold no more than is looked into."""
 
     at: int
     path: str
@@ -237,7 +233,7 @@ class _Task(NamedTuple):
 
 
 class _Differ:
-    """What differs between pairs of trees, found folder by folder for all of them together."""
+    """The differences of pairs of trees, found folder by folder for all of them together."""
 
     def __init__(self, git: Objects, pairs: Sequence[tuple[str, str]]) -> None:
         self.git, self.weights = git, dict[tuple[str, int], int]()
@@ -249,13 +245,11 @@ class _Differ:
         for task in tasks:
             self._closed(task)
 
-    def found(
-        self, at: int
-    ) -> tuple[tuple[FileChange, ...], dict[str, str], list[tuple[str, str]]]:
+    def step(self, at: int) -> tuple[tuple[FileChange, ...], dict[str, str], list[tuple[str, str]]]:
         """(changes, new modes by path, faults) of one step."""
-        found = sorted(self.changes[at], key=lambda one: one[0].encode(errors="surrogateescape"))
-        changes = tuple((path, old, new) for path, old, new, _ in found)
-        return changes, {path: mode for path, _, new, mode in found if new}, self.faults[at]
+        rows = sorted(self.changes[at], key=lambda row: row[0].encode(errors="surrogateescape"))
+        changes = tuple((path, old, new) for path, old, new, _ in rows)
+        return changes, {path: mode for path, _, new, mode in rows if new}, self.faults[at]
 
     def _bounded(self, tasks: list[_Task]) -> list[_Task]:
         """Without those of a step that has too many."""
@@ -280,7 +274,7 @@ class _Differ:
         if self._weight(oid, deep) <= MOST:
             return task._replace(light=True)
         if deep < DEEP - 1 and any(
-            self._weight(one, deep + 1) > MOST for one in self._folders(oid)
+            self._weight(folder, deep + 1) > MOST for folder in self._folders(oid)
         ):
             return task
         self._closed(task)
@@ -301,15 +295,16 @@ class _Differ:
         return [row[2].hex() for row in self._read(oid) if row[0] == _FOLDER]
 
     def _read(self, oid: str) -> list[Row]:
-        """The entries of a tree; Damaged for one that is not here, which is no fault of the commit
-        that brings it."""
-        found = self.git.object(oid)
-        if found is None or found[1] != "tree":
-            raise _gone(oid)
-        return read(found[2], len(oid)).rows
+        """The entries of a tree.
+
+        Raises Damaged if the tree is not here: that is no fault of the commit that brings it."""
+        answer = self.git.object(oid)
+        if answer is None or answer[1] != "tree":
+            raise _missing(oid)
+        return read(answer[2], len(oid)).rows
 
     def _level(self, tasks: list[_Task]) -> list[_Task]:
-        """Compares folders; the ones below them that are to be compared next."""
+        """Compares folders. The ones below them that are to be compared next."""
         below: list[_Task] = []
         folders = _Folders(self.git, tasks)
         for task in tasks:
@@ -364,15 +359,15 @@ class _Folders:
         return after.faults, gone, come
 
     def _folder(self, oid: str, width: int) -> Folder:
-        found = self.open[oid] if oid in self.open else self._data(oid)
-        return read(found, width) if isinstance(found, bytes) else found
+        folder = self.open[oid] if oid in self.open else self._data(oid)
+        return read(folder, width) if isinstance(folder, bytes) else folder
 
     def _data(self, oid: str) -> bytes:
-        """The bytes of a tree; the ones that are asked for before it are read on the way."""
+        """The bytes of a tree. The ones that are asked for before it are read on the way."""
         while oid not in self.open:
-            name, found = next(self.objects)
-            if found is None or found[1] != "tree":
-                raise _gone(name)
-            self.open[name] = found[2]
-        there = self.open[oid]
-        return there if isinstance(there, bytes) else there.data
+            name, answer = next(self.objects)
+            if answer is None or answer[1] != "tree":
+                raise _missing(name)
+            self.open[name] = answer[2]
+        folder = self.open[oid]
+        return folder if isinstance(folder, bytes) else folder.data

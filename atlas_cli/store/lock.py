@@ -23,10 +23,11 @@ NOWHERE = -1
 
 @contextmanager
 def held(path: Path, wait: float = WAIT, at: int | None = None) -> Iterator[int | None]:
-    """The lock's descriptor, to be inherited by the git children of the write; None where another
-    has it; below zero where there is nothing to inherit: on a file system without locks each goes
-    on as if it had it. `at`: the open folder that its file lies in. A link in its place is not
-    followed."""
+    """The lock's descriptor, to be inherited by the git children of the write. None if another
+    holder has it. NOWHERE if there is nothing to inherit: on a file system without locks each
+    caller goes on as if it had it. A link in its place is not followed.
+
+    at: the open folder that its file lies in."""
     if fcntl is None:
         yield from _portable(path, wait)
         return
@@ -34,7 +35,10 @@ def held(path: Path, wait: float = WAIT, at: int | None = None) -> Iterator[int 
     fd = os.open(path if at is None else path.name, flags, 0o644, dir_fd=at)
     try:
         taken = _taken(fd, time.monotonic() + wait)
-        yield NOWHERE if taken is None else fd if taken else None
+        if taken is None:
+            yield NOWHERE
+        else:
+            yield fd if taken else None
     finally:
         os.close(fd)
 

@@ -3,15 +3,23 @@ Not disposable, but not shared either: what others must know is published with t
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 from ..errors import Failed
+from .database import (
+    ENDS,
+    MEMORY,
+    Connection,
+    Database,
+    DatabaseError,
+    Layout,
+    OperationalError,
+    connect,
+    is_damage,
+)
 
-FORMAT = 6
 _TABLES = """
 CREATE TABLE IF NOT EXISTS begun(worktree TEXT, caller TEXT, session TEXT,
                                  PRIMARY KEY(worktree, caller));
@@ -28,33 +36,38 @@ CREATE TABLE IF NOT EXISTS drafts(file TEXT PRIMARY KEY, submit TEXT);
 CREATE TABLE IF NOT EXISTS views(worktree TEXT, path TEXT, blob TEXT, PRIMARY KEY(worktree, path));
 CREATE TABLE IF NOT EXISTS grounds(worktree TEXT PRIMARY KEY, said TEXT);
 """
+LAYOUT = Layout(6, _TABLES, synchronous="NORMAL", wait=10.0, cache=False)
 
 
-class Local:
-    """This clone's notebook. Where it cannot be written, it is empty and in memory: receipts are
-    then not kept. `say` is told, once, what the user should know of that."""
+class Notebook(Database):
+    """This clone's notebook. If it cannot be written, it is empty and in memory, and receipts are
+    not kept. `say` gets, once, what the user should know of that."""
 
     def __init__(self, file: Path, say: Callable[[str], None] = lambda _: None) -> None:
-        self.file, self.say = file, say
+        self.say = say
         self.silent = False
         self.keeps = True  # what it was given so far
         self.moved = False  # whether what the hooks must know of it was changed
+        super().__init__(file)
+
+    def _open(self) -> Connection:
         try:
-            self.db = self._ready(str(file))
-        except sqlite3.OperationalError as error:
-            self.db, self.keeps = self._ready(":memory:"), False
+            return connect(str(self.file), LAYOUT)
+        except OperationalError as error:
+            self.keeps = False
             if "readonly" not in str(error) and "unable to open" not in str(error):
-                say(
+                self.say(
                     f"this clone's notebook cannot be used now ({error}): which session is yours is"
                     " not known"
                 )
-        except sqlite3.DatabaseError:
-            self.db = self._anew()
+            return connect(MEMORY, LAYOUT)
+        except DatabaseError:
+            return self._opened_anew()
 
-    def _anew(self) -> sqlite3.Connection:
-        """A new notebook; the damaged one is kept beside it."""
+    def _opened_anew(self) -> Connection:
+        """A new notebook. The damaged one stays beside it, under another name."""
         aside = f"{self.file}.damaged-{time.time_ns()}"
-        for end in ("-wal", "-shm", ""):
+        for end in ENDS:
             try:
                 Path(f"{self.file}{end}").rename(f"{aside}{end}")
             except FileNotFoundError:
@@ -64,24 +77,15 @@ class Local:
             " yours and what you have read is not known here any more (atlas session list;"
             " --session ID goes on as one)"
         )
-        return self._ready(str(self.file))
+        return connect(str(self.file), LAYOUT)
 
-    @staticmethod
-    def _ready(target: str) -> sqlite3.Connection:
-        db = sqlite3.connect(target, timeout=10, isolation_level=None)
-        if db.execute("PRAGMA user_version").fetchone()[0] < FORMAT:
-            db.execute("PRAGMA journal_mode=WAL")
-            db.execute("BEGIN IMMEDIATE")
-            if db.execute("PRAGMA user_version").fetchone()[0] < FORMAT:
-                for statement in _TABLES.split(";"):
-                    db.execute(statement)
-                db.execute(f"PRAGMA user_version={FORMAT}")
-            db.execute("COMMIT")
-        db.execute("PRAGMA synchronous=NORMAL")
-        return db
-
-    def close(self) -> None:
+    def _mend(self, error: DatabaseError) -> None:
+        if not is_damage(error):
+            raise Failed(
+                f"this clone's notebook cannot be used: {error}", "try again", retry="now"
+            ) from None
         self.db.close()
+        self.db = self._opened_anew()
 
     def _put(self, statement: str, *values: object) -> None:
         """Notes something. It never fails: the write that it belongs to may be in the store
@@ -98,30 +102,13 @@ class Local:
                 self.silent = True
                 self.say(f"{error.message}; what you read or began just now may be asked for again")
 
-    def _all(self, statement: str, *values: object) -> list[Any]:
-        """The rows of a question."""
-        try:
-            return self.db.execute(statement, values).fetchall()
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError) and "no such" not in str(error):
-                raise Failed(
-                    f"this clone's notebook cannot be used: {error}", "try again", retry="now"
-                ) from None
-            self.db.close()
-            self.db = self._anew()
-        return self.db.execute(statement, values).fetchall()
-
-    def _one(self, statement: str, *values: object) -> Any:
-        """The first row of a question, or None."""
-        return next(iter(self._all(statement, *values)), None)
-
     def begun(self, worktree: str, caller: str) -> str | None:
         """The session that a caller began last in a worktree."""
         row = self._one("SELECT session FROM begun WHERE worktree=? AND caller=?", worktree, caller)
         return row[0] if row else None
 
     def everyone(self) -> list[tuple[str, str, str]]:
-        """(worktree, caller, session) of all that was begun here."""
+        """(worktree, caller, session) of every session that was begun here."""
         return [
             (row[0], row[1], row[2])
             for row in self._all("SELECT * FROM begun ORDER BY worktree, caller")
@@ -145,7 +132,7 @@ class Local:
         at: int,
         claimed: bool = False,
     ) -> None:
-        """A receipt: this session has read that version, and these were its bytes."""
+        """Notes a receipt: this session has read that version, and these were its bytes."""
         if kind == "status" and (number, blob) not in self.seen(session, kind, id):
             self.moved = True
         self._put(
@@ -174,8 +161,8 @@ class Local:
     def glance(
         self, session: str, reader: str, stream: str, number: int, blob: str, at: int
     ) -> None:
-        """A hook has printed that status entry: enough to commit, and to put one's own section
-        beside it, not to supersede it. Nothing to be published."""
+        """Notes that a hook has printed a status entry. That is enough to commit, and to put one's
+        own section beside it, but not to supersede it. It is not published."""
         self.moved = True
         self._put(
             "INSERT OR REPLACE INTO receipts VALUES(?,?,'glance',?,?,?,?,0,1)",
@@ -189,16 +176,11 @@ class Local:
 
     def has_read(self, who: str, kind: str, id: str, number: int) -> bool:
         """Whether a session, or any session of a reader, has read a version."""
-        return any(
-            self._one(
-                f"SELECT 1 FROM receipts WHERE {as_}=? AND kind=? AND id=? AND number=?",
-                who,
-                kind,
-                id,
-                number,
-            )
-            for as_ in ("session", "reader")
-        )
+        for column in ("session", "reader"):
+            statement = f"SELECT 1 FROM receipts WHERE {column}=? AND kind=? AND id=? AND number=?"
+            if self._one(statement, who, kind, id, number):
+                return True
+        return False
 
     def known_to(self, reader: str) -> set[tuple[str, str, int]]:
         """All that a reader (an actor in this clone) has ever read here, as (kind, id, number)."""
@@ -234,7 +216,7 @@ class Local:
             self._put("DELETE FROM drafts WHERE file=?", file)
 
     def submits(self, file: str) -> str:
-        """The command that submits a draft; empty where none is known."""
+        """The command that submits a draft; empty if none is known."""
         row = self._one("SELECT submit FROM drafts WHERE file=?", file)
         return row[0] if row else ""
 
@@ -247,16 +229,19 @@ class Local:
             session,
             limit,
         )
-        return {f"{r[1]}:{r[2]}@{r[3]}~{r[4][:12]}{' claimed' if r[5] else ''}": r[0] for r in rows}
+        receipts = {}
+        for rowid, kind, id, number, blob, claimed in rows:
+            receipts[f"{kind}:{id}@{number}~{blob[:12]}{' claimed' if claimed else ''}"] = rowid
+        return receipts
 
     def published(self, receipts: Iterable[int]) -> None:
-        """These are in the history now."""
+        """Notes that these receipts are in the history now."""
         for rowid in receipts:
             self._put("UPDATE receipts SET published=1 WHERE rowid=?", rowid)
 
     def note_rewind(self, head: str) -> None:
-        """The store's history lost what it had up to that head; said until somebody takes note of
-        it."""
+        """Notes that the store's history lost what it had up to that head. It is said until
+        somebody takes note of it."""
         self._put("INSERT OR IGNORE INTO rewinds VALUES(?)", head)
 
     def rewinds(self) -> list[str]:
@@ -266,8 +251,7 @@ class Local:
         self._put("DELETE FROM rewinds")
 
     def told(self, session: str) -> str:
-        """The head up to which the session has been told of corrections; empty where it never
-        was."""
+        """The head up to which the session has been told of corrections; empty if it never was."""
         row = self._one("SELECT head FROM heard WHERE session=?", session)
         return row[0] if row else ""
 
@@ -275,7 +259,7 @@ class Local:
         self._put("INSERT OR REPLACE INTO heard VALUES(?,?)", session, head)
 
     def stopped(self, session: str, kind: str, at: int) -> None:
-        """A stop is a test result: counted, and published with the next write."""
+        """Counts a stop. It is a test result, and published with the next write."""
         self._put("INSERT INTO stops VALUES(?,?,?)", session, kind, at)
 
     def stops(self, session: str) -> list[tuple[str, int]]:
@@ -302,9 +286,9 @@ class Local:
             self._put("INSERT OR REPLACE INTO views VALUES(?,?,?)", worktree, path, blob)
 
     def ground(self, worktree: str) -> str:
-        """What was found last of whether a worktree's view is Atlas's own to write."""
+        """The last answer to whether a worktree's view is Atlas's own to write."""
         row = self._one("SELECT said FROM grounds WHERE worktree=?", worktree)
         return row[0] if row else ""
 
-    def set_ground(self, worktree: str, said: str) -> None:
-        self._put("INSERT OR REPLACE INTO grounds VALUES(?,?)", worktree, said)
+    def set_ground(self, worktree: str, answer: str) -> None:
+        self._put("INSERT OR REPLACE INTO grounds VALUES(?,?)", worktree, answer)

@@ -24,10 +24,11 @@ BOX, WAITING, TAKING = ".atlas/outbox", "waiting.bundle", "taking.bundle"
 OWN = ".git/own"  # in an outbox's store, which git itself checks out nowhere
 
 
-class Place(NamedTuple):
-    """`common` is the git directory that all worktrees share, `top` the worktree (None in a bare
-    repository), `prefix` the working directory below it, `width` the length of object ids in
-    hex."""
+class Repo(NamedTuple):
+    """A repository of the user's, seen from one worktree.
+
+    common: the git directory that all worktrees share. top: the worktree, None in a bare
+    repository. prefix: the working directory below it. width: the length of object ids in hex."""
 
     common: Path
     top: Path | None
@@ -36,12 +37,12 @@ class Place(NamedTuple):
 
     @property
     def home(self) -> Path:
-        """Atlas's folder for this caller: the clone's, or the worktree's outbox, where it may not
-        write that one."""
-        found, box = self.shared, self.outbox
-        there = next(path for path in (found, *found.parents) if path.exists())
-        if box is None or os.access(there, os.W_OK):
-            return found
+        """Atlas's folder for this caller: the clone's, or the worktree's outbox if the caller may
+        not write that one."""
+        shared, box = self.shared, self.outbox
+        nearest = next(path for path in (shared, *shared.parents) if path.exists())
+        if box is None or os.access(nearest, os.W_OK):
+            return shared
         made = box / "store.git"
         # git would run what is written in its configuration, and a link among its files lead
         # elsewhere
@@ -50,32 +51,30 @@ class Place(NamedTuple):
                 f"{made} came with the project's files, and is no store of this clone",
                 "take it away",
             )
-        return box if made.is_dir() or not (found / "store.git").is_dir() else found
+        return box if made.is_dir() or not (shared / "store.git").is_dir() else shared
 
     @property
     def shared(self) -> Path:
-        """The clone's: in the git directory, or, where that could not be written, in the user's
-        state folder."""
+        """The clone's folder: in the git directory, or in the user's state folder if that could not
+        be written."""
         inside = self.common / "atlas"
         if (inside / "store.git").exists():
             return inside
         outside = state() / hashlib.sha256(os.fsencode(self.common)).hexdigest()[:16]
         # A store that was made there stays the store when the git directory can be written again.
-        return (
-            inside
-            if os.access(self.common, os.W_OK) and not (outside / "store.git").exists()
-            else outside
-        )
+        if os.access(self.common, os.W_OK) and not (outside / "store.git").exists():
+            return inside
+        return outside
 
     @property
     def outbox(self) -> Path | None:
-        """Where a caller who can write nothing but the worktree keeps a store, and what waits to be
-        taken in."""
+        """The folder in which a caller who can write nothing but the worktree keeps a store, and
+        what waits to be taken in."""
         return None if self.top is None else self.top / BOX
 
     @property
     def waiting(self) -> list[Path]:
-        """The outboxes of this clone's worktrees in which something waits."""
+        """The outboxes of this clone's worktrees that hold something to be taken in."""
         tops = {self.top, self.common.parent if self.common.name == ".git" else self.top} - {None}
         linked = self.common / "worktrees"
         for file in linked.glob("*/gitdir") if linked.is_dir() else ():
@@ -103,13 +102,15 @@ def state() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state", "atlas")
 
 
-def find(directory: str, hook: bool = False) -> Place:
-    """The repository that `directory` lies in, or that git names to its `hook`. NotFound where
-    there is none; Failed, with git's own remedy, where git will not touch it."""
+def find(directory: str, hook: bool = False) -> Repo:
+    """The repository that `directory` lies in, or that git names to its `hook`.
+
+    Raises NotFound if there is none, and Failed, with git's own remedy, if git will not touch
+    it."""
     git = Git(None, cwd=directory, hermetic=False)
     if not Path(directory).is_dir():
         raise NotFound(f"there is no folder {directory}", code="no_store")
-    told = ("GIT_DIR", "GIT_WORK_TREE") if hook else ()
+    variables = ("GIT_DIR", "GIT_WORK_TREE") if hook else ()
     code, out, err = git.ask(
         "rev-parse",
         "--path-format=absolute",
@@ -118,10 +119,10 @@ def find(directory: str, hook: bool = False) -> Place:
         "--show-prefix",
         "--is-bare-repository",
         "--show-toplevel",
-        extra={key: os.environ[key] for key in told if key in os.environ},
+        extra={key: os.environ[key] for key in variables if key in os.environ},
     )
-    found = _ANSWER.match(os.fsdecode(out))
-    if found is None:
+    answer = _ANSWER.match(os.fsdecode(out))
+    if answer is None:
         if "dubious" in err:
             raise Failed(
                 f"git will not touch this repository: {last_line(err)}", err.split("\n")[-1].strip()
@@ -133,6 +134,6 @@ def find(directory: str, hook: bool = False) -> Place:
                 code="no_store",
             )
         raise Failed(f"git rev-parse failed: {last_line(err)}")
-    width = 64 if found["form"] == "sha256" else 40
-    top = Path(found["top"]) if not code and found["top"] else None
-    return Place(Path(found["common"]), top, found["prefix"].rstrip("/"), width)
+    width = 64 if answer["form"] == "sha256" else 40
+    top = Path(answer["top"]) if not code and answer["top"] else None
+    return Repo(Path(answer["common"]), top, answer["prefix"].rstrip("/"), width)

@@ -17,7 +17,7 @@ Live = Callable[[str, str, int], Iterable[tuple[str, Record]]]
 
 
 class Objects(Protocol):
-    """What holds them: git, or git and what is still to be written."""
+    """A holder of objects: git, or git and what is still to be written."""
 
     def object(self, name: str, most: int = LARGEST) -> Answer: ...
 
@@ -32,23 +32,25 @@ class Staged:
         self.git, self.new = git, new
 
     def object(self, name: str, most: int = LARGEST) -> Answer:
-        found = self.new.get(name)
-        return (name, *found) if found else self.git.object(name, most)
+        staged = self.new.get(name)
+        return (name, *staged) if staged else self.git.object(name, most)
 
     def objects(self, names: Sequence[str], most: int = LARGEST) -> Iterator[Answer]:
         return (self.object(name, most) for name in names)
 
 
-def bytes_of(path: str, oid: str, found: Answer) -> bytes:
-    """The bytes of a file; Damaged where they are not there, or too many."""
-    if found is not None and found[1] == LARGE:
+def bytes_of(path: str, oid: str, answer: Answer) -> bytes:
+    """The bytes of a file.
+
+    Raises Damaged if they are not there, or too many."""
+    if answer is not None and answer[1] == LARGE:
         raise Damaged(
             f"{path}: it has more than the {bound(path):,} bytes that are read of it",
             "atlas verify",
         )
-    if found is None or found[1] != "blob":
+    if answer is None or answer[1] != "blob":
         raise Damaged(f"{path}: its object {oid} is missing or broken", "atlas doctor")
-    return found[2]
+    return answer[2]
 
 
 class Snapshot:
@@ -63,10 +65,10 @@ class Snapshot:
         self.root = "" if head is None else self._commit(head)
 
     def _commit(self, head: str) -> str:
-        found = self.git.object(head)
-        if found is None or found[1] != "commit":
+        answer = self.git.object(head)
+        if answer is None or answer[1] != "commit":
             raise Damaged(f"the store's commit {head} is missing or broken", "atlas doctor")
-        return found[2].split(b"\n", 1)[0].split(b" ")[1].decode()
+        return answer[2].split(b"\n", 1)[0].split(b" ")[1].decode()
 
     def read(self, path: str) -> bytes | None:
         entry = self.entry(path)
@@ -84,11 +86,9 @@ class Snapshot:
 
     def names(self, folder: str) -> list[str]:
         entry = (FOLDER, self.root) if not folder else self.entry(folder)
-        return (
-            sorted(self.tree(entry[1]))
-            if entry is not None and entry[0] == FOLDER and entry[1]
-            else []
-        )
+        if entry is None or entry[0] != FOLDER or not entry[1]:
+            return []
+        return sorted(self.tree(entry[1]))
 
     def live(self, folder: str, after: int) -> Iterable[tuple[str, Record]]:
         if self.head is None or self._live is None:
@@ -100,21 +100,21 @@ class Snapshot:
         tree = self.root
         parts = path.split("/")
         for at, part in enumerate(parts):
-            found = self.tree(tree).get(part) if tree else None
-            if found is None or at == len(parts) - 1:
-                return found
-            if found[0] != FOLDER:
+            entry = self.tree(tree).get(part) if tree else None
+            if entry is None or at == len(parts) - 1:
+                return entry
+            if entry[0] != FOLDER:
                 return None
-            tree = found[1]
+            tree = entry[1]
         return None
 
     def tree(self, oid: str) -> dict[str, Entry]:
         """A folder's entries by name."""
         if oid not in self._trees:
-            found = self.git.object(oid)
-            if found is None or found[1] != "tree":
+            answer = self.git.object(oid)
+            if answer is None or answer[1] != "tree":
                 raise Damaged(f"the store's tree {oid} is missing or broken", "atlas doctor")
-            self._trees[oid] = parse_tree(found[2], self.width)
+            self._trees[oid] = parse_tree(answer[2], self.width)
         return self._trees[oid]
 
     def planted(
@@ -148,7 +148,7 @@ class Snapshot:
                 mode = PLAIN
             else:
                 under = entries.get(name, (FOLDER, ""))
-                if under[0] != FOLDER and all(one is None for one in files.values()):
+                if under[0] != FOLDER and all(inner is None for inner in files.values()):
                     continue  # what is to go is gone
                 if under[0] != FOLDER and "" not in files:
                     raise Damaged(

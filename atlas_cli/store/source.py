@@ -13,7 +13,7 @@ from ..errors import Failed, NotFound
 from ..model.tree import object_id
 from . import BRANCH, transports
 from .git import Git, inherited, last_line
-from .repo import Place
+from .repo import Repo
 from .store import root_commit
 
 OWN = "this clone's store"
@@ -28,52 +28,48 @@ class Source(NamedTuple):
 
 
 @contextmanager
-def source(place: Place, git: Git) -> Iterator[Source]:
-    """The store of this clone, else one that it has fetched, else the one that its remote has,
-    fetched into a folder that is gone afterwards. NotFound where there is none."""
-    own = Git(str(place.home / "store.git"))
-    if (place.home / "store.git").is_dir() and (found := own.object(BRANCH)):
-        yield Source(own, found[0], OWN)
+def source(repo: Repo, git: Git) -> Iterator[Source]:
+    """The store of this clone, else one that it has fetched, else the one that its remote has. That
+    one is fetched into a folder that is gone afterwards.
+
+    Raises NotFound if there is none."""
+    own = Git(str(repo.home / "store.git"))
+    if (repo.home / "store.git").is_dir() and (branch := own.object(BRANCH)):
+        yield Source(own, branch[0], OWN)
         return
-    root = object_id("commit", root_commit(place.width), place.width)
+    root = object_id("commit", root_commit(repo.width), repo.width)
     out = git.run(
         "for-each-ref", "--format=%(objectname) %(refname)", BRANCH, "refs/remotes/*/atlas"
     ).decode()
     for line in sorted(out.splitlines(), key=lambda line: ("/origin/" not in line, line)):
         oid, _, ref = line.partition(" ")
         if git.ask("merge-base", "--is-ancestor", root, oid)[0] == 0:
-            yield Source(Git(str(place.common)), oid, ref)
+            yield Source(Git(str(repo.common)), oid, ref)
             return
     with tempfile.TemporaryDirectory(prefix="atlas-") as folder:
-        yield _fetched(place, git, folder)
+        yield _fetched(repo, git, folder)
 
 
-def _fetched(place: Place, git: Git, folder: str) -> Source:
+def _fetched(repo: Repo, git: Git, folder: str) -> Source:
     """The remote's branch, its objects in `folder`. Nothing is written into the user's
     repository."""
     net, remotes = inherited(), git.run("remote").decode().split()
     remote = "origin" if "origin" in remotes else next(iter(remotes), "")
-    named = (
-        transports.programs(git, place.common, remote)
-        if remote and not os.environ.get("CI")
-        else []
-    )
-    if named and not transports.used(place.common, named):  # (a CI's own checkout has put it there)
+    if not remote:
+        raise _no_store("in this clone, and it has no remote")
+    # (In a CI its own checkout has put the configuration there.)
+    named = [] if os.environ.get("CI") else transports.programs(git, repo.common, remote)
+    if named and not transports.used(repo.common, named):
         raise Failed(
             f"{remote} is reached by a program that this repository's own configuration names "
             f"({named[0][0]}), which a read does not run",
             "atlas init runs it, if you trust this repository",
             code="configuration",
         )
-    code, out, _ = (
-        git.ask("ls-remote", "--end-of-options", remote, BRANCH, extra=net)
-        if remote
-        else (1, b"", "")
-    )
+    code, out, _ = git.ask("ls-remote", "--end-of-options", remote, BRANCH, extra=net)
     if code or not out:
-        where = f"in this clone or on {remote}" if remote else "in this clone, and it has no remote"
-        raise NotFound(f"there is no Atlas store {where}", "atlas init makes one", code="no_store")
-    objects = str(place.common / "objects").replace("\\", "\\\\").replace('"', '\\"')
+        raise _no_store(f"in this clone or on {remote}")
+    objects = str(repo.common / "objects").replace("\\", "\\\\").replace('"', '\\"')
     beside = {"GIT_OBJECT_DIRECTORY": folder, "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{objects}"'}
     code, _, err = git.ask(
         "fetch",
@@ -92,6 +88,10 @@ def _fetched(place: Place, git: Git, folder: str) -> Source:
     )
     if code:
         raise Failed(f"the store on {remote} could not be fetched: {last_line(err)}", retry="later")
-    there = Git(str(place.common))
-    there.env |= beside
-    return Source(there, out.decode().split()[0], f"the store on {remote}")
+    store = Git(str(repo.common))
+    store.env |= beside
+    return Source(store, out.decode().split()[0], f"the store on {remote}")
+
+
+def _no_store(where: str) -> NotFound:
+    return NotFound(f"there is no Atlas store {where}", "atlas init makes one", code="no_store")

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
-import sqlite3
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
 from ..errors import Damaged, Failed, NotFound
-from ..model import names
 from ..model.text import Record
 from ..model.tree import Overlay, Tree, object_id
 from ..records import policy
-from . import BRANCH, PARKED, REMOTE, files, ground, history
+from . import BRANCH, REMOTE, files, ground, history
+from .database import OperationalError
 from .git import Git
 from .index import Index
-from .repo import OWN, Place
+from .repo import OWN, Repo
 from .snapshot import Snapshot
 
 # The root commit is a constant, so that all stores share it.
@@ -30,15 +27,17 @@ class Store:
     """An open store. What it keeps beside the repository: the index, the writer lock, this
     machine's id."""
 
-    def __init__(self, place: Place, home: Path | None = None) -> None:
-        self.place, self.home = place, home or place.home
+    def __init__(self, repo: Repo, home: Path | None = None) -> None:
+        self.place, self.home = repo, home or repo.home
         self.git = Git(str(self.home / "store.git"))
         self.decided = ""  # the head that a write was last decided on
 
     @classmethod
-    def open(cls, place: Place) -> Store:
-        """The store of a repository; NotFound (`no_store`) where none was made."""
-        store = cls(place)
+    def open(cls, repo: Repo) -> Store:
+        """The store of a repository.
+
+        Raises NotFound (`no_store`) if none was made."""
+        store = cls(repo)
         if not (store.home / "store.git").is_dir():
             raise NotFound(
                 "there is no Atlas store in this repository",
@@ -55,33 +54,34 @@ class Store:
     def machine(self) -> str:
         """This machine's random id; host names and containers change."""
         file = self.home / "machine"
-        found = file.read_text().strip() if file.exists() else ""
-        if found:
-            return found
+        known = file.read_text().strip() if file.exists() else ""
+        if known:
+            return known
         made = os.urandom(6).hex()
         try:
-            files.put(
-                file, f"{made}\n".encode(), sync=True
-            )  # whole: an empty id would make all machines one
+            # (Whole: an empty id would make all machines one.)
+            files.put(file, f"{made}\n".encode(), sync=True)
         except OSError:
             return made  # where nothing can be written, no lease is written either
         return file.read_text().strip()
 
     def head(self) -> str:
-        """The commit that the branch is at now. Damaged where the branch is gone or broken."""
-        found = self.git.object(BRANCH)
-        if found is None or found[1] != "commit":
+        """The commit that the branch is at now.
+
+        Raises Damaged if the branch is gone or broken."""
+        answer = self.git.object(BRANCH)
+        if answer is None or answer[1] != "commit":
             raise Damaged(
                 "the store's branch is missing or broken (refs/heads/atlas in its own repository)",
                 "atlas doctor says what is left of it, atlas doctor --fix takes the last head that"
                 " is whole",
             )
-        return found[0]
+        return answer[0]
 
     def ref(self, name: str) -> str | None:
         """The commit that a ref of the store is at."""
-        found = self.git.object(name)
-        return found[0] if found else None
+        answer = self.git.object(name)
+        return answer[0] if answer else None
 
     def holds(self, old: str, new: str) -> bool:
         """Whether a commit is part of the history of another."""
@@ -93,37 +93,19 @@ class Store:
 
     def tree(self, snapshot: Snapshot, *paths: str) -> Tree:
         """A snapshot for readers: each document, and the policy, as it was written, whatever a hand
-        did to it since; only those at these paths, if some are given."""
+        did to it since. If paths are given, only these are put right."""
         files: dict[str, bytes | None] = {}
         for path, blob, _ in self.at(snapshot.head or "").edits() if snapshot.head else ():
             if path in paths or not paths:
-                found = self.git.object(blob)
-                files[path] = found[2] if found else None
+                answer = self.git.object(blob)
+                files[path] = answer[2] if answer else None
         return Overlay(snapshot, files, snapshot.width) if files else snapshot
 
     def policy(self, snapshot: Snapshot) -> policy.Policy:
-        """The policy in force at a snapshot; Damaged (`newer_format`) where it is of a newer
-        format."""
-        return policy.usable(self.tree(snapshot, policy.FOLDER))
+        """The policy in force at a snapshot.
 
-    def parked(self) -> dict[str, str]:
-        """Commit by operation of the writes that could not be carried over to the remote's
-        history."""
-        found = {}
-        packed = self.home / "store.git/packed-refs"
-        for line in packed.read_text().split("\n") if packed.exists() else ():
-            oid, _, name = line.partition(" ")
-            if name.startswith(PARKED):
-                found[name.removeprefix(PARKED)] = oid
-        folder = self.home / "store.git" / PARKED
-        files: list[Path] = []
-        with suppress(FileNotFoundError):  # git takes the folder away with the last of them
-            files = list(folder.iterdir())
-        for file in files:
-            with suppress(FileNotFoundError):  # another command has just settled it
-                if not file.name.endswith(".lock"):
-                    found[file.name] = file.read_text().strip()
-        return found
+        Raises Damaged (`newer_format`) if it is of a newer format."""
+        return policy.usable(self.tree(snapshot, policy.FOLDER))
 
     def changed(self, commit: str) -> list[str]:
         """The paths that a commit changed."""
@@ -145,7 +127,7 @@ class Store:
         """The index, brought up to `head`."""
         try:
             self.index.sync(head)
-        except sqlite3.OperationalError as error:
+        except OperationalError as error:
             raise Failed(
                 f"the index {self.index.file} is busy: {error}", "try again", retry="now"
             ) from None
@@ -157,59 +139,20 @@ class Store:
             self.index.close()
 
 
-def parked_ref(operation: str) -> str:
-    """The ref under which a write is parked; an operation id that no ref can be named after goes by
-    its hash."""
-    plain = (
-        names.valid(operation) and ".." not in operation and not operation.endswith((".lock", "."))
-    )
-    return PARKED + (operation if plain else hashlib.sha256(operation.encode()).hexdigest()[:32])
-
-
 def create(
-    place: Place, fill: Callable[[Path], None] | None = None, home: Path | None = None
+    repo: Repo, fill: Callable[[Path], None] | None = None, home: Path | None = None
 ) -> Store:
-    """The store's repository with its root commit, made aside, filled, and put in place by one
-    rename: it is there as a whole, or not."""
-    store = Store(place, home)
+    """Makes the store of a repository. Its own repository is made aside with the root commit,
+    filled, and put in place by one rename: it is seen as a whole, or not at all.
+
+    Raises Failed if it cannot be made."""
+    store = Store(repo, home)
     if (store.home / "store.git").is_dir():
         return store
     aside = store.home / f"store.git.{os.urandom(8).hex()}"
     try:
-        if store.home == place.outbox and place.top:
-            if why := ground.foreign(place)[0]:
-                raise Failed(
-                    f"the store cannot be made in {store.home}: {why}",
-                    "it is made where nobody else writes",
-                )
-            with files.below(place.top, store.home, make=True) as folder:
-                folder.put(".gitignore", b"*\n")  # `info/exclude` cannot be written either
-        else:
-            store.home.mkdir(parents=True, exist_ok=True)
-        form = "sha256" if place.width == 64 else "sha1"
-        git = Git(None)
-        git.run(
-            "init", "--quiet", "--bare", "--template=", f"--object-format={form}", "--", str(aside)
-        )
-        git = Git(str(aside))
-        if store.home == place.outbox:
-            (aside / OWN).parent.mkdir()
-            (aside / OWN).touch()
-        git.run("symbolic-ref", "HEAD", BRANCH)
-        git.run("config", "core.logAllRefUpdates", "true")
-        # A prune cannot tell garbage from what is just being written: here git itself deletes no
-        # object.
-        git.run("config", "extensions.preciousObjects", "true")
-        git.run(
-            "config", "core.fsync", "all"
-        )  # a gc, by whomever: packed-refs that a power cut empties is the branch
-        root = root_commit(place.width)
-        for kind, data in (("tree", b""), ("commit", root)):
-            git.run(
-                "hash-object", "-t", kind, "-w", "--stdin", data=data, options=["core.fsync=all"]
-            )
-        zero = "0" * place.width
-        git.run("update-ref", BRANCH, root_id(place.width), zero, options=["core.fsync=all"])
+        _make_home(store)
+        _initialise(store, aside)
         if fill:
             fill(aside)
         sync_folders(aside / "refs/heads", aside)
@@ -226,11 +169,48 @@ def create(
     return store
 
 
+def _make_home(store: Store) -> None:
+    """The folder that the store is made in."""
+    repo = store.place
+    if store.home != repo.outbox or not repo.top:
+        store.home.mkdir(parents=True, exist_ok=True)
+        return
+    if why := ground.foreign(repo)[0]:
+        raise Failed(
+            f"the store cannot be made in {store.home}: {why}",
+            "it is made where nobody else writes",
+        )
+    with files.below(repo.top, store.home, make=True) as folder:
+        folder.put(".gitignore", b"*\n")  # `info/exclude` cannot be written either
+
+
+def _initialise(store: Store, aside: Path) -> None:
+    """A bare repository with the store's configuration and the root commit."""
+    repo = store.place
+    form = f"--object-format={'sha256' if repo.width == 64 else 'sha1'}"
+    Git(None).run("init", "--quiet", "--bare", "--template=", form, "--", str(aside))
+    git = Git(str(aside))
+    if store.home == repo.outbox:
+        (aside / OWN).parent.mkdir()
+        (aside / OWN).touch()
+    git.run("symbolic-ref", "HEAD", BRANCH)
+    git.run("config", "core.logAllRefUpdates", "true")
+    # A prune cannot tell garbage from what is just being written: here git itself deletes no
+    # object.
+    git.run("config", "extensions.preciousObjects", "true")
+    # A gc, by whomever, writes packed-refs: one that a power cut empties is the branch.
+    git.run("config", "core.fsync", "all")
+    for kind, data in (("tree", b""), ("commit", root_commit(repo.width))):
+        git.run("hash-object", "-t", kind, "-w", "--stdin", data=data, options=["core.fsync=all"])
+    zero = "0" * repo.width
+    git.run("update-ref", BRANCH, root_id(repo.width), zero, options=["core.fsync=all"])
+
+
 def configuration(width: int) -> str:
     """The configuration of a store's repository, as `create` leaves it."""
     core = "filemode = true\n\tbare = true\n\tlogAllRefUpdates = true\n\tfsync = all"
-    form = "\tobjectformat = sha256\n" * (width == 64)
-    version = int(width == 64)
+    form = "\tobjectformat = sha256\n" if width == 64 else ""
+    version = 1 if width == 64 else 0
     return (
         "[core]\n\trepositoryformatversion ="
         f" {version}\n\t{core}\n[extensions]\n{form}\tpreciousObjects = true\n"

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import os
-import struct
-import subprocess
-import zlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from hashlib import sha1, sha256
 from typing import Any, NamedTuple
 
 from .. import interrupts, records
@@ -22,17 +18,17 @@ from ..records import judging, policy
 from ..records.guard import guard
 from . import failpoints, history, lock
 from .branch import Branch
+from .housekeeping import pack_loose
+from .objects import pack, taker
 from .snapshot import Snapshot, Staged
 from .store import Store, sync_folders
 
-LOOSE = 6700  # objects from which on packing them is worth while (git's own figure)
-MANY = 200  # objects of a write from which on they stay one file
-HOUSEKEEPING = 256  # commits between two looks at whether the store wants packing
+HOUSEKEEPING = 256  # commits between two looks at whether the store is to be packed
 
 
 class Written(NamedTuple):
-    """What became of a write. `replayed`: the operation was in the history already, and nothing was
-    written. `files` are those that it put."""
+    """What became of a write. `files` are those that it put. replayed: the operation was in the
+    history already, and nothing was written."""
 
     commit: str
     writer: Writer
@@ -44,10 +40,12 @@ class Written(NamedTuple):
 
 
 class Intent(NamedTuple):
-    """Who writes and on which condition. `bases`: what the session has read since its last write.
-    `given`: the operation id came from the caller, so it may be there already. `anew`: refused
-    where the session's last commit lies ahead of the clock, as what it takes would be honoured by
-    nobody, or for too long; the command that begins anew."""
+    """Who writes, and on which condition.
+
+    bases: what the session has read since its last write. given: the operation id came from the
+    caller, so the operation may be in the history already. anew: the command that begins a new
+    session. If it is set, the write is refused while the session's last commit lies ahead of the
+    clock: what it takes would be honoured by nobody, or for too long."""
 
     writer: Writer
     clock: Callable[[], int]
@@ -59,8 +57,8 @@ class Intent(NamedTuple):
 
 
 def write(store: Store, decide: Decide, intent: Intent) -> Written:
-    """Runs `decide` on the head until the branch moves to its result. Everything that `decide`
-    raises is a stop."""
+    """Runs `decide` on the head until the branch moves to its result. Whatever `decide` raises is a
+    stop: nothing is written."""
     try:
         with lock.held(store.home / "writer.lock") as fd:
             return _Attempts(store, decide, intent, fd).run()
@@ -86,13 +84,14 @@ class _Attempts:
             index = self.store.at(head)
             self.store.decided = head
             if (self.intent.given or self.made) and (
-                found := index.operation(self.intent.writer.operation)
+                row := index.operation(self.intent.writer.operation)
             ):
                 # An earlier try had arrived, although git could not say so (or it was carried over
                 # since).
-                own = not self.intent.given or found["oid"] in self.made
-                sync_folders(*[self.store.home / "store.git/refs/heads"] * own)
-                return self._replayed(found)._replace(replayed=not own)
+                own = not self.intent.given or row["oid"] in self.made
+                if own:
+                    sync_folders(self.store.home / "store.git/refs/heads")
+                return self._replayed(row)._replace(replayed=not own)
             writer = self.intent.writer
             now, last = self.intent.clock(), index.last_at(writer.session)
             if self.intent.anew and last > now + times.SKEW:
@@ -117,56 +116,57 @@ class _Attempts:
         return Written(row["oid"], writer, row["subject"], files, replayed=True)
 
     def _attempt(self, snapshot: Snapshot, writer: Writer) -> Written | None:
-        """One try; None where the head moved or the ref was busy, so that another is due."""
+        """Tries once. None if the head moved or the ref was busy, so that another try is due."""
         change = self.decide(self.store.tree(snapshot, policy.FOLDER), writer)
         if not change.repairs and all(
             snapshot.read(path) == data for path, data in change.files.items()
         ):
             return Written(snapshot.head or "", writer, change.subject, change.files, empty=True)
-        spoilt = self.store.index.written(policy.FOLDER) if policy.FOLDER in change.files else None
-        if spoilt and not change.repairs:
-            raise Damaged(
-                f"{policy.FOLDER} was changed by hand in {spoilt[1][:12]}, breaks a rule, and does"
-                " not count",
-                "atlas doctor --fix puts back the one before it, then try again",
-            )
-        if not change.repairs:  # (it puts back what the history has)
-            guard(snapshot, change, writer.operation, writer.session)
-        rule_book = self.store.policy(snapshot)
+        if not change.repairs:  # (a repair puts back what the history has)
+            self._guarded(snapshot, change, writer)
+        in_force = self.store.policy(snapshot)
         root, objects = snapshot.planted(change.files)
         message, changes = self._judged(
-            snapshot, writer, change, rule_book["skip_mark"], root, objects
+            snapshot, writer, change, in_force["skip_mark"], root, objects
         )
         commit = _commit(root, snapshot.head, message, writer)
         oid = object_id("commit", commit, snapshot.width)
         objects[oid] = ("commit", commit)
         # `fast` waits for the data but not for the disk's cache: without that order, a file system
         # may come back with a branch that is newer than its (empty) objects, as ext4 does.
-        method = "fsync" if rule_book["durability"] == "full" else "writeout-only"
+        method = "fsync" if in_force["durability"] == "full" else "writeout-only"
         fsync = ("core.fsync=all", f"core.fsyncMethod={method}")
-        failpoints.at("before_objects", rule_book)
+        failpoints.at("before_objects", in_force)
         self._put(objects, snapshot.width, fsync)
-        failpoints.at("after_objects", rule_book)
-        if rule_book["durability"] == "full":
-            folders = {
-                self.store.home / "store.git/objects" / name
-                for name in ("pack", *{one[:2] for one in objects})
-            }
-            sync_folders(*folders, self.store.home / "store.git/objects")
-        failpoints.at("before_ref", rule_book)
+        failpoints.at("after_objects", in_force)
+        if in_force["durability"] == "full":
+            folder = self.store.home / "store.git/objects"
+            prefixes = {name[:2] for name in objects}
+            sync_folders(*(folder / name for name in ("pack", *prefixes)), folder)
+        failpoints.at("before_ref", in_force)
         interrupts.point()
         self.made.add(oid)
         try:
             if not self._moved(snapshot.head or "", oid, fsync):
                 return None
-            failpoints.at("after_ref", rule_book)
-            self._settled(objects, snapshot.width, fsync, rule_book["durability"] == "full")
-            failpoints.at("before_ack", rule_book)
+            failpoints.at("after_ref", in_force)
+            self._settled(objects, snapshot.width, fsync, in_force["durability"] == "full")
+            failpoints.at("before_ack", in_force)
             with suppress(OSError, Failed):  # a cache
-                self._cached(snapshot.head, oid, message, changes, change, rule_book)
+                self._cached(snapshot.head, oid, message, changes, change, in_force)
         except KeyboardInterrupt:
             raise self._unknown("interrupted while the store's branch was being moved") from None
         return Written(oid, writer, message.subject, change.files, notices=change.notices)
+
+    def _guarded(self, snapshot: Snapshot, change: Change, writer: Writer) -> None:
+        spoilt = self.store.index.written(policy.FOLDER) if policy.FOLDER in change.files else None
+        if spoilt:
+            raise Damaged(
+                f"{policy.FOLDER} was changed by hand in {spoilt[1][:12]}, breaks a rule, and does"
+                " not count",
+                "atlas doctor --fix puts back the one before it, then try again",
+            )
+        guard(snapshot, change, writer.operation, writer.session)
 
     def _moved(self, old: str, new: str, fsync: Sequence[str]) -> bool:
         """Whether the branch now is at the new commit. From here on an interrupt is no "nothing was
@@ -195,8 +195,8 @@ class _Attempts:
         """The message and the changed files, once the rules have nothing against them. (What a
         repair changes is no plain file, it may be: it is read as everybody will read it.)"""
         child = Overlay(snapshot, change.files, snapshot.width)
-        found = [(path, snapshot.blob(path), child.blob(path)) for path in sorted(change.files)]
-        changes: list[FileChange] = [(path, old, new) for path, old, new in found if old != new]
+        rows = [(path, snapshot.blob(path), child.blob(path)) for path in sorted(change.files)]
+        changes: list[FileChange] = [(path, old, new) for path, old, new in rows if old != new]
         if change.repairs:
             changes = list(history.changes(Staged(snapshot.git, objects), snapshot.root, root))
         bases = tuple(dict.fromkeys((*change.bases, *self.intent.bases)))
@@ -257,7 +257,7 @@ class _Attempts:
         us)."""
         for again in (True, False):
             missing = {
-                oid: what for oid, what in objects.items() if self.store.git.object(oid) is None
+                oid: body for oid, body in objects.items() if self.store.git.object(oid) is None
             }
             if not missing:
                 return
@@ -275,7 +275,7 @@ class _Attempts:
         message: Message,
         changes: list[FileChange],
         change: Change,
-        rule_book: Mapping[str, Any],
+        in_force: Mapping[str, Any],
     ) -> None:
         index = self.store.index
         index.advance(
@@ -284,10 +284,10 @@ class _Attempts:
             message,
             changes,
             dict(change.files),
-            lambda: failpoints.at("mid_cache", rule_book),
+            lambda: failpoints.at("mid_cache", in_force),
         )
         if (index.seq(oid) or 1) % HOUSEKEEPING == 0:
-            housekeeping(self.store)
+            pack_loose(self.store)
 
 
 def _ahead(session: str, last: int, now: int, anew: str) -> Refused:
@@ -300,35 +300,12 @@ def _ahead(session: str, last: int, now: int, anew: str) -> Refused:
     )
 
 
-def housekeeping(store: Store) -> None:
-    """Packs the loose objects in the background once they are many. It deletes what it packed, and
-    nothing else."""
-    sample = store.home / "store.git/objects/17"  # the ids are spread evenly over 256 folders
-    if not sample.is_dir() or len(list(sample.iterdir())) * 256 < LOOSE:
-        return
-    argv = store.git.argv(
-        ("tidy",), ("alias.tidy=!git repack -q && git prune-packed -q", "core.fsync=all")
-    )
-    try:
-        subprocess.Popen(
-            argv,
-            env=store.git.env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    except OSError:
-        return  # another time: the write is done
-
-
 def expectation(text: str) -> Callable[[Tree, str], None]:
     """The condition of `--expect`: a commit (its first digits), or the number or row version that a
     REF is at."""
     if ":" not in text:
-        if len(text) < 7 or text.strip(
-            "0123456789abcdef"
-        ):  # an empty variable of a script must not pass for a head
+        # An empty variable of a script must not pass for a head.
+        if len(text) < 7 or text.strip("0123456789abcdef"):
             raise Usage(
                 f"--expect {text[:80]!r} is no commit",
                 "write it like 3f9c01ab77de or status:main@12",
@@ -369,32 +346,6 @@ def _commit(root: str, parent: str | None, message: Message, writer: Writer) -> 
     who = f"{writer.session or 'atlas'} <atlas@localhost> {writer.at} +0000"
     above = f"parent {parent}\n" if parent else ""
     return f"tree {root}\n{above}author {who}\ncommitter {who}\n\n{message.text()}".encode()
-
-
-_TYPES = {"commit": 1, "tree": 2, "blob": 3}
-
-
-def taker(objects: Collection[str]) -> tuple[str, str]:
-    """The git command that takes a pack into the store: many objects stay one file, since each file
-    costs a sync."""
-    return ("unpack-objects", "-q") if len(objects) <= MANY else ("index-pack", "--stdin")
-
-
-def pack(objects: Mapping[str, tuple[str, bytes]], width: int) -> bytes:
-    """git's pack format (version 2) of whole objects."""
-    out = [b"PACK" + struct.pack(">II", 2, len(objects))]
-    for kind, data in objects.values():
-        size = len(data)
-        byte = (_TYPES[kind] << 4) | (size & 15)
-        size >>= 4
-        head = bytearray()
-        while size:
-            head.append(byte | 0x80)
-            byte, size = size & 0x7F, size >> 7
-        head.append(byte)
-        out.append(bytes(head) + zlib.compress(data, 1))
-    body = b"".join(out)
-    return body + (sha256 if width == 64 else sha1)(body).digest()
 
 
 def new_operation() -> str:

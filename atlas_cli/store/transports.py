@@ -42,30 +42,31 @@ _HELPER = r"[A-Za-z0-9-]*(?: --?[A-Za-z0-9=/._~-]+| [0-9]+)*\Z"
 
 
 def foreign(directory: str | None) -> str:
-    """The first line of a store's own configuration that Atlas did not write; empty where all is
-    its own."""
+    """The first line of a store's own configuration that Atlas did not write; empty if all is its
+    own."""
     file = Path(directory or "", "config")
     if not directory or not file.is_file():
         return ""
     lines = file.read_bytes().split(b"\n")
-    found = (line for line in lines if len(line) > _LONG or not re.match(_OWN, line))
-    return next((os.fsdecode(line.strip())[:120] for line in found), "")
+    odd = (line for line in lines if len(line) > _LONG or not re.match(_OWN, line))
+    return next((os.fsdecode(line.strip())[:120] for line in odd), "")
 
 
 def programs(git: Git, common: Path, remote: str) -> list[tuple[str, str]]:
-    """(key, value) of what the repository's own configuration, which `git` includes in its calls,
-    names as a program on the way to a remote. What stands in the user's own files is theirs."""
+    """(key, value) of each program on the way to a remote that the repository's own configuration
+    names. `git` includes that configuration in its calls. The user's own files are not asked: what
+    they name is the user's."""
     with suppress(OSError):
         if not re.search(_WORDS, (common / "config").read_bytes()):
             return []
     out = git.ask("config", "--null", "--show-scope", "--show-origin", "--get-regexp", _NAMES)[1]
-    words, found = out.decode(errors="surrogateescape").split("\0"), []
+    words, result = out.decode(errors="surrogateescape").split("\0"), []
     for scope, origin, row in zip(words[::3], words[1::3], words[2::3], strict=False):
         key, _, value = row.partition("\n")
         own = scope in ("local", "worktree") or (scope == "command" and origin.startswith("file:"))
         if own and _runs(key, value, remote):
-            found.append((key, value))
-    return found
+            result.append((key, value))
+    return result
 
 
 def _runs(key: str, value: str, remote: str) -> bool:
@@ -84,24 +85,24 @@ def _runs(key: str, value: str, remote: str) -> bool:
     return bool(value)
 
 
-def used(common: Path, found: list[tuple[str, str]]) -> bool:
+def used(common: Path, programs: list[tuple[str, str]]) -> bool:
     """Whether the user has had this repository's remote asked by just these programs before."""
-    return _mark(common, found).exists()
+    return _mark(common, programs).exists()
 
 
-def use(common: Path, found: list[tuple[str, str]]) -> None:
-    """They have now. (It stands in their state folder: what lies in the repository may have come
-    with it.)"""
-    mark = _mark(common, found)
+def use(common: Path, programs: list[tuple[str, str]]) -> None:
+    """Notes that they have now. (The mark stands in their state folder: what lies in the repository
+    may have come with it.)"""
+    mark = _mark(common, programs)
     with suppress(OSError):
         mark.parent.mkdir(parents=True, exist_ok=True)
         mark.touch()
 
 
-def _mark(common: Path, found: list[tuple[str, str]]) -> Path:
-    said = "\0".join([str(common), *(word for row in sorted(found) for word in row)])
+def _mark(common: Path, programs: list[tuple[str, str]]) -> Path:
+    text = "\0".join([str(common), *(word for row in sorted(programs) for word in row)])
     return (
         state()
         / "transports"
-        / hashlib.sha256(said.encode(errors="surrogateescape")).hexdigest()[:32]
+        / hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:32]
     )

@@ -22,14 +22,15 @@ _NOWHERE = frozenset((b".", b"..", b".git"))  # what no folder of git's holds
 
 @lru_cache(maxsize=2)
 def _rows(width: int) -> re.Pattern[bytes]:
-    """An entry; compiled when the first tree is read."""
+    """The pattern of an entry. It is compiled when the first tree is read."""
     return re.compile(rb"([0-7]{1,8}) ([^\0/]+)\0(.{%d})" % (width // 2), re.DOTALL)
 
 
 class Folder(NamedTuple):
-    """A tree that was read. `rows` are its entries where git would not have written it so (`faults`
-    say why): without the names that no folder can hold, and of one that stands twice the first, as
-    for git. `starts` is where each entry begins, and where the last one ends."""
+    """A tree that was read. `starts` is where each entry begins, and where the last one ends.
+    `faults` say why git would not have written the tree so. Only then `rows` are its entries:
+    without the names that no folder can hold, and with the first one of a name that stands twice,
+    as git reads it."""
 
     data: bytes
     starts: list[int]
@@ -44,41 +45,38 @@ def read(data: bytes, width: int) -> Folder:
     """A tree, whatever its bytes are."""
     rows: list[Row] = _rows(width).findall(data)
     starts = [0, *accumulate(len(mode) + len(name) + len(oid) + 2 for mode, name, oid in rows)]
-    if starts[-1] == len(data) and _in_order(rows) and len({row[1] for row in rows}) == len(rows):
-        return (
-            Folder(data, starts, rows, ())
-            if not any(_nowhere(row[1]) for row in rows)
-            else _faulty(data, rows, [])
-        )
-    return _faulty(
-        data, rows, [] if starts[-1] == len(data) else ["what stands in it is not all entries"]
-    )
+    if starts[-1] != len(data):
+        return _faulty(data, rows, ["what stands in it is not all entries"])
+    if not _in_order(rows) or len({row[1] for row in rows}) != len(rows):
+        return _faulty(data, rows, [])
+    if any(_nowhere(row[1]) for row in rows):
+        return _faulty(data, rows, [])
+    return Folder(data, starts, rows, ())
 
 
 def _faulty(data: bytes, rows: list[Row], faults: list[str]) -> Folder:
     names = [row[1] for row in rows]
     first = {row[1]: row for row in reversed(rows)}
-    faults += (
-        [] if _in_order(rows) or len(first) < len(rows) else ["its entries are not in git's order"]
-    )
+    if not _in_order(rows) and len(first) == len(rows):
+        faults.append("its entries are not in git's order")
     faults += [f"it names {_shown(name)}" for name in first if _nowhere(name)]
     twice = [name for name, count in Counter(names).items() if count > 1]
     faults += [f"it names {_shown(name)} twice" for name in twice[:3]]
-    kept = [first[name] for name in dict.fromkeys(names) if not _nowhere(name)]
-    return Folder(data, [], kept, tuple(faults))
+    plain = [first[name] for name in dict.fromkeys(names) if not _nowhere(name)]
+    return Folder(data, [], plain, tuple(faults))
 
 
 def parse_tree(data: bytes, width: int) -> dict[str, Entry]:
     """A folder's entries by name."""
-    found = read(data, width).rows
+    rows = read(data, width).rows
     return {
         name.decode(errors="surrogateescape"): (mode.decode(), oid.hex())
-        for mode, name, oid in found
+        for mode, name, oid in rows
     }
 
 
 def pack_tree(entries: Mapping[str, Entry]) -> bytes:
-    """The inverse; a folder is sorted as if its name ended with a slash."""
+    """The inverse. A folder is sorted as if its name ended with a slash."""
     rows = [
         (name.encode(errors="surrogateescape"), mode, oid) for name, (mode, oid) in entries.items()
     ]
@@ -90,11 +88,10 @@ def pack_tree(entries: Mapping[str, Entry]) -> bytes:
 
 def compared(old: Folder, data: bytes, width: int) -> tuple[Folder, set[Row], set[Row]]:
     """(the new tree, the entries that only the old one has, those that only the new one has)."""
-    nearly = (
-        _nearly(old, data, width) if len(data) > LARGE and old.data and not old.faults else None
-    )
-    if nearly is not None:
-        return nearly
+    if len(data) > LARGE and old.data and not old.faults:
+        nearly = _nearly(old, data, width)
+        if nearly is not None:
+            return nearly
     new = read(data, width)
     before, after = set(rows(old, width)), set(new.rows)
     return new, before - after, after - before
@@ -106,8 +103,8 @@ def rows(folder: Folder, width: int) -> list[Row]:
 
 
 def _nearly(old: Folder, data: bytes, width: int) -> tuple[Folder, set[Row], set[Row]] | None:
-    """The same for a tree that differs in one place, of which no more is read than that; None where
-    that does not tell whether it is as git writes it. (Large folders that change by an entry are
+    """The same for a tree that differs in one place. No more than that place is read. None if that
+    does not tell whether the tree is as git writes it. (Large folders that change by an entry are
     what a history is made of.)"""
     was, starts = old.data, old.starts
     size = min(len(was), len(data))
@@ -146,7 +143,9 @@ def _nearly(old: Folder, data: bytes, width: int) -> tuple[Folder, set[Row], set
         )
     ):
         return None
-    rest = starts[upto + 1 :] if not shift else [one + shift for one in starts[upto + 1 :]]
+    rest = starts[upto + 1 :]
+    if shift:
+        rest = [begin + shift for begin in rest]
     return (
         Folder(data, [*starts[:at], *inner, *rest], [], ()),
         set(gone) - set(come),
@@ -154,8 +153,8 @@ def _nearly(old: Folder, data: bytes, width: int) -> tuple[Folder, set[Row], set
     )
 
 
-def _in_order(found: Iterable[Row]) -> bool:
-    order = [name + b"/" if mode == _FOLDER else name for mode, name, _ in found]
+def _in_order(rows: Iterable[Row]) -> bool:
+    order = [name + b"/" if mode == _FOLDER else name for mode, name, _ in rows]
     return all(map(lt, order, order[1:]))
 
 

@@ -1,5 +1,4 @@
-"""`verify`: walks the history and judges every commit by the rules that the writer used; and
-`doctor`'s repairs."""
+"""`verify`: walks the history and judges every commit by the rules that the writer used."""
 
 from __future__ import annotations
 
@@ -7,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..errors import Damaged
-from ..model.change import Change, Violation, Writer
+from ..model.change import Violation
 from ..model.text import Record
 from ..model.tree import Tree, object_id
 from ..records import bound, is_record, judging, kind_of
@@ -15,7 +14,7 @@ from ..store import history
 from ..store.conversation import LARGE, Answer
 from ..store.git import SMALL, Git
 from ..store.index import MOST, Index
-from ..store.repo import Place
+from ..store.repo import Repo
 from ..store.snapshot import Objects, Snapshot, bytes_of
 from ..store.source import source
 from ..store.store import Store, root_commit
@@ -36,9 +35,10 @@ class Finding(NamedTuple):
 
 
 class Report(NamedTuple):
-    """`commits` were judged, from `start` (None: the beginning) to `head`; `good` is the last one
-    before which, and including which, nothing stands unrepaired; `counted`: what was asked of the
-    tree that was judged."""
+    """The result of a run. `commits` were judged, from `start` (None: the beginning) to `head`.
+
+    good: the last commit up to which nothing stands unrepaired. counted: what was asked of the tree
+    that was judged."""
 
     head: str
     start: str | None
@@ -53,17 +53,15 @@ class Report(NamedTuple):
 
 
 class Walk:
-    """The tree as it was at a point of the walk: a starting snapshot with all changes since, by
-    blob."""
+    """The tree at a point of the walk: a starting snapshot with all changes since, by blob."""
 
     def __init__(self, git: Objects, base: Snapshot | None) -> None:
         self.git, self.base = git, base
         self.blobs: dict[str, str | None] = {}
         self.odd: dict[str, str] = {}  # what is no file that is read, by path: why
         self.folders: dict[str, set[str]] = {}
-        self.over: dict[
-            str, int
-        ] = {}  # until when a row is in force, by object id: what is over is not read again
+        # Until when a row is in force, by object id: what is over is not read again.
+        self.over: dict[str, int] = {}
         self.loaded: dict[str, Answer] = {}
 
     def load(self, path: str, oid: str) -> bytes:
@@ -71,21 +69,20 @@ class Walk:
         return bytes_of(path, oid, self.object(path, oid))
 
     def object(self, path: str, oid: str) -> Answer:
-        """The object of a file; small ones are kept, since rows are read again as what was there
+        """The object of a file. Small ones are kept, since rows are read again as what was there
         before."""
         if oid in self.loaded:
             return self.loaded[oid]
-        found = self.git.object(oid, bound(path))
-        if (
-            found is not None and found[1] != LARGE and len(found[2]) < SMALL
-        ):  # (how much is read depends on the path)
-            self._keep(oid, found)
-        return found
+        answer = self.git.object(oid, bound(path))
+        # (How much is read depends on the path.)
+        if answer is not None and answer[1] != LARGE and len(answer[2]) < SMALL:
+            self._keep(oid, answer)
+        return answer
 
-    def _keep(self, oid: str, found: Answer) -> None:
+    def _keep(self, oid: str, answer: Answer) -> None:
         if len(self.loaded) >= KEPT:
             self.loaded.clear()
-        self.loaded[oid] = found
+        self.loaded[oid] = answer
 
     def ahead(self, commits: Iterable[history.Commit]) -> None:
         """Reads the records that these bring, all at once."""
@@ -96,21 +93,21 @@ class Walk:
             if new and is_record(path)
         }
         names = [oid for oid in wanted if oid not in self.loaded]
-        for oid, found in zip(names, self.git.objects(names, SMALL), strict=True):
-            if found is not None and found[1] != LARGE:
-                self._keep(oid, found)
+        for oid, answer in zip(names, self.git.objects(names, SMALL), strict=True):
+            if answer is not None and answer[1] != LARGE:
+                self._keep(oid, answer)
 
     def whole(self, commit: history.Commit) -> None:
-        """Damaged where a file that a commit changed is not here: no fault of the commit, and
-        judged by nobody."""
+        """Raises Damaged if a file that a commit changed is not here. That is no fault of the
+        commit, and judged by nobody."""
         for path, old, new in commit.changes:
             plain = [
                 old if self._plain(path) else None,
                 new if commit.modes.get(path) == PLAIN else None,
             ]
             for oid in filter(None, plain):
-                found = self.object(path, oid)
-                if found is None or found[1] not in ("blob", LARGE):
+                answer = self.object(path, oid)
+                if answer is None or answer[1] not in ("blob", LARGE):
                     raise Damaged(
                         f"{path} in {commit.oid[:12]}: the object {oid} is missing or broken in"
                         " this clone",
@@ -128,7 +125,9 @@ class Walk:
         return self.bytes_of(path, self.blob(path), self.odd)
 
     def bytes_of(self, path: str, oid: str | None, odd: Mapping[str, str]) -> bytes | None:
-        """The bytes of a file; Damaged for what is none."""
+        """The bytes of a file.
+
+        Raises Damaged if it is no file that is read."""
         if path in odd:
             raise Damaged(f"{path}: {odd[path]}")
         return None if oid is None else self.load(path, oid)
@@ -141,7 +140,7 @@ class Walk:
         return entry is not None and entry[0] == PLAIN
 
     def unread(self, commit: history.Commit) -> dict[str, str]:
-        """What a commit brings that is not read, by path: why."""
+        """Why a file that a commit brings is not read, by path."""
         return history.unread(commit, self.object)
 
     def take(self, commit: history.Commit) -> None:
@@ -156,8 +155,9 @@ class Walk:
                 self.folders.setdefault(path, set()).add(name)
 
     def names(self, folder: str) -> list[str]:
-        found = self.folders.get(folder, set()).union(self.base.names(folder) if self.base else ())
-        return sorted(name for name in found if self.blobs.get(f"{folder}/{name}", "") is not None)
+        before = self.base.names(folder) if self.base else ()
+        names = self.folders.get(folder, set()).union(before)
+        return sorted(name for name in names if self.blobs.get(f"{folder}/{name}", "") is not None)
 
     def live(self, folder: str, after: int) -> Iterable[tuple[str, Record]]:
         for name in self.names(folder):
@@ -175,8 +175,8 @@ class Walk:
                     yield path, record
 
 
-class _Child:
-    """The walk's tree with one commit's changes over it."""
+class Child:
+    """The tree of a walk, with the changes of one commit over it."""
 
     def __init__(self, parent: Walk, commit: history.Commit) -> None:
         self.parent, self.changes = parent, {path: new for path, _, new in commit.changes}
@@ -205,7 +205,7 @@ class _Chain:
         self.operations: set[str] = set()
         self.last_at: dict[str, int] = {}
 
-    def judge(self, commit: history.Commit) -> Iterable[Violation]:
+    def violations(self, commit: history.Commit) -> Iterable[Violation]:
         message = commit.message
         if message.operation:
             first = self.index.operation(message.operation) if self.index else None
@@ -215,14 +215,7 @@ class _Chain:
                 )
             self.operations.add(message.operation)
         if message.session and message.at is not None:
-            if message.session not in self.last_at and self.index:
-                seq = self.index.seq(
-                    commit.oid
-                )  # None: not in it yet, so all that it knows came before
-                self.last_at[message.session] = self.index.last_at_before(
-                    message.session, seq or MOST
-                )
-            last = self.last_at.get(message.session, 0)
+            last = self._last_at(message.session, commit.oid)
             if message.at < last:
                 yield Violation(
                     "clock",
@@ -231,16 +224,27 @@ class _Chain:
                 )
             self.last_at[message.session] = max(last, message.at)
 
+    def _last_at(self, session: str, oid: str) -> int:
+        """The latest moment that a session had written at before a commit."""
+        if session not in self.last_at and self.index:
+            # (None: it is not in the index yet, so all that the index knows came before.)
+            seq = self.index.seq(oid) or MOST
+            self.last_at[session] = self.index.last_at_before(session, seq)
+        return self.last_at.get(session, 0)
+
 
 def audit(store: Store, head: str, full: bool) -> Report:
-    """Judges the commits since the last run's last good one (`full`: all of them)."""
+    """Judges the commits since the last run's last good one.
+
+    full: judge all of them."""
     index = store.at(head)
     start = None if full else index.meta("verified")
     if start is not None and index.seq(start) is None:
         start = None
     commits = [] if start == head else list(history.between(store.git, start, head))
     base = store.snapshot(start) if start else None
-    findings = judged(store.git, store.place.width, base, commits, None if start is None else index)
+    known = None if start is None else index
+    findings = findings_in(store.git, store.place.width, base, commits, known)
     report = Report(head, start, len(commits), None, findings)
     good = _last_good(report, commits, start)
     if good is not None:
@@ -248,17 +252,17 @@ def audit(store: Store, head: str, full: bool) -> Report:
     return report._replace(good=good)
 
 
-def elsewhere(place: Place, git: Git, count: Callable[[Tree], int]) -> Report:
+def elsewhere(repo: Repo, git: Git, count: Callable[[Tree], int]) -> Report:
     """Judges, from the beginning, the store that a clone without one has fetched, or that its
     remote has."""
-    with source(place, git) as found:
-        commits = list(history.between(found.git, None, found.head))
-        findings = judged(found.git, place.width, None, commits, None)
-        counted = count(Snapshot(found.git, found.head, place.width))
-        return Report(found.head, None, len(commits), None, findings, counted)
+    with source(repo, git) as store:
+        commits = list(history.between(store.git, None, store.head))
+        findings = findings_in(store.git, repo.width, None, commits, None)
+        counted = count(Snapshot(store.git, store.head, repo.width))
+        return Report(store.head, None, len(commits), None, findings, counted)
 
 
-def judged(
+def findings_in(
     git: Git,
     width: int,
     base: Snapshot | None,
@@ -266,9 +270,9 @@ def judged(
     index: Index | None,
     earlier: Callable[[str], history.Commit | None] = lambda _: None,
 ) -> tuple[Finding, ...]:
-    """All violations in `commits`, the line of history behind `base` (None: from the beginning), of
-    which the index knows what came before. `earlier` gives a violating commit before `base`, for a
-    repair that names it."""
+    """All violations in `commits`, which stand in one line behind `base` (None: they are the whole
+    history). The index knows what came before. `earlier` gives a violating commit before `base`, if
+    a repair names it."""
     walk, chain = Walk(git, base), _Chain(index)
     findings: list[Finding] = []
     bad: dict[str, history.Commit] = {}
@@ -276,44 +280,44 @@ def judged(
         if at % AHEAD == 0:
             walk.ahead(commits[at : at + AHEAD])
         commit = history.brings(commit, walk.blob)
-        found = [*shape(commit, width), *chain.judge(commit)]
+        violations = [*shape(commit, width), *chain.violations(commit)]
         walk.whole(commit)
         named = commit.message.repairs
         if named and named not in bad and (before := earlier(named)):
             bad[named] = before
-        repair = _repair(commit, bad) if named else []
-        found += repair
-        if named and not repair:
+        no_repair = _repair_violations(commit, bad) if named else []
+        violations += no_repair
+        if named and not no_repair:
             restored = {path for path, _, _ in commit.changes}
             findings = [_repaired(finding, commit, restored) for finding in findings]
-            found += judging.judge_message(walk, commit.changes, commit.message)
+            violations += judging.judge_message(walk, commit.changes, commit.message)
         else:  # what only says that it is a repair is a change like any other
-            found += judging.judge(walk, _Child(walk, commit), commit.changes, commit.message)
-        if found:
+            child = Child(walk, commit)
+            violations += judging.judge(walk, child, commit.changes, commit.message)
+        if violations:
             bad[commit.oid] = commit
-        by = commit.message.session
-        findings += [
-            Finding(commit.oid, commit.message.subject, by, violation) for violation in found
-        ]
+        subject, by = commit.message.subject, commit.message.session
+        findings += [Finding(commit.oid, subject, by, violation) for violation in violations]
         walk.take(commit)
     return tuple(findings)
 
 
-def judge(git: Git, width: int, start: str, head: str, index: Index) -> list[Finding]:
-    """The violations of the commits after `start` up to `head` that none of them repairs, as
-    `verify` finds them; the index knows what came before."""
+def range_violations(git: Git, width: int, start: str, head: str, index: Index) -> list[Finding]:
+    """The violations of the commits after `start` up to `head`, without those that one of these
+    commits repairs: what `verify` finds. The index knows what came before."""
 
     def earlier(oid: str) -> history.Commit | None:
         """The commit that a repair names, if it is there and does break a rule."""
         above = history.parent(git, oid) if index.seq(oid) else None
         if above is None:  # (the root of all stores breaks none)
             return None
-        commit = history.one(git, oid)
-        return commit if judged(git, width, Snapshot(git, above, width), [commit], index) else None
+        commit = history.commit(git, oid)
+        findings = findings_in(git, width, Snapshot(git, above, width), [commit], index)
+        return commit if findings else None
 
     commits = list(history.between(git, start, head))
-    found = judged(git, width, Snapshot(git, start, width), commits, index, earlier)
-    return [finding for finding in found if finding.repaired is None]
+    findings = findings_in(git, width, Snapshot(git, start, width), commits, index, earlier)
+    return [finding for finding in findings if finding.repaired is None]
 
 
 def _last_good(report: Report, commits: list[history.Commit], start: str | None) -> str | None:
@@ -352,19 +356,20 @@ def shape(commit: history.Commit, width: int) -> Iterable[Violation]:
             yield Violation("mode", path, f"mode {mode}, where only plain files may be")
 
 
-def _repair(commit: history.Commit, bad: Mapping[str, history.Commit]) -> list[Violation]:
+def _repair_violations(
+    commit: history.Commit, bad: Mapping[str, history.Commit]
+) -> list[Violation]:
     """A repair restores exactly what a violating commit had changed, to what it was before."""
     named = bad.get(commit.message.repairs or "")
     if named is None:
         return [Violation("repair", "", f"{commit.message.repairs} broke no rule, or is not there")]
     was = {path: (old, new) for path, old, new in named.changes}
-    found = []
-    for path, old, new in commit.changes:
-        if path not in was or (old, new) != (was[path][1], was[path][0]):
-            found.append(
-                Violation("repair", path, f"is not restored to what it was before {named.oid[:12]}")
-            )
-    return found
+    text = f"is not restored to what it was before {named.oid[:12]}"
+    return [
+        Violation("repair", path, text)
+        for path, old, new in commit.changes
+        if path not in was or (old, new) != (was[path][1], was[path][0])
+    ]
 
 
 def _repaired(finding: Finding, commit: history.Commit, restored: set[str]) -> Finding:
@@ -372,78 +377,3 @@ def _repaired(finding: Finding, commit: history.Commit, restored: set[str]) -> F
         return finding
     path = finding.violation.path
     return finding._replace(repaired=commit.oid) if not path or path in restored else finding
-
-
-def repairs(store: Store, report: Report) -> list[tuple[Finding, dict[str, str | None] | None]]:
-    """For each violating commit its first finding and the blobs to restore by path; None where
-    later writes were built on it, so that it cannot be taken back."""
-    found: list[tuple[Finding, dict[str, str | None] | None]] = []
-    commits = {finding.commit: finding for finding in reversed(report.open)}
-    broken: dict[str, set[str]] = {oid: set() for oid in commits}
-    for finding in report.open:
-        broken[finding.commit] |= {finding.violation.path} - {""}
-    for oid, first in reversed(commits.items()):
-        paths = broken[oid]
-        before = history.one(store.git, oid) if oid else None
-        was = {path: (old, new) for path, old, new in (before.changes if before else ())}
-        now = store.snapshot()
-        paths = _with_it(store, now, before, paths) if before else paths
-        unread = (
-            {path for path, mode in before.modes.items() if mode == FOLDER} if before else set()
-        )
-        restorable = all(path in was and _stands(now, path, was, path in unread) for path in paths)
-        restorable = restorable and not any(_is_folder(store.git, was[path][0]) for path in paths)
-        found.append((first, {path: was[path][0] for path in paths} if restorable else None))
-    return found
-
-
-def _with_it(store: Store, now: Snapshot, commit: history.Commit, paths: set[str]) -> set[str]:
-    """The paths, and whatever else of the commit breaks a rule once these are taken back: the
-    bytes of a record that goes, the result of a task that is open again. What is back already
-    stays out, and so does what a merge or another root only brings along."""
-    if not paths or len(commit.parents) != 1:
-        return paths
-    walk = Walk(store.git, Snapshot(store.git, commit.parents[0], store.place.width))
-    rest = [change for change in commit.changes if now.blob(change[0]) != change[1]]
-    while True:
-        rest = [change for change in rest if change[0] not in paths]
-        child = _Child(walk, commit._replace(changes=tuple(rest)))
-        judged = (
-            (change[0], judging.judge(walk, child, [change], commit.message)) for change in rest
-        )
-        more = {path for path, found in judged if any(violation.path for violation in found)}
-        if not more:
-            return paths
-        paths = paths | more
-
-
-def _is_folder(git: Git, oid: str | None) -> bool:
-    """Whether what was there before is a folder that nobody looks into: it is nothing to be put
-    back."""
-    found = git.object(oid, SMALL) if oid else None
-    return found is not None and found[1] == "tree"
-
-
-def _stands(
-    now: Snapshot, path: str, was: Mapping[str, tuple[str | None, str | None]], folder: bool
-) -> bool:
-    """Whether what a commit put at a path lies there still; `folder`: it put one that nobody looks
-    into."""
-    entry, new = now.entry(path), was[path][1]
-    if entry is None or entry[0] != FOLDER or folder:
-        return (entry[1] if entry else None) == new
-    return new is None and any(
-        other.startswith(f"{path}/") for other in was
-    )  # it made the folder, too
-
-
-def repair(
-    finding: Finding, blobs: Mapping[str, str | None], git: Git, tree: Tree, writer: Writer
-) -> Change:
-    """The change that restores the last good bytes of what a commit had broken."""
-    files: dict[str, bytes | None] = {}
-    for path, oid in blobs.items():
-        found = git.object(oid) if oid else None
-        files[path] = found[2] if found else None
-    subject = f"repair: {finding.commit[:12]} ({writer.session})"
-    return Change(subject, files, repairs=finding.commit)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..errors import AtlasError
 from ..store import files
-from ..store.notebook import Local
+from ..store.notebook import Notebook
 
 
 class Drafts:
@@ -23,7 +23,7 @@ class Drafts:
     needs to be run from there."""
 
     def __init__(
-        self, places: Sequence[tuple[Path, Path]], here: Path, local: Local, behind: str = ""
+        self, places: Sequence[tuple[Path, Path]], here: Path, local: Notebook, behind: str = ""
     ) -> None:
         self.places, self.here, self.local, self.behind = places, here, local, behind
 

@@ -21,8 +21,8 @@ from ..model.tree import blob_id
 from ..store import files, ground, lock
 from ..store.files import Folder
 from ..store.index import Index
-from ..store.notebook import Local
-from ..store.repo import Place
+from ..store.notebook import Notebook
+from ..store.repo import Repo
 from ..store.snapshot import Snapshot
 from . import drafts, launcher
 
@@ -41,7 +41,7 @@ class View:
     """The view of one worktree. `launchers`: a folder that no checkout writes into, for a launcher
     that hooks run."""
 
-    def __init__(self, place: Place, local: Local, launchers: Path) -> None:
+    def __init__(self, place: Repo, local: Notebook, launchers: Path) -> None:
         assert place.top is not None and place.view is not None
         self.place, self.local, self.launchers = place, local, launchers
         self.top, self.root = place.top, place.view
@@ -217,7 +217,7 @@ class View:
                 out.write(gap + line + b"\n")
 
 
-def ours(place: Place, local: Local) -> str:
+def ours(place: Repo, local: Notebook) -> str:
     """Why `.atlas` of a worktree is not Atlas's own to write and to read; empty if it is."""
     key = os.fsencode(place.view or "").decode(errors="backslashreplace")
     known = local.ground(key)

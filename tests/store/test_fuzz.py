@@ -119,7 +119,7 @@ def one_store(apart: tuple[Worker, Path], written: Path, seed: int, tmp_path: Pa
     where = place.find(str(repo))
     store, index_of = Store.open(where), Store.open(where)
     report = audit.audit(store, store.head(), full=True)
-    fetched = audit.judge(store.git, 40, old, hostile.head, index_of.at(store.head()))
+    fetched = audit.range_violations(store.git, 40, old, hostile.head, index_of.at(store.head()))
     received = broken(store.git, where, Push(old, hostile.head, "refs/heads/atlas"))
     whole = said(report.open)
     assert said(fetched) == said(received) == whole, (

@@ -283,9 +283,9 @@ def test_what_an_older_view_showed_is_taken_away(
     (root / "inbox/CLAUDE.md").write_bytes(b"a note\n")
     as_of = root / "AS-OF"
     as_of.chmod(0o644), as_of.write_text(as_of.read_text().replace(f"form: {FORM}\n", ""))
-    from atlas_cli.store.notebook import Local
+    from atlas_cli.store.notebook import Notebook
 
-    local = Local(root.parent / ".git/atlas/local.sqlite")
+    local = Notebook(root.parent / ".git/atlas/local.sqlite")
     (
         local.set_view(
             str(root), "inbox/CLAUDE.md", hand.git("hash-object", "--stdin", data=b"a note\n")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from atlas_cli.store import repo, transaction
+from atlas_cli.store import housekeeping, repo
 from atlas_cli.store.store import Store
 
 from ..conftest import Atlas, Git, Result
@@ -101,9 +101,9 @@ def test_loose_objects_are_packed_in_the_background(
 ) -> None:
     shop = filled
     (shop.bare / "objects/17").mkdir(exist_ok=True)
-    monkeypatch.setattr(transaction, "LOOSE", 0)
+    monkeypatch.setattr(housekeeping, "LOOSE", 0)
     store = Store.open(repo.find(str(shop.repo)))
-    transaction.housekeeping(store)
+    housekeeping.pack_loose(store)
     for _ in range(600):
         if "count: 0\n" in shop.git("count-objects", "-v", cwd=shop.bare) + "\n":
             break

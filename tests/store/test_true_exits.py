@@ -201,8 +201,8 @@ def test_a_program_that_cannot_be_loaded_is_one_line(two: Fleet) -> None:
 )
 def test_what_comes_while_it_closes_changes_no_answer(fault: str, two: Fleet) -> None:
     raising = (
-        "import sqlite3, atlas_cli.main; from atlas_cli.store.notebook import Local; real = Local.close; "
-        f"Local.close = lambda self: (real(self), (_ for _ in ()).throw({fault}))"
+        "import sqlite3, atlas_cli.main; from atlas_cli.store.notebook import Notebook; real = Notebook.close; "
+        f"Notebook.close = lambda self: (real(self), (_ for _ in ()).throw({fault}))"
     )
     if fault == "KeyboardInterrupt":
         raising = raising.partition("(_ for")[0] + "os.kill(os.getpid(), 2))"

@@ -1,0 +1,108 @@
+"""A SQLite file beside the store: opened with its tables, and mended where it is damaged."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+Connection = sqlite3.Connection
+DatabaseError = sqlite3.DatabaseError  # whatever SQLite could not do
+OperationalError = sqlite3.OperationalError  # it is locked, read-only or full; or lacks a table
+MEMORY = ":memory:"
+ENDS = ("-wal", "-shm", "")  # of the files of one database; the one that it is known by comes last
+
+
+class Layout(NamedTuple):
+    """The tables of a database. A file of an earlier `version` gets them when it is opened.
+
+    cache: a file of any other version loses all that it holds. wait: seconds for another writer."""
+
+    version: int
+    tables: str
+    synchronous: str
+    wait: float
+    cache: bool
+
+
+class Database:
+    """One SQLite file. After a mending `db` is another connection. Each user of this class says how
+    its file is opened and mended."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.db = self._open()
+
+    def _open(self) -> Connection:
+        raise NotImplementedError
+
+    def _mend(self, error: DatabaseError) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        self.db.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self.db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.db.execute("COMMIT")
+        except BaseException:
+            if self.db.in_transaction:  # SQLite ends it by itself where the file is damaged
+                self.db.execute("ROLLBACK")
+            raise
+
+    def _all(self, statement: str, *values: object) -> list[Any]:
+        """The rows of a question. It is asked once more after a mending."""
+        try:
+            return self.db.execute(statement, values).fetchall()
+        except DatabaseError as error:
+            if self.db.in_transaction:
+                raise
+            self._mend(error)
+        return self.db.execute(statement, values).fetchall()
+
+    def _one(self, statement: str, *values: object) -> Any:
+        """The first row of a question, or None."""
+        return next(iter(self._all(statement, *values)), None)
+
+
+def connect(target: str, layout: Layout) -> Connection:
+    """A connection to a file, or to MEMORY, that has the tables.
+
+    Raises OperationalError if the file cannot be used now, another DatabaseError if it is
+    damaged."""
+    db = sqlite3.connect(target, timeout=layout.wait, isolation_level=None)
+    db.row_factory = sqlite3.Row
+    db.execute(f"PRAGMA synchronous={layout.synchronous}")
+    if _is_outdated(db, layout):
+        if target != MEMORY:
+            db.execute("PRAGMA journal_mode=WAL")
+        db.execute("BEGIN IMMEDIATE")
+        if _is_outdated(db, layout):  # else another command was faster
+            if layout.cache:
+                _drop_tables(db)
+            for statement in layout.tables.split(";"):
+                db.execute(statement)
+            db.execute(f"PRAGMA user_version={layout.version}")
+        db.execute("COMMIT")
+    return db
+
+
+def _is_outdated(db: Connection, layout: Layout) -> bool:
+    version = int(db.execute("PRAGMA user_version").fetchone()[0])
+    return version != layout.version if layout.cache else version < layout.version
+
+
+def _drop_tables(db: Connection) -> None:
+    for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall():
+        db.execute(f"DROP TABLE {name}")
+
+
+def is_damage(error: DatabaseError) -> bool:
+    """Whether the file itself is at fault. Else something bars its use: a lock, a right, a full
+    disk."""
+    return not isinstance(error, OperationalError) or "no such" in str(error)

@@ -1,0 +1,31 @@
+"""Packing the store: a write leaves a few loose objects, and many of them cost time and room."""
+
+from __future__ import annotations
+
+import subprocess
+
+from .store import Store
+
+LOOSE = 6700  # objects from which on packing them is worth while (git's own figure)
+
+
+def pack_loose(store: Store) -> None:
+    """Packs the loose objects in the background, once they are many. What was packed is deleted,
+    and nothing else."""
+    sample = store.home / "store.git/objects/17"  # the ids are spread evenly over 256 folders
+    if not sample.is_dir() or len(list(sample.iterdir())) * 256 < LOOSE:
+        return
+    argv = store.git.argv(
+        ("tidy",), ("alias.tidy=!git repack -q && git prune-packed -q", "core.fsync=all")
+    )
+    try:
+        subprocess.Popen(
+            argv,
+            env=store.git.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError:
+        return  # another time: the write is done
