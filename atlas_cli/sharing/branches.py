@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from ..errors import AtlasError
 from ..store import OUTBOX, history
 from ..store.branch import change
-from ..store.store import Store, root_id
+from ..store.root import root_id
+from ..store.store import Store
 from .remote import Away, Remote
 from .remote_state import RemoteState
 

@@ -15,7 +15,8 @@ from ..errors import AtlasError, Refused
 from ..records import judging
 from ..store import BEFORE, BRANCH, OUTBOX, REMOTE, failpoints, history, lock
 from ..store.branch import STALE, Branch, change, cleared, swept
-from ..store.store import Store, root_id
+from ..store.root import root_id
+from ..store.store import Store
 from . import branches
 from .dealing import Purpose
 from .joining import is_store

@@ -14,8 +14,9 @@ from ..records import policy
 from ..store import BRANCH, REMOTE, files, history
 from ..store.git import Git
 from ..store.repo import TAKING, WAITING, Repo
+from ..store.root import root_id
 from ..store.snapshot import Snapshot
-from ..store.store import create, root_id
+from ..store.store import create
 from .remote import CALL, INCOMING, Away, Remote, beside, find
 from .remote_state import RemoteState
 

@@ -18,7 +18,8 @@ from ..store import BRANCH, REMOTE, files, ground, history, lock, transports
 from ..store.branch import STALE, Branch, change, cleared
 from ..store.index import Index
 from ..store.repo import TAKING, WAITING
-from ..store.store import Store, root_id
+from ..store.root import root_id
+from ..store.store import Store
 from . import carry_over
 from .parked import parked_commits
 

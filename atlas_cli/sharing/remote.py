@@ -18,7 +18,7 @@ from ..errors import Failed, NotFound
 from ..store import BRANCH, files, history, transports
 from ..store.git import Git, Silent, environment, last_line
 from ..store.repo import Repo
-from ..store.store import root_id
+from ..store.root import root_id
 
 CALL = 10.0  # seconds for one call, counted anew whenever it reports progress
 INCOMING = "refs/atlas/incoming"  # what a fetch brought, before it is judged

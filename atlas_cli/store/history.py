@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from ..errors import Damaged
@@ -14,6 +15,7 @@ from ..model.message import FileChange, Message, parse
 from ..records import is_record, policy
 from .conversation import Answer
 from .git import Git
+from .root import root_id
 from .snapshot import Objects
 from .trees import FOLDER, NOTHING, PLAIN, Folder, Row, compared, read, rows
 
@@ -36,7 +38,8 @@ _HEADER = (
 
 
 class Commit(NamedTuple):
-    """A commit with what it changed against its first parent. `modes` are the new modes by path. A
+    """A commit with what it changed against its parent, which of a merge is the first that is the
+    store's own (it stands first among `parents`). `modes` are the new modes by path. A
     folder that is not looked into stands among the changes itself. `faults` are (path, what git
     would not have written there)."""
 
@@ -58,11 +61,12 @@ class _Raw(NamedTuple):
 
 
 def between(git: Git, old: str | None, new: str) -> Iterator[Commit]:
-    """The commits after `old` (None: all) up to `new`, each behind its parents.
+    """The store's own commits after `old` (None: all) up to `new`, each behind its parents.
 
     Raises Damaged if `new` does not descend from `old`, or if an object that tells what was changed
     is missing."""
     names = _names(git, old, new)
+    line = _Line(git, old, names)
     trees: dict[str, str] = {}
     for start in range(0, len(names), STEP):
         some = names[start : start + STEP]
@@ -72,19 +76,78 @@ def between(git: Git, old: str | None, new: str) -> Iterator[Commit]:
                 f"the history is cut at {some[0][:12]}: git does not show all of it", "atlas doctor"
             )
         trees |= {name: raw.tree for name, raw in zip(some, raws, strict=True)}
-        pairs = [(_tree_before(git, raw, trees), raw.tree) for raw in raws]
-        differ = _Differ(git, pairs)
-        for at, (name, raw) in enumerate(zip(some, raws, strict=True)):
+        own = [
+            (name, raw._replace(parents=line.ordered(raw.parents)))
+            for name, raw in zip(some, raws, strict=True)
+            if line.takes(name, raw.parents)
+        ]
+        differ = _Differ(git, [(_tree_before(git, raw, trees), raw.tree) for _, raw in own])
+        for at, (name, raw) in enumerate(own):
             changes, modes, faults = differ.step(at)
             message = parse(raw.message.decode(errors="replace").lstrip("\n"))
-            own = [("", raw.fault)] if raw.fault else []
-            yield Commit(name, raw.parents, message, changes, modes, (*own, *faults))
+            wrong = [("", raw.fault)] if raw.fault else []
+            yield Commit(name, raw.parents, message, changes, modes, (*wrong, *faults))
         trees = {some[-1]: raws[-1].tree}
 
 
+class _Line:
+    """Which commits of a history are the store's own: those that descend from the root of all
+    stores. Where another history was merged into it, that one's commits are nobody's writes: the
+    merge is judged by what it changes in the store."""
+
+    def __init__(self, git: Git, old: str | None, names: Sequence[str]) -> None:
+        self.git, self.old, self.names = git, old, frozenset(names)
+        self.root = root_id(len(names[0])) if names else ""
+        self.foreign: set[str] = set()
+        self.behind: dict[str, bool] = {}  # commits behind `old`: whether they are its own
+
+    def takes(self, oid: str, parents: Sequence[str]) -> bool:
+        """Whether a commit is one of them; each is asked behind its parents."""
+        if parents:
+            own = any(self._is_own(parent) for parent in parents)
+        else:
+            own = oid == self.root or not self._rooted
+        if not own:
+            self.foreign.add(oid)
+        return own
+
+    def ordered(self, parents: tuple[str, ...]) -> tuple[str, ...]:
+        """The parents of a commit, its own line's first."""
+        if len(parents) < 2:
+            return parents
+        return tuple(sorted(parents, key=lambda parent: not self._is_own(parent)))
+
+    def _is_own(self, oid: str) -> bool:
+        if oid == self.old or oid in self.names:
+            return oid not in self.foreign
+        if oid not in self.behind:
+            self.behind[oid] = not self._rooted or _descends(self.git, oid, self.root)
+        return self.behind[oid]
+
+    @cached_property
+    def _rooted(self) -> bool:
+        """Whether the history has that root at all."""
+        if self.old:
+            return _descends(self.git, self.old, self.root)
+        return self.root in self.names
+
+
+def _descends(git: Git, oid: str, root: str) -> bool:
+    return git.ask("merge-base", "--is-ancestor", root, oid)[0] == 0
+
+
+def _own_first(git: Git, parents: Sequence[str]) -> tuple[str, ...]:
+    """The parents of a commit by itself, its own line's first."""
+    if len(parents) < 2:
+        return tuple(parents)
+    root = root_id(len(parents[0]))
+    return tuple(sorted(parents, key=lambda parent: not _descends(git, parent, root)))
+
+
 def commit(git: Git, oid: str) -> Commit:
-    """A commit by itself, with what it changed against its first parent."""
+    """A commit by itself, with what it changed against its own parent."""
     raw = _raw(git, oid)
+    raw = raw._replace(parents=_own_first(git, raw.parents))
     changed, modes, faults = _Differ(git, [(_tree_before(git, raw, {}), raw.tree)]).step(0)
     message = parse(raw.message.decode(errors="replace").lstrip("\n"))
     own = [("", raw.fault)] if raw.fault else []
@@ -161,8 +224,9 @@ def _parents(git: Git, oid: str) -> list[str]:
 
 
 def parent(git: Git, oid: str) -> str | None:
-    """The first parent of a commit; None if it has none, or is not there."""
-    return next(iter(_parents(git, oid)), None)
+    """The parent of a commit: of a merge the first that is the store's own. None if it has none, or
+    is not there."""
+    return next(iter(_own_first(git, _parents(git, oid))), None)
 
 
 def roots(git: Git, commit: str) -> list[str]:

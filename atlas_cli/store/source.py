@@ -14,7 +14,7 @@ from ..model.tree import object_id
 from . import BRANCH, transports
 from .git import Git, inherited, last_line
 from .repo import Repo
-from .store import root_commit
+from .root import root_commit
 
 OWN = "this clone's store"
 

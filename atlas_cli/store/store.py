@@ -10,17 +10,17 @@ from pathlib import Path
 
 from ..errors import Damaged, Failed, NotFound
 from ..model.text import Record
-from ..model.tree import Overlay, Tree, object_id
+from ..model.tree import Overlay, Tree
 from ..records import policy
 from . import BRANCH, REMOTE, files, ground, history
 from .database import OperationalError
 from .git import Git
 from .index import Index
 from .repo import OWN, Repo
+from .root import root_commit, root_id
 from .snapshot import Snapshot
 
 # The root commit is a constant, so that all stores share it.
-_WHO = "Atlas <atlas@localhost> 0 +0000"
 
 
 class Store:
@@ -215,17 +215,6 @@ def configuration(width: int) -> str:
         "[core]\n\trepositoryformatversion ="
         f" {version}\n\t{core}\n[extensions]\n{form}\tpreciousObjects = true\n"
     )
-
-
-def root_commit(width: int) -> bytes:
-    """The bytes of the root commit."""
-    tree = object_id("tree", b"", width)
-    return f"tree {tree}\nauthor {_WHO}\ncommitter {_WHO}\n\nAtlas store\n".encode()
-
-
-def root_id(width: int) -> str:
-    """Its id."""
-    return object_id("commit", root_commit(width), width)
 
 
 def is_bare_root(snapshot: Snapshot) -> bool:

@@ -15,9 +15,10 @@ from ..store.conversation import LARGE, Answer
 from ..store.git import SMALL, Git
 from ..store.index import MOST, Index
 from ..store.repo import Repo
+from ..store.root import root_commit
 from ..store.snapshot import Objects, Snapshot, bytes_of
 from ..store.source import source
-from ..store.store import Store, root_commit
+from ..store.store import Store
 from ..store.trees import FOLDER, PLAIN
 
 AHEAD = 250  # commits whose records are read at once

@@ -15,8 +15,8 @@ from ..store import history
 from ..store.git import Git
 from ..store.index import Index
 from ..store.repo import Repo
+from ..store.root import root_commit
 from ..store.snapshot import Snapshot
-from ..store.store import root_commit
 from . import audit
 from .audit import Finding
 
