@@ -13,6 +13,7 @@ from ..model.text import Record
 from ..model.tree import Tree
 from ..verify import audit
 from ..verify.audit import Report
+from ..verify.repair import change, plans
 from . import looks
 
 
@@ -47,8 +48,6 @@ def looked(env: Env, fix: bool) -> list[dict[str, Any]]:
 def repair(env: Env, me: Record) -> tuple[list[str], list[str]]:
     """Appends a repair for every violation that can be taken back: (what was done, what could not
     be done)."""
-    from ..verify.repair import change, plans
-
     done: list[str] = []
     left: list[str] = []
     tried: set[str] = set()

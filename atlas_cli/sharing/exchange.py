@@ -70,7 +70,7 @@ class Exchange:
                 if self._arrived():
                     return self._shared(True)
                 if fd is not None:
-                    return self._held(look, began + (self._patience()))
+                    return self._held(look, began + self._patience())
             if time.monotonic() > began + (self.purpose.within or LOCK_WAIT):
                 return self._shared(
                     False, "another command is publishing; it, or the next one, carries this along"

@@ -21,11 +21,11 @@ from .remote import CALL, INCOMING, Away, Remote, beside, find
 from .remote_state import RemoteState
 
 
-def take(place: Repo, offline: bool) -> bool:
+def take(repo: Repo, offline: bool) -> bool:
     """Takes the store that the remote has, where this clone has none yet. True if it did."""
-    if (place.home / "store.git").is_dir():
-        return aside(place)
-    return join(place, offline)
+    if (repo.home / "store.git").is_dir():
+        return aside(repo)
+    return join(repo, offline)
 
 
 def join(

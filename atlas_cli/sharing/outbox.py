@@ -43,14 +43,14 @@ def export(store: Store, file: Path) -> int:
     """Writes the commits that no remote is known to have into a git bundle. Their number.
 
     Raises NotFound if there are none."""
-    waiting = store.unpublished()
-    if not waiting:
+    count = store.unpublished()
+    if not count:
         raise NotFound("nothing waits: all that was recorded here is published")
     known = store.ref(REMOTE)
     store.git.run(
         "bundle", "create", "--quiet", str(file), BRANCH, *([f"^{known}"] if known else [])
     )
-    return waiting
+    return count
 
 
 def lay(store: Store) -> None:

@@ -49,8 +49,8 @@ def unpark(store: Store, operation: str, within: float = 12.0) -> None:
 
 
 def rows(store: Store, index: Index) -> list[dict[str, Any]]:
-    """What is parked, as rows of operation, commit, subject, session, at. What is part of the
-    history all the same is left out: a kill had come between."""
+    """The parked writes, as rows of operation, commit, subject, session, at. A write that is part
+    of the history all the same is left out: a kill had come between."""
     parked = []
     for operation, oid in parked_commits(store).items():
         entry = store.git.object(oid)

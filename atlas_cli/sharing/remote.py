@@ -322,12 +322,12 @@ def beside(lender: Path, own: Path) -> Remote:
     return Remote(str(lender), "atlas", Git(str(own)), BRANCH, str(lender), local=True)
 
 
-def choose(place: Repo, name: str | None, branch: str | None) -> None:
+def choose(repo: Repo, name: str | None, branch: str | None) -> None:
     """Notes which remote, and which branch of it, the store is shared through; nothing where
     neither is named. Raises NotFound if there is no such remote."""
     if name is None and branch is None:
         return
-    home, known = place.home, remotes(place, place.home)
+    home, known = repo.home, remotes(repo, repo.home)
     if name is not None and name not in known:
         raise NotFound(
             f"there is no remote {name[:80]!r}",

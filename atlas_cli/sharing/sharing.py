@@ -105,15 +105,16 @@ class Sharing:
         ]
 
     def freshen(self, look: bool) -> None:
-        """Asks the remote, for three seconds at most, where the copy is older than the policy's
-        `fresh`, or however new it is (`look`); not again for a minute after a failure."""
+        """Asks the remote, for three seconds at most, if the copy is older than the policy's
+        `fresh`. After a failure it is not asked again for a minute.
+
+        look: ask it however new the copy is."""
         if self.remote is None:
             return
-        age, silent = (
-            time.time() - self.memory.get("asked_at"),
-            time.time() - self.memory.get("away_at"),
-        )
-        if silent < AWAY or (not look and age < policy.seconds(self._policy(), "fresh")):
+        if time.time() - self.memory.get("away_at") < AWAY:
+            return
+        age = time.time() - self.memory.get("asked_at")
+        if not look and age < policy.seconds(self._policy(), "fresh"):
             return
         exchange = self._exchange(Purpose(wanted=look))
         error = exchange.pull(FETCH)
@@ -127,9 +128,11 @@ class Sharing:
         return str(self.memory.data.get("lost", "")) if self.remote else ""
 
     def write(self, decide: Decide, intent: Intent, exclusive: bool, eager: bool) -> Written:
-        """A write, recorded, and published where it is to be. `exclusive`: it counts only once it
-        is published. Found parked, it is decided anew on the new head under the same operation:
-        what others wrote meanwhile stops it, or does not."""
+        """Records a write, and publishes it if it is to be. If it is parked on the way, it is
+        decided anew on the new head under the same operation: what others wrote meanwhile stops it,
+        or does not.
+
+        exclusive: it counts only once it is published."""
         if self.required and self.remote is None:
             raise NotPublished(
                 f"{self.alone}, so nothing can be published; nothing was written",
@@ -254,7 +257,8 @@ class Sharing:
         return "" if self._tried(Purpose(within=HASTE)).published else self.why
 
     def _tried(self, purpose: Purpose, look: bool = False) -> Shared:
-        """What was recorded stays so, whatever comes between it and the remote."""
+        """Publishes. Whatever comes between this clone and the remote, what was recorded stays
+        so."""
         from .shared import Shared, as_error
 
         try:
@@ -265,8 +269,10 @@ class Sharing:
             return Shared(False, error.message, error=error)
 
     def publish(self, purpose: Purpose = PLAIN, look: bool = False) -> Shared:
-        """All that was recorded, pushed. `look`: the remote is asked even where there is nothing to
-        push. Nothing is said of the operation that it is for: parked, it is decided anew."""
+        """Pushes all that was recorded. No notice is given of the operation that it is for: if it
+        is parked, it is decided anew.
+
+        look: ask the remote even if there is nothing to push."""
         from .shared import Shared
 
         if self.remote is None:
