@@ -5,9 +5,11 @@ It is read by ruamel.yaml, which only this file imports, and judged like any oth
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -17,9 +19,10 @@ Record = dict[str, Any]
 
 LIMIT = 256 * 1024  # bytes of front matter or of a row
 MOST = 4 << 20  # bytes of a record with its body
-HAND_LIMIT = 8 * 1024  # bytes of YAML by hand: ruamel needs 5 µs for each
+HAND_LIMIT = 8 * 1024  # bytes of YAML by hand, and EACH for each of its parts: ruamel needs 3 µs
+EACH = 8
 POLICY_LIMIT = 2 * HAND_LIMIT
-HANDS = 8  # records by hand that are read of one commit, if they are as long as they can be
+HANDS = 4  # records by hand that are read of one commit, if they are as long as they can be
 DEPTH = 32
 
 _KEY = re.compile(r"[a-z][a-z0-9_]*\Z")
@@ -110,13 +113,20 @@ def beyond(files: Iterable[tuple[str, bytes]]) -> set[str]:
 
 
 def _hand_size(data: bytes) -> int:
-    """The number of bytes of a record that would be read as YAML written by hand."""
+    """The weight of a record that would be read as YAML written by hand."""
     part = data[4 : data.find(b"\n---\n", 3) + 1] if data.startswith(b"---\n") else data
     try:
-        plain = len(part) > HAND_LIMIT or _canonical(part.decode(), comments=False) is not None
+        text = part.decode()
     except UnicodeDecodeError:
         return 0
-    return 0 if plain else len(part)
+    weight = _weight(text)
+    plain = weight > HAND_LIMIT or _canonical(text, comments=False) is not None
+    return 0 if plain else weight
+
+
+def _weight(text: str) -> int:
+    """What YAML costs to read: its bytes, and much more for each of its parts."""
+    return len(text) + EACH * sum(map(text.count, ":-,[{\n"))
 
 
 def front(data: bytes, path: str) -> tuple[Record, str]:
@@ -222,14 +232,25 @@ def _by_hand(text: str, path: str, limit: int) -> Record:
         raise Damaged(f"{path}: empty")
     if _nesting(text) > DEPTH:
         raise Damaged(f"{path}: nested deeper than {DEPTH}")
-    if len(text) > limit:
+    if _weight(text) > limit:
         raise Damaged(
-            f"{path}: not in canonical form, and too large to read as YAML ({limit:,} bytes)"
+            f"{path}: not in canonical form, and too large to read as YAML ({limit:,} bytes, of"
+            f" which each line, list and pair takes {EACH} more)"
         )
     if match := re.search(_BREAK, text):
         raise Damaged(
             f"{path}: U+{ord(match[0]):04X} is written out in it; give it as an escape in quotes"
         )
+    value, fault = _read_by_hand(text)
+    if fault:
+        raise Damaged(f"{path}: {fault}")
+    return copy.deepcopy(value)
+
+
+@lru_cache(maxsize=512)
+def _read_by_hand(text: str) -> tuple[Record, str]:
+    """The fields of YAML, or what is wrong with it: the same text is met again by the index, by
+    whoever judges it, and by whoever shows it."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
     from ruamel.yaml.tokens import AliasToken, AnchorToken, TagToken
@@ -237,19 +258,18 @@ def _by_hand(text: str, path: str, limit: int) -> Record:
     try:
         for token in YAML(typ="safe", pure=True).scan(text):
             if isinstance(token, AliasToken | AnchorToken | TagToken):
-                raise Damaged(
-                    f"{path}: line {token.start_mark.line + 1}: anchors, aliases and tags are not"
-                    " read"
-                )
-        value = _plain(YAML(typ="safe", pure=True).compose(text), path, 0)
+                line = token.start_mark.line + 1
+                return {}, f"line {line}: anchors, aliases and tags are not read"
+        value = _plain(YAML(typ="safe", pure=True).compose(text), "", 0)
+    except Damaged as error:
+        return {}, error.message.removeprefix(": ")
     except (YAMLError, ValueError, RecursionError, AttributeError, IndexError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}: " if mark else ""
-        what = getattr(error, "problem", None) or str(error).split("\n")[0]
-        raise Damaged(f"{path}: {where}{what}") from None
+        return {}, where + (getattr(error, "problem", None) or str(error).split("\n")[0])
     if not isinstance(value, dict) or not value:
-        raise Damaged(f"{path}: not a list of `key: value` lines")
-    return value
+        return {}, "not a list of `key: value` lines"
+    return value, ""
 
 
 def _plain(node: Any, path: str, depth: int) -> Any:

@@ -378,3 +378,40 @@ def test_a_policy_that_became_a_folder_is_put_back(store: tuple[Hand, Seen], qui
     hand.commit({f"{POLICY}/x": b"x"})
     assert quick("doctor", "--fix").code == 0
     assert hand.read(POLICY) == good and quick("verify", "--full").code == 0
+
+
+def _foreign(hand: Hand, *, file: str = "x") -> str:
+    """The root of a history that is no store."""
+    tree = hand.git("mktree", data=f"100644 blob {hand.put(b'foreign')}\t{file}\n".encode())
+    return hand.git("commit-tree", tree, data=b"another history")
+
+
+def _merge(hand: Hand, tree: str, *parents: str) -> None:
+    links = [word for parent in parents for word in ("-p", parent)]
+    merge = hand.git("commit-tree", tree, *links, data=b"merge")
+    hand.git("update-ref", BRANCH, merge)
+
+
+@pytest.mark.parametrize("order", ["first", "second"])
+@pytest.mark.parametrize("takes", ["ours", "theirs", "a copy of ours"])
+def test_what_another_history_brings_takes_nothing_of_ours_away(
+    order: str, takes: str, store: tuple[Hand, Seen], quick: Atlas
+) -> None:
+    """A merge of one, whichever parent comes first and whatever tree it has: the repair puts back
+    what was, and the store verifies."""
+    hand, seen = store
+    ours = hand.git("rev-parse", f"{BRANCH}^{{tree}}")
+    other = _foreign(hand)
+    if takes == "a copy of ours":
+        other = hand.git("commit-tree", ours, data=b"a copy with another root")
+    theirs = hand.git("rev-parse", f"{other}^{{tree}}")
+    parents = [other, seen.head] if order == "first" else [seen.head, other]
+    _merge(hand, theirs if takes == "theirs" else ours, *parents)
+    assert quick("status").code in (0, 7)
+    fixed = quick("doctor", "--fix", "--json")
+    assert fixed.code == 0, fixed
+    changed = hand.git("diff-tree", "-r", "--name-only", seen.head, BRANCH).split("\n")
+    changed = [name for name in changed if name and not name.startswith(("sessions/", "README.md"))]
+    assert changed == []
+    assert quick("verify", "--full").code == 0
+    assert quick("doctor").code == 0
