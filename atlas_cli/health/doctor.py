@@ -14,7 +14,6 @@ from ..model.tree import Tree
 from ..verify import audit
 from ..verify.audit import Report
 from ..verify.repair import change, plans
-from . import looks
 
 
 def judged(env: Env, full: bool, count: Callable[[Tree], int] = lambda tree: 0) -> Report:
@@ -30,6 +29,8 @@ def judged(env: Env, full: bool, count: Callable[[Tree], int] = lambda tree: 0) 
 def looked(env: Env, fix: bool) -> list[dict[str, Any]]:
     """Looks at the repository beneath the records: rows of `what`, `state` (ok, warn, bad, fixed)
     and `text`. `fix`: what can be repaired is."""
+    from . import looks  # (`verify` needs none of it)
+
     rows = [look._asdict() for look in looks.checks(env.store, env.sharing.sources(), fix)]
     env.forget("snapshot", "tree")
     if {row["what"]: row["state"] for row in rows}.get("branch", "bad") == "bad":

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ..errors import Refused
 from ..visible import named
 from . import names, times
+from .digests import sha256
 from .message import Message
 from .text import Record
 from .tree import Tree
@@ -45,10 +46,8 @@ class Writer(NamedTuple):
 
 def op6(operation: str) -> str:
     """The first six digits of an operation's id, or of its hash where somebody chose the id."""
-    import hashlib
-
     plain = len(operation) == 32 and all(char in "0123456789abcdef" for char in operation)
-    return (operation if plain else hashlib.sha256(operation.encode()).hexdigest())[:6]
+    return (operation if plain else sha256(operation.encode()).hexdigest())[:6]
 
 
 class Change(NamedTuple):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from . import times
+from .digests import sha256
 
 _TRAILER = re.compile(r"Atlas-([A-Z][a-z]+): (.*)\Z")
 FileChange = tuple[str, str | None, str | None]  # path, old blob, new blob
@@ -96,4 +96,4 @@ def change_digest(store: str, message: Message, changes: Iterable[FileChange]) -
     at = "" if message.at is None else times.rfc3339(message.at)
     lines = [store, message.operation or "", message.session or "", at]
     lines += [f"{path}\0{old or '-'}\0{new or '-'}" for path, old, new in sorted(changes)]
-    return hashlib.sha256("\n".join(lines).encode(errors="surrogateescape")).hexdigest()
+    return sha256("\n".join(lines).encode(errors="surrogateescape")).hexdigest()

@@ -3,7 +3,6 @@ afterwards."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -11,6 +10,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from ..errors import Refused, Usage
+from .digests import sha256
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}\Z")
 _WINDOWS = frozenset(
@@ -111,7 +111,7 @@ def file_name(text: str) -> str:
     if encoded.startswith((".", "-")) or encoded.split(".")[0] in _WINDOWS:
         encoded = f"%{ord(encoded[0]):02x}{encoded[1:]}"
     if len(encoded) > 120:
-        encoded = f"{encoded[:100]}%-{hashlib.sha256(data).hexdigest()[:16]}"
+        encoded = f"{encoded[:100]}%-{sha256(data).hexdigest()[:16]}"
     return encoded
 
 
@@ -251,7 +251,7 @@ def versioned(text: str, kind: str) -> Ref:
 
 def bucket(text: str) -> str:
     """The folder of a row, so that folders stay small: the first two hex digits of the SHA-256."""
-    return hashlib.sha256(text.encode()).hexdigest()[:2]
+    return sha256(text.encode()).hexdigest()[:2]
 
 
 def near(text: str, others: Iterable[str]) -> str | None:

@@ -3,10 +3,10 @@ bytes in a test."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from .digests import sha1, sha256
 from .text import Record
 
 
@@ -36,7 +36,7 @@ def blob_id(data: bytes, width: int = 40) -> str:
 def object_id(kind: str, data: bytes, width: int) -> str:
     """The object id that git gives to an object of a kind: SHA-1 (40 hex digits) or SHA-256 (64)
     over a header and the bytes."""
-    digest = hashlib.sha256 if width == 64 else hashlib.sha1
+    digest = sha256 if width == 64 else sha1
     return digest(b"%s %d\0" % (kind.encode(), len(data)) + data).hexdigest()
 
 

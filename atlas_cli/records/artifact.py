@@ -4,7 +4,6 @@ Numbered documents: `artifacts/<name>/<NNNN>/about.yaml`, and `body.<ext>` besid
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -12,6 +11,7 @@ from typing import NamedTuple
 from ..errors import Damaged, NotFound, Protocol, Refused, Usage, VersionJump
 from ..model import change, document, names, schema, text, times
 from ..model.change import Change, FileEdit, Shown, Violation, Writer
+from ..model.digests import sha256
 from ..model.kind import Kind, listed
 from ..model.text import Record
 from ..model.tree import Tree
@@ -111,7 +111,7 @@ def body(tree: Tree, record: Record) -> bytes:
     data = tree.read(path)
     if data is None:
         raise Damaged(f"{path}: the bytes of {ref('', record)} are missing")
-    if len(data) != record["size"] or hashlib.sha256(data).hexdigest() != record["sha256"]:
+    if len(data) != record["size"] or sha256(data).hexdigest() != record["sha256"]:
         raise Damaged(f"{path}: these are not the bytes that were put (SHA-256 differs)")
     return data
 
@@ -176,7 +176,7 @@ def put(tree: Tree, writer: Writer, name: str, version: NewVersion, seen: int | 
         "number": last + 1,
         "ext": version.ext,
         "size": len(version.data),
-        "sha256": hashlib.sha256(version.data).hexdigest(),
+        "sha256": sha256(version.data).hexdigest(),
         **writer.signature(),
     }
     record |= change.given(

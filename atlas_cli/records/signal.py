@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator
 
 from ..errors import Refused, Usage
 from ..model import change, dated, names, schema, text
 from ..model.change import Change, FileEdit, Violation, Writer
+from ..model.digests import sha256
 from ..model.kind import dated_kind
 from ..model.text import Record
 from ..model.tree import Tree
@@ -49,7 +49,7 @@ def content(record: Record) -> str:
     """The SHA-256 of what a signal says: its kind, what it is about, its text. Its writer and its
     time do not count."""
     parts = {"kind": record["kind"], "about": record.get("about", ""), "text": record["text"]}
-    return hashlib.sha256(text.dump(parts)).hexdigest()
+    return sha256(text.dump(parts)).hexdigest()
 
 
 def post(

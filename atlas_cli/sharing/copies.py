@@ -8,10 +8,10 @@ import re
 import shutil
 import time
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 
 from ..errors import AtlasError, Failed, NotFound, NotPublished
+from ..model.digests import sha256
 from ..store.git import Git
 from ..store.repo import Repo, state
 from ..store.store import Store

@@ -3,12 +3,12 @@ store, under the name of its operation."""
 
 from __future__ import annotations
 
-import hashlib
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ..model import message, names, times
+from ..model.digests import sha256
 from ..store import PARKED
 from ..store.branch import change
 from ..store.index import Index
@@ -40,7 +40,7 @@ def parked_ref(operation: str) -> str:
     plain = (
         names.valid(operation) and ".." not in operation and not operation.endswith((".lock", "."))
     )
-    return PARKED + (operation if plain else hashlib.sha256(operation.encode()).hexdigest()[:32])
+    return PARKED + (operation if plain else sha256(operation.encode()).hexdigest()[:32])
 
 
 def unpark(store: Store, operation: str, within: float = 12.0) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Collection, Mapping
-from hashlib import sha1, sha256
+
+from ..model.digests import sha1, sha256
 
 MANY = 200  # objects of a write from which on they stay one file
 _TYPES = {"commit": 1, "tree": 2, "blob": 3}

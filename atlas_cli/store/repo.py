@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from contextlib import suppress
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Failed, NotFound, Refused
+from ..model.digests import sha256
 from .git import Git, last_line
 
 # The answers of one `git rev-parse`, a line each; what stands between makes it clear which is which
@@ -60,7 +60,7 @@ class Repo(NamedTuple):
         inside = self.common / "atlas"
         if (inside / "store.git").exists():
             return inside
-        outside = state() / hashlib.sha256(os.fsencode(self.common)).hexdigest()[:16]
+        outside = state() / sha256(os.fsencode(self.common)).hexdigest()[:16]
         # A store that was made there stays the store when the git directory can be written again.
         if os.access(self.common, os.W_OK) and not (outside / "store.git").exists():
             return inside

@@ -5,12 +5,12 @@ push` would), and by a read only once that has happened."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from contextlib import suppress
 from pathlib import Path
 
+from ..model.digests import sha256
 from .git import Git
 from .repo import state
 
@@ -101,8 +101,4 @@ def use(common: Path, programs: list[tuple[str, str]]) -> None:
 
 def _mark(common: Path, programs: list[tuple[str, str]]) -> Path:
     text = "\0".join([str(common), *(word for row in sorted(programs) for word in row)])
-    return (
-        state()
-        / "transports"
-        / hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:32]
-    )
+    return state() / "transports" / sha256(text.encode(errors="surrogateescape")).hexdigest()[:32]

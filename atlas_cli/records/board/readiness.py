@@ -3,7 +3,6 @@ the tree and a moment, never stored."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,6 +10,7 @@ from functools import lru_cache
 
 from ...errors import Damaged
 from ...model import schema
+from ...model.digests import sha256
 from ...model.text import Record
 from ...model.tree import Tree
 from ..policy import Policy, usable
@@ -132,7 +132,7 @@ def project(tree: Tree, blocker: str, scope: Sequence[str]) -> Record:
     return {
         "clearance": clearance,
         "edges": edges,
-        "graph_delta_hash": hashlib.sha256(content).hexdigest(),
+        "graph_delta_hash": sha256(content).hexdigest(),
     }
 
 

@@ -3,7 +3,6 @@ Documents, one for each task: `results/<hh>/<task>/about.yaml`, and `body.<ext>`
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -11,6 +10,7 @@ from typing import NamedTuple
 from ...errors import Damaged, Held, NotFound, Refused
 from ...model import document, names, schema, text
 from ...model.change import FileEdit, Shown, Violation, Writer
+from ...model.digests import sha256
 from ...model.kind import Kind
 from ...model.text import Record
 from ...model.tree import Tree
@@ -84,11 +84,7 @@ def body_path(record: Record) -> str:
 def body(tree: Tree, record: Record) -> bytes:
     """The bytes of a result. Raises Damaged if they are not those that were given."""
     data = tree.read(body_path(record))
-    if (
-        data is None
-        or len(data) != record["size"]
-        or hashlib.sha256(data).hexdigest() != record["sha256"]
-    ):
+    if data is None or len(data) != record["size"] or sha256(data).hexdigest() != record["sha256"]:
         raise Damaged(f"{body_path(record)}: these are not the bytes that were kept")
     return data
 
@@ -114,7 +110,7 @@ def put(tree: Tree, writer: Writer, row: Record, new: NewResult) -> dict[str, by
         **{key: row["claim"][key] for key in RECEIPT},
         "ext": new.ext,
         "size": len(new.data),
-        "sha256": hashlib.sha256(new.data).hexdigest(),
+        "sha256": sha256(new.data).hexdigest(),
         **writer.signature(),
     }
     return {path_of(row["id"]): text.dump(record), body_path(record): new.data}
@@ -125,7 +121,7 @@ def refuse_other_bytes(tree: Tree, row: Record, new: NewResult | None) -> None:
     result."""
     data = tree.read(path_of(row["id"]))
     before = None if data is None else parse(path_of(row["id"]), data)["sha256"]
-    now = None if new is None else hashlib.sha256(new.data).hexdigest()
+    now = None if new is None else sha256(new.data).hexdigest()
     if before != now:
         raise Refused(
             f"task {row['id']} was done with {'another result' if before else 'no result'}",

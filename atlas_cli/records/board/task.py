@@ -6,13 +6,13 @@ expired and dead are computed from the rows and a moment, here and in readiness.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 from ...errors import Damaged, NotFound
 from ...model import names, schema, text, times
+from ...model.digests import sha256
 from ...model.kind import row_kind
 from ...model.text import Record
 from ...model.tree import Tree
@@ -29,7 +29,7 @@ LOST = ("dead", "cancelled", "expired", "missing", "damaged")
 def new_id(operation: str, nth: int) -> str:
     """The id of a new task: ten letters and digits made of the operation's random id, so that no
     two clones make the same."""
-    digest = hashlib.sha256(f"{operation}/{nth}".encode()).digest()
+    digest = sha256(f"{operation}/{nth}".encode()).digest()
     return "".join(session.LETTERS[byte % len(session.LETTERS)] for byte in digest[:10])
 
 
