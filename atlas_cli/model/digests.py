@@ -5,7 +5,6 @@ come first, as in the standard library's `random`; what is large is worth the lo
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -36,8 +35,10 @@ def _maker(name: str, size: int) -> Callable[[bytes], _Hash]:
 
 def _lean() -> dict[str, Callable[[bytes], _Hash]]:
     """What this Python has of its own."""
-    makers = {}
-    for name, module in (("sha1", "_sha1"), ("sha256", _SHA256)):
+    makers: dict[str, Callable[[bytes], _Hash]] = {}
+    for module, name in (("_sha1", "sha1"), ("_sha256", "sha256"), ("_sha2", "sha256")):
+        if name in makers:
+            continue
         try:
             makers[name] = getattr(__import__(module), name)
         except ImportError:
@@ -45,5 +46,4 @@ def _lean() -> dict[str, Callable[[bytes], _Hash]]:
     return makers
 
 
-_SHA256 = "_sha2" if sys.version_info >= (3, 12) else "_sha256"
 _LEAN = _lean()
