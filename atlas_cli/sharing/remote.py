@@ -304,7 +304,7 @@ def find(repo: Repo, home: Path) -> Remote | None:
         for key, value in os.environ.items()
         if key in _KEPT or key.startswith(("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"))
     }
-    git.env = environment(hermetic=False) | own | {"SSH_ASKPASS_REQUIRE": "never"}
+    git.env = environment(hermetic=False, online=True) | own | {"SSH_ASKPASS_REQUIRE": "never"}
     url, split = urls.get(name, ("", False))
     return Remote(name, branch, git, f"refs/heads/{branch}", url, split, common=repo.common)
 

@@ -48,11 +48,13 @@ SMALL = 65_536  # bytes of an object that is kept for the next question
 MANY = 2_000  # objects that are kept
 
 
-def environment(hermetic: bool = True) -> dict[str, str]:
+def environment(hermetic: bool = True, online: bool = False) -> dict[str, str]:
     """The environment of a call, without what would point git elsewhere, or let the user's settings
     change an answer.
 
-    hermetic: without the user's and the system's configuration, too (the store's own calls)."""
+    hermetic: without the user's and the system's configuration, too (the store's own calls).
+    online: a call that is to reach a remote. In any other nothing that is missing is fetched in
+    passing, as git would do in a partial clone, by whatever program its configuration names."""
     env = {
         key: value
         for key, value in os.environ.items()
@@ -73,7 +75,8 @@ def environment(hermetic: bool = True) -> dict[str, str]:
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_DEFAULT_REF_FORMAT": "files",
         }
-        env |= {"GIT_ALLOW_PROTOCOL": "none"}  # nothing that is missing is fetched in passing
+    if not online:
+        env["GIT_ALLOW_PROTOCOL"] = "none"
     return env
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..errors import Failed, NotFound
 from ..model.tree import object_id
 from . import BRANCH, transports
-from .git import Git, inherited, last_line
+from .git import Git, environment, inherited, last_line
 from .repo import Repo
 from .root import root_commit
 
@@ -66,12 +66,14 @@ def _fetched(repo: Repo, git: Git, folder: str) -> Source:
             "atlas init runs it, if you trust this repository",
             code="configuration",
         )
-    code, out, _ = git.ask("ls-remote", "--end-of-options", remote, BRANCH, extra=net)
+    online = Git(git.directory, git.cwd, hermetic=False)
+    online.env = environment(hermetic=False, online=True)
+    code, out, _ = online.ask("ls-remote", "--end-of-options", remote, BRANCH, extra=net)
     if code or not out:
         raise _no_store(f"in this clone or on {remote}")
     objects = str(repo.common / "objects").replace("\\", "\\\\").replace('"', '\\"')
     beside = {"GIT_OBJECT_DIRECTORY": folder, "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{objects}"'}
-    code, _, err = git.ask(
+    code, _, err = online.ask(
         "fetch",
         "--quiet",
         "--no-tags",

@@ -228,3 +228,28 @@ def test_an_address_that_names_a_helper_of_gits_runs_none(
     assert "remote.origin.url" in str(said.json["notices"]) and not canary.exists(), said
     a("sync", env=env)
     assert canary.exists(), "they asked for it"
+
+
+def test_nothing_that_the_project_lacks_is_fetched_in_passing(
+    one: Fleet, a: Worker, canary: Path
+) -> None:
+    """git fetches what a partial clone lacks, by the program that its configuration names: a read
+    of ours does not."""
+    repo = one.top / "a"
+    (repo / "new.py").write_text("print('new')\n")
+    one.git("a", "add", "new.py")
+    one.git("a", "-c", "core.hooksPath=/dev/null", "commit", "-qm", "new")
+    for name in ("HEAD:new.py", "HEAD^{tree}"):
+        oid = one.git("a", "rev-parse", name).strip()
+        (repo / f".git/objects/{oid[:2]}/{oid[2:]}").unlink()
+    (repo / ".git/index").unlink()
+    for key, value in (
+        ("remote.origin.promisor", "true"),
+        ("extensions.partialClone", "origin"),
+        ("core.repositoryFormatVersion", "1"),
+        ("remote.origin.uploadpack", f"{canary.parent}/run"),
+    ):
+        one.git("a", "config", key, value)
+    for argv in (("who", "new.py"), ("check", "HEAD"), ("links",), ()):
+        a(*argv, "--offline", env=one.env)
+        assert not canary.exists(), argv
