@@ -91,7 +91,7 @@ def raise_(
         **board.gate_row(env.ask, env.tree, record),
         "replayed": done.replayed or done.empty,
     }
-    by = f" stands already, by {named(record['session'])}, and" * data["replayed"]
+    by = f" stands already, by {named(record['session'])}, and" if data["replayed"] else ""
     line = (
         f"{data['ref']}{by} holds {len(data['edges'])} open tasks, and what comes under"
         f" {', '.join(data['scope'])}"
@@ -131,14 +131,11 @@ def list_(
 
 
 def _left(env: Env, record: Record) -> str:
-    left = times.moment(record["deadline"]) - env.now() if "deadline" in record else None
-    return (
-        "-"
-        if left is None or record["state"] == "cleared"
-        else times.span(left)
-        if left > 0
-        else "over"
-    )
+    """How long a gate still has until its deadline, in words."""
+    if "deadline" not in record or record["state"] == "cleared":
+        return "-"
+    left = times.moment(record["deadline"]) - env.now()
+    return times.span(left) if left > 0 else "over"
 
 
 @verb(app, "show", "atlas gate show 7f3k2mq9xa", 7)
@@ -148,22 +145,23 @@ def show(ctx: typer.Context, wanted: Id) -> Outcome:
     record = board.gate_row(env.ask, env.tree, reading.resolve(env, names.Ref("gate", wanted))[1])
     end = gate.path_of(wanted + gate.END)
     record["end"] = gate.parse(end, reading.last_good(env, end)[0]) if env.tree.blob(end) else None
-    told = [f"why: {correction.said(record, 'why', env.now())}"]
-    told += [
+    lines = [f"why: {correction.said(record, 'why', env.now())}"]
+    lines += [
         f"{key}: {record[key]}"
         for key in ("about", "deadline", "graph_delta_hash")
         if record.get(key)
     ]
-    told += [
+    lines += [
         f"holds: {', '.join(record['scope'])}",
         f"edges: {', '.join(record['edges']) or 'none'}",
     ]
     if record["end"]:
         why = record["end"].get("why")
-        told.append(f"{record['state']} by {record['end']['resolver']}{f': {why}' if why else ''}")
+        because = f": {why}" if why else ""
+        lines.append(f"{record['state']} by {record['end']['resolver']}{because}")
     age = times.ago(times.moment(record["at"]), env.now())
     frame = Frame(
-        f"{record['ref']} by {record['session']}, {age}: {record['state']}", "\n".join(told)
+        f"{record['ref']} by {record['session']}, {age}: {record['state']}", "\n".join(lines)
     )
     return Outcome(record, (frame, *warned(env, record)))
 

@@ -32,6 +32,8 @@ def git(
         f"--git-dir={env.store.home / 'store.git'}",
         *(args or ["log", "--oneline", "-20"]),
     ]
-    told = {key: value for key, value in env.store.git.env.items() if key != "GIT_ALLOW_PROTOCOL"}
-    code = subprocess.call(argv, env=told)
+    environ = {
+        key: value for key, value in env.store.git.env.items() if key != "GIT_ALLOW_PROTOCOL"
+    }
+    code = subprocess.call(argv, env=environ)
     return Outcome(None, exit=128 - code if code < 0 else code)

@@ -51,9 +51,9 @@ def help_(
 def page(topic: str, policy: Mapping[str, Any]) -> str:
     """The page on a topic, with the limits of its commands under a policy."""
     text = pages.plain(pages.source(topic))
-    closing = dict.fromkeys(
-        line for name in LIMITS.get(topic, ()) for line in limits.of(name, policy)
-    )
+    closing: dict[str, None] = {}
+    for name in LIMITS.get(topic, ()):
+        closing |= dict.fromkeys(limits.of(name, policy))
     if not closing:
         return text
     return "\n".join([text, "", "Limits:", *(f"- {line}" for line in closing)])

@@ -52,14 +52,14 @@ def status(ctx: typer.Context) -> Outcome:
     """What stands in each hook that Atlas uses, in the folder where git looks for them."""
     env = env_of(ctx)
     hooks = HookFiles(env.place, _closed(env))
-    found = hooks.status()
+    states = hooks.status()
     if any(
-        hook.state in ("absent", "foreign", "outdated", "missing", "shadowed") for hook in found
+        hook.state in ("absent", "foreign", "outdated", "missing", "shadowed") for hook in states
     ):
         env.notices.append(
             "atlas hooks install puts Atlas in where it is missing, and brings it up to date"
         )
-    return _outcome(hooks, found)
+    return _outcome(hooks, states)
 
 
 @verb(app, "install", "atlas hooks install", 6, 7)
@@ -84,7 +84,9 @@ def remove(ctx: typer.Context) -> Outcome:
 
 
 def put(env: Env, hooks: Any) -> Outcome:
-    """Installs the hooks; Refused, with what to add, where others keep them."""
+    """Installs the hooks.
+
+    Raises Refused, with the lines to add, if another tool keeps them."""
     state = {hook.state for hook in hooks.status()}
     if hooks.owner and not state <= {f"by {hooks.owner}", "by itself"}:
         raise Refused(
@@ -92,7 +94,7 @@ def put(env: Env, hooks: Any) -> Outcome:
             ADD[hooks.owner],
             code="managed",
         )
-    found = hooks.install()
+    installed = hooks.install()
     env.notices += [
         SAYS[tool]
         for tool in managers.configured(env.place.top or env.place.common)
@@ -102,30 +104,26 @@ def put(env: Env, hooks: Any) -> Outcome:
         env.notices.append(
             f"{hooks.folder} serves other repositories too: without a store Atlas passes there"
         )
-    return _outcome(hooks, found)
+    return _outcome(hooks, installed)
 
 
 def at_init(env: Env) -> tuple[list[dict[str, Any]], str]:
-    """What `atlas init` does with the hooks, and a line on it. Never an error: the store is
-    made."""
+    """Installs the hooks for `atlas init`: the items, and a line on them. It never fails, because
+    the store is made already."""
     try:
         if env.place.top is None:
-            return (
-                [],
-                (
-                    "no git hooks: nobody commits in a bare repository; in a worktree of it: atlas"
-                    " hooks install"
-                ),
+            line = (
+                "no git hooks: nobody commits in a bare repository; in a worktree of it: atlas"
+                " hooks install"
             )
+            return [], line
         hooks = HookFiles(env.place, _closed(env))
         if not hooks.ours:
-            return (
-                [],
-                (
-                    f"no git hooks: they lie outside this repository, in {hooks.folder}; atlas"
-                    " hooks install"
-                ),
+            line = (
+                f"no git hooks: they lie outside this repository, in {hooks.folder}; atlas hooks"
+                " install"
             )
+            return [], line
         items = put(env, hooks).data["items"]
         return items, f"git hooks in {hooks.folder}; atlas hooks remove takes them out"
     except AtlasError as error:
@@ -138,14 +136,13 @@ def _closed(env: Env) -> bool:
     return bool(env.policy["hooks_missing"] == "closed")
 
 
-def _outcome(hooks: Any, found: list[Any]) -> Outcome:
-    items = [{key: shown(value) for key, value in hook._asdict().items()} for hook in found]
+def _outcome(hooks: Any, states: list[Any]) -> Outcome:
+    items = [{key: shown(value) for key, value in hook._asdict().items()} for hook in states]
     rows = []
-    for hook in found:
-        kept = (
-            f"keeps {hook.kept}"
-            if hook.kept and hook.kept != hook.path
-            else "keeps the one there" * bool(hook.kept)
-        )
-        rows.append((hook.name, hook.state, "; ".join(part for part in (kept, hook.text) if part)))
+    for hook in states:
+        before = ""
+        if hook.kept:
+            before = "keeps the one there" if hook.kept == hook.path else f"keeps {hook.kept}"
+        remarks = "; ".join(part for part in (before, hook.text) if part)
+        rows.append((hook.name, hook.state, remarks))
     return Outcome(listing(items), (f"{hooks.folder}:", Table(("HOOK", "STATE", ""), tuple(rows))))

@@ -2,7 +2,7 @@
 
 import sys
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,28 +22,31 @@ from .begin import register
 from .hooks import at_init
 
 app = single()
+UNHOOKED = "no git hooks: atlas hooks install puts them in"
+RemoteName = Annotated[
+    str | None, typer.Option("--remote", metavar="R", help="The git remote to share with.")
+]
+Branch = Annotated[
+    str | None, typer.Option("--branch", metavar="B", help="The branch's name there.")
+]
+Carry = Annotated[
+    bool,
+    typer.Option(
+        "--carry", help="Take the remote's store, and put behind it what this one holds beyond it."
+    ),
+]
+NoHooks = Annotated[bool, typer.Option("--no-hooks", help="Leave the git hooks alone.")]
+Test = Annotated[bool, typer.Option("--test", hidden=True)]
 
 
 @verb(app, "init", "atlas init", 6, 7, remote=UNASKED)
 def init(
     ctx: typer.Context,
-    remote: Annotated[
-        str | None, typer.Option("--remote", metavar="R", help="The git remote to share with.")
-    ] = None,
-    branch: Annotated[
-        str | None, typer.Option("--branch", metavar="B", help="The branch's name there.")
-    ] = None,
-    carry: Annotated[
-        bool,
-        typer.Option(
-            "--carry",
-            help="Take the remote's store, and put behind it what this one holds beyond it.",
-        ),
-    ] = False,
-    no_hooks: Annotated[
-        bool, typer.Option("--no-hooks", help="Leave the git hooks alone.")
-    ] = False,
-    test: Annotated[bool, typer.Option("--test", hidden=True)] = False,
+    remote: RemoteName = None,
+    branch: Branch = None,
+    carry: Carry = False,
+    no_hooks: NoHooks = False,
+    test: Test = False,
 ) -> Outcome:
     """Create the store of this repository, or find the one that is there: in this clone, or at its
     git remote.
@@ -61,45 +64,58 @@ def init(
     joined = joining.take(env.place, env.options.offline)
     made = not joined and _made(env, test)
     own = env.policy["store"]
-    shared = None if joined else env.sharing.publish(Purpose(carry=carry), look=True)
-    if shared and shared.error:
-        raise shared.error
-    if carry and shared and not shared.published:
-        raise NotPublished(f"nothing was carried: {shared.why}", "it needs a remote that answers")
+    number = 0 if joined else _published(env, carry)
     env.forget("snapshot", "policy")
-    store = env.policy["store"]
-    made = made and store == own
-    word = "created" if made else "joined" if joined or store != own else "was there already"
-    hooks, said = (
-        ([], "no git hooks: atlas hooks install puts them in") if no_hooks else at_init(env)
-    )
-    lines = [f"the store {store} {word}: {env.store.home / 'store.git'}", said]
+    if env.policy["store"] != own:
+        made, joined = False, True
+    hooks, line = ([], UNHOOKED) if no_hooks else at_init(env)
+    lines = [line]
     if made and hooks and _person(env):
-        lines.append(
-            f"you are {register(env, goal='', kind=session.PERSON, everywhere=True)['id']} in this"
-            " clone"
-        )
+        person = register(env, goal="", kind=session.PERSON, everywhere=True)
+        lines.append(f"you are {person['id']} in this clone")
+    if number:
+        lines.append(f"{number} writes contradict what was there, and are parked: atlas parked")
+    return _outcome(env, made, joined, hooks, lines)
+
+
+def _published(env: Env, carry: bool) -> int:
+    """Publishes the store: the number of writes that were parked.
+
+    Raises NotPublished if something was to be carried and the remote gave no answer."""
+    shared = env.sharing.publish(Purpose(carry=carry), look=True)
+    if shared.error:
+        raise shared.error
+    if carry and not shared.published:
+        raise NotPublished(f"nothing was carried: {shared.why}", "it needs a remote that answers")
+    return len(shared.parked)
+
+
+def _outcome(
+    env: Env, made: bool, joined: bool, hooks: list[dict[str, Any]], lines: list[str]
+) -> Outcome:
+    """The outcome of `atlas init`; `lines` stand between its first line and its last."""
+    store, path = env.policy["store"], env.store.home / "store.git"
+    word = "created" if made else "was there already"
+    if joined:
+        word = "joined"
     env.notices += env.sharing.copied()
-    there = env.sharing.known
-    limits = () if there else (f"this store is known to this clone only: {env.sharing.alone}",)
-    if shared and shared.parked:
-        lines.append(
-            f"{len(shared.parked)} writes contradict what was there, and are parked: atlas parked"
-        )
-    lines.append('next: atlas begin --goal "what you will do"')
+    remote = env.sharing.known
+    limits = () if remote else (f"this store is known to this clone only: {env.sharing.alone}",)
     data = {
         "store": store,
         "created": made,
-        "joined": word == "joined",
-        "path": str(env.store.home / "store.git"),
-        "remote": there.name if there else None,
+        "joined": joined,
+        "path": str(path),
+        "remote": remote.name if remote else None,
         "hooks": hooks,
     }
-    return Outcome(data, lines, limits, published=None if env.sharing.published is None else False)
+    first, last = f"the store {store} {word}: {path}", 'next: atlas begin --goal "what you will do"'
+    published = None if env.sharing.published is None else False
+    return Outcome(data, [first, *lines, last], limits, published=published)
 
 
 def _made(env: Env, test: bool) -> bool:
-    """Makes the store if there is none. True if it was made."""
+    """Makes the store if there is none: whether it was made."""
     create(env.place)
     readme, address = template("branch-README.md"), env.sharing.address
     made = founding.first_write(env.store, readme, test, address, partial(clock, test))
@@ -108,8 +124,8 @@ def _made(env: Env, test: bool) -> bool:
 
 
 def _person(env: Env) -> bool:
-    """Whether somebody at a terminal wants a session that stands for them in this clone. Asked when
-    a store is made."""
+    """Whether somebody at a terminal wants a session that stands for them in this clone. They are
+    asked when a store is made."""
     if (
         env.options.json
         or env.options.quiet

@@ -1,11 +1,6 @@
 """`atlas lease`: sign up for a resource before you use it."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,15 +10,16 @@ import typer
 from ..answers import leases
 from ..env import reading, who, writing
 from ..env.env import Env
-from ..errors import AtlasError, Failed, Held, Protocol, Refused, Usage
+from ..errors import Held, Refused, Usage
 from ..model import names, times
 from ..model.change import Change, Decide, Writer
 from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Frame, Outcome, Table, listing
-from ..records import correction, lease, policy, session
-from ..visible import named, visible
+from ..records import correction, lease, policy
+from ..visible import named
 from . import For, Since, Why, env_of, noun, one, verb
+from .leased_run import end_own, give_back, under_lease
 
 if TYPE_CHECKING:
     from ..env.elsewhere import LeaseStore
@@ -37,53 +33,50 @@ Any_ = Annotated[bool, typer.Option("--any", help="The first of them that is fre
 
 
 def _resources(env: Env, given: list[str]) -> list[str]:
-    found = [reading.resource(env, text) for text in given]
-    return list(dict.fromkeys(found))
+    resources = [reading.resource(env, text) for text in given]
+    return list(dict.fromkeys(resources))
 
 
 @contextmanager
 def _kept(
     env: Env, wanted: list[str], me: Record | None, held: bool = False, taking: Decide | None = None
 ) -> Iterator["LeaseStore"]:
-    """The one store that the leases on these resources are kept in; `held`: what is held is
-    where it is held. The project's own store has no say in what is `taking` them elsewhere, but
-    that nobody may hold them there: since before they were shared, or in a clone that is not
-    told of it."""
+    """The one store that the leases on these resources are kept in. `held`: what the session holds
+    is sought where it is held. `taking`: the write that takes them; if it goes to another store,
+    the project's own store is asked too, because somebody may hold them there (since before they
+    were shared, or from a clone that does not know of it)."""
     from ..env import elsewhere
 
-    found = elsewhere.by_store(env, wanted, me if held else None) if env.shares else {"": wanted}
-    name = elsewhere.only_store(found)
+    resources = {"": wanted}
+    if env.shares:
+        resources = elsewhere.by_store(env, wanted, me if held else None)
+    name = elsewhere.only_store(resources)
     if name and taking and me:
         above = tuple(me.get("lineage", ()))
         taking(env.snapshot, Writer(me["id"], me["actor"], env.store.machine, env.now(), "", above))
-    with elsewhere.opened(env, name, me) as there:
-        yield there
+    with elsewhere.opened(env, name, me) as store:
+        yield store
 
 
-def _answer(there: "LeaseStore", items: list[dict[str, Any]], done: str) -> Outcome:
-    now = there.env.now()
-    lines = [
-        (
-            f"{done} {named(item['resource'])}: {times.span(lease.left(item, now))} to count on, "
-            f"token {item['token']}"
-            if "released" not in item
-            else f"{done} {named(item['resource'])}"
-        )
-        for item in items
-    ]
-    items = [{**item, "store": there.name} if there.name else item for item in items]
-    data = (
-        {**one(items), "seconds_left": lease.left(one(items), now)}
-        if len(items) == 1
-        else listing(items)
-    )
-    alone = there.env.options.offline and done == HOLD
-    limits = (
-        ("held: this machine, since --offline was given",)
-        if alone
-        else _limits(there.env, there.name)
-    )
+def _answer(store: "LeaseStore", items: list[dict[str, Any]], done: str) -> Outcome:
+    now = store.env.now()
+    lines = [f"{done} {named(item['resource'])}{_count_on(item, now)}" for item in items]
+    if store.name:
+        items = [{**item, "store": store.name} for item in items]
+    data = listing(items)
+    if len(items) == 1:
+        data = {**one(items), "seconds_left": lease.left(one(items), now)}
+    limits = _limits(store.env, store.name)
+    if store.env.options.offline and done == HOLD:
+        limits = ("held: this machine, since --offline was given",)
     return Outcome(data, tuple(lines), limits, published=False)
+
+
+def _count_on(item: dict[str, Any], now: int) -> str:
+    """How long a holder may count on a lease, and its token; empty if it was given back."""
+    if "released" in item:
+        return ""
+    return f": {times.span(lease.left(item, now))} to count on, token {item['token']}"
 
 
 @verb(app, "take", 'atlas lease take gpu0 --why "training run 12" --for 90m', 3, 4, 5, 6, 7)
@@ -102,9 +95,9 @@ def take(
     def decide(tree: Tree, who: Writer) -> Change:
         return lease.take(tree, who, wanted, reason, for_, any_of)
 
-    with _kept(env, wanted, me, taking=decide) as there:
-        rows = _exclusive(there, me, decide)
-        return _answer(there, rows, HOLD)
+    with _kept(env, wanted, me, taking=decide) as store:
+        rows = _exclusive(store, me, decide)
+        return _answer(store, rows, HOLD)
 
 
 @verb(app, "renew", "atlas lease renew gpu0 --for 1h", 3, 4, 5, 6, 7)
@@ -113,15 +106,15 @@ def renew(ctx: typer.Context, resources: Resources, for_: For = None) -> Outcome
     env = env_of(ctx)
     wanted = _resources(env, resources)
     me = who.session(env)
-    with _kept(env, wanted, me, held=True) as there:
+    with _kept(env, wanted, me, held=True) as store:
         written = writing.write(
-            there.env,
+            store.env,
             lambda tree, who: lease.renew(tree, who, wanted, for_),
             me,
             "lease: renew ",
             exclusive=True,
         )
-        return _answer(there, writing.records(there.env, written), HOLD)
+        return _answer(store, writing.records(store.env, written), HOLD)
 
 
 @verb(app, "release", "atlas lease release gpu0", 3, 4, 5, 6, 7)
@@ -130,32 +123,27 @@ def release(ctx: typer.Context, resources: Resources) -> Outcome:
     env = env_of(ctx)
     wanted = _resources(env, resources)
     me = who.session(env)
-    with _kept(env, wanted, me, held=True) as there:
+    with _kept(env, wanted, me, held=True) as store:
         written = writing.write(
-            there.env, lambda tree, who: lease.release(tree, who, wanted), me, "lease: release "
+            store.env, lambda tree, who: lease.release(tree, who, wanted), me, "lease: release "
         )
-        return _answer(there, writing.records(there.env, written), "given back:")
+        return _answer(store, writing.records(store.env, written), "given back:")
 
 
-def _renewed(held: list[str], seconds: int, tree: Tree, who: Writer) -> Change:
-    return lease.renew(tree, who, held, seconds)
-
-
-def _exclusive(there: "LeaseStore", me: Record, decide: Decide) -> list[Record]:
-    """The rows of a lease, which counts only once it is published; unconfirmed, it is given
-    back."""
-    env, what = there.env, "lease: take "
+def _exclusive(store: "LeaseStore", me: Record, decide: Decide) -> list[Record]:
+    """Takes a lease: its rows. It counts only once it is published; one that is not confirmed is
+    given back."""
+    env, what = store.env, "lease: take "
     written = writing.exclusive(
         env,
-        partial(there.decided, decide),
+        partial(store.decided, decide),
         me,
         what,
         lambda: [row["resource"] for row in leases.held(env.ask, me["id"])],
-        lambda new: _give_back(env, me, new),
+        lambda new: give_back(env, me, new),
     )
-    rows = [
-        row for row in writing.records(env, written) if "resource" in row
-    ]  # (elsewhere the session's own is with them)
+    # In another store the session's own row is written with them.
+    rows = [row for row in writing.records(env, written) if "resource" in row]
     now = [lease.current(env.snapshot, row["resource"]) or row for row in rows]
     over = [row["resource"] for row in now if "released" in row or row["holder"] != me["id"]]
     if written.replayed and over:
@@ -171,13 +159,9 @@ def _exclusive(there: "LeaseStore", me: Record, decide: Decide) -> list[Record]:
 def _state(record: dict[str, Any], now: int) -> str:
     if lease.holds(record, now):
         return "held"
-    return (
-        "released"
-        if "released" in record
-        else "ahead"
-        if lease.honoured_from(record) > now
-        else "expired"
-    )
+    if "released" in record:
+        return "released"
+    return "ahead" if lease.honoured_from(record) > now else "expired"
 
 
 def _limits(env: Env, store: str = "") -> tuple[str, ...]:
@@ -208,25 +192,26 @@ def show(
     """Who holds a resource, why, and how long still."""
     env = env_of(ctx)
     wanted = reading.resource(env, resource)
-    with _kept(env, [wanted], None) as there:
-        now = there.env.now()
-        data, _ = reading.last_good(there.env, lease.find(there.env.tree, wanted))
-        item = there.env.ask.shown(_row(lease.parse(lease.path_of(wanted), data), now))
-    item |= {"store": there.name} if there.name else {}
-    held = item["state"] == "held"
-    line = (
-        f"{named(wanted)}: held by {named(item['holder'])} for {times.span(item['seconds_left'])}"
-        " more"
-    )
-    ended = times.ago(lease.until(item) or 0, now)
-    over = (
-        "dated ahead, so that nobody honours it yet"
-        if item["state"] == "ahead"
-        else f"{item['state']} {ended}"
-    )
-    shown = [line if held else f"{named(wanted)}: {over}; last held by {named(item['holder'])}"]
+    with _kept(env, [wanted], None) as store:
+        now = store.env.now()
+        data, _ = reading.last_good(store.env, lease.find(store.env.tree, wanted))
+        item = store.env.ask.shown(_row(lease.parse(lease.path_of(wanted), data), now))
+    if store.name:
+        item["store"] = store.name
+    line = f"{named(wanted)}: {_standing(item, now)}"
     why = Frame("", correction.said(item, "why", now))
-    return Outcome(item, (*shown, f"token: {item['token']}; why:", why), _limits(env, there.name))
+    return Outcome(item, (line, f"token: {item['token']}; why:", why), _limits(env, store.name))
+
+
+def _standing(item: dict[str, Any], now: int) -> str:
+    """Who holds a lease and how long still, or how it ended and who held it last."""
+    holder = named(item["holder"])
+    if item["state"] == "held":
+        return f"held by {holder} for {times.span(item['seconds_left'])} more"
+    over = f"{item['state']} {times.ago(lease.until(item) or 0, now)}"
+    if item["state"] == "ahead":
+        over = "dated ahead, so that nobody honours it yet"
+    return f"{over}; last held by {holder}"
 
 
 @verb(app, "list", "atlas lease list", 7)
@@ -243,14 +228,14 @@ def list_(
         from ..env import elsewhere
 
         moment = (env.index.commits(1, upto=after)[0][0]["at"] or 0) if after else after
-        more, looks = elsewhere.survey(
-            env,
-            lambda there: _listed(
-                there, None if moment is None else there.index.upto(moment), all_
-            ),
-        )
+
+        def rows_of(other: Env) -> list[Record]:
+            return _listed(other, None if moment is None else other.index.upto(moment), all_)
+
+        more, reports = elsewhere.survey(env, rows_of)
         items += more
-        limits = (*(one.line() for one in looks), f"whatever else is listed is {limits[0]}")
+        known = [report.line() for report in reports]
+        limits = (*known, f"whatever else is listed is {limits[0]}")
     rows = [
         (
             f"{r['resource']} ({r['store']})" if "store" in r else r["resource"],
@@ -269,14 +254,14 @@ def list_(
 def _listed(env: Env, after: int | None, every: bool) -> list[Record]:
     now, index = env.now(), env.index
     if after is not None:
-        found = [record for _, _, record in index.since(lease.FOLDER, after)]
+        leased = [record for _, _, record in index.since(lease.FOLDER, after)]
     elif every:
-        found = [row["data"] for row in index.rows(lease.FOLDER) if row["data"]]
+        leased = [row["data"] for row in index.rows(lease.FOLDER) if row["data"]]
     else:
-        found = [record for _, record in index.live(lease.FOLDER, now) if lease.holds(record, now)]
+        leased = [record for _, record in index.live(lease.FOLDER, now) if lease.holds(record, now)]
     bad = reading.damaged(env, lease.FOLDER + "/")
     return [
-        *(env.ask.shown(_row(record, now)) for record in found),
+        *(env.ask.shown(_row(record, now)) for record in leased),
         *({"ref": None, "path": path, "state": "damaged", "damage": text} for path, text in bad),
     ]
 
@@ -303,9 +288,8 @@ def run(
     wanted, reason = _resources(env, resources), names.say(why, "--why")
     own = who.session_or_none(env)
     if own is None:
-        from .begin import (
-            register,
-        )  # few runs begin a session of their own: the others need not load the digest
+        # Few runs begin a session of their own: the others need not load the digest.
+        from .begin import register
 
     me = own or register(env, goal=reason, kind="run")
 
@@ -313,18 +297,18 @@ def run(
         return lease.take(tree, who, wanted, reason, for_, any_of, run=True)
 
     try:
-        with _kept(env, wanted, me, taking=decide) as there:
-            rows = _exclusive(there, me, decide)
+        with _kept(env, wanted, me, taking=decide) as store:
+            rows = _exclusive(store, me, decide)
             held = [record["resource"] for record in rows]
-            seconds = for_ or policy.seconds(there.env.policy, "lease_default")
-            code, lost = _under_lease(there.env, me, held, seconds)
-            for part in (
-                [held] if lost is None else [[resource] for resource in held]
-            ):  # lost: those that are left
-                _give_back(there.env, me, part)
+            seconds = for_ or policy.seconds(store.env.policy, "lease_default")
+            code, lost = under_lease(store.env, me, held, seconds)
+            # After a loss each of those that are left is given back by itself.
+            parts = [held] if lost is None else [[resource] for resource in held]
+            for part in parts:
+                give_back(store.env, me, part)
     finally:
         if own is None:
-            _over(env, me)
+            end_own(env, me)
     data = {"resources": held, "exit": code, "lost": lost.message if lost else None}
     if lost:
         raise Held(
@@ -334,88 +318,3 @@ def run(
             details=data,
         )
     return Outcome(data, (), published=False, exit=code)
-
-
-def _under_lease(
-    env: Env, me: Record, held: list[str], seconds: int
-) -> tuple[int, AtlasError | None]:
-    """The command's exit code (128 + N for signal N), and how the lease was lost, if it was."""
-    words = list(env.options.tail)
-    # One envelope on stdout: with --json the command's own output goes to stderr.
-    out = sys.stderr if env.options.json else None
-    told = os.environ | {"ATLAS_SESSION": me["id"], "ATLAS_LEASE": " ".join(held)}
-    pending: list[int] = []
-    forward: Callable[[int], object] = pending.append  # until there is somebody to tell
-    for name in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        if (
-            signal.getsignal(name) != signal.SIG_IGN
-        ):  # as under nohup: the command is to ignore it, too
-            signal.signal(name, lambda number, _: forward(number))
-    try:
-        child = subprocess.Popen(words, stdout=out, cwd=env.options.directory, env=told)
-    except OSError as error:
-        _give_back(env, me, held)
-        raise Failed(
-            f"{words[0]} could not be started: {error.strerror}", "the lease was given back"
-        ) from None
-
-    def passed_on(number: int) -> None:
-        if number != signal.SIGINT or not _in_front():
-            child.send_signal(number)
-
-    forward = passed_on
-    for number in pending:
-        forward(number)
-    due = time.monotonic() + seconds / 2
-    while True:
-        try:
-            code = child.wait(max(0.05, due - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            try:
-                again = partial(_renewed, held, seconds)
-                writing.write(env, again, me, "lease: renew ", exclusive=True)
-            except (Held, Refused, Protocol) as stop:
-                child.terminate()
-                return _code(child.wait()), stop
-            except AtlasError as error:  # busy or broken: try again well before it expires
-                sys.stderr.write(
-                    visible(f"atlas: the lease could not be renewed yet: {error.message}") + "\n"
-                )
-                due = time.monotonic() + min(30.0, seconds / 8)
-                continue
-            due = time.monotonic() + seconds / 2
-        else:
-            return _code(code), None
-
-
-def _in_front() -> bool:
-    """Whether a terminal gives its Ctrl-C to all of us: the command has had it by itself."""
-    try:
-        with open("/dev/tty", "rb") as terminal:
-            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
-    except OSError:
-        return False
-
-
-def _code(code: int) -> int:
-    return 128 - code if code < 0 else code
-
-
-def _over(env: Env, me: Record) -> None:
-    """Ends the run's own session; one that was ended meanwhile, or is past its day, changes nothing
-    of the outcome."""
-    try:
-        writing.write(env, session.end, me, "session: end")
-    except Protocol as stop:
-        env.notices.append(stop.message)
-    if env.shares:
-        from ..env import elsewhere
-
-        elsewhere.leave(env, me)
-
-
-def _give_back(env: Env, me: Record, held: list[str]) -> None:
-    try:
-        writing.write(env, lambda tree, who: lease.release(tree, who, held), me, "lease: release ")
-    except (Held, Refused, Protocol) as stop:
-        env.notices.append(f"the lease was over before the command was: {stop.message}")

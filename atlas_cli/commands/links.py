@@ -27,10 +27,10 @@ def links(
     broken (with --fix: if one is left that leads to something deleted)."""
     env = env_of(ctx)
     env.now()  # there must be a store, though nothing in it is asked for
-    found, done, count = _look(env, fix)
-    if left := [one for one in found if one not in done]:
+    dead, done, count = _look(env, fix)
+    if left := [link for link in dead if link not in done]:
         raise _violations(left, done, fix)
-    rows = tuple((f"{one.file}:{one.line}", one.written, one.corrected or "") for one in done)
+    rows = tuple((f"{link.file}:{link.line}", link.written, link.corrected or "") for link in done)
     table = Table(
         ("CORRECTED", "WAS", "IS"), rows, f"no link is broken ({count} files moved or deleted)"
     )
@@ -38,7 +38,7 @@ def links(
         "links inside the repository, in Markdown and HTML; those that were dead before are not"
         " counted"
     )
-    return Outcome(listing([_item(one) for one in done]), (table,), (limit,))
+    return Outcome(listing([_item(link) for link in done]), (table,), (limit,))
 
 
 def _look(env: Env, fix: bool) -> tuple[list[Broken], list[Broken], int]:
@@ -46,13 +46,14 @@ def _look(env: Env, fix: bool) -> tuple[list[Broken], list[Broken], int]:
     if env.place.top is None:
         raise Usage("a bare repository has no worktree", "run it in a clone")
     with renames.since_head(env.place.top) as (before, after, moved):
-        found = broken(before, after, moved) if moved else []
+        dead = broken(before, after, moved) if moved else []
+        files = dict.fromkeys(link.file for link in dead) if fix else {}
         done = []
-        for file in dict.fromkeys(one.file for one in found if fix):
-            mine = [one for one in found if one.file == file and one.corrected is not None]
+        for file in files:
+            mine = [link for link in dead if link.file == file and link.corrected is not None]
             if mine and after.write(file, fixed(after.read(file) or b"", mine)):
                 done += mine
-    return found, done, len(moved)
+    return dead, done, len(moved)
 
 
 def _violations(left: list[Broken], done: list[Broken], fix: bool) -> Violations:
@@ -66,26 +67,24 @@ def _violations(left: list[Broken], done: list[Broken], fix: bool) -> Violations
             else "atlas links --fix"
         ),
         code="links",
-        details={"items": [_item(one) for one in left], "fixed": [_item(one) for one in done]},
+        details={"items": [_item(link) for link in left], "fixed": [_item(link) for link in done]},
         blocks=(("broken links", "\n".join(map(_line, left))),),
     )
 
 
-def _line(one: Broken) -> str:
-    where = f"{one.file}:{one.line}: {one.written}"
-    return (
-        f"{where} is gone"
-        if one.corrected is None
-        else f"{where} -> {one.corrected}\n    {one.text.strip()}"
-    )
+def _line(link: Broken) -> str:
+    where = f"{link.file}:{link.line}: {link.written}"
+    if link.corrected is None:
+        return f"{where} is gone"
+    return f"{where} -> {link.corrected}\n    {link.text.strip()}"
 
 
-def _item(one: Broken) -> dict[str, Any]:
-    corrected = None if one.corrected is None else shown(one.corrected)
+def _item(link: Broken) -> dict[str, Any]:
+    corrected = None if link.corrected is None else shown(link.corrected)
     return {
-        "file": shown(one.file),
-        "line": one.line,
-        "written": shown(one.written),
+        "file": shown(link.file),
+        "line": link.line,
+        "written": shown(link.written),
         "corrected": corrected,
-        "text": shown(one.text),
+        "text": shown(link.text),
     }

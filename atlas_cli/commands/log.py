@@ -45,17 +45,10 @@ def log(
         path = reading.path_of(env, records.ref(what))
     elif what is not None:
         operation = what
-    folders = {one.name: one.folder for one in KINDS}
-    if kind is not None and kind not in folders:
-        raise Usage(
-            f"there is no kind {kind[:80]!r}",
-            names.hint(kind, folders, f"the kinds are {', '.join(folders)}"),
-        )
-    folder = folders[kind] if kind else None
     commits, total = index.commits(
         count,
         session=by,
-        folder=folder,
+        folder=None if kind is None else _folder(kind),
         path=path,
         operation=operation,
         after=after,
@@ -68,6 +61,24 @@ def log(
             " again",
         )
     items = [_item(env, row) for row in commits]
+    more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
+    return Outcome(listing(items, total), (_table(items, collisions, now), *more))
+
+
+def _folder(kind: str) -> str:
+    """The folder of the records of a kind.
+
+    Raises Usage if there is no such kind."""
+    folders = {row.name: row.folder for row in KINDS}
+    if kind not in folders:
+        raise Usage(
+            f"there is no kind {kind[:80]!r}",
+            names.hint(kind, folders, f"the kinds are {', '.join(folders)}"),
+        )
+    return folders[kind]
+
+
+def _table(items: list[dict[str, Any]], collisions: bool, now: int) -> Table:
     rows = tuple(
         (
             item["commit"][:12],
@@ -77,22 +88,16 @@ def log(
         )
         for item in items
     )
-    table = Table(
-        ("COMMIT", "WHEN", "WHAT", "STOPS BEFORE IT" if collisions else "BY"),
-        rows,
-        "nothing was written",
-    )
-    more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
-    return Outcome(listing(items, total), (table, *more))
+    head = ("COMMIT", "WHEN", "WHAT", "STOPS BEFORE IT" if collisions else "BY")
+    return Table(head, rows, "nothing was written")
 
 
 def _item(env: Env, row: dict[str, Any]) -> dict[str, Any]:
-    found = env.store.git.object(row["oid"])
-    parsed = (
-        message.parse(found[2].decode(errors="replace").partition("\n\n")[2])
-        if found
-        else message.Message("")
-    )
+    """A commit as `atlas log` shows it."""
+    answer = env.store.git.object(row["oid"])
+    parsed = message.Message("")
+    if answer:
+        parsed = message.parse(answer[2].decode(errors="replace").partition("\n\n")[2])
     return {
         "commit": row["oid"],
         "at": times.rfc3339(row["at"]) if row["at"] else None,

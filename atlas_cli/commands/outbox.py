@@ -22,7 +22,7 @@ def list_(ctx: typer.Context) -> Outcome:
     """The writes of this clone that no remote is known to have."""
     env = env_of(ctx)
     items = outbox.waiting(env.store, env.index)
-    rows = tuple((one["commit"][:12], one["subject"]) for one in items)
+    rows = tuple((item["commit"][:12], item["subject"]) for item in items)
     table = Table(("COMMIT", "WRITE"), rows, "all that was recorded here is published")
     return Outcome(listing(items), (table,))
 
@@ -55,7 +55,7 @@ def import_(ctx: typer.Context, file: File) -> Outcome:
     data = {
         "taken": len(carried.moved),
         "there": len(carried.known),
-        "parked": [one.why for one in carried.parked],
+        "parked": [write.why for write in carried.parked],
     }
     line = f"{len(carried.moved)} writes taken in, {len(carried.known)} were there already"
     if carried.parked:

@@ -10,7 +10,7 @@ from ..env import who, writing
 from ..env.env import Env
 from ..errors import AtlasError, NotFound, Refused
 from ..model import times
-from ..model.change import Change, Writer
+from ..model.change import Change, Decide, Writer
 from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Block, Frame, Outcome, Table, listing
@@ -32,8 +32,8 @@ def list_(ctx: typer.Context) -> Outcome:
     env = env_of(ctx)
     items = parked.rows(env.store, env.index)
     rows = tuple(
-        (one["operation"][:12], one["subject"], one["session"] or "-", one["at"] or "-")
-        for one in items
+        (item["operation"][:12], item["subject"], item["session"] or "-", item["at"] or "-")
+        for item in items
     )
     return Outcome(
         listing(items), (Table(("OPERATION", "WRITE", "BY", "AT"), rows, "nothing is parked"),)
@@ -44,16 +44,16 @@ def list_(ctx: typer.Context) -> Outcome:
 def show(ctx: typer.Context, wanted: Id) -> Outcome:
     """What a parked write would have put."""
     env = env_of(ctx)
-    one = _found(env, wanted)
-    found = [{"path": path, **record} for path, record in _records(env, one)]
-    blocks: list[Block] = [Frame(row["ref"], _text(row)) for row in found]
-    snapshot, files = env.store.snapshot(one["commit"]), dict[str, str]()
-    for path in env.store.changed(one["commit"]):  # the bytes that lie beside a record
+    write = _parked(env, wanted)
+    rows = [{"path": path, **record} for path, record in _records(env, write)]
+    blocks: list[Block] = [Frame(row["ref"], _text(row)) for row in rows]
+    snapshot, files = env.store.snapshot(write["commit"]), dict[str, str]()
+    for path in env.store.changed(write["commit"]):  # the bytes that lie beside a record
         if not records.is_record(path) and (data := snapshot.read(path)) is not None:
-            whole = f"{len(data):,} bytes: atlas git show {one['commit'][:12]}:{path}"
+            whole = f"{len(data):,} bytes: atlas git show {write['commit'][:12]}:{path}"
             files[path] = data.decode() if artifact.is_text(data) else whole
     blocks += [Frame(path, text) for path, text in files.items()]
-    return Outcome({**one, "records": found, "files": files}, tuple(blocks))
+    return Outcome({**write, "records": rows, "files": files}, tuple(blocks))
 
 
 def _text(row: dict[str, Any]) -> str:
@@ -69,71 +69,58 @@ def take(ctx: typer.Context, wanted: Id) -> Outcome:
     stop says how on."""
     env = env_of(ctx)
     me = who.session(env, strict=True)
-    one = _found(env, wanted)
-    done, there = list[str](), list[str]()
-    found = _records(env, one)
-    gates = [
-        pair for pair in found if pair[1]["ref"].startswith("gate:")
-    ]  # a gate brings the rest of its commit
-    for path, record in (
-        sorted(gates, key=lambda pair: pair[1]["resolution"] != "pending")[:1] or found
-    ):
+    write = _parked(env, wanted)
+    done, standing = list[str](), list[str]()
+    for _, record in _wanted(_records(env, write)):
         try:
             held = record["ref"].startswith("lease:")
             written = writing.write(
-                env, _again(env, me, path, record, one["commit"]), me, "", punctual=held
+                env, _again(env, me, record, write["commit"]), me, "", punctual=held
             )
         except AtlasError as stop:
             if "draft" in stop.details:
-                unpark(env.store, one["operation"])
+                unpark(env.store, write["operation"])
             raise
-        (there if written.empty else done).extend(
-            row["ref"] for row in writing.records(env, written)
-        )
-    unpark(env.store, one["operation"])
-    told = {"written again": done, "stands already, and says the same": there}
-    lines = tuple(f"{how}: {', '.join(refs)}" for how, refs in told.items() if refs)
-    return Outcome({**one, "written": done, "there": there}, lines, (), published=False)
+        refs = standing if written.empty else done
+        refs.extend(row["ref"] for row in writing.records(env, written))
+    unpark(env.store, write["operation"])
+    outcomes = {"written again": done, "stands already, and says the same": standing}
+    lines = tuple(f"{how}: {', '.join(refs)}" for how, refs in outcomes.items() if refs)
+    return Outcome({**write, "written": done, "there": standing}, lines, (), published=False)
 
 
-def _again(env: Env, me: Record, path: str, record: Record, commit: str) -> Any:
-    """The change that a record asks for, decided anew."""
+def _wanted(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+    """The records of a parked write that are written again. A gate brings the rest of its commit
+    with it: of several the pending one does."""
+    gates = [row for row in rows if row[1]["ref"].startswith("gate:")]
+    return sorted(gates, key=lambda row: row[1]["resolution"] != "pending")[:1] or rows
+
+
+def _again(env: Env, me: Record, record: Record, commit: str) -> Decide:
+    """The change that a record asks for, decided anew.
+
+    Raises Refused if its kind cannot be written again."""
     kind = record["ref"].partition(":")[0]
+    parts = env.store.snapshot(commit)
     before = env.store.snapshot(f"{commit}^")
-
-    def common(tree: Tree, place: Callable[[str, int], str], name: str) -> int | None:
-        """The newest number that the writer had read and that is still the same."""
-        for number in range(record["number"] - 1, 0, -1):
-            if before.blob(place(name, number)) == tree.blob(place(name, number)):
-                return number
-        return None
 
     def decide(tree: Tree, who: Writer) -> Change:
         if kind == "status":
             wish = status.NewEntry(
                 record["body"], relies_on=tuple(record.get("relies_on", ())), new=True
             )
-            base = common(tree, status.path_of, record["stream"])
+            base = _common(before, tree, record["number"], status.path_of, record["stream"])
             return entry(env, tree, who, me, record["stream"], wish, base, None)
         if kind == "artifact":
-            data = env.store.snapshot(commit).read(artifact.body_path(record)) or b""
-            wish_ = artifact.NewVersion(
-                data,
-                record["ext"],
-                record.get("title"),
-                record.get("caveat"),
-                tuple(record.get("relies_on", ())),
-                True,
-                True,
-            )
-            return artifact.put(
-                tree, who, record["name"], wish_, common(tree, artifact.path_of, record["name"])
-            )
+            name, version = record["name"], _version(record, parts)
+            base = _common(before, tree, record["number"], artifact.path_of, name)
+            return artifact.put(tree, who, name, version, base)
         if kind == "gate" and record["resolution"] == "pending":
-            place = signal.path_of(record["signal"])
-            said = signal.parse(place, env.store.snapshot(commit).read(place) or b"")
+            path = signal.path_of(record["signal"])
+            blocker = signal.parse(path, parts.read(path) or b"")
+            text, about = blocker["text"], blocker.get("about")
             return raising.raise_gate(
-                tree, who, said["text"], said.get("about"), record["scope"], record.get("deadline")
+                tree, who, text, about, record["scope"], record.get("deadline")
             )
         if kind == "gate":
             return raising.clear(tree, who, record["clearance"], record.get("why"))
@@ -148,41 +135,66 @@ def _again(env: Env, me: Record, path: str, record: Record, commit: str) -> Any:
     return decide
 
 
+def _common(
+    before: Tree, tree: Tree, number: int, path_of: Callable[[str, int], str], name: str
+) -> int | None:
+    """The newest number before this one that the writer had read and that is still the same."""
+    for base in range(number - 1, 0, -1):
+        path = path_of(name, base)
+        if before.blob(path) == tree.blob(path):
+            return base
+    return None
+
+
+def _version(record: Record, parts: Tree) -> artifact.NewVersion:
+    """The version that a parked record put; `parts` are the files of its commit."""
+    return artifact.NewVersion(
+        parts.read(artifact.body_path(record)) or b"",
+        record["ext"],
+        record.get("title"),
+        record.get("caveat"),
+        tuple(record.get("relies_on", ())),
+        same_topic=True,
+        new=True,
+    )
+
+
 @verb(app, "drop", "atlas parked drop 3f9c01ab", 7)
 def drop(ctx: typer.Context, wanted: Id) -> Outcome:
     """Settle it without writing it: it is no longer listed. Its commit stays in this clone's
     store."""
     env = env_of(ctx)
-    one = _found(env, wanted)
-    unpark(env.store, one["operation"])
-    return Outcome(
-        one,
-        (f"dropped: {theirs(one['subject'])}; atlas git show {one['commit'][:12]} still shows it",),
-    )
+    write = _parked(env, wanted)
+    unpark(env.store, write["operation"])
+    commit = write["commit"][:12]
+    line = f"dropped: {theirs(write['subject'])}; atlas git show {commit} still shows it"
+    return Outcome(write, (line,))
 
 
-def _found(env: Env, wanted: str) -> dict[str, Any]:
-    found = [
-        one
-        for one in parked.rows(env.store, env.index)
-        if one["operation"].startswith(wanted) or one["commit"].startswith(wanted)
+def _parked(env: Env, wanted: str) -> dict[str, Any]:
+    """The parked write whose operation or commit begins with these digits.
+
+    Raises NotFound if there is none, or more than one."""
+    writes = [
+        write
+        for write in parked.rows(env.store, env.index)
+        if write["operation"].startswith(wanted) or write["commit"].startswith(wanted)
     ]
-    if len(found) != 1:
-        what = (
-            "nothing that is parked here begins"
-            if not found
-            else f"{len(found)} parked writes begin"
-        )
+    if len(writes) != 1:
+        what = "nothing that is parked here begins"
+        if writes:
+            what = f"{len(writes)} parked writes begin"
         raise NotFound(f"{what} with {wanted[:80]!r}", "atlas parked lists them")
-    return found[0]
+    return writes[0]
 
 
-def _records(env: Env, one: dict[str, Any]) -> list[tuple[str, Record]]:
-    """(path, record) of what a parked commit put; session rows aside, which nothing contradicts."""
-    snapshot = env.store.snapshot(one["commit"])
-    found = []
-    for path in env.store.changed(one["commit"]):
+def _records(env: Env, write: dict[str, Any]) -> list[tuple[str, Record]]:
+    """(path, record) of what a parked commit put. Session rows are left out, because nothing
+    contradicts them."""
+    snapshot = env.store.snapshot(write["commit"])
+    rows = []
+    for path in env.store.changed(write["commit"]):
         data = snapshot.read(path)
         if data is not None and records.is_record(path) and not path.startswith("sessions/"):
-            found.append((path, records.describe(path, data)))
-    return found
+            rows.append((path, records.describe(path, data)))
+    return rows

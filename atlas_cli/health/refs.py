@@ -14,7 +14,7 @@ from ..errors import AtlasError, Damaged, Locked
 from ..model.message import parse
 from ..sharing import carry_over
 from ..sharing.parked import parked_ref
-from ..store import BRANCH, PARKED, REMOTE, files, history, lock
+from ..store import BRANCH, PARKED, REMOTE, differences, files, history, lock
 from ..store.repo import TAKING, WAITING
 from ..store.store import Store, sync_folders
 from ..store.trees import FOLDER, parse_tree
@@ -131,7 +131,7 @@ def usable(store: Store, oid: str) -> bool:
         return False
     tree = commit[2].split(b"\n", 1)[0].removeprefix(b"tree ").decode()
     level, seen = {tree}, {tree}
-    for _ in range(history.DEEP if tree else 0):
+    for _ in range(differences.DEEP if tree else 0):
         below: set[str] = set()
         for entry in store.git.objects(sorted(level)):
             if entry is None or entry[1] != "tree":

@@ -16,7 +16,7 @@ from ..model.message import FileChange, Message, change_digest
 from ..model.tree import Overlay, Tree, object_id
 from ..records import judging, policy
 from ..records.guard import guard
-from . import failpoints, history, lock
+from . import differences, failpoints, lock
 from .branch import Branch
 from .housekeeping import pack_loose
 from .objects import pack, taker
@@ -198,7 +198,7 @@ class _Attempts:
         rows = [(path, snapshot.blob(path), child.blob(path)) for path in sorted(change.files)]
         changes: list[FileChange] = [(path, old, new) for path, old, new in rows if old != new]
         if change.repairs:
-            changes = list(history.changes(Staged(snapshot.git, objects), snapshot.root, root))
+            changes = list(differences.changes(Staged(snapshot.git, objects), snapshot.root, root))
         bases = tuple(dict.fromkeys((*change.bases, *self.intent.bases)))
         intent = self.intent
         message = Message(

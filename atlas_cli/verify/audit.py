@@ -10,7 +10,7 @@ from ..model.change import Violation
 from ..model.text import Record
 from ..model.tree import Tree, object_id
 from ..records import bound, is_record, judging, kind_of
-from ..store import history
+from ..store import differences, history
 from ..store.conversation import LARGE, Answer
 from ..store.git import SMALL, Git
 from ..store.index import MOST, Index
@@ -351,7 +351,9 @@ def shape(commit: history.Commit, width: int) -> Iterable[Violation]:
     for path, mode in commit.modes.items():
         if mode == FOLDER:
             yield Violation(
-                "mode", path, f"a folder nested deeper than {history.DEEP}, or of too many files"
+                "mode",
+                path,
+                f"a folder nested deeper than {differences.DEEP}, or of too many files",
             )
         elif mode != PLAIN:
             yield Violation("mode", path, f"mode {mode}, where only plain files may be")

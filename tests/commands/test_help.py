@@ -19,7 +19,7 @@ from atlas_cli.hooks.run import HOOKS
 from atlas_cli.model import text, times
 from atlas_cli.records import BY_NAME, KINDS, artifact, lease, policy, session
 from atlas_cli.records.judging import RULES
-from atlas_cli.store import history
+from atlas_cli.store import differences
 
 from ..conftest import ROOT, Atlas
 from ..contract import ENVELOPE as KEYS
@@ -129,8 +129,8 @@ def test_the_numbers_are_those_of_the_code() -> None:
     megabytes = (f"{most >> 20} MB of" for most in (artifact.MOST, text.MOST))
     hand, whole = (most >> 10 for most in (text.HAND_LIMIT, text.POLICY_LIMIT))
     by_hand = (f"{hand} KB of YAML", f"{whole} KB of the policy", f"{hand * text.HANDS} KB a")
-    assert all(bound in bounds for bound in (*megabytes, *by_hand, f"{history.MOST:,} files"))
-    assert history.DEEP == 8 and "eight folders deep" in bounds
+    assert all(bound in bounds for bound in (*megabytes, *by_hand, f"{differences.MOST:,} files"))
+    assert differences.DEEP == 8 and "eight folders deep" in bounds
 
 
 def test_a_ref_of_each_kind_is_shown() -> None:

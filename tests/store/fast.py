@@ -8,7 +8,7 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
-from atlas_cli.commands import lease
+from atlas_cli.commands import leased_run
 from atlas_cli.main import run
 
 SPEED = 500
@@ -20,7 +20,7 @@ class Fast(subprocess.Popen[bytes]):
 
 
 def start() -> None:
-    module: Any = lease
+    module: Any = leased_run
     module.time = SimpleNamespace(monotonic=lambda: time.monotonic() * SPEED)
     module.subprocess = SimpleNamespace(Popen=Fast, TimeoutExpired=subprocess.TimeoutExpired)
     run()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from atlas_cli.model import text, times
-from atlas_cli.store import files, git, history
+from atlas_cli.store import differences, files, git
 
 from ..commands.bad import argv, desk_in
 from ..conftest import command, environment
@@ -86,7 +86,8 @@ def test_a_folder_of_more_files_than_are_looked_at(worker: Worker, hand: Hand) -
     wide = hand.git(
         "mktree",
         data=b"".join(
-            b"040000 tree %s\td%02d\n" % (flat.encode(), n) for n in range(history.MOST // 2000 + 1)
+            b"040000 tree %s\td%02d\n" % (flat.encode(), n)
+            for n in range(differences.MOST // 2000 + 1)
         ),
     )
     top = (
@@ -102,7 +103,7 @@ def test_a_folder_of_more_files_than_are_looked_at(worker: Worker, hand: Hand) -
 
 
 def test_folders_deeper_than_a_record_lies(worker: Worker, hand: Hand) -> None:
-    hand.commit({"/".join(["deep"] * (history.DEEP + 2)): b"x"})
+    hand.commit({"/".join(["deep"] * (differences.DEEP + 2)): b"x"})
     names_it(worker, "deep/deep", "mode")
 
 

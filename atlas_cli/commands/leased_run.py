@@ -1,0 +1,120 @@
+"""The command that `atlas lease run` runs: its start, the signals that are passed on to it, the
+lease renewed beside it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+from ..env import writing
+from ..env.env import Env
+from ..errors import AtlasError, Failed, Held, Protocol, Refused
+from ..model.change import Change, Writer
+from ..model.text import Record
+from ..model.tree import Tree
+from ..records import lease, session
+from ..visible import visible
+
+
+def under_lease(
+    env: Env, me: Record, held: list[str], seconds: int
+) -> tuple[int, AtlasError | None]:
+    """The command's exit code (128 + N for signal N), and how the lease was lost, if it was."""
+    pending: list[int] = []
+    forward: Callable[[int], object] = pending.append  # until there is somebody to tell
+    for name in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        # As under nohup: the command is to ignore it, too.
+        if signal.getsignal(name) != signal.SIG_IGN:
+            signal.signal(name, lambda number, _: forward(number))
+    child = _started(env, me, held)
+
+    def passed_on(number: int) -> None:
+        if number != signal.SIGINT or not _in_front():
+            child.send_signal(number)
+
+    forward = passed_on
+    for number in pending:
+        forward(number)
+    return _watched(env, me, held, seconds, child)
+
+
+def _started(env: Env, me: Record, held: list[str]) -> subprocess.Popen[bytes]:
+    """Starts the command.
+
+    Raises Failed, and gives the lease back, if it cannot be started."""
+    words = list(env.options.tail)
+    # One envelope on stdout: with --json the command's own output goes to stderr.
+    out = sys.stderr if env.options.json else None
+    environ = os.environ | {"ATLAS_SESSION": me["id"], "ATLAS_LEASE": " ".join(held)}
+    try:
+        return subprocess.Popen(words, stdout=out, cwd=env.options.directory, env=environ)
+    except OSError as error:
+        give_back(env, me, held)
+        raise Failed(
+            f"{words[0]} could not be started: {error.strerror}", "the lease was given back"
+        ) from None
+
+
+def _watched(
+    env: Env, me: Record, held: list[str], seconds: int, child: subprocess.Popen[bytes]
+) -> tuple[int, AtlasError | None]:
+    """Waits for the command, and renews the lease at half-time until it ends. A command whose lease
+    is lost is told to stop."""
+
+    def again(tree: Tree, who: Writer) -> Change:
+        return lease.renew(tree, who, held, seconds)
+
+    due = time.monotonic() + seconds / 2
+    while True:
+        try:
+            return _code(child.wait(max(0.05, due - time.monotonic()))), None
+        except subprocess.TimeoutExpired:
+            pass
+        try:
+            writing.write(env, again, me, "lease: renew ", exclusive=True)
+        except (Held, Refused, Protocol) as stop:
+            child.terminate()
+            return _code(child.wait()), stop
+        except AtlasError as error:  # busy or broken: try again well before it expires
+            sys.stderr.write(
+                visible(f"atlas: the lease could not be renewed yet: {error.message}") + "\n"
+            )
+            due = time.monotonic() + min(30.0, seconds / 8)
+            continue
+        due = time.monotonic() + seconds / 2
+
+
+def _in_front() -> bool:
+    """Whether a terminal gives its Ctrl-C to all of us: the command has had it by itself."""
+    try:
+        with open("/dev/tty", "rb") as terminal:
+            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    except OSError:
+        return False
+
+
+def _code(code: int) -> int:
+    return 128 - code if code < 0 else code
+
+
+def end_own(env: Env, me: Record) -> None:
+    """Ends the run's own session. One that was ended meanwhile, or is past its day, changes nothing
+    of the outcome."""
+    try:
+        writing.write(env, session.end, me, "session: end")
+    except Protocol as stop:
+        env.notices.append(stop.message)
+    if env.shares:
+        from ..env import elsewhere
+
+        elsewhere.leave(env, me)
+
+
+def give_back(env: Env, me: Record, held: list[str]) -> None:
+    """Releases the lease. One that was over before is told of in a notice."""
+    try:
+        writing.write(env, lambda tree, who: lease.release(tree, who, held), me, "lease: release ")
+    except (Held, Refused, Protocol) as stop:
+        env.notices.append(f"the lease was over before the command was: {stop.message}")
