@@ -62,7 +62,7 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcom
         from ..env import elsewhere
 
         more, _ = elsewhere.survey(
-            env, lambda there: leases.held(there.ask, record["id"]), ask=False
+            env, lambda other: leases.held(other.ask, record["id"]), ask=False
         )
         held += [f"{row['resource']} ({row['store']})" for row in more]
     claimed = board.claimed(env.ask, record["id"])
@@ -77,17 +77,16 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcom
     }
     began = times.ago(times.moment(record["began"]), env.now())
     last = times.ago(times.moment(record["last"]), env.now())
-    lines = [f"{record['id']}: {record['state']}, began {began}, last write {last}"]
-    told = [
+    head = f"{record['id']}: {record['state']}, began {began}, last write {last}"
+    lines = [
         f"goal: {correction.said(record, 'goal', env.now())}",
         f"holds: {', '.join(held + claimed) or 'nothing'}",
     ]
     if offer_ := record.get("offer"):
-        told += [
-            "offers: " + ", ".join(f"{key} {value}" for key, value in offer_.items() if key != "at")
-        ]
-    told += [f"wrote ({total}):", *(f"  {subject}" for subject in wrote)]
-    return Outcome(data, (*lines, Frame("", "\n".join(told))))
+        offered = [f"{key} {value}" for key, value in offer_.items() if key != "at"]
+        lines.append(f"offers: {', '.join(offered)}")
+    lines += [f"wrote ({total}):", *(f"  {subject}" for subject in wrote)]
+    return Outcome(data, (head, Frame("", "\n".join(lines))))
 
 
 @verb(
@@ -139,12 +138,13 @@ def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     taken += elsewhere.everywhere(env, me, wanted, decide)
     row = next(row for row in records if row["ref"].startswith("session:"))
     lines = [f"{wanted} is adopted: what it left is yours to finish, and to write into the status"]
-    lines += [f"its leases are yours now: {', '.join(taken)}"] if taken else []
+    if taken:
+        lines.append(f"its leases are yours now: {', '.join(taken)}")
     claims = [row["id"] for row in records if row["ref"].startswith("task:")]
-    lines += [f"its tasks are yours now: {', '.join(claims)}"] if claims else []
-    lines += (
-        [f"its drafts lie in {record['worktree']}/.atlas/drafts"] if record.get("worktree") else []
-    )
+    if claims:
+        lines.append(f"its tasks are yours now: {', '.join(claims)}")
+    if record.get("worktree"):
+        lines.append(f"its drafts lie in {record['worktree']}/.atlas/drafts")
     return Outcome({**row, "leases": taken, "tasks": claims}, tuple(lines), published=False)
 
 
@@ -169,14 +169,15 @@ def offer(
     if status not in ("healthy", "draining", "down"):
         raise Usage(f"there is no status {status[:40]!r}", "healthy, draining or down")
     me = who.session(env)
-    fields = {"slots": slots, "status": status, "load": load} | ({"role": role} if role else {})
-    fields |= {"tags": [names.say(one_, "--tag", 100) for one_ in tag]} if tag else {}
-    row = writing.records(
-        env,
-        writing.write(
-            env, lambda tree, who: session.offer(tree, who, fields), me, "session: offer "
-        ),
-    )[0]
+    fields: dict[str, Any] = {"slots": slots, "status": status, "load": load}
+    if role:
+        fields["role"] = role
+    if tag:
+        fields["tags"] = [names.say(text, "--tag", 100) for text in tag]
+    done = writing.write(
+        env, lambda tree, who: session.offer(tree, who, fields), me, "session: offer "
+    )
+    row = writing.records(env, done)[0]
     left = assigning.effective(row["offer"], task.held(env.tree, me["id"], env.now()))
     return Outcome(
         {**row, "effective": left}, (f"{row['id']} offers {left} slots now",), published=False
@@ -209,9 +210,9 @@ def drop(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
         }
         return change._replace(files={**change.files, **freed})
 
-    found = writing.records(env, writing.write(env, decide, me, f"drop: {wanted} "))
-    row = next(row for row in found if row["ref"].startswith("session:"))
-    freed = [row["ref"] for row in found if not row["ref"].startswith("session:")]
+    records = writing.records(env, writing.write(env, decide, me, f"drop: {wanted} "))
+    row = next(row for row in records if row["ref"].startswith("session:"))
+    freed = [row["ref"] for row in records if not row["ref"].startswith("session:")]
     freed += elsewhere.everywhere(env, me, wanted, decide)
     line = f"{wanted} is over; freed: {', '.join(freed) or 'nothing'}"
     return Outcome({**row, "freed": freed}, (line,), published=False)

@@ -55,28 +55,20 @@ def setup(
         raise NotFound(
             f"there is no setup for {tool[:40]!r}", f"there is one for {', '.join(TOOLS)}"
         )
-    chosen = [tool] if tool else list(TOOLS)
-    files = [File.read(top, one, name, part) for one in chosen for name, part in TOOLS[one].items()]
-    if tool is None or list_ or check:
-        rows = [file.row() for file in files]
-        if check and (wrong := [row for row in rows if row["state"] != "current"]):
-            said = "; ".join(f"{row['file']}: {row['state']}" for row in wrong)
-            raise Violations(
-                said, f"atlas setup {tool}", code="not_current", details={"items": rows}
-            )
-        return _answer(rows)
-    news = [(file, file.without() if remove else file.current()) for file in files]
-    for file, new in news:  # all or none: every refusal comes before the first write
-        file.may_become(new)
-    for file, new in news:
-        if new != file.data:
-            _put(file.path, new, top)
-    return _answer(
-        [
-            file.row("unchanged" if new == file.data else "removed" if remove else "written")
-            for file, new in news
-        ]
-    )
+    files = [
+        File.read(top, owner, name, part)
+        for owner in ([tool] if tool else TOOLS)
+        for name, part in TOOLS[owner].items()
+    ]
+    if tool is not None and not list_ and not check:
+        return _answer(_changed(files, remove, top))
+    rows = [file.row() for file in files]
+    wrong = [f"{row['file']}: {row['state']}" for row in rows if row["state"] != "current"]
+    if check and wrong:
+        raise Violations(
+            "; ".join(wrong), f"atlas setup {tool}", code="not_current", details={"items": rows}
+        )
+    return _answer(rows)
 
 
 def _answer(rows: list[dict[str, Any]]) -> Outcome:
@@ -97,7 +89,9 @@ class File(NamedTuple):
 
     @classmethod
     def read(cls, top: Path, tool: str, name: str, part: Part) -> "File":
-        """The file that a name stands for: a link inside the worktree is followed."""
+        """The file of this name. A link inside the worktree is followed.
+
+        Raises Refused if the name leads out of the worktree, or to a folder of git or Atlas."""
         path = (top / name).resolve()
         if {".git", ".atlas"} & {
             part.casefold() for part in path.parts[len(top.resolve().parts) :]
@@ -129,24 +123,46 @@ class File(NamedTuple):
             raise Refused(f"{self.name} was left as it is: {error.message}", error.hint) from None
 
     def may_become(self, new: bytes | None) -> None:
-        """Refused where a file that would change is read-only."""
+        """Raises Refused if the file would change and is read-only."""
         if new != self.data and self.data is not None and not self.path.stat().st_mode & 0o200:
             raise Refused(f"{self.name} is read-only", "make it writable, then try again")
 
     def row(self, state: str = "") -> dict[str, Any]:
-        """How it stands: as told, or current, outdated, missing, or what keeps it from being
-        read."""
+        """The file's row in the answer: with the given state, or with the state in which it is
+        now. A file that cannot be read has the reason as its state."""
         try:
-            if not state:
-                now, bare = self.current() == self.data, self.without() == self.data
-                state = "current" if now else "missing" if bare else "outdated"
+            state = state or self._state()
         except Refused as error:
             state = error.message
         return {"tool": self.tool, "file": self.name, "state": state}
 
+    def _state(self) -> str:
+        """Whether our part of the file is current, missing or outdated."""
+        current, bare = self.current(), self.without()
+        if current == self.data:
+            return "current"
+        return "missing" if bare == self.data else "outdated"
+
+
+def _changed(files: list[File], remove: bool, top: Path) -> list[dict[str, Any]]:
+    """Puts our part into the files, or takes it out, and returns their rows.
+
+    All files change or none: every refusal comes before the first write."""
+    news = [(file, file.without() if remove else file.current()) for file in files]
+    for file, new in news:
+        file.may_become(new)
+    rows = []
+    for file, new in news:
+        if new == file.data:
+            rows.append(file.row("unchanged"))
+            continue
+        _put(file.path, new, top)
+        rows.append(file.row("removed" if remove else "written"))
+    return rows
+
 
 def _put(file: Path, data: bytes | None, top: Path) -> None:
-    """The file with these bytes, or gone; a folder that is empty without it goes too."""
+    """Writes these bytes to the file. None removes it, and its folder if that is empty then."""
     if data is None:
         file.unlink()
         if file.parent != top.resolve() and not any(file.parent.iterdir()):

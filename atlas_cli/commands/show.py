@@ -58,11 +58,11 @@ def _one(env: Env, ref: names.Ref, withdrawn: bool) -> tuple[list[Block], dict[s
 
 
 def _readers(env: Env, record: dict[str, Any]) -> list[str]:
-    """Those who had read it before now, its writer aside."""
+    """The sessions that had read a record before now, without its writer."""
     name = record.get("stream", record.get("name", ""))
     kind = record["ref"].partition(":")[0]
-    found = artifacts.read_by(env.ask, kind, name, record.get("number", 0))
-    return [reader for reader in found if reader != record.get("session")]
+    readers = artifacts.read_by(env.ask, kind, name, record.get("number", 0))
+    return [reader for reader in readers if reader != record.get("session")]
 
 
 def _shown(
@@ -95,7 +95,8 @@ def _shown(
         for key, value in record.items()
         if value is not None and key != "corrections"
     ]
-    lines += [correction.WITHHELD] if None in record.values() else []
+    if None in record.values():
+        lines.append(correction.WITHHELD)
     at = record.get("at", record.get("began"))
     age = f", {times.ago(times.moment(at), env.now())}" if at else ""
     return [Frame(record["ref"] + age, "\n".join(lines)), *warned(env, record)], data

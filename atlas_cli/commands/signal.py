@@ -21,15 +21,13 @@ About = Annotated[
 
 
 def about_of(env: Env, text: str | None) -> str | None:
-    """A REF as it is stored, or `path:…`."""
+    """The record or the path that a signal is about, as it is stored: a REF, or `path:…`."""
     if text is None:
         return None
     kind = text.partition(":")[0]
-    return (
-        reading.resource(env, text if kind == "path" else f"path:{text}")
-        if kind in ("path", text)
-        else reading.pinned_ref(env, text)
-    )
+    if kind == text:
+        return reading.resource(env, f"path:{text}")
+    return reading.resource(env, text) if kind == "path" else reading.pinned_ref(env, text)
 
 
 @verb(
@@ -54,16 +52,12 @@ def post(
 ) -> Outcome:
     """Post a signal about a record or a path."""
     env = env_of(ctx)
-    said = names.say(body(env, text, file) or "", "the text (-m TEXT)", 8000)
-    me, on = who.session(env), about_of(env, about)
-    record = one(
-        writing.records(
-            env,
-            writing.write(
-                env, lambda tree, who: signal.post(tree, who, word, on, said), me, "signal: "
-            ),
-        )
+    message = names.say(body(env, text, file) or "", "the text (-m TEXT)", 8000)
+    me, subject = who.session(env), about_of(env, about)
+    done = writing.write(
+        env, lambda tree, who: signal.post(tree, who, word, subject, message), me, "signal: "
     )
+    record = one(writing.records(env, done))
     return Outcome(record, (f"{record['ref']} posted",), published=False)
 
 
@@ -78,8 +72,9 @@ def list_(
 ) -> Outcome:
     """The signals, newest first, the blockers of gates among them."""
     env = env_of(ctx)
-    found = env.index.since(signal.FOLDER, reading.since(env, since) if since is not None else 0)
-    chosen = [(path, row) for _, path, row in reversed(found) if word in (None, row["kind"])]
+    start = reading.since(env, since) if since is not None else 0
+    rows = reversed(env.index.since(signal.FOLDER, start))
+    chosen = [(path, row) for _, path, row in rows if word in (None, row["kind"])]
     items = [env.ask.shown({**row, "ref": signal.KIND.ref(path, row)}) for path, row in chosen]
     reading.damaged(env, signal.FOLDER + "/")
     cells = tuple(

@@ -33,7 +33,7 @@ Overflow = Annotated[
 
 
 def with_text(given: str | None, section: str | None, replace: bool, overflow: str | None) -> None:
-    """Usage for the options that say what becomes of a text, where none was given."""
+    """Raises Usage if an option says what becomes of the text, and no text is given."""
     options = {"--section": section, "--replace": replace, "--overflow": overflow}
     if given is None and (alone := [name for name, value in options.items() if value]):
         raise Usage(
@@ -51,13 +51,13 @@ def entry(
     base: int | None,
     overflow: str | None,
 ) -> Change:
-    """The next entry; a text over the limit goes into an artifact (`overflow`), its first paragraph
-    into the entry."""
-    seen = (
-        base
-        if base is not None
-        else receipts.newest_read(env, tree, me, "status", stream, bool(wish.section))
-    )
+    """The change that writes the next entry.
+
+    overflow: the artifact that takes a text over the limit; its first paragraph becomes the
+    entry."""
+    seen = base
+    if base is None:
+        seen = receipts.newest_read(env, tree, me, "status", stream, bool(wish.section))
     try:
         return status.write(tree, who, stream, wish, seen)
     except Refused as refused:
@@ -83,7 +83,7 @@ def withdrawn(env: Env, stream: str) -> bool:
 def written(
     env: Env, stream: str, wish: status.NewEntry, base: int | None, me: Record, overflow: str | None
 ) -> dict[str, Any]:
-    """Writes the next entry; what the session wrote, it has read."""
+    """Writes the next entry. The session has read what it wrote."""
     wish = wish._replace(withdrawn=withdrawn(env, stream))
     if base is not None:
         receipts.note(
@@ -95,9 +95,8 @@ def written(
         me,
         f"status: {stream} ",
     )
-    record = next(
-        found for found in writing.records(env, done) if found["ref"].startswith("status:")
-    )
+    records = writing.records(env, done)
+    record = next(row for row in records if row["ref"].startswith("status:"))
     if record["session"] == me["id"]:  # replayed too: the first answer may never have arrived
         receipts.note(
             env, "status", stream, record["number"], status.path_of(stream, record["number"])
@@ -122,7 +121,7 @@ def show(
 
 
 def shown(env: Env, record: Record) -> list[Block]:
-    """An entry, as `shown_status` gives it, in its frame, with what must be known beside it."""
+    """An entry, as `shown_status` gives it: its frame, then its warnings."""
     age = times.ago(times.moment(record["at"]), env.now())
     head = f"{record['ref']} by {record['session']}, {age}"
     last = status.newest(env.tree, record["stream"])
@@ -184,21 +183,28 @@ def write(
             "-m TEXT, --file F or -; or --unchanged WHY",
         )
     with_text(given, section, replace, overflow)
-    relies = tuple(reading.pinned_ref(env, target) for target in relies_on or ())
-    wish = status.NewEntry(
-        given or "",
-        section,
-        replace,
-        names.say(unchanged, "--unchanged") if unchanged else None,
-        relies,
-        names.say(caveat, "--caveat") if caveat else None,
-        new=new,
-    )
+    wish = _new_entry(env, given or "", unchanged, relies_on or [], caveat)
+    wish = wish._replace(section=section, replace=replace, new=new)
     overflow = names.name(overflow, "artifact name") if overflow else None
     record = written(
         env, names.name(stream, "stream"), wish, base, who.session(env, strict=True), overflow
     )
     return Outcome(record, (f"{record['ref']} written",), published=False)
+
+
+def _new_entry(
+    env: Env, text: str, unchanged: str | None, relies_on: list[str], caveat: str | None
+) -> status.NewEntry:
+    """An entry with this text, its REFs as they are stored. Raises Usage if an option is no text
+    that can be kept."""
+    relies = tuple(reading.pinned_ref(env, target) for target in relies_on)
+    still = names.say(unchanged, "--unchanged") if unchanged else None
+    return status.NewEntry(
+        text,
+        unchanged=still,
+        relies_on=relies,
+        caveat=names.say(caveat, "--caveat") if caveat else None,
+    )
 
 
 @verb(app, "log", "atlas status log main -n 5", 7)
@@ -235,7 +241,7 @@ def log(
 
 
 def _then(env: Env, stream: str, since: str) -> int:
-    """The entry that stood in a stream then; 0 where it was empty."""
+    """The number of the entry that stood in a stream at a time; 0 if it was empty then."""
     path = env.index.as_of(f"{status.FOLDER}/{stream}", reading.since(env, since))
     return int(path.rpartition("/")[2].removesuffix(".md")) if path else 0
 
@@ -245,8 +251,9 @@ def _brief(env: Env, stream: str, number: int) -> dict[str, Any]:
         {"ref": f"status:{stream}@{number}", **status.get(env.tree, stream, number)}
     )
     body = record.pop("body")
-    first = None if body is None else next((line for line in body.split("\n") if line.strip()), "")
-    return {**record, "first": first}
+    if body is None:
+        return {**record, "first": None}
+    return {**record, "first": next((line for line in body.split("\n") if line.strip()), "")}
 
 
 @verb(app, "diff", "atlas status diff main 11 12", 7)
@@ -279,8 +286,8 @@ def diff(
 
 
 def _body(env: Env, stream: str, number: int) -> str:
-    found = reading.shown_status(env, stream, number, None)["body"]
-    return f"{correction.WITHHELD}\n" if found is None else str(found)
+    text = reading.shown_status(env, stream, number, None)["body"]
+    return f"{correction.WITHHELD}\n" if text is None else str(text)
 
 
 def compared(before: str, after: str, old: str, new: str) -> Outcome:

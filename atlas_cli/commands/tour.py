@@ -1,27 +1,20 @@
 """`atlas tour`: the story of Atlas, told by its own commands in a throw-away folder."""
 
-import os
-import re
-import shlex
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from .. import interrupts
-from ..errors import Failed, Usage
-from ..model import times
+from ..errors import Usage
 from ..outcome import Block, Outcome
 from . import env_of, single, verb
+from .story import Story
 
 app = single()
-START = -44 * 3600  # the story begins so long before now, and is told by its own clock
 
 
 @verb(app, "tour", "atlas tour", terminal=True)
@@ -39,14 +32,14 @@ def tour(
     if keep is not None and Path(env.options.directory, keep).exists():
         raise Usage(f"{keep} exists already", "name a folder that is not there yet")
     folder = Path(env.options.directory, keep).absolute() if keep else None
-    story = _Story(folder or Path(tempfile.mkdtemp(prefix="atlas-tour-")))
+    story = Story(folder or Path(tempfile.mkdtemp(prefix="atlas-tour-")))
     blocks: Iterator[Block] | list[Block] = _told(story, keep)
     if env.options.json:
         blocks = list(blocks)
     return Outcome({"folder": str(folder) if folder else None, "steps": story.steps}, blocks)
 
 
-def _told(story: "_Story", keep: str | None) -> Iterator[Block]:
+def _told(story: Story, keep: str | None) -> Iterator[Block]:
     began = time.monotonic()
     try:
         for scene in (
@@ -72,99 +65,11 @@ def _told(story: "_Story", keep: str | None) -> Iterator[Block]:
             shutil.rmtree(story.folder, ignore_errors=True)
 
 
-class _Story:
-    """The project of the story: one repository, a worktree for each worker, and a clock."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.offset = folder, START
-        self.task = self.made = (
-            ""  # (made: the id of the task or gate that the last command spoke of first)
-        )
-        self.steps: list[dict[str, Any]] = []
-        hidden = ("GIT_", "ATLAS_")
-        self.env = {key: value for key, value in os.environ.items() if not key.startswith(hidden)}
-        self.env |= {
-            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path[1:]]),
-            "PYTHONUTF8": "1",
-        }
-
-    def later(self, duration: str) -> None:
-        """Time passes."""
-        self.offset += times.duration(duration)
-
-    def git(self, worker: str, *args: str, ago: int = 0) -> str:
-        when = f"@{int(time.time()) + self.offset - ago} +0000"
-        who = {
-            f"GIT_{role}_{key}": value
-            for role in ("AUTHOR", "COMMITTER")
-            for key, value in (
-                ("NAME", worker),
-                ("EMAIL", f"{worker}@example.invalid"),
-                ("DATE", when),
-            )
-        }
-        done = subprocess.run(
-            ["git", *args], cwd=self.folder / worker, env=self.env | who, capture_output=True
-        )
-        if done.returncode:
-            raise Failed(
-                f"git {args[0]} failed in the tour: {done.stderr.decode(errors='replace').strip()}"
-            )
-        return done.stdout.decode(errors="replace").strip()
-
-    def atlas(
-        self, worker: str, *args: str, text: str | None = None, code: int = 0
-    ) -> Iterator[Block]:
-        """Runs a command in a worker's worktree and shows it with its answer; `code` is how it must
-        end."""
-        done = self.start(worker, *args, text=text)
-        yield from self.shown(worker, args, text, *done.communicate(text), done.returncode, code)
-
-    def start(
-        self, worker: str, *args: str, text: str | None = None, quiet: bool = True
-    ) -> "subprocess.Popen[str]":
-        env = self.env | {"ATLAS_CLOCK_OFFSET": str(self.offset), "ATLAS_ACTOR": worker}
-        return subprocess.Popen(
-            [sys.executable, "-m", "atlas_cli", *args, *(["--quiet"] if quiet else [])],
-            cwd=self.folder / worker,
-            env=env,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-        )
-
-    def shown(
-        self,
-        worker: str,
-        args: tuple[str, ...],
-        text: str | None,
-        out: str,
-        err: str,
-        got: int,
-        code: int,
-    ) -> Iterator[Block]:
-        interrupts.waited()
-        self.steps.append({"worker": worker, "command": ["atlas", *args], "exit": got})
-        typed = shlex.join(["atlas", *args])
-        yield f"\n{worker}$ {typed}" + (f" <<'EOF'\n{text.rstrip()}\nEOF" if text else "")
-        self.made = next(iter(re.findall(r"(?:task|gate):(\w+)", out)), "")
-        answer = (out + err).rstrip("\n")
-        yield "\n".join(f"  {line}" for line in answer.split("\n")) if answer else "  (done)"
-        if got:
-            yield f"  [exit {got}]"
-        if got != code:
-            raise Failed(
-                f"the tour expected exit {code} from {typed}, and got {got}", "please report it"
-            )
-
-
 def _scene(number: int, title: str, prose: str) -> str:
     return f"\n{number}. {title}\n{'=' * (len(title) + 3)}\n{prose}"
 
 
-def _proposal(story: _Story) -> Iterator[Block]:
+def _proposal(story: Story) -> Iterator[Block]:
     yield _scene(
         1,
         "Nine in the evening: a proposal is written down",
@@ -207,7 +112,7 @@ def _proposal(story: _Story) -> Iterator[Block]:
     )
 
 
-def _filed(story: _Story) -> Iterator[Block]:
+def _filed(story: Story) -> Iterator[Block]:
     story.later("11h30m")
     yield _scene(
         2,
@@ -240,7 +145,7 @@ def _filed(story: _Story) -> Iterator[Block]:
     yield from story.atlas("editor", "end")
 
 
-def _built(story: _Story) -> Iterator[Block]:
+def _built(story: Story) -> Iterator[Block]:
     story.later("9h")
     yield _scene(
         3,
@@ -279,7 +184,7 @@ def _built(story: _Story) -> Iterator[Block]:
     yield "\nProposal to production in under a day, and none of the three ever addressed another."
 
 
-def _at_once(story: _Story) -> Iterator[Block]:
+def _at_once(story: Story) -> Iterator[Block]:
     story.later("14h")
     yield _scene(
         4,
@@ -330,7 +235,7 @@ def _at_once(story: _Story) -> Iterator[Block]:
     yield from story.atlas("editor", "decision", "list")
 
 
-def _jump(story: _Story) -> Iterator[Block]:
+def _jump(story: Story) -> Iterator[Block]:
     story.later("5m")
     yield _scene(
         5,
@@ -372,7 +277,7 @@ def _jump(story: _Story) -> Iterator[Block]:
     yield from story.atlas("planner", "status")
 
 
-def _vanished(story: _Story) -> Iterator[Block]:
+def _vanished(story: Story) -> Iterator[Block]:
     yield _scene(
         6,
         "A holder vanishes",
@@ -396,7 +301,7 @@ def _vanished(story: _Story) -> Iterator[Block]:
     yield from story.atlas("planner", "lease", "release", "gpu0")
 
 
-def _eleven_minutes(story: _Story) -> Iterator[Block]:
+def _eleven_minutes(story: Story) -> Iterator[Block]:
     story.later("1h")
     yield _scene(
         7,
@@ -425,7 +330,7 @@ def _eleven_minutes(story: _Story) -> Iterator[Block]:
     yield "\nComparing the two choices tells that they differ. It never tells why, and in a year why is all that matters."
 
 
-def _own_mistake(story: _Story) -> Iterator[Block]:
+def _own_mistake(story: Story) -> Iterator[Block]:
     story.later("20m")
     yield _scene(
         8,
@@ -476,7 +381,7 @@ def _own_mistake(story: _Story) -> Iterator[Block]:
     yield from story.atlas("planner", "show", "artifact:plan", "artifact:stages@1")
 
 
-def _proof(story: _Story) -> Iterator[Block]:
+def _proof(story: Story) -> Iterator[Block]:
     yield _scene(
         9,
         "Write last, and verify",

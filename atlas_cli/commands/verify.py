@@ -30,12 +30,8 @@ def verify(
     began = time.monotonic()
     report = judged(env, full or gates, gate.raised if gates else lambda tree: 0)
     if gates:
-        kept = (
-            one
-            for one in report.findings
-            if one.violation.rule == "gate" or one.violation.path[:6] == "gates/"
-        )
-        report = report._replace(findings=tuple(kept))
+        passed = tuple(finding for finding in report.findings if _of_a_gate(finding.violation))
+        report = report._replace(findings=passed)
     spent = time.monotonic() - began
     rate = f", {report.commits / spent:,.0f} a second" if report.commits > 200 else ""
     items = [_item(finding) for finding in report.findings]
@@ -64,15 +60,19 @@ def verify(
     return Outcome(data, (*lines_, *([Frame("", repaired)] if repaired else [])))
 
 
+def _of_a_gate(violation: Any) -> bool:
+    return bool(violation.rule == "gate" or violation.path.startswith("gates/"))
+
+
 def _item(finding: Any) -> dict[str, Any]:
-    found = finding.violation
+    violation = finding.violation
     return {
         "commit": finding.commit,
         "subject": finding.subject,
         "session": finding.session,
-        "rule": found.rule,
-        "path": found.path,
-        "text": found.text,
+        "rule": violation.rule,
+        "path": violation.path,
+        "text": violation.text,
         "repaired": finding.repaired,
     }
 

@@ -3,6 +3,7 @@
 import sys
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import Annotated
 
 import typer
@@ -42,27 +43,28 @@ Role = Annotated[
     str | None,
     typer.Option("--role", metavar="R", parser=parsed(names.name), help="Whom it is for."),
 ]
+State = Annotated[
+    str | None, typer.Option("--state", metavar="S", parser=parsed(_state), help=STATES)
+]
 
 
 def rows(env: Env, ready: bool, commit: str | None) -> Iterable[tuple[Tree, Record, int]]:
-    """(tree, row, moment) of what is open, first come first; as of a commit: at the time that it
-    says."""
+    """The open tasks in their order, each as (tree, row, moment). As of a commit, the moment is the
+    latest time that the commit or its tasks name."""
     index, now = env.index, env.now()
     if commit is None:
-        yield from (
-            (env.tree, record, now)
-            for _, record in index.queue(task.FOLDER, now if ready else None)
-        )
+        for _, record in index.queue(task.FOLDER, now if ready else None):
+            yield env.tree, record, now
         return
-    found = index.commit(commit)
-    tree, born = env.store.snapshot(found["oid"]), index.born(task.FOLDER)
+    past = index.commit(commit)
+    tree, born = env.store.snapshot(past["oid"]), index.born(task.FOLDER)
     paths = [
         f"{task.FOLDER}/{hh}/{name}"
         for hh in tree.names(task.FOLDER)
         for name in tree.names(f"{task.FOLDER}/{hh}")
     ]
     records = [(path, task.parse(path, tree.read(path) or b"")) for path in paths]
-    at = max(found["at"] or 0, *(times.moment(record["at"]) for _, record in records), 0)
+    at = max(past["at"] or 0, *(times.moment(record["at"]) for _, record in records), 0)
     for _, record in sorted(
         records, key=lambda pair: (-pair[1]["priority"], born.get(pair[0], 0), pair[0])
     ):
@@ -70,30 +72,34 @@ def rows(env: Env, ready: bool, commit: str | None) -> Iterable[tuple[Tree, Reco
 
 
 def table(items: Sequence[Record], now: int, explain: bool, empty: str) -> Table:
-    columns = (
-        "TASK",
-        "STATE",
-        "PRIO",
-        "TITLE",
-        *(("WAITS FOR", "UNBLOCKS") if explain else ("NEEDS",)),
-    )
-    shown = []
+    cells = []
     for row in items:
         waits = ", ".join(f"{need} ({state})" for need, state in row["unmet"].items())
-        waits = waits or (
-            f"{row['frozen']['why']}{' (can thaw)' * row['can_thaw']}" if "frozen" in row else "-"
-        )
-        last = (waits, ", ".join(row.get("unblocks", ())) or "-") if explain else (waits,)
-        shown.append(
-            (
-                row["id"],
-                row["state"],
-                str(row["priority"]),
-                correction.said(row, "title", now),
-                *last,
-            )
-        )
-    return Table(columns, tuple(shown), empty)
+        title = correction.said(row, "title", now)
+        line = [row["id"], row["state"], str(row["priority"]), title, waits or _frozen(row) or "-"]
+        if explain:
+            line.append(", ".join(row.get("unblocks", ())) or "-")
+        cells.append(tuple(line))
+    last = ("WAITS FOR", "UNBLOCKS") if explain else ("NEEDS",)
+    return Table(("TASK", "STATE", "PRIO", "TITLE", *last), tuple(cells), empty)
+
+
+def _frozen(row: Record) -> str:
+    """The reason why a task is frozen, with a word if it can thaw; "" if it is not frozen."""
+    if "frozen" not in row:
+        return ""
+    return f"{row['frozen']['why']}{' (can thaw)' if row['can_thaw'] else ''}"
+
+
+def _source(
+    env: Env, ready: bool, commit: str | None, since: str | None, all_: bool
+) -> Iterable[tuple[Tree, Record, int]]:
+    """The tasks that a list chooses from: the open ones, or every task (written since a time)."""
+    if since is None and (commit is not None or not all_):
+        return rows(env, ready, commit)
+    start = reading.since(env, since) if since is not None else 0
+    now = env.now()
+    return ((env.tree, record, now) for _, _, record in env.index.since(task.FOLDER, start))
 
 
 @verb(app, "list", "atlas task list --ready --explain", 7)
@@ -108,9 +114,7 @@ def list_(
     ] = None,
     role: Role = None,
     label: Annotated[str | None, typer.Option("--label", metavar="L")] = None,
-    state: Annotated[
-        str | None, typer.Option("--state", metavar="S", parser=parsed(_state), help=STATES)
-    ] = None,
+    state: State = None,
     all_: Annotated[bool, typer.Option("--all", help="Also what is done or cancelled.")] = False,
     since: Since = None,
     count: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 50,
@@ -120,15 +124,11 @@ def list_(
     env = env_of(ctx)
     now = env.now()
     ready, all_ = ready and not explain, all_ or state in task.CLOSED
-    source: Iterable[tuple[Tree, Record, int]] = rows(env, ready, at)
-    if since is not None or (all_ and at is None):
-        found = env.index.since(task.FOLDER, reading.since(env, since) if since is not None else 0)
-        source = ((env.tree, record, now) for _, _, record in found)
+    source = _source(env, ready, at, since, all_)
     wanted = "ready" if ready else state
-    plain = (
-        ready and at is since is role is label is None
-    )  # then the index knows how many there are,
-    plain = plain and not readiness.standing(env.tree)  # but for what a gate holds
+    plain = ready and at is since is role is label is None
+    # The index knows how many tasks are ready, but not which of them a gate holds.
+    plain = plain and not readiness.standing(env.tree)
     items: list[Record] = []
     total = 0
     for tree, record, then in source:
@@ -141,18 +141,16 @@ def list_(
         if over or other or (label is not None and label not in record.get("labels", ())):
             continue
         total += 1
-        if len(items) < count:
-            items.append(
-                env.ask.shown(shown)
-                | ({"unblocks": board.unblocks(env.ask, tree, record["id"])} if explain else {})
-            )
+        if len(items) == count:
+            continue
+        items.append(env.ask.shown(shown))
+        if explain:
+            items[-1] |= {"unblocks": board.unblocks(env.ask, tree, record["id"])}
     reading.damaged(env, task.FOLDER + "/")
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
-    empty = (
-        "no task is ready: atlas task list --explain says what holds each"
-        if ready
-        else "no such task"
-    )
+    empty = "no such task"
+    if ready:
+        empty = "no task is ready: atlas task list --explain says what holds each"
     return Outcome(listing(items, total), (table(items, now, explain, empty), *more))
 
 
@@ -175,40 +173,43 @@ def shown(env: Env, record: Record) -> tuple[list[Block], Record]:
         f" {record['priority']}"
     ]
     waits = ", ".join(f"{named(need)} ({state})" for need, state in data["unmet"].items())
-    lines += [f"waits for: {waits}"] if waits else []
-    lines += [f"unblocks: {', '.join(data['unblocks'])}"] if data["unblocks"] else []
+    if waits:
+        lines.append(f"waits for: {waits}")
+    if data["unblocks"]:
+        lines.append(f"unblocks: {', '.join(data['unblocks'])}")
     if (claim := record.get("claim")) and record["state"] == "claimed":
         left = times.span(min(lease.LONGEST, max(0, task.claim_ends(record) - now)))
         since = times.ago(times.moment(claim["at"]), now)
-        lines += [
+        lines.append(
             f"claimed by {named(claim['session'])} {since}, {left} left; receipt {receipt(record)}"
-        ]
-    keys = ("role", "labels", "slots", "deadline", "relies_on", "why")
-    told = [f"{key}: {data[key]}" for key in keys if data.get(key) is not None]
-    told += (
-        [f"frozen: {data['frozen']['why']}{' (can thaw)' * data['can_thaw']}"]
-        if "frozen" in data
-        else []
-    )
-    told += [
-        (
-            f"failed: attempt {one['attempt']} by {one['session']}: {one['why']}"
-            if "why" in one
-            else f"retried by {one['session']}: {one['retried']}"
         )
-        for one in record.get("failures", ())
-    ]
-    title = (
-        f"{record['ref']} by {record['session']}, {times.ago(times.moment(record['created']), now)}"
-    )
+    age = times.ago(times.moment(record["created"]), now)
+    frame = Frame(f"{record['ref']} by {record['session']}, {age}", _text(record, data))
+    return [*lines, frame, *warned(env, record)], data
+
+
+def _text(record: Record, data: Record) -> str:
+    """A task in its writers' words: the title, the fields, the failures, the text."""
+    keys = ("role", "labels", "slots", "deadline", "relies_on", "why")
+    lines = [correction.WITHHELD if record["title"] is None else record["title"]]
+    lines += [f"{key}: {data[key]}" for key in keys if data.get(key) is not None]
+    if "frozen" in data:
+        lines.append(f"frozen: {_frozen(data)}")
+    for entry in record.get("failures", ()):
+        if "why" in entry:
+            lines.append(
+                f"failed: attempt {entry['attempt']} by {entry['session']}: {entry['why']}"
+            )
+        else:
+            lines.append(f"retried by {entry['session']}: {entry['retried']}")
     body = record["body"] or ""
-    head = correction.WITHHELD if record["title"] is None else record["title"]
-    text = "\n".join([head, *told, *(["", body] if body.strip() else [])])
-    return [*lines, Frame(title, text), *warned(env, record)], data
+    if body.strip():
+        lines += ["", body]
+    return "\n".join(lines)
 
 
 def receipt(record: Record) -> str:
-    """A claim's receipt, as `done` takes it to prove the claim."""
+    """The receipt of a claim, with which `done` proves it."""
     claim = record["claim"]
     return f"{claim['generation']}.{claim['attempt']}.{claim['token']}.{claim['store']}"
 
@@ -217,19 +218,17 @@ def receipt(record: Record) -> str:
 def board_(ctx: typer.Context) -> Outcome:
     """The board: a column for each state, its tasks in their order."""
     env = env_of(ctx)
-    found = board.opened(env.ask, env.tree)
-    columns = {name: [row for row in found if row["state"] == name] for name in COLUMNS}
-    kept = {name: rows_ for name, rows_ in columns.items() if rows_}
-    height = max((len(rows_) for rows_ in kept.values()), default=0)
-    shown_ = [
-        [f"{row['id']} {correction.said(row, 'title', env.now())[:40]}" for row in rows_]
-        + [""] * (height - len(rows_))
-        for rows_ in kept.values()
+    tasks = board.opened(env.ask, env.tree)
+    columns = {name: [row for row in tasks if row["state"] == name] for name in COLUMNS}
+    filled = {name: column for name, column in columns.items() if column}
+    cells = [
+        [f"{row['id']} {correction.said(row, 'title', env.now())[:40]}" for row in column]
+        for column in filled.values()
     ]
-    cells = tuple(zip(*shown_, strict=True))
-    heads = tuple(f"{name.upper()} ({len(rows_)})" for name, rows_ in kept.items())
+    lines = tuple(zip_longest(*cells, fillvalue=""))
+    heads = tuple(f"{name.upper()} ({len(column)})" for name, column in filled.items())
     return Outcome(
-        {"columns": columns, "total": len(found)}, (Table(heads, cells, "the board is empty"),)
+        {"columns": columns, "total": len(tasks)}, (Table(heads, lines, "the board is empty"),)
     )
 
 
@@ -242,20 +241,20 @@ def graph(
     env = env_of(ctx)
     if format_ not in ("tree", "dot", "mermaid"):
         raise Usage(f"there is no format {format_[:40]!r}", "tree, dot or mermaid")
-    found = {row["id"]: row for row in board.opened(env.ask, env.tree)}
+    tasks = {row["id"]: row for row in board.opened(env.ask, env.tree)}
     edges = [
         (need, row["id"])
-        for row in found.values()
+        for row in tasks.values()
         for need in readiness.needs(env.tree, row)
-        if need in found
+        if need in tasks
     ]
     drawn = {
-        one: {**row, "title": correction.said(row, "title", env.now())}
-        for one, row in found.items()
+        name: {**row, "title": correction.said(row, "title", env.now())}
+        for name, row in tasks.items()
     }
     lines = {"tree": plan.tree, "dot": plan.dot, "mermaid": plan.mermaid}[format_](drawn, edges)
     data = {
-        "tasks": list(found.values()),
+        "tasks": list(tasks.values()),
         "edges": [list(edge) for edge in edges],
         "text": "\n".join(lines),
     }
@@ -294,10 +293,10 @@ def results(
     """What tasks came to, in the order asked for, each in a frame. None may be missing or named
     twice."""
     env = env_of(ctx)
-    if twice := sorted({one for one in wanted if wanted.count(one) > 1}):
+    if twice := sorted({name for name in wanted if wanted.count(name) > 1}):
         raise Usage(f"{', '.join(twice)} is asked for twice", "name each task once")
-    found = [reading.resolve(env, names.Ref("result", one))[1] for one in wanted]
-    size, most = sum(record["size"] for record in found), env.policy["results_limit"]
+    records = [reading.resolve(env, names.Ref("result", name))[1] for name in wanted]
+    size, most = sum(record["size"] for record in records), env.policy["results_limit"]
     if size > most:
         raise Refused(
             f"{size:,} bytes of results; one call gives {most:,}",
@@ -305,38 +304,43 @@ def results(
             code="limit",
         )
     items, blocks = [], list[Block]()
-    for record in found:
+    for record in records:
         data = result.body(env.tree, record)
         text = data.decode() if artifact.is_text(data) else None
-        item_ = {
-            **record,
-            "text": text,
-            "base64": None if text is not None else b64encode(data).decode(),
-        }
-        held = env.ask.retracted(record["ref"]) and not withdrawn
-        items.append(env.ask.shown(item_) if held else item_)
-        title = (
-            f"{record['ref']} by {record['session']}, {record['size']:,} bytes, SHA-256"
-            f" {record['sha256'][:12]}"
-        )
-        if raw and text is None and sys.stdout.isatty():
-            raise Usage(
-                f"{record['ref']} is no text, and would steer the terminal",
-                "send it to a file: > FILE",
-            )
-        if held and raw:
-            raise Refused(
-                f"{record['ref']} was {'; '.join(env.ask.warnings(record))}",
-                "--withdrawn gives it all the same",
-                code="retracted",
-            )
+        base64 = b64encode(data).decode() if text is None else None
+        item = {**record, "text": text, "base64": base64}
+        withheld = env.ask.retracted(record["ref"]) and not withdrawn
+        items.append(env.ask.shown(item) if withheld else item)
         if raw:
-            blocks.append(Raw(data))
-        elif held:
-            blocks.append(Frame(title, "(retracted; --withdrawn shows it)"))
+            blocks.append(_raw(env, record, data, text is not None, withheld))
         else:
-            blocks.append(
-                f"{title}: no text; --raw gives it" if text is None else Frame(title, text)
-            )
-        blocks += [] if raw else warned(env, record)
+            blocks += [_framed(record, text, withheld), *warned(env, record)]
     return Outcome(listing(items), tuple(blocks))
+
+
+def _raw(env: Env, record: Record, data: bytes, is_text: bool, withheld: bool) -> Raw:
+    """The bytes of a result. Raises Usage if they are no text and stdout is a terminal. Raises
+    Refused if the result is withheld."""
+    if not is_text and sys.stdout.isatty():
+        raise Usage(
+            f"{record['ref']} is no text, and would steer the terminal",
+            "send it to a file: > FILE",
+        )
+    if withheld:
+        raise Refused(
+            f"{record['ref']} was {'; '.join(env.ask.warnings(record))}",
+            "--withdrawn gives it all the same",
+            code="retracted",
+        )
+    return Raw(data)
+
+
+def _framed(record: Record, text: str | None, withheld: bool) -> Block:
+    """A result in its frame, or a line about it if it is no text."""
+    title = (
+        f"{record['ref']} by {record['session']}, {record['size']:,} bytes, SHA-256"
+        f" {record['sha256'][:12]}"
+    )
+    if withheld:
+        return Frame(title, "(retracted; --withdrawn shows it)")
+    return f"{title}: no text; --raw gives it" if text is None else Frame(title, text)

@@ -42,6 +42,17 @@ Slots = Annotated[
 Deadline = Annotated[
     str | None, typer.Option("--deadline", metavar="T", help="When it is no use any more.")
 ]
+Headline = Annotated[
+    str | None, typer.Argument(metavar="[TITLE]", help="What is to be done, in a line.")
+]
+Frozen = Annotated[
+    str | None, typer.Option("--frozen", metavar="WHY", help="List it, but do not offer it.")
+]
+Plan = Annotated[
+    str | None, typer.Option("--plan", metavar="F", help="A plan: tasks in YAML or Markdown.")
+]
+Title = Annotated[str | None, typer.Option("--title", metavar="T", help="Another title.")]
+Drop = Annotated[list[str] | None, typer.Option("--drop-need", metavar="ID", parser=parsed(bare))]
 Until = Annotated[str | None, typer.Option("--until", metavar="REF|T", help="What it waits for.")]
 Relies = Annotated[
     list[str] | None, typer.Option("--relies-on", metavar="REF", help="A record that it builds on.")
@@ -49,21 +60,21 @@ Relies = Annotated[
 
 
 def fields(env: Env, **given: Any) -> Record:
-    """The fields of a task as they are stored; those that were not given are left out."""
-    found = {key: value for key, value in given.items() if value not in (None, [])}
-    if "title" in found:
-        found["title"] = names.say(found["title"], "the title", 200)
-    if "deadline" in found:
-        found["deadline"] = times.rfc3339(moment(env, found["deadline"]))
-    if "relies_on" in found:
-        found["relies_on"] = [reading.pinned_ref(env, target) for target in found["relies_on"]]
-    if "body" in found:
-        found["body"] = found["body"].rstrip("\n") + "\n"
-    return found
+    """The fields of a task as they are stored, without those that were not given."""
+    row = {key: value for key, value in given.items() if value not in (None, [])}
+    if "title" in row:
+        row["title"] = names.say(row["title"], "the title", 200)
+    if "deadline" in row:
+        row["deadline"] = times.rfc3339(moment(env, row["deadline"]))
+    if "relies_on" in row:
+        row["relies_on"] = [reading.pinned_ref(env, target) for target in row["relies_on"]]
+    if "body" in row:
+        row["body"] = row["body"].rstrip("\n") + "\n"
+    return row
 
 
 def moment(env: Env, text: str) -> int:
-    """A moment to come: a time, or a duration from now."""
+    """The moment that a text names: a time, or a duration from now."""
     try:
         return times.moment(text)
     except ValueError:
@@ -75,8 +86,10 @@ def frozen(env: Env, why: str | None, until: str | None) -> Record | None:
         if until is not None:
             raise Usage("--until says until when it is frozen", "say why, too: --frozen WHY")
         return None
-    found = {"why": names.say(why, "the reason"), "at": times.rfc3339(env.now())}
-    return found | ({"until": _until(env, until)} if until else {})
+    row = {"why": names.say(why, "the reason"), "at": times.rfc3339(env.now())}
+    if until:
+        row["until"] = _until(env, until)
+    return row
 
 
 def _until(env: Env, text: str) -> str:
@@ -87,8 +100,8 @@ def _until(env: Env, text: str) -> str:
     )
 
 
-def there(env: Env) -> int:
-    """How many tasks are open, at the head that a write is decided on."""
+def open_count(env: Env) -> int:
+    """The number of open tasks at the head on which a write is decided."""
     index = env.store.index
     dead = [row for _, row in index.live(task.FOLDER, task.NEVER) if row["state"] == "failed"]
     return index.queue_length(task.FOLDER) - len(dead)
@@ -97,9 +110,7 @@ def there(env: Env) -> int:
 @verb(app, "add", 'atlas task add "write the parser" --needs 7f3k2mq9xa --priority 70', 3, 5, 6, 7)
 def add(
     ctx: typer.Context,
-    title: Annotated[
-        str | None, typer.Argument(metavar="[TITLE]", help="What is to be done, in a line.")
-    ] = None,
+    title: Headline = None,
     text: Text = None,
     file: File = None,
     needs: Needs = None,
@@ -109,13 +120,9 @@ def add(
     slots: Slots = None,
     relies_on: Relies = None,
     deadline: Deadline = None,
-    why: Annotated[
-        str | None, typer.Option("--frozen", metavar="WHY", help="List it, but do not offer it.")
-    ] = None,
+    why: Frozen = None,
     until: Until = None,
-    whole: Annotated[
-        str | None, typer.Option("--plan", metavar="F", help="A plan: tasks in YAML or Markdown.")
-    ] = None,
+    whole: Plan = None,
 ) -> Outcome:
     """Post a task, or a whole plan in one transaction.
 
@@ -123,6 +130,34 @@ def add(
     heading `## Title` for each, lines `name: a`, `needs: b` below it, then its text. Of the
     options, --frozen and --until hold for each of its tasks, and no other goes with it."""
     env = env_of(ctx)
+    _task_or_plan(ctx, title, whole)
+    given = body(env, text, file)
+    text_of = body(env, None, whole) if whole is not None else None
+    me = who.session(env)
+    single = {
+        "title": title,
+        "body": given,
+        "needs": needs,
+        "priority": priority,
+        "role": role,
+        "labels": label,
+        "slots": slots,
+        "relies_on": relies_on,
+        "deadline": deadline,
+    }
+    wanted = [single] if text_of is None else plan.read(whole or "", text_of)
+    tasks = [fields(env, **row) for row in wanted]
+    records = _added(env, me, tasks, frozen(env, why, until))
+    lines = tuple(
+        f"{record['ref']} added: {correction.said(record, 'title', env.now())}"
+        for record in records
+    )
+    data = one(records) if whole is None else listing(records)
+    return Outcome(data, lines, published=False)
+
+
+def _task_or_plan(ctx: typer.Context, title: str | None, whole: str | None) -> None:
+    """Raises Usage unless there is either a title or a plan, and the options go with it."""
     if (title is None) == (whole is None):
         raise Usage(
             "a task has a title, or there is a --plan with the tasks",
@@ -133,46 +168,20 @@ def add(
             f"{', '.join(alone)}: a plan says that of each of its tasks",
             "write it there, or leave it out",
         )
-    given = body(env, text, file)
-    text_of = body(env, None, whole) if whole is not None else None
-    me = who.session(env)
-    wishes = (
-        [fields(env, **wish) for wish in plan.read(whole or "", text_of)]
-        if text_of is not None
-        else [
-            fields(
-                env,
-                title=title,
-                body=given,
-                needs=needs,
-                priority=priority,
-                role=role,
-                labels=label,
-                slots=slots,
-                relies_on=relies_on,
-                deadline=deadline,
-            )
-        ]
+
+
+def _added(env: Env, me: Record, tasks: list[Record], cold: Record | None) -> list[Record]:
+    """Posts these tasks, all of them frozen if `cold` says why, and returns their rows."""
+    if cold:
+        tasks = [{**row, "frozen": cold} for row in tasks]
+    done = writing.write(
+        env, lambda tree, who: posting.add(tree, who, tasks, open_count(env)), me, "task: add "
     )
-    if cold := frozen(env, why, until):
-        wishes = [{**wish, "frozen": cold} for wish in wishes]
-    records = writing.records(
-        env,
-        writing.write(
-            env, lambda tree, who: posting.add(tree, who, wishes, there(env)), me, "task: add "
-        ),
-    )
-    lines = [
-        f"{record['ref']} added: {correction.said(record, 'title', env.now())}"
-        for record in records
-    ]
-    return Outcome(
-        one(records) if whole is None else listing(records), tuple(lines), published=False
-    )
+    return writing.records(env, done)
 
 
 def _of_one(ctx: typer.Context) -> list[str]:
-    """The options that were given of one task: all but those that hold for every task of a plan."""
+    """The given options that describe a single task. The others hold for every task of a plan."""
     every = ("title", "whole", "why", "until")
     return [
         option.opts[0]
@@ -182,7 +191,7 @@ def _of_one(ctx: typer.Context) -> list[str]:
 
 
 def written(env: Env, done: Any, line: str) -> Outcome:
-    """The answer of a write on one task."""
+    """The outcome of a write that changed a single task."""
     record = next(row for row in writing.records(env, done) if row["ref"].startswith("task:"))
     record["replayed"] = done.replayed or done.empty
     return Outcome(record, (line.format(**record),), published=False)
@@ -201,15 +210,11 @@ def written(env: Env, done: Any, line: str) -> Outcome:
 def edit(
     ctx: typer.Context,
     wanted: Id,
-    title: Annotated[
-        str | None, typer.Option("--title", metavar="T", help="Another title.")
-    ] = None,
+    title: Title = None,
     text: Text = None,
     file: File = None,
     needs: Needs = None,
-    drop: Annotated[
-        list[str] | None, typer.Option("--drop-need", metavar="ID", parser=parsed(bare))
-    ] = None,
+    drop: Drop = None,
     why: Annotated[
         str | None, typer.Option("--why", metavar="TEXT", help="Why a need is dropped.")
     ] = None,
@@ -224,8 +229,7 @@ def edit(
     env = env_of(ctx)
     if drop and not why:
         raise Usage("a need is dropped with a reason", "say it: --why TEXT")
-    given = body(env, text, file)
-    me = who.session(env)
+    given, me = body(env, text, file), who.session(env)
     new = fields(
         env,
         title=title,
@@ -309,7 +313,7 @@ def retry(ctx: typer.Context, wanted: Id, why: Why) -> Outcome:
     me, reason = who.session(env), names.say(why, "--why")
     done = writing.write(
         env,
-        lambda tree, who: posting.retry(tree, who, wanted, reason, there(env)),
+        lambda tree, who: posting.retry(tree, who, wanted, reason, open_count(env)),
         me,
         "task: retry ",
     )

@@ -1,5 +1,5 @@
 """`atlas task`, the side of those who work: next, claim, start, renew, done, fail, release, assign.
-What posts is in post.py, what shows in board.py; all are verbs of one noun."""
+The other verbs of this noun are in post.py (they post) and look.py (they show)."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -33,8 +33,10 @@ Receipt = Annotated[
 
 
 def _claimed(env: Env, me: Record, decide: Decide, what: str = "task: claim ") -> list[Record]:
-    """The rows of a claim, which counts only once it is published; unconfirmed, it is given
-    back."""
+    """The rows of a claim. It counts only once it is published, and is given back if the remote
+    does not confirm it.
+
+    Raises Refused if this is an operation of before, and its claim is over."""
     written = writing.exclusive(
         env,
         decide,
@@ -56,8 +58,8 @@ def _claimed(env: Env, me: Record, decide: Decide, what: str = "task: claim ") -
 
 
 def _given_back(env: Env, me: Record, wanted: list[str]) -> None:
-    """Gives claims back, one by one: another may have had one first, and then there is nothing to
-    give."""
+    """Gives claims back, each in a write of its own: if another was first at one of them, the
+    others are given back all the same."""
     for name in wanted:
         try:
             writing.write(env, partial(claims.release, wanted=[name]), me, "task: release ")
@@ -66,8 +68,10 @@ def _given_back(env: Env, me: Record, wanted: list[str]) -> None:
 
 
 def _queue(env: Env) -> Callable[[], Any]:
-    """What may be given away, at the head that a write is decided on; last what is claimed so far
-    ahead that nobody honours it, which the queue takes for claimed."""
+    """The tasks that may be given away, at the head on which a write is decided.
+
+    A claim that begins in the future is not honoured, but the queue takes its task for claimed.
+    These tasks come last."""
 
     def rows() -> Iterator[tuple[str, Record]]:
         index, now = env.store.index, env.now()
@@ -79,17 +83,13 @@ def _queue(env: Env) -> Callable[[], Any]:
 
 
 def _lines(env: Env, items: list[Record]) -> list[Block]:
-    """What one has, each with its title as its poster said it."""
-    left = [
-        times.span(min(lease.LONGEST, max(0, task.claim_ends(row) - times.SKEW - env.now())))
-        for row in items
-    ]
+    """A line for each claim of this session, and the task's title in its poster's words."""
     lines: list[Block] = []
-    for row, more in zip(items, left, strict=True):
-        lines += [
-            f"you have {row['ref']}, {more} to count on; receipt {receipt(row)}",
-            Frame("", correction.said(row, "title", env.now())),
-        ]
+    for row in items:
+        left = max(0, task.claim_ends(row) - times.SKEW - env.now())
+        span = times.span(min(lease.LONGEST, left))
+        lines.append(f"you have {row['ref']}, {span} to count on; receipt {receipt(row)}")
+        lines.append(Frame("", correction.said(row, "title", env.now())))
     return lines
 
 
@@ -111,17 +111,18 @@ def next_(
     env = env_of(ctx)
     if not claim:
         record = claims.first_ready(env.tree, _queue(env)(), env.now(), env.store.machine, role)
-        found = board.offered(env.ask, record)
-        return Outcome(
-            found,
-            (f"next is {found['ref']}:", Frame("", correction.said(found, "title", env.now()))),
-        )
+        offer = board.offered(env.ask, record)
+        title = Frame("", correction.said(offer, "title", env.now()))
+        return Outcome(offer, (f"next is {offer['ref']}:", title))
     env.dealing = FRESH
-    me = who.session(env)
-    row = one(
+    row = _claim_next(env, who.session(env), role, for_)
+    return Outcome(_with_receipt(row), tuple(_lines(env, [row])), published=False)
+
+
+def _claim_next(env: Env, me: Record, role: str | None, for_: int | None) -> Record:
+    return one(
         _claimed(env, me, lambda tree, who: claims.claim_next(tree, who, _queue(env)(), role, for_))
     )
-    return Outcome(_with_receipt(row), tuple(_lines(env, [row])), published=False)
 
 
 @verb(app, "claim", "atlas task claim 7f3k2mq9xa --for 2h", 3, 4, 5, 6, 7, remote=FRESH)
@@ -208,47 +209,45 @@ def done(
 
     If somebody else went on with it meanwhile, it stops (4) and nothing is overwritten."""
     env = env_of(ctx)
-    if file is not None and text is not None:
-        raise Usage("a result comes from one place", "give one of --result F and -m TEXT")
-    data = (
-        read_bytes(env, file)
-        if file is not None
-        else None
-        if text is None
-        else (text.rstrip("\n") + "\n").encode()
-    )
-    me = who.session(env)
-    name = "" if file in (None, "-") else str(file)
-    kept = None if data is None else result.NewResult(data, artifact.extension(None, name, data))
+    new, me = _new_result(env, file, text), who.session(env)
     wrote = writing.write(
-        env, lambda tree, who: claims.done(tree, who, wanted, proof, kept), me, "task: done "
+        env, lambda tree, who: claims.done(tree, who, wanted, proof, new), me, "task: done "
     )
     answer = written(env, wrote, "{ref} is done")
     free = unblocks_now(env, wanted)
     lines = [*answer.blocks, *([f"unblocked: {', '.join(free)}"] if free else [])]
-    found = {**answer.data, "unblocked": free, "next": None}
+    data = {**answer.data, "unblocked": free, "next": None}
     if goes_on:
         try:
-            row = one(
-                _claimed(
-                    env,
-                    me,
-                    lambda tree, who: claims.claim_next(tree, who, _queue(env)(), None, None),
-                )
-            )
-            found["next"] = _with_receipt(row)
+            row = _claim_next(env, me, None, None)
+            data["next"] = _with_receipt(row)
             lines += _lines(env, [row])
         except AtlasError as stop:  # the task is done, whatever comes of the next one
             lines += [stop.message]
-    return Outcome(found, tuple(lines), published=False)
+    return Outcome(data, tuple(lines), published=False)
+
+
+def _new_result(env: Env, file: str | None, text: str | None) -> result.NewResult | None:
+    """The result that the options give, or None. Raises Usage if two of them give one."""
+    if file is not None and text is not None:
+        raise Usage("a result comes from one place", "give one of --result F and -m TEXT")
+    if file is not None:
+        data = read_bytes(env, file)
+        name = "" if file == "-" else file
+    elif text is not None:
+        data = (text.rstrip("\n") + "\n").encode()
+        name = ""
+    else:
+        return None
+    return result.NewResult(data, artifact.extension(None, name, data))
 
 
 def unblocks_now(env: Env, wanted: str) -> list[str]:
-    """What needed a task, and is ready now that it is done."""
-    found = env.index.pointing(f"task:{wanted}", "needs")
+    """The tasks that need this one, and are ready now that it is done."""
+    needing = env.index.pointing(f"task:{wanted}", "needs")
     return [
         row["id"]
-        for _, row in found
+        for _, row in needing
         if readiness.assess(env.tree, row, env.now(), env.policy)[0] == "ready"
     ]
 
@@ -311,17 +310,14 @@ def assign(
         return assigning.assign(tree, who, _queue(env)(), wanted, to, fresh, for_)
 
     def given() -> list[str]:
-        rows = [(row["id"], row["claim"]) for row in task.held(env.tree, None, env.now())]
-        return [name for name, one in rows if one.get("by") == me["id"] and "started" not in one]
+        rows = task.held(env.tree, None, env.now())
+        mine = [row for row in rows if row["claim"].get("by") == me["id"]]
+        return [row["id"] for row in mine if "started" not in row["claim"]]
 
-    row = one(
-        writing.records(
-            env,
-            writing.exclusive(
-                env, decide, me, "task: assign ", given, lambda new: _given_back(env, me, new)
-            ),
-        )
+    wrote = writing.exclusive(
+        env, decide, me, "task: assign ", given, lambda new: _given_back(env, me, new)
     )
+    row = one(writing.records(env, wrote))
     line = (
         f"{row['ref']} is assigned to {row['claim']['session']}, to be started within"
         f" {env.policy['start_within']}"
