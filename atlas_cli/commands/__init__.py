@@ -51,25 +51,26 @@ COMMANDS: dict[str, str] = {
     "git": "Run git in the store's own repository.",
     "tour": "The story of Atlas, told by its own commands in a throw-away folder.",
 }
-# Words whose module is no file of this folder: a face, which may import what stands behind the
+# Words whose module is a face and no file of this folder: it may import what stands behind the
 # commands. The root imports it when it is called.
 FACES: dict[str, str] = {}
-HIDDEN = ("digest", "hook")  # what is called in another way: bare `atlas`, git
+HIDDEN = ("digest", "hook")  # these are called in another way: by bare `atlas`, by git
 
 
 def env_of(ctx: typer.Context) -> Env:
+    """The Env of a call."""
     env = ctx.obj
     assert isinstance(env, Env)
     return env
 
 
 def warned(env: Env, record: Record) -> list[Frame]:
-    """What must be known of a record beside it, its writers' words with the bar of a frame."""
+    """The warnings that stand beside a record; its writers' words have the bar of a frame."""
     return env.ask.warned(record)
 
 
 def shown(path: str) -> str:
-    """A path as text for programs, whatever bytes it has."""
+    """A path as text that a program can read, whatever bytes the path has."""
     return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 

@@ -12,7 +12,9 @@ from ..env import reading, receipts, who, writing
 from ..env.env import Env
 from ..errors import Damaged, NotFound, Refused, Usage
 from ..model import names, times
+from ..model.change import Change, Writer
 from ..model.text import Record
+from ..model.tree import Tree
 from ..outcome import Block, Frame, Outcome, Raw, Table, listing
 from ..records import artifact, correction
 from . import Since, env_of, noun, one, parsed, read_bytes, verb, warned
@@ -29,36 +31,39 @@ Name = Annotated[
     ),
 ]
 Version = Annotated[str, typer.Argument(metavar="NAME[@N]", help="Default: the newest version.")]
+Withdrawn = Annotated[bool, typer.Option("--withdrawn", help="Also what was retracted.")]
+File = Annotated[str, typer.Argument(metavar="[FILE|-]", help="A file, or - for standard input.")]
+Type = Annotated[
+    str | None, typer.Option("--type", metavar="EXT", help="Default: the file's extension.")
+]
+Base = Annotated[
+    int | None, typer.Option("--base", metavar="N", min=1, help="The version you have read.")
+]
+Title = Annotated[str | None, typer.Option("--title", metavar="T", help="What it is, on one line.")]
+Caveat = Annotated[
+    str | None, typer.Option("--caveat", metavar="T", help="Shown wherever it is shown.")
+]
+ReliesOn = Annotated[
+    list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")
+]
+SameTopic = Annotated[
+    bool, typer.Option("--same-topic", help="It is the same topic, however different.")
+]
+NewName = Annotated[bool, typer.Option("--new", help="A new name is meant, however like another.")]
 
 
 @verb(app, "put", "atlas artifact put schema schema.sql --title 'tables for v2'", 3, 5, 6, 7)
 def put(
     ctx: typer.Context,
     name: Name,
-    file: Annotated[
-        str, typer.Argument(metavar="[FILE|-]", help="A file, or - for standard input.")
-    ] = "-",
-    type_: Annotated[
-        str | None, typer.Option("--type", metavar="EXT", help="Default: the file's extension.")
-    ] = None,
-    base: Annotated[
-        int | None, typer.Option("--base", metavar="N", min=1, help="The version you have read.")
-    ] = None,
-    title: Annotated[
-        str | None, typer.Option("--title", metavar="T", help="What it is, on one line.")
-    ] = None,
-    caveat: Annotated[
-        str | None, typer.Option("--caveat", metavar="T", help="Shown wherever it is shown.")
-    ] = None,
-    relies_on: Annotated[
-        list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")
-    ] = None,
-    same_topic: Annotated[
-        bool, typer.Option("--same-topic", help="It is the same topic, however different.")
-    ] = False,
-    new: Annotated[
-        bool, typer.Option("--new", help="A new name is meant, however like another.")
-    ] = False,
+    file: File = "-",
+    type_: Type = None,
+    base: Base = None,
+    title: Title = None,
+    caveat: Caveat = None,
+    relies_on: ReliesOn = None,
+    same_topic: SameTopic = False,
+    new: NewName = False,
 ) -> Outcome:
     """Put a version: immutable, any bytes. One name per topic; a new version supersedes the last,
     and all are kept.
@@ -79,27 +84,7 @@ def put(
         same_topic,
         new,
     )
-    if base is not None:
-        receipts.note(
-            env, "artifact", name, base, artifact.find(env.tree, name, base), claimed=True
-        )
-    written = writing.write(
-        env,
-        lambda tree, who: artifact.put(
-            tree,
-            who,
-            name,
-            wish,
-            base if base is not None else receipts.newest_read(env, tree, me, "artifact", name),
-        ),
-        me,
-        f"artifact: {name} ",
-    )
-    record = one(writing.records(env, written))
-    if record["session"] == me["id"]:  # replayed too: the first answer may never have arrived
-        receipts.note(
-            env, "artifact", name, record["number"], artifact.path_of(name, record["number"])
-        )
+    record = _put(env, me, name, wish, base)
     line = (
         f"{record['ref']} put: {record['size']:,} bytes, {record['ext']}, SHA-256"
         f" {record['sha256'][:12]}"
@@ -107,13 +92,38 @@ def put(
     return Outcome(record, (line,), published=False)
 
 
+def _put(
+    env: Env, me: Record, name: str, wish: artifact.NewVersion, base: int | None
+) -> dict[str, Any]:
+    """Writes the next version. The writer has read what it wrote, and the `base` that it names."""
+    if base is not None:
+        receipts.note(
+            env, "artifact", name, base, artifact.find(env.tree, name, base), claimed=True
+        )
+
+    def decide(tree: Tree, writer: Writer) -> Change:
+        seen = base
+        if seen is None:
+            seen = receipts.newest_read(env, tree, me, "artifact", name)
+        return artifact.put(tree, writer, name, wish, seen)
+
+    record = one(writing.records(env, writing.write(env, decide, me, f"artifact: {name} ")))
+    if record["session"] == me["id"]:  # replayed too: the first answer may never have arrived
+        _note_read(env, record)
+    return record
+
+
+def _note_read(env: Env, record: Record) -> None:
+    """Leaves a receipt for a version."""
+    name, number = record["name"], record["number"]
+    receipts.note(env, "artifact", name, number, artifact.path_of(name, number))
+
+
 @verb(app, "show", "atlas artifact show schema@3", 7)
 def show(
     ctx: typer.Context,
     version: Version,
-    withdrawn: Annotated[
-        bool, typer.Option("--withdrawn", help="Also what was retracted.")
-    ] = False,
+    withdrawn: Withdrawn = False,
 ) -> Outcome:
     """Read a version (default: the newest), framed; up to 16 KB of text. Shown is read: it leaves a
     receipt."""
@@ -125,7 +135,8 @@ def show(
 
 
 def shown(env: Env, record: Record, withdrawn: bool) -> tuple[list[Block], dict[str, Any]]:
-    """A version in its frame, and as data; a retracted body is withheld."""
+    """A version in its frame, and as data. A retracted body is withheld; any other leaves a
+    receipt."""
     ref = artifact.ref("", record)
     _, body = _version(env, record["name"], record["number"])
     last = artifact.newest(env.tree, record["name"])
@@ -133,26 +144,11 @@ def shown(env: Env, record: Record, withdrawn: bool) -> tuple[list[Block], dict[
     record = env.ask.shown(record, ref) if held else record
     head = f"{ref} by {record['session']}, {times.ago(times.moment(record['at']), env.now())}"
     head += f", superseded by {last}" if record["number"] < last else ""
-    text = (
-        body.decode()[:SHOWN]
-        if artifact.is_text(body)
-        else f"({len(body):,} bytes that are no text; atlas artifact get)"
-    )
     if held:
         text = correction.WITHHELD
-    elif len(body) > SHOWN and artifact.is_text(body):
-        text += (
-            f"\n({len(body):,} bytes; the rest: atlas artifact get"
-            f" {record['name']}@{record['number']} -o FILE)"
-        )
-    if not held:
-        receipts.note(
-            env,
-            "artifact",
-            record["name"],
-            record["number"],
-            artifact.path_of(record["name"], record["number"]),
-        )
+    else:
+        text = _opening(body, f"{record['name']}@{record['number']}")
+        _note_read(env, record)
     full = {
         "ref": ref,
         "id": f"{record['name']}@{record['number']}",
@@ -165,10 +161,23 @@ def shown(env: Env, record: Record, withdrawn: bool) -> tuple[list[Block], dict[
         "superseded_by": last if record["number"] < last else None,
         "corrections": env.ask.corrections(ref),
     }
-    told = [f"title: {record['title']}"] if record.get("title") else []
-    told += [f"relies on: {', '.join(record['relies_on'])}"] if record.get("relies_on") else []
-    about = [Frame("", "\n".join(told))] if told else []
+    lines = []
+    if record.get("title"):
+        lines.append(f"title: {record['title']}")
+    if record.get("relies_on"):
+        lines.append(f"relies on: {', '.join(record['relies_on'])}")
+    about = [Frame("", "\n".join(lines))] if lines else []
     return [Frame(head, text), *about, *warned(env, full)], data
+
+
+def _opening(body: bytes, version: str) -> str:
+    """The text of a body, as far as it is shown; a body that is no text is counted."""
+    if not artifact.is_text(body):
+        return f"({len(body):,} bytes that are no text; atlas artifact get)"
+    text = body.decode()[:SHOWN]
+    if len(body) > SHOWN:
+        text += f"\n({len(body):,} bytes; the rest: atlas artifact get {version} -o FILE)"
+    return text
 
 
 @verb(app, "get", "atlas artifact get schema@3 -o schema.sql", 6, 7)
@@ -178,9 +187,7 @@ def get(
     out: Annotated[
         str, typer.Option("-o", metavar="F|-", help="Where to; - is standard output.")
     ] = "-",
-    withdrawn: Annotated[
-        bool, typer.Option("--withdrawn", help="Also what was retracted.")
-    ] = False,
+    withdrawn: Withdrawn = False,
 ) -> Outcome:
     """The bytes of a version, exactly as they were put. Leaves a receipt."""
     env = env_of(ctx)
@@ -195,13 +202,7 @@ def get(
             code="retracted",
         )
     _, data = _version(env, record["name"], record["number"])
-    receipts.note(
-        env,
-        "artifact",
-        record["name"],
-        record["number"],
-        artifact.path_of(record["name"], record["number"]),
-    )
+    _note_read(env, record)
     env.notices += env.ask.warnings({"ref": exact, **record})
     full: dict[str, Any] = {
         "ref": exact,
@@ -220,6 +221,7 @@ def get(
 
 
 def _wanted(env: Env, ref: names.Ref) -> Record:
+    """The version that a REF names; the newest if it names none."""
     return _version(env, ref.id, ref.number)[0]
 
 
@@ -231,13 +233,12 @@ def _version(env: Env, name: str, number: int | None) -> tuple[Record, bytes]:
 
 
 def _inline(data: bytes) -> dict[str, str]:
+    """Bytes as a field of JSON: text as it is, anything else in base64."""
+    if artifact.is_text(data):
+        return {"body": data.decode()}
     import base64
 
-    return (
-        {"body": data.decode()}
-        if artifact.is_text(data)
-        else {"body_base64": base64.b64encode(data).decode()}
-    )
+    return {"body_base64": base64.b64encode(data).decode()}
 
 
 @verb(app, "list", "atlas artifact list --new", 7)
@@ -283,23 +284,25 @@ def list_(
 
 
 def _unread(env: Env) -> list[dict[str, Any]]:
-    """What is new to the reader; said are the names that count once, and what a new reader is
-    spared."""
-    found = artifacts.unread(env.ask, who.session_or_none(env))
+    """The versions that are new to the reader. Noted are the names that count once, and how many
+    old versions a new reader is spared."""
+    unread = artifacts.unread(env.ask, who.session_or_none(env))
     env.notices += [
-        artifact.noise(name, count, "day", count) for name, count in found.noisy.items()
+        artifact.noise(name, count, "day", count) for name, count in unread.noisy.items()
     ]
-    if found.older:
+    if unread.older:
         env.notices.append(
-            f"you are new here: {found.older} versions older than seven days are not counted as new"
+            f"you are new here: {unread.older} versions older than seven days are not counted as"
+            " new"
         )
     return [
         {"id": item["ref"].partition(":")[2], "version": item["number"], **item}
-        for item in found.items
+        for item in unread.items
     ]
 
 
 def _newest(env: Env, name: str) -> dict[str, Any]:
+    """The newest version of a name; its damage if it cannot be read."""
     number = artifact.newest(env.tree, name)
     try:
         record = artifact.get(env.tree, name, number)
@@ -317,12 +320,12 @@ def log(ctx: typer.Context, name: Name) -> Outcome:
     env = env_of(ctx)
     artifact.find(env.tree, name)
     last = artifact.newest(env.tree, name)
-    found = [
+    versions = [
         artifact.get(env.tree, name, number)
         for number in range(last, 0, -1)
         if env.tree.blob(artifact.path_of(name, number))
     ]
-    items = [env.ask.shown({"ref": artifact.ref("", record), **record}) for record in found]
+    items = [env.ask.shown({"ref": artifact.ref("", record), **record}) for record in versions]
     rows = tuple(
         (
             item["ref"],

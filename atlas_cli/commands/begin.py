@@ -1,7 +1,7 @@
 """`atlas begin`: read first. Registers a session and prints where things stand."""
 
 import os
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,7 +13,7 @@ from ..env.env import Env
 from ..errors import Protocol, Refused, Usage
 from ..model import names
 from ..model.text import Record
-from ..outcome import Outcome
+from ..outcome import Block, Outcome
 from ..records import session
 from ..sharing import joining
 from ..sharing.dealing import FRESH
@@ -35,14 +35,11 @@ def register(
     parent: str | None = None,
     everywhere: bool = False,
 ) -> Record:
-    """A new session, begun; one that is not this worktree's, where it is to be valid `everywhere`
-    in the clone."""
+    """Begins a session. everywhere: it belongs to the clone, and to no worktree of it."""
     name = who.actor(actor)
     new = session.new_id(name, env.now(), os.urandom(6))
-    where, branch = (
-        "" if everywhere else writing.public(env, "worktree", who.worktree(env)),
-        writing.public(env, "branch", _branch(env)),
-    )
+    where = "" if everywhere else writing.public(env, "worktree", who.worktree(env))
+    branch = writing.public(env, "branch", _branch(env))
     me: Record = {"id": new, "actor": name}
     if parent is not None:
         me["lineage"] = [*session.live(env.snapshot, parent, env.now()).get("lineage", ()), parent]
@@ -66,6 +63,34 @@ def register(
     return writing.records(env, written)[0]
 
 
+Goal = Annotated[
+    str, typer.Option("--goal", help="What you will do, in a few words.", metavar="TEXT")
+]
+On = Annotated[
+    list[str] | None, typer.Option("--on", help="A path that you will touch.", metavar="PATH")
+]
+Streams = Annotated[
+    list[str] | None,
+    typer.Option("--stream", metavar="STREAM", help="A status stream besides main."),
+]
+Actor = Annotated[
+    str | None,
+    typer.Option("--actor", metavar="A", help="Who you are (default: the AI tool, or you)."),
+]
+Parent = Annotated[
+    str | None, typer.Option("--parent", metavar="ID", help="The session that started you.")
+]
+Class = Annotated[
+    str,
+    typer.Option("--class", metavar="C", help="What kind of session.", parser=parsed(names.name)),
+]
+New = Annotated[bool, typer.Option("--new", help="A new session, even where one goes on.")]
+Person = Annotated[
+    bool,
+    typer.Option("--person", help="A person's: one for the clone, until it is ended, or --new."),
+]
+
+
 @verb(
     app,
     "begin",
@@ -78,41 +103,17 @@ def register(
 )
 def begin(
     ctx: typer.Context,
-    goal: Annotated[
-        str, typer.Option("--goal", help="What you will do, in a few words.", metavar="TEXT")
-    ] = "",
-    on: Annotated[
-        list[str] | None, typer.Option("--on", help="A path that you will touch.", metavar="PATH")
-    ] = None,
-    stream: Annotated[
-        list[str] | None,
-        typer.Option("--stream", metavar="STREAM", help="A status stream besides main."),
-    ] = None,
-    actor: Annotated[
-        str | None,
-        typer.Option("--actor", metavar="A", help="Who you are (default: the AI tool, or you)."),
-    ] = None,
-    parent: Annotated[
-        str | None, typer.Option("--parent", metavar="ID", help="The session that started you.")
-    ] = None,
-    kind: Annotated[
-        str,
-        typer.Option(
-            "--class", metavar="C", help="What kind of session.", parser=parsed(names.name)
-        ),
-    ] = "work",
+    goal: Goal = "",
+    on: On = None,
+    stream: Streams = None,
+    actor: Actor = None,
+    parent: Parent = None,
+    kind: Class = "work",
     for_: For = None,
     words: Words = digest.WORDS,
     since: Since = None,
-    new: Annotated[
-        bool, typer.Option("--new", help="A new session, even where one goes on.")
-    ] = False,
-    person: Annotated[
-        bool,
-        typer.Option(
-            "--person", help="A person's: one for the clone, until it is ended, or --new."
-        ),
-    ] = False,
+    new: New = False,
+    person: Person = False,
 ) -> Outcome:
     """Read first: register a session and see where things stand. Run again, it continues your
     session.
@@ -123,38 +124,18 @@ def begin(
     joining.take(env.place, env.options.offline)
     assert env.store  # there is one, or nothing else matters
     goal = names.say(goal, "--goal") if goal else ""
-    if person and (parent or for_ or kind != "work"):
-        raise Usage(
-            "--person goes without --parent, --for and --class",
-            "a person's session stands until it is ended",
-        )
-    if kind == session.PERSON:
-        raise Usage("a session of the class person is begun with --person")
-    paths = [
-        reading.resource(env, f"path:{path.removeprefix('path:')}").partition(":")[2]
-        for path in on or []
-    ]
-    streams = [names.name(one, "stream") for one in stream or []]
-    streams += [
-        one
-        for one, globs in env.policy["streams"].items()
-        if one not in streams
-        and any(names.overlap(f"glob:{glob}", f"path:{path}") for glob in globs for path in paths)
-    ]
+    _judge_class(kind, person, bool(parent or for_))
+    paths = _paths(env, on or [])
+    streams = _streams(env, stream or [], paths)
     env.notices += clock.ahead(env.ask, env.store.machine)
-    if person and new and (standing := _persons(env)):
-        writing.write(
-            env, lambda tree, who: session.end(tree, who), standing, "session: end"
-        )  # one stands at a time
-    me = _persons(env) if person else None if new or parent else _continued(env, actor)
-    again = me is not None
-    twins = sessions.alike(env.ask, goal, me["id"] if me else None) if goal else []
-    if me is None:
-        kind = session.PERSON if person else kind
+    standing = _standing(env, actor, person, bool(new or parent))
+    own = standing["id"] if standing else None
+    twins = sessions.alike(env.ask, goal, own) if goal else []
+    if standing is None:
         me = register(
             env,
             goal=goal,
-            kind=kind,
+            kind=session.PERSON if person else kind,
             actor=actor,
             paths=paths,
             streams=streams,
@@ -162,38 +143,102 @@ def begin(
             parent=parent,
             everywhere=person,
         )
-    elif (goal and goal != me.get("goal")) or paths or streams:
-        written = writing.write(
-            env,
-            lambda tree, who: session.update_goal(
-                tree, who, goal=goal, paths=paths, streams=streams
-            ),
-            me,
-            "session: go on",
-        )
-        me = writing.records(env, written)[0]
+    else:
+        me = _updated(env, standing, goal, paths, streams)
     if parent is None and not person:  # a child names itself with --session; it is nobody's default
         who.note_begun(env, me["id"])
     env.notices += env.sharing.copied()
     data, blocks = digest.of(env, me, words, since, twins)
+    return _answer(env, me, standing is not None, person, data, blocks)
+
+
+def _answer(
+    env: Env, me: Record, again: bool, person: bool, data: dict[str, Any], blocks: list[Block]
+) -> Outcome:
+    """The digest, under the session that was begun, or that goes on (`again`)."""
+    if person:
+        env.notices.append(session.TAKEN)
     verb_ = "go on as" if again else "are"
     first = (
         f"you {verb_} {me['id']} (pass it with --session, or ATLAS_SESSION, where that is unclear)"
     )
-    env.notices += [session.TAKEN] if person else []
-    data = {
+    head = {
         "ref": f"session:{me['id']}",
         "id": me["id"],
         "version": me["version"],
         "continued": again,
         "replayed": bool(me.get("replayed")),
-        **data,
     }
-    return Outcome(data, (first, *blocks), published=None if again and not env.wrote else False)
+    nothing_written = again and not env.wrote
+    published = None if nothing_written else False
+    return Outcome({**head, **data}, (first, *blocks), published=published)
+
+
+def _judge_class(kind: str, person: bool, bounded: bool) -> None:
+    """Raises Usage if the class does not fit the other options. bounded: the session has a parent,
+    or an end."""
+    if person and (bounded or kind != "work"):
+        raise Usage(
+            "--person goes without --parent, --for and --class",
+            "a person's session stands until it is ended",
+        )
+    if kind == session.PERSON:
+        raise Usage("a session of the class person is begun with --person")
+
+
+def _paths(env: Env, on: list[str]) -> list[str]:
+    """The paths of --on, as they are stored."""
+    resources = [reading.resource(env, f"path:{path.removeprefix('path:')}") for path in on]
+    return [resource.partition(":")[2] for resource in resources]
+
+
+def _streams(env: Env, given: list[str], paths: list[str]) -> list[str]:
+    """The streams of --stream, and those that the policy gives to the paths."""
+    streams = [names.name(stream, "stream") for stream in given]
+    for stream, globs in env.policy["streams"].items():
+        if stream not in streams and _touches(globs, paths):
+            streams.append(stream)
+    return streams
+
+
+def _touches(globs: list[str], paths: list[str]) -> bool:
+    return any(names.overlap(f"glob:{glob}", f"path:{path}") for glob in globs for path in paths)
+
+
+def _end_standing(env: Env) -> None:
+    """Ends the person's session: only one stands at a time."""
+    if standing := _persons(env):
+        writing.write(env, lambda tree, writer: session.end(tree, writer), standing, "session: end")
+
+
+def _standing(env: Env, actor: str | None, person: bool, fresh: bool) -> Record | None:
+    """The session that this call goes on with; None if a new one is to begin. A fresh session of a
+    person ends the one that stands."""
+    if person:
+        if fresh:
+            _end_standing(env)
+        return _persons(env)
+    return None if fresh else _continued(env, actor)
+
+
+def _updated(env: Env, me: Record, goal: str, paths: list[str], streams: list[str]) -> Record:
+    """The session with its new goal, paths and streams; as it is if nothing new is given."""
+    new_goal = goal and goal != me.get("goal")
+    if not (new_goal or paths or streams):
+        return me
+    written = writing.write(
+        env,
+        lambda tree, writer: session.update_goal(
+            tree, writer, goal=goal, paths=paths, streams=streams
+        ),
+        me,
+        "session: go on",
+    )
+    return writing.records(env, written)[0]
 
 
 def _branch(env: Env) -> str:
-    """The branch of this worktree; empty where HEAD is detached or there is no worktree."""
+    """The branch of this worktree; empty if HEAD is detached or there is no worktree."""
     if env.place.top is None:
         return ""
     code, out, _ = env.git.ask("symbolic-ref", "--quiet", "--short", "HEAD")
@@ -201,7 +246,7 @@ def _branch(env: Env) -> str:
 
 
 def _persons(env: Env) -> Record | None:
-    """The person's session that stands in this clone; Refused for an AI tool."""
+    """The person's session that stands in this clone. Raises Refused if an AI tool asks."""
     if tool := callers.tool():
         raise Refused(
             f"this process carries an AI tool's mark ({tool}): it is no person",
@@ -212,11 +257,12 @@ def _persons(env: Env) -> Record | None:
 
 
 def _continued(env: Env, actor: str | None) -> Record | None:
-    """The session that this caller goes on with, if it is live and of the same actor."""
+    """The session that this caller goes on with, if it is live and of the same actor. Raises
+    Protocol if the caller names a session that is not live."""
     if env.options.operation is not None:
         return None
-    found = who.session_or_none(env, strict=True)
-    if found is None:
+    current = who.session_or_none(env, strict=True)
+    if current is None:
         named = env.options.session or os.environ.get("ATLAS_SESSION")
         if named:
             raise Protocol(
@@ -225,6 +271,6 @@ def _continued(env: Env, actor: str | None) -> Record | None:
                 code="no_session",
             )
         return None
-    if found.get("class") == session.PERSON:
+    if current.get("class") == session.PERSON:
         return None  # whoever begins without --person is another than the one whose session stands
-    return found if actor is None or found["actor"] == who.actor(actor) else None
+    return current if actor is None or current["actor"] == who.actor(actor) else None

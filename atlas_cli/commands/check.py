@@ -28,7 +28,7 @@ NEXT = {  # what clears a finding
     "links": "links: atlas links --fix puts them right",
     "unattended": "unattended: atlas begin comes before a commit",
 }
-MOST = 20  # findings that a push is told
+MOST = 20  # findings that the refusal of a push lists
 
 
 @verb(app, "check", "atlas check main..HEAD", 7, 9)
@@ -50,27 +50,34 @@ def check(
     Without RANGE, what CI's own variables name, else what is not yet upstream. Commits without
     trailers are counted, and held against nobody unless the policy says so (unattended)."""
     env = env_of(ctx)
-    if form not in FORMATS and form != "text":
-        raise Usage(
-            f"there is no format {form[:40]!r}", f"the formats are text, {', '.join(FORMATS)}"
-        )
-    if form != "text" and env.options.json:
-        raise Usage("--format and --json are two forms of one answer", "leave one of them out")
+    _judge_form(env, form)
     if receive:
         return _received(env)
     asked = ci.ci_range(os.environ, _event())
     checked = checking.check(env.place, env.git, span, asked, env.notices.append)
     if checked.own:
         env.look_again(checked.head)
+    return _answer(env, checked, form)
+
+
+def _judge_form(env: Env, form: str) -> None:
+    """Raises Usage if there is no such format, or if the answer is to have two forms."""
+    if form == "text":
+        return
+    if form not in FORMATS:
+        raise Usage(
+            f"there is no format {form[:40]!r}", f"the formats are text, {', '.join(FORMATS)}"
+        )
+    if env.options.json:
+        raise Usage("--format and --json are two forms of one answer", "leave one of them out")
+
+
+def _answer(env: Env, checked: checking.Checked, form: str) -> Outcome:
+    """The answer to the verdict, in its form. Raises Violations if a finding stops and the form is
+    text."""
     verdict = checked.verdict
     items = [_item(finding) for finding in verdict.findings]
-    passed = sum(verdict.unattended.values())
-    left = ", ".join(f"{count} {reason}" for reason, count in verdict.unattended.items() if count)
-    said = (
-        f"{verdict.judged + passed} commits ({checked.range}) by {checked.store}"
-        f" ({checked.head[:12]}): "
-    )
-    said += f"{verdict.judged} judged" + (f"; unattended: {left}" if left else "")
+    summary = _summary(checked)
     data: dict[str, Any] = {
         "range": checked.range,
         "store": checked.store,
@@ -80,57 +87,72 @@ def check(
     }
     stops = len(verdict.stops)
     if form != "text":
-        env.notices += [said] if form != "github" else []  # for whoever reads the log
-        return Outcome(data, (Raw(FORMATS[form](items, said)),), exit=9 if stops else 0)
-    found = "\n".join(_line(item) for item in items)
+        if form != "github":  # (its annotations close with the summary)
+            env.notices.append(summary)  # for whoever reads the log
+        return Outcome(data, (Raw(FORMATS[form](items, summary)),), exit=9 if stops else 0)
+    lines = "\n".join(_line(item) for item in items)
     if stops:
-        hint = "\n".join(
-            text for rule, text in NEXT.items() if rule in {one.rule for one in verdict.stops}
-        )
+        broken = {finding.rule for finding in verdict.stops}
+        hint = "\n".join(text for rule, text in NEXT.items() if rule in broken)
         raise Violations(
-            f"{stops} findings: {said}", hint, details=data, blocks=(("findings", found),)
+            f"{stops} findings: {summary}", hint, details=data, blocks=(("findings", lines),)
         )
-    return Outcome(data, (said, Frame("findings", found) if items else "no finding"))
+    return Outcome(data, (summary, Frame("findings", lines) if items else "no finding"))
+
+
+def _summary(checked: checking.Checked) -> str:
+    """One line on a verdict: the commits, the store that they were judged by, the counts."""
+    verdict = checked.verdict
+    passed = sum(verdict.unattended.values())
+    left = ", ".join(f"{count} {reason}" for reason, count in verdict.unattended.items() if count)
+    line = (
+        f"{verdict.judged + passed} commits ({checked.range}) by {checked.store}"
+        f" ({checked.head[:12]}): {verdict.judged} judged"
+    )
+    return f"{line}; unattended: {left}" if left else line
 
 
 def _event() -> dict[str, Any]:
-    """What GitHub says of the event; nothing elsewhere."""
+    """GitHub's description of the event that this run answers; empty elsewhere."""
     file = os.environ.get("GITHUB_EVENT_PATH")
     try:
-        found = json.loads(Path(file).read_text(encoding="utf-8")) if file else {}
+        event = json.loads(Path(file).read_text(encoding="utf-8")) if file else {}
     except (OSError, ValueError) as error:
         raise Failed(
             f"GITHUB_EVENT_PATH names {file}, which cannot be read: {error}", "give a range"
         ) from None
-    return found if isinstance(found, dict) else {}
+    return event if isinstance(event, dict) else {}
 
 
 def _received(env: Env) -> Outcome:
-    """Refuses a push (9): every violation with its commit, path and rule."""
-    found = checking.received(env.place, sys.stdin)
+    """Judges a push. Raises Violations (9) if it is refused: every violation with its commit, path
+    and rule."""
+    received = checking.received(env.place, sys.stdin)
     items = [
-        {"ref": ref, "commit": one.commit, **one.violation._asdict()} for ref, one in found.broken
+        {"ref": ref, "commit": broken.commit, **broken.violation._asdict()}
+        for ref, broken in received.broken
     ]
-    code = [finding for _, verdict in found.verdicts for finding in verdict.findings]
-    stops = len(items) + sum(finding.level == "stop" for finding in code) * (found.level == "stop")
+    code = [finding for _, verdict in received.verdicts for finding in verdict.findings]
+    stops = len(items)
+    if received.level == "stop":
+        stops += sum(finding.level == "stop" for finding in code)
     items += [_item(finding) for finding in code]
-    lines = [
-        *(_line(item) for item in items[:MOST]),
-        *[f"and {len(items) - MOST} more"] * (len(items) > MOST),
-    ]
-    said = "\n".join(lines)
+    lines = [_line(item) for item in items[:MOST]]
+    if len(items) > MOST:
+        lines.append(f"and {len(items) - MOST} more")
+    text = "\n".join(lines)
     if stops:
-        hint = "nothing was taken"
         raise Violations(
             f"the push is refused: {stops} findings",
-            hint,
+            "nothing was taken",
             details={"findings": items},
-            blocks=(("findings", said),),
+            blocks=(("findings", text),),
         )
-    return Outcome({"findings": items}, (Frame("findings", said),) if items else ())
+    return Outcome({"findings": items}, (Frame("findings", text),) if items else ())
 
 
 def _item(finding: Finding) -> dict[str, Any]:
+    """A finding as data."""
     code, rule, level, text, path = finding
     return {
         "commit": code.oid,
@@ -145,32 +167,37 @@ def _item(finding: Finding) -> dict[str, Any]:
 
 
 def _line(item: dict[str, Any]) -> str:
+    """A finding as one line of text."""
     who = f" {item['author']}" if "author" in item else ""
     where = f" {item['path']}" if item["path"] else ""
     level = "warning: " if item.get("level") == "warn" else ""
     return visible(f"{item['commit'][:12]}{who}{where}: {level}{item['rule']}: {item['text']}")
 
 
-def _github(items: list[dict[str, Any]], said: str) -> bytes:
+def _github(items: list[dict[str, Any]], summary: str) -> bytes:
     """Workflow commands: an annotation for each finding."""
-
-    def safe(text: str, more: str = "") -> str:
-        return "".join(f"%{ord(char):02X}" if char in f"%\r\n{more}" else char for char in text)
-
-    lines = [
-        f"::{'error' if item['level'] == 'stop' else 'warning'}"
-        f" title={safe('atlas ' + item['rule'], ':,')}"
-        f"{',file=' + safe(item['file'], ':,') if item['file'] else ''}::{safe(_line(item))}"
-        for item in items
-    ]
-    return "".join(f"{line}\n" for line in [*lines, safe(said)]).encode(errors="replace")
+    lines = [_annotation(item) for item in items]
+    return "".join(f"{line}\n" for line in [*lines, _escaped(summary)]).encode(errors="replace")
 
 
-def _gitlab(items: list[dict[str, Any]], said: str) -> bytes:
+def _annotation(item: dict[str, Any]) -> str:
+    level = "error" if item["level"] == "stop" else "warning"
+    title = _escaped(f"atlas {item['rule']}", ":,")
+    file = f",file={_escaped(item['file'], ':,')}" if item["file"] else ""
+    return f"::{level} title={title}{file}::{_escaped(_line(item))}"
+
+
+def _escaped(text: str, more: str = "") -> str:
+    """A text as a workflow command can carry it. more: characters that its place takes for its
+    own."""
+    return "".join(f"%{ord(char):02X}" if char in f"%\r\n{more}" else char for char in text)
+
+
+def _gitlab(items: list[dict[str, Any]], summary: str) -> bytes:
     """A code quality report."""
     import hashlib
 
-    found = [
+    report = [
         {
             "description": _line(item),
             "check_name": f"atlas-{item['rule']}",
@@ -180,11 +207,11 @@ def _gitlab(items: list[dict[str, Any]], said: str) -> bytes:
         }
         for item in items
     ]
-    return (json.dumps(found, indent=1) + "\n").encode()
+    return (json.dumps(report, indent=1) + "\n").encode()
 
 
-def _junit(items: list[dict[str, Any]], said: str) -> bytes:
-    """A test for each finding, failed or with a warning; one that passed where there is none."""
+def _junit(items: list[dict[str, Any]], summary: str) -> bytes:
+    """A test for each finding, failed or with a warning; one that passed if there is none."""
     from xml.etree import ElementTree as Xml
 
     def clean(text: str) -> str:
@@ -202,7 +229,7 @@ def _junit(items: list[dict[str, Any]], said: str) -> bytes:
         else:
             Xml.SubElement(case, "system-out").text = clean(_line(item))
     if not items:
-        Xml.SubElement(suite, "testcase", classname="atlas.check", name=clean(said))
+        Xml.SubElement(suite, "testcase", classname="atlas.check", name=clean(summary))
     return bytes(Xml.tostring(suite, encoding="utf-8", xml_declaration=True)) + b"\n"
 
 

@@ -20,6 +20,7 @@ from . import COMMANDS, parsed, single, verb
 app = single()
 MOST = 100  # names of a kind, the newest, and numbers of a name
 SHELLS = ("bash", "zsh", "fish")
+EXTENSIONS = ("md", "txt", "json", "yaml", "csv", "sql")
 
 
 def _shell(text: str) -> str:
@@ -66,13 +67,13 @@ def completion(
 
 
 def _escaped(text: str) -> str:
-    """What bash must be given so that it stands for this text."""
+    """The text as bash must be given it."""
     return re.sub(r"([^\w@%+=:,./-])", r"\\\1", text)
 
 
 def _split(line: str) -> tuple[list[str], bool]:
-    """The words of a line, the last one as far as it goes (maybe empty), and whether a quote is
-    open in that."""
+    """The words of a line, and whether a quote is open in the last of them. The last word is as far
+    as it goes, and may be empty."""
     lexer = shlex.shlex(line, posix=True)
     lexer.whitespace_split, lexer.commenters = True, ""
     words: list[str] = []
@@ -85,8 +86,8 @@ def _split(line: str) -> tuple[list[str], bool]:
 
 
 def _answers(root: Any, words: list[str]) -> dict[str, str]:
-    """What can stand in place of the last of these words, with what it is; where nothing, the shell
-    offers files."""
+    """The values that can stand in place of the last of these words, each with its meaning. If
+    there is none, the shell offers files."""
     *before, part = words
     name, equals, value = part.partition("=")
     if equals and name.startswith("--"):
@@ -115,8 +116,8 @@ def _answers(root: Any, words: list[str]) -> dict[str, str]:
 
 
 def _of(parser: Any, env: Env, root: Any, noun: str, args: list[str], part: str) -> dict[str, str]:
-    """What a command takes at this place: an option, the value of the last one, or the next
-    argument."""
+    """The values that a command takes at this place: an option, the value of the last one, or the
+    next argument."""
     params = [param for param in parser.params if not param.hidden]
     options = {name: param for param in params for name in param.opts if name.startswith("-")}
     arguments = [param for param in params if param.param_type_name == "argument"]
@@ -125,16 +126,17 @@ def _of(parser: Any, env: Env, root: Any, noun: str, args: list[str], part: str)
         if waiting is None and word in options:
             waiting = None if options[word].is_flag else options[word]
         else:
-            at += waiting is None and (word == "-" or not word.startswith("-"))
+            if waiting is None and (word == "-" or not word.startswith("-")):
+                at += 1
             waiting = None
     if waiting is None and part.startswith("-"):
         shown = {name: param.help or "" for name, param in options.items()}
         return _fitting(part, shown | dict.fromkeys([*root.globals, "--help"], ""))
     if waiting is None and arguments and (at < len(arguments) or arguments[-1].nargs == -1):
         waiting = arguments[min(at, len(arguments) - 1)]
-    return (
-        {} if waiting is None else _named(env, waiting.metavar or waiting.name.upper(), noun, part)
-    )
+    if waiting is None:
+        return {}
+    return _named(env, waiting.metavar or waiting.name.upper(), noun, part)
 
 
 def _named(env: Env, wanted: str, noun: str, part: str) -> dict[str, str]:
@@ -156,17 +158,13 @@ def _named(env: Env, wanted: str, noun: str, part: str) -> dict[str, str]:
         if word == "TOPIC":
             return _fitting(part, {name: pages.summary(name) for name in pages.TOPICS} | COMMANDS)
         if word in ("K", "EXT"):
-            return _fitting(
-                part, list(BY_NAME) if word == "K" else ("md", "txt", "json", "yaml", "csv", "sql")
-            )
+            return _fitting(part, list(BY_NAME) if word == "K" else EXTENSIONS)
         if word == "REF":
             every = [kind for kind in BY_NAME if kind != policy.KIND.name]
-            return _fitting(
-                part, [f"{kind}:{id}" for kind in every for id in _ids(env, kind, part)]
-            )
-        return _fitting(
-            part, _ids(env, noun if word == "ID" and noun in BY_NAME else kinds[word], part)
-        )
+            refs = [f"{kind}:{id}" for kind in every for id in _ids(env, kind, part)]
+            return _fitting(part, refs)
+        kind = noun if word == "ID" and noun in BY_NAME else kinds[word]
+        return _fitting(part, _ids(env, kind, part))
     except (AtlasError, KeyError):  # no store, or a place that takes any text
         return {}
     finally:
@@ -174,7 +172,7 @@ def _named(env: Env, wanted: str, noun: str, part: str) -> dict[str, str]:
 
 
 def _ids(env: Env, kind: str, part: str) -> Iterable[str]:
-    """The names of a kind's records; behind @ the numbers of the one that is named."""
+    """The names of a kind's records; behind an @, the numbers of the name before it."""
     stem, at, _ = part.removeprefix(f"{kind}:").partition("@")
     if kind in ("status", "artifact") and at:
         module = status if kind == "status" else artifact
@@ -187,6 +185,6 @@ def _ids(env: Env, kind: str, part: str) -> Iterable[str]:
 
 
 def _fitting(part: str, values: Iterable[str]) -> dict[str, str]:
-    """Those that begin as the word does."""
+    """The values that begin as the word does."""
     texts = values if isinstance(values, dict) else dict.fromkeys(values, "")
     return {value: str(text) for value, text in texts.items() if value.startswith(part)}

@@ -61,7 +61,7 @@ def set_(
         parsed = value
     written = writing.write(
         env,
-        lambda tree, who: policy.put(tree, who, key, parsed),
+        lambda tree, writer: policy.put(tree, writer, key, parsed),
         who.session(env),
         f"policy: set {key} ",
     )
@@ -88,6 +88,6 @@ def edit(ctx: typer.Context) -> Outcome:
     if after == before:
         return Outcome(env.policy, ("nothing was changed",))
     written = writing.write(
-        env, lambda tree, who: policy.replace(tree, who, after), me, "policy: edit"
+        env, lambda tree, writer: policy.replace(tree, writer, after), me, "policy: edit"
     )
     return Outcome(one(writing.records(env, written)), ("the policy was changed",), published=False)

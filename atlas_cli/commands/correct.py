@@ -41,24 +41,24 @@ def correct(
     env = env_of(ctx)
     me = who.session(env)
     target = reading.pinned_ref(env, ref)
-    _path, record = reading.resolve(env, records.ref(target))
-    own = me["id"] == record.get("session", record.get("holder"))
+    _, wrong = reading.resolve(env, records.ref(target))
+    own = me["id"] == wrong.get("session", wrong.get("holder"))
     reason = names.say(why, "--why", 8000)
     cause = names.say(cause, "--cause") if cause else None
     written = writing.write(
         env,
-        lambda tree, who: correction.add(
-            tree, who, target=target, why=reason, cause=cause, retract=retract, own=own
+        lambda tree, writer: correction.add(
+            tree, writer, target=target, why=reason, cause=cause, retract=retract, own=own
         ),
         me,
         "correction: ",
     )
-    found = one(writing.records(env, written))
-    leaning = [env.index.ref_of(where) for where, _ in env.index.pointing(target, "relies_on")]
-    lines = [f"{target} {'retracted' if retract else 'corrected'} by {found['ref']}"]
-    lines += (
-        [f"it was relied on by {', '.join(leaning)}; their sessions are told at their next command"]
-        if leaning
-        else []
-    )
-    return Outcome({**found, "relied_on_by": leaning}, tuple(lines), published=False)
+    record = one(writing.records(env, written))
+    leaning = [env.index.ref_of(path) for path, _ in env.index.pointing(target, "relies_on")]
+    lines = [f"{target} {'retracted' if retract else 'corrected'} by {record['ref']}"]
+    if leaning:
+        lines.append(
+            f"it was relied on by {', '.join(leaning)}; their sessions are told at their next"
+            " command"
+        )
+    return Outcome({**record, "relied_on_by": leaning}, tuple(lines), published=False)

@@ -79,7 +79,7 @@ def add(
         ),
     }
     written = writing.write(
-        env, lambda tree, who: decision.add(tree, who, **fields), me, "decision: "
+        env, lambda tree, writer: decision.add(tree, writer, **fields), me, "decision: "
     )
     record = one(writing.records(env, written))
     return Outcome(record, (f"{record['ref']} logged ({record['stance']})",), published=False)
@@ -93,11 +93,13 @@ def list_(
 ) -> Outcome:
     """The decisions, newest first."""
     env = env_of(ctx)
-    found, total = env.index.newest(decision.FOLDER, count), env.index.count(decision.FOLDER)
-    if since is not None:
+    if since is None:
+        newest, total = env.index.newest(decision.FOLDER, count), env.index.count(decision.FOLDER)
+    else:
         young = env.index.since(decision.FOLDER, reading.since(env, since))
-        found, total = [(path, record) for _, path, record in reversed(young)][:count], len(young)
-    items = [env.ask.row(decision.KIND, path, record) for path, record in found]
+        newest = [(path, record) for _, path, record in reversed(young)][:count]
+        total = len(young)
+    items = [env.ask.row(decision.KIND, path, record) for path, record in newest]
     reading.damaged(env, decision.FOLDER + "/")
     rows = tuple(
         (
@@ -126,21 +128,25 @@ def show(
 
 
 def shown(env: Env, record: Record) -> list[Block]:
-    by = f" (by {record['chosen_by']}, as claimed)" if record.get("chosen_by") else ""
-    by_whom = (
-        f" (by {record['recommended_by']}, as claimed)" if record.get("recommended_by") else ""
-    )
+    """A decision in its frame, with its warnings; a retracted one's text is withheld."""
     lines = [
         f"title: {record['title']}",
-        f"recommended: {record['recommended']}{by_whom}",
-        f"chosen: {record['chosen']}{by}",
+        f"recommended: {record['recommended']}{_claimed(record, 'recommended_by')}",
+        f"chosen: {record['chosen']}{_claimed(record, 'chosen_by')}",
         f"stance: {record['stance']}",
         f"why: {record['why']}",
     ]
-    lines = [correction.WITHHELD] if record["title"] is None else lines
-    lines += [f"about: {', '.join(record['about'])}"] if record.get("about") else []
+    if record["title"] is None:
+        lines = [correction.WITHHELD]
+    if record.get("about"):
+        lines.append(f"about: {', '.join(record['about'])}")
     age = times.ago(times.moment(record["at"]), env.now())
     return [
         Frame(f"{record['ref']} by {record['session']}, {age}", "\n".join(lines)),
         *warned(env, record),
     ]
+
+
+def _claimed(record: Record, field: str) -> str:
+    """The name in a field, as the claim that it is; empty if nobody was named."""
+    return f" (by {record[field]}, as claimed)" if record.get(field) else ""

@@ -10,6 +10,7 @@ from ..errors import AtlasError, Damaged
 from ..health.doctor import judged, looked, repair
 from ..model.text import Record
 from ..outcome import Outcome, Table
+from ..verify.audit import Finding
 from ..visible import named
 from . import begin, env_of, single, verb
 
@@ -31,37 +32,38 @@ def doctor(
     Nothing is ever rewritten."""
     env = env_of(ctx)
     items: list[dict[str, Any]] = looked(env, fix)
-    if not any(
-        item["state"] == "bad" for item in items if item["what"] in ("repository", "branch")
-    ):
+    if all(item["state"] != "bad" for item in items if item["what"] in ("repository", "branch")):
         items += _records(env, fix)
-        for one in elsewhere.survey(env, lambda _: [], look=True)[1] if env.shares else ():
-            items.append(
-                {"what": "shared", "state": "warn" if one.error else "ok", "text": one.line()}
-            )
+        items += _shared(env)
     bad = [item for item in items if item["state"] == "bad"]
     done = [
         f"repaired: {item['what']}: {item['text']}" for item in items if item["state"] == "fixed"
     ]
     rows = tuple((item["what"], item["state"], item["text"]) for item in items)
     if bad:
+        damage = "; ".join(f"{item['what']}: {item['text']}" for item in bad)
+        advice = "what is left needs a person" if fix else "atlas doctor --fix repairs what it can"
         raise Damaged(
-            f"{len(bad)} of {len(items)} looks found damage: "
-            + "; ".join(f"{i['what']}: {i['text']}" for i in bad),
-            "\n".join(
-                [
-                    *done,
-                    "what is left needs a person"
-                    if fix
-                    else "atlas doctor --fix repairs what it can",
-                ]
-            ),
+            f"{len(bad)} of {len(items)} looks found damage: {damage}",
+            "\n".join([*done, advice]),
             details={"checks": items},
         )
     return Outcome({"checks": items}, (Table(("LOOK", "STATE", "WHAT"), rows),))
 
 
+def _shared(env: Env) -> list[dict[str, Any]]:
+    """The looks at the stores that something is shared through."""
+    if not env.shares:
+        return []
+    _, reports = elsewhere.survey(env, lambda _: [], look=True)
+    return [
+        {"what": "shared", "state": "warn" if report.error else "ok", "text": report.line()}
+        for report in reports
+    ]
+
+
 def _records(env: Env, fix: bool) -> list[dict[str, Any]]:
+    """The look at the records: the violations that stand, and the records that do not parse."""
     try:
         report = judged(env, False)
         damaged = env.index.damaged()
@@ -69,23 +71,23 @@ def _records(env: Env, fix: bool) -> list[dict[str, Any]]:
         return [{"what": "records", "state": "bad", "text": error.message}]
     if not report.open and not damaged:
         return [{"what": "records", "state": "ok", "text": "no violation, and every record parses"}]
-    broken = [
-        (
-            f.violation.path,
-            f"{f.commit[:12]} {f.violation.path}: {f.violation.rule}: {f.violation.text}",
-        )
-        for f in report.open
-    ]
-    text = [line.replace(path, named(path)) if path else line for path, line in (*broken, *damaged)]
+    lines = [*(_violation(finding) for finding in report.open), *damaged]
+    texts = [line.replace(path, named(path)) if path else line for path, line in lines]
     if not fix:
-        return [{"what": "records", "state": "bad", "text": "; ".join(text)}]
+        return [{"what": "records", "state": "bad", "text": "; ".join(texts)}]
     done, left = repair(env, who.session_or_none(env) or _nobody(env))
     items = [{"what": "records", "state": "fixed", "text": line} for line in done]
     return items + [{"what": "records", "state": "bad", "text": line} for line in left]
 
 
+def _violation(finding: Finding) -> tuple[str, str]:
+    """The path of a finding, and its line."""
+    path, rule, text = finding.violation.path, finding.violation.rule, finding.violation.text
+    return path, f"{finding.commit[:12]} {path}: {rule}: {text}"
+
+
 def _nobody(env: Env) -> Record:
-    """A session for the repair; none, where it is the sessions that are broken."""
+    """A session for the repair; a nameless one if the sessions themselves are broken."""
     try:
         return begin.register(env, goal="repair the store", kind="run")
     except Damaged:

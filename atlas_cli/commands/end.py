@@ -2,7 +2,7 @@
 one transaction."""
 
 import shlex
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,6 +22,27 @@ from . import body, env_of, single, verb
 from . import status as status_command
 
 app = single()
+Dash = Annotated[str | None, typer.Argument(metavar="[-]", help="The text from standard input.")]
+Text = Annotated[
+    str | None, typer.Option("-m", metavar="TEXT", help="What the next one must know.")
+]
+File = Annotated[str | None, typer.Option("--file", metavar="F", help="A file that holds it.")]
+Unchanged = Annotated[
+    str | None, typer.Option("--unchanged", metavar="WHY", help="The status holds, and why.")
+]
+Stream = Annotated[str, typer.Option("--stream", metavar="STREAM", help="Which status stream.")]
+Section = Annotated[
+    str | None,
+    typer.Option("--section", metavar="H", help="The heading it goes under (default: your goal)."),
+]
+Replace = Annotated[bool, typer.Option("--replace", help="The text is the whole new entry.")]
+Base = Annotated[
+    int | None, typer.Option("--base", metavar="N", min=1, help="The entry you have read.")
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option("--keep", metavar="RES", help="A lease that is not given back."),
+]
 
 
 @verb(
@@ -36,38 +57,16 @@ app = single()
 )
 def end(
     ctx: typer.Context,
-    dash: Annotated[
-        str | None, typer.Argument(metavar="[-]", help="The text from standard input.")
-    ] = None,
-    text: Annotated[
-        str | None, typer.Option("-m", metavar="TEXT", help="What the next one must know.")
-    ] = None,
-    file: Annotated[
-        str | None, typer.Option("--file", metavar="F", help="A file that holds it.")
-    ] = None,
-    unchanged: Annotated[
-        str | None, typer.Option("--unchanged", metavar="WHY", help="The status holds, and why.")
-    ] = None,
-    stream: Annotated[
-        str, typer.Option("--stream", metavar="STREAM", help="Which status stream.")
-    ] = "main",
-    section: Annotated[
-        str | None,
-        typer.Option(
-            "--section", metavar="H", help="The heading it goes under (default: your goal)."
-        ),
-    ] = None,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="The text is the whole new entry.")
-    ] = False,
-    base: Annotated[
-        int | None, typer.Option("--base", metavar="N", min=1, help="The entry you have read.")
-    ] = None,
+    dash: Dash = None,
+    text: Text = None,
+    file: File = None,
+    unchanged: Unchanged = None,
+    stream: Stream = "main",
+    section: Section = None,
+    replace: Replace = False,
+    base: Base = None,
     overflow: status_command.Overflow = None,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option("--keep", metavar="RES", help="A lease that is not given back."),
-    ] = None,
+    keep: Keep = None,
 ) -> Outcome:
     """Write last: your text becomes the section under your goal in the status (--replace: the whole
     entry), your leases and claims are given back, your session is closed.
@@ -81,48 +80,62 @@ def end(
         )
     if section and replace:
         raise Usage("--section and --replace say different things", "give one of them")
-    given = body(
-        env, text, file, dash
-    )  # before anything can refuse: a text that was piped in must not be lost
+    # Before anything can refuse: a text that was piped in must not be lost.
+    given = body(env, text, file, dash)
     me = who.session(env, strict=True)
-    if parked.of(env.store, env.index, me["id"]):
-        raise Protocol(
-            "writes of this session are parked: others were first",
-            "atlas parked shows them, take or drop settles each; then end",
-            code="parked",
-        )
+    _judge_parked(env, me)
     if given is not None and unchanged is not None:
         raise Usage("a text, or --unchanged, but not both")
     status_command.with_text(given, section, replace, overflow)
     names.name(stream, "stream")
     overflow = names.name(overflow, "artifact name") if overflow else None
-    kept = [reading.resource(env, one) for one in keep or []]
+    spared = [reading.resource(env, name) for name in keep or []]
     wish = _wish(env, me, given, unchanged, section, replace)
-    wish = wish._replace(withdrawn=status_command.withdrawn(env, stream)) if wish else None
+    if wish is not None:
+        wish = wish._replace(withdrawn=status_command.withdrawn(env, stream))
     if base is not None:
         receipts.note(
             env, "status", stream, base, status.find(env.tree, stream, base), claimed=True
         )
     done = writing.write(
         env,
-        lambda tree, who: _close(env, tree, who, me, wish, stream, kept, overflow, base),
+        lambda tree, writer: _close(env, tree, writer, me, wish, stream, spared, overflow, base),
         me,
         "session: end",
     )
     records = writing.records(env, done)
-    entry = next((one for one in records if one["ref"].startswith("status:")), None)
-    back = [one["resource"] for one in records if one["ref"].startswith("lease:")]
+    return _answer(env, me, records, elsewhere.leave(env, me, spared))
+
+
+def _answer(env: Env, me: Record, records: list[dict[str, Any]], left: list[str]) -> Outcome:
+    """The answer: the entry, and what was given back. left: the leases of other stores among it."""
+    by_kind: dict[str, list[dict[str, Any]]] = {}
+    for record in records:
+        by_kind.setdefault(record["ref"].partition(":")[0], []).append(record)
+    entry = next(iter(by_kind.get("status", ())), None)
+    closed = by_kind["session"][0]
+    back = [record["resource"] for record in by_kind.get("lease", ())]
+    back += [record["ref"] for record in by_kind.get("task", ())]
+    back += left
     lines = [f"{entry['ref']} written"] if entry else []
-    back += [one["ref"] for one in records if one["ref"].startswith("task:")]
-    back += elsewhere.leave(env, me, kept)
-    lines += [f"given back: {', '.join(back)}"] if back else []
-    lines += [f"{me['id']} has ended"]
-    closed = next(one for one in records if one["ref"].startswith("session:"))
+    if back:
+        lines.append(f"given back: {', '.join(back)}")
+    lines.append(f"{me['id']} has ended")
     alone = env.sharing.known is not None and not env.sharing.published
     limits = ("NOT PUBLISHED: nobody else can see this",) if alone else ()
     return Outcome(
         {**closed, "status": entry, "released": back}, tuple(lines), limits, published=False
     )
+
+
+def _judge_parked(env: Env, me: Record) -> None:
+    """Raises Protocol if writes of the session are parked."""
+    if parked.of(env.store, env.index, me["id"]):
+        raise Protocol(
+            "writes of this session are parked: others were first",
+            "atlas parked shows them, take or drop settles each; then end",
+            code="parked",
+        )
 
 
 def _wish(
@@ -133,7 +146,8 @@ def _wish(
     section: str | None,
     replace: bool,
 ) -> status.NewEntry | None:
-    """What is to be written; None where nothing need be."""
+    """The status entry to be written; None if none is due. Raises Protocol if one is due and no
+    text is given."""
     if unchanged is not None:
         return status.NewEntry(unchanged=names.say(unchanged, "--unchanged"))
     if given is None:
@@ -150,22 +164,23 @@ def _wish(
     return status.NewEntry(given, section=heading, replace=replace)
 
 
-def _to_end(stop: AtlasError, stream: str, kept: list[str]) -> None:
-    """The command that submits the draft of a stop closes the session as well."""
+def _to_end(stop: AtlasError, stream: str, spared: list[str]) -> None:
+    """Makes the command that submits the draft of a stop close the session as well."""
     if submit := stop.details.get("submit"):
-        flags = "".join(f" --keep {shlex.quote(one)}" for one in kept)
-        end = f"atlas end --replace{f' --stream {stream}' if stream != 'main' else ''}{flags}"
-        stop.details["submit"] = submit.replace(f"atlas status write {stream}", end)
+        flags = f" --stream {stream}" if stream != "main" else ""
+        flags += "".join(f" --keep {shlex.quote(resource)}" for resource in spared)
+        command = f"atlas end --replace{flags}"
+        stop.details["submit"] = submit.replace(f"atlas status write {stream}", command)
 
 
 def _close(
     env: Env,
     tree: Tree,
-    who: Writer,
+    writer: Writer,
     me: Record,
     wish: status.NewEntry | None,
     stream: str,
-    kept: list[str],
+    spared: list[str],
     overflow: str | None,
     base: int | None,
 ) -> Change:
@@ -174,11 +189,11 @@ def _close(
     bases: tuple[str, ...] = ()
     if wish is not None:
         try:
-            entry = status_command.entry(env, tree, who, me, stream, wish, base, overflow)
+            entry = status_command.entry(env, tree, writer, me, stream, wish, base, overflow)
         except AtlasError as stop:
-            _to_end(stop, stream, kept)
+            _to_end(stop, stream, spared)
             raise
         files |= entry.files
         bases = entry.bases
-    files |= assigning.leave(tree, who, kept).files
-    return Change(f"session: end ({who.session})", files, bases)
+    files |= assigning.leave(tree, writer, spared).files
+    return Change(f"session: end ({writer.session})", files, bases)
