@@ -1,4 +1,4 @@
-"""`atlas sync`: what was recorded goes to the remote, and what others have published comes."""
+"""`atlas sync`: publishes what was recorded here, and brings what others have published."""
 
 import typer
 
