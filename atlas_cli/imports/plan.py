@@ -6,7 +6,7 @@ from typing import Any
 
 from ..errors import Damaged, Usage
 from ..model import names
-from ..model.text import Record, load
+from ..model.text import OWN_LIMIT, Record, load
 from ..records import status
 from ..records.board import task
 from ..visible import visible
@@ -52,7 +52,7 @@ def _entries(name: str, text: str) -> Any:
         sections = status.sections(text)
         return [_section(title, part) for title, part in sections if title is not None]
     try:
-        return load(text.encode(), name).get("tasks", [])
+        return load(text.encode(), name, hand=OWN_LIMIT).get("tasks", [])
     except Damaged as error:
         raise Usage(error.message, "a plan is YAML with a list `tasks`, or Markdown") from None
 

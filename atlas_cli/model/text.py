@@ -22,6 +22,7 @@ MOST = 4 << 20  # bytes of a record with its body
 HAND_LIMIT = 8 * 1024  # bytes of YAML by hand, and EACH for each of its parts: ruamel needs 3 µs
 EACH = 8
 POLICY_LIMIT = 2 * HAND_LIMIT
+OWN_LIMIT = 16 * HAND_LIMIT  # of a file that the caller gives
 HANDS = 4  # records by hand that are read of one commit, if they are as long as they can be
 DEPTH = 32
 
@@ -81,11 +82,12 @@ def dump(record: Mapping[str, Any]) -> bytes:
     return data
 
 
-def load(data: bytes, path: str, comments: bool = False) -> Record:
+def load(data: bytes, path: str, comments: bool = False, hand: int = HAND_LIMIT) -> Record:
     """The fields of a record's text, in their order. Raises Damaged, naming the path, if the text
     does not parse.
 
-    `comments`: blank lines and lines that begin with `#` are skipped (the policy)."""
+    `comments`: blank lines and lines that begin with `#` are skipped (the policy). `hand`: how much
+    YAML written by hand is read."""
     if len(data) > LIMIT:
         raise Damaged(f"{path}: {len(data):,} bytes; a record holds {LIMIT:,}")
     try:
@@ -94,7 +96,7 @@ def load(data: bytes, path: str, comments: bool = False) -> Record:
         raise Damaged(f"{path}: not UTF-8 at byte {error.start}") from None
     record = _canonical(text, comments)
     if record is None:
-        record = _by_hand(text, path, POLICY_LIMIT if comments else HAND_LIMIT)
+        record = _by_hand(text, path, POLICY_LIMIT if comments else hand)
     if "\\u" in text and _halved(json.dumps(record, ensure_ascii=False)):
         raise Damaged(f"{path}: half a character (a lone surrogate) is escaped in it")
     return record
@@ -105,15 +107,18 @@ def beyond(files: Iterable[tuple[str, bytes]]) -> set[str]:
     left = HANDS * HAND_LIMIT
     paths: set[str] = set()
     for path, data in sorted(files):
-        size = _hand_size(data)
+        size = _hand_size(path, data)
         left -= size
         if left < 0 and size:
             paths.add(path)
     return paths
 
 
-def _hand_size(data: bytes) -> int:
-    """The weight of a record that would be read as YAML written by hand."""
+def _hand_size(path: str, data: bytes) -> int:
+    """The weight of a record that would be read as YAML written by hand: its front matter, or all
+    of a YAML file. A note without fields has none."""
+    if not data.startswith(b"---\n") and not path.endswith(".yaml"):
+        return 0
     part = data[4 : data.find(b"\n---\n", 3) + 1] if data.startswith(b"---\n") else data
     try:
         text = part.decode()
@@ -125,8 +130,11 @@ def _hand_size(data: bytes) -> int:
 
 
 def _weight(text: str) -> int:
-    """What YAML costs to read: its bytes, and much more for each of its parts."""
-    return len(text) + EACH * sum(map(text.count, ":-,[{\n"))
+    """What YAML costs to read: its bytes, and much more for each of its parts (not for the commas
+    and colons of prose)."""
+    parts = sum(map(text.count, "\n\r?[{")) + len(re.findall(r":(?=\s)|(?:^|[ \n])-(?=\s)", text))
+    flow = text.count(",") + text.count(":") if "[" in text or "{" in text else 0
+    return len(text) + EACH * (parts + flow)
 
 
 def front(data: bytes, path: str) -> tuple[Record, str]:

@@ -80,6 +80,8 @@ def between(git: Git, old: str | None, new: str) -> Iterator[Commit]:
         differ = Differ(git, [(_tree_before(git, raw, trees), raw.tree) for _, raw in own])
         for at, (name, raw) in enumerate(own):
             changes, modes, faults = differ.step(at)
+            for parent in line.others(raw.parents):
+                changes, modes = _joined(git, parent, raw.tree, changes, modes)
             message = parse(raw.message.decode(errors="replace").lstrip("\n"))
             wrong = [("", raw.fault)] if raw.fault else []
             yield Commit(name, raw.parents, message, changes, modes, (*wrong, *faults))
@@ -113,6 +115,10 @@ class _Line:
             return parents
         return tuple(sorted(parents, key=lambda parent: not self._is_own(parent)))
 
+    def others(self, parents: tuple[str, ...]) -> list[str]:
+        """The other parents of a merge that are its own."""
+        return [parent for parent in parents[1:] if self._is_own(parent)]
+
     def _is_own(self, oid: str) -> bool:
         if oid == self.old or oid in self.names:
             return oid not in self.foreign
@@ -145,9 +151,24 @@ def commit(git: Git, oid: str) -> Commit:
     raw = _raw(git, oid)
     raw = raw._replace(parents=_own_first(git, raw.parents))
     changed, modes, faults = Differ(git, [(_tree_before(git, raw, {}), raw.tree)]).step(0)
+    for parent in raw.parents[1:]:
+        if _descends(git, parent, root_id(len(oid))):
+            changed, modes = _joined(git, parent, raw.tree, changed, modes)
     message = parse(raw.message.decode(errors="replace").lstrip("\n"))
     own = [("", raw.fault)] if raw.fault else []
     return Commit(oid, raw.parents, message, changed, modes, (*own, *faults))
+
+
+def _joined(
+    git: Git, parent: str, tree: str, changes: tuple[FileChange, ...], modes: dict[str, str]
+) -> tuple[tuple[FileChange, ...], dict[str, str]]:
+    """The changes of a merge, and those against another parent: it may drop what that one's line
+    had written."""
+    more, more_modes, _ = Differ(git, [(_raw(git, parent).tree, tree)]).step(0)
+    paths = {path for path, _, _ in changes}
+    rows = [*changes, *(row for row in more if row[0] not in paths)]
+    rows.sort(key=lambda row: row[0].encode(errors="surrogateescape"))
+    return tuple(rows), {**more_modes, **modes}
 
 
 def _tree_before(git: Git, raw: _Raw, trees: dict[str, str]) -> str:
@@ -183,7 +204,7 @@ def brings(commit: Commit, now: Callable[[str], str | None]) -> Commit:
     known is left: the rest was judged in its own commits."""
     if len(commit.parents) == 1:
         return commit
-    changed = tuple(row for row in commit.changes if now(row[0]) != row[2])
+    changed = tuple((path, now(path), new) for path, _, new in commit.changes if now(path) != new)
     new = {path for path, _, _ in changed}
     return commit._replace(
         changes=changed, modes={path: mode for path, mode in commit.modes.items() if path in new}

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ..errors import Damaged
 from ..model.change import Violation
+from ..model.message import FileChange
 from ..model.text import Record
 from ..model.tree import Tree, object_id
 from ..records import bound, is_record, judging, kind_of
@@ -119,6 +120,10 @@ class Walk:
         if path in self.blobs:
             return self.blobs[path]
         return self.base.blob(path) if self.base else None
+
+    def is_back(self, row: FileChange) -> bool:
+        """Whether what a commit changed lies there as it was before."""
+        return self.blob(row[0]) == row[1] and row[0] not in self.odd
 
     def read(self, path: str) -> bytes | None:
         if path not in self.blobs and self.base:
@@ -290,6 +295,7 @@ def findings_in(
         violations += no_repair
         if named and not no_repair:
             restored = {path for path, _, _ in commit.changes}
+            restored |= {row[0] for row in bad[named].changes if walk.is_back(row)}
             findings = [_repaired(finding, commit, restored) for finding in findings]
             violations += judging.judge_message(walk, commit.changes, commit.message)
         else:  # what only says that it is a repair is a change like any other

@@ -11,7 +11,7 @@ from ..store import history
 from ..store.git import SMALL, Git
 from ..store.snapshot import Snapshot
 from ..store.store import Store
-from ..store.trees import FOLDER
+from ..store.trees import FOLDER, PLAIN
 from .audit import Child, Finding, Report, Walk
 
 Plan = tuple[Finding, dict[str, str | None] | None]
@@ -37,6 +37,7 @@ def _blobs(store: Store, oid: str, paths: set[str]) -> dict[str, str | None] | N
     was = {path: (old, new) for path, old, new in commit.changes}
     unread = {path for path, mode in commit.modes.items() if mode == FOLDER}
     paths = _with_it(store, now, commit, paths)
+    paths = {path for path in paths if path not in was or not _is_back(now, path, was[path][0])}
     for path in paths:
         if path not in was or not _stands(now, path, was, path in unread):
             return None
@@ -64,6 +65,12 @@ def _with_it(store: Store, now: Snapshot, commit: history.Commit, paths: set[str
         if not more:
             return paths
         paths = paths | more
+
+
+def _is_back(now: Snapshot, path: str, old: str | None) -> bool:
+    """Whether what was there before is there again: put back by hand, or by another repair."""
+    entry = now.entry(path)
+    return old is None if entry is None else entry == (PLAIN, old)
 
 
 def _is_folder(git: Git, oid: str | None) -> bool:

@@ -158,3 +158,13 @@ def test_comments_are_passed_over_only_where_they_may_stand() -> None:
     canonical = b'# a comment\n\nat: "x"\n'
     assert text.load(canonical, "p", comments=True) == {"at": "x"}
     assert text.load(b"# only that\n", "p", comments=True) == {}
+
+
+def test_prose_by_hand_is_read_and_what_only_costs_is_not() -> None:
+    prose = "  Words, of a person: many - of them; a line (of sixty).\n" * 60
+    record = text.load(f"title: t\nwhy: >\n{prose}".encode(), "p")
+    assert str(record["why"]).startswith("Words, of a person: many")
+    for costly in ("[a, b, {c: d}]\n", "?\r", "- x\n", "1: 1\n"):
+        data = "a: b\n" + costly * (7000 // len(costly))
+        with pytest.raises(Damaged, match="too large"):
+            text.load(data.encode(), "p")

@@ -146,3 +146,11 @@ def test_a_gate_that_nobody_can_read_holds_and_stops_no_reader(worker: Worker, h
     assert worker("task", "next", "--claim").code == 7
     names_it(worker, path, "bytes")
     assert worker("task", "next", "--claim").code == 0
+
+
+def test_notes_without_fields_are_no_yaml(worker: Worker, hand: Hand) -> None:
+    note = b"# A note\n\n" + b"- Words, of a person: many of them.\n" * 150
+    hand.commit({f"inbox/note{n}.md": note for n in range(8)})
+    assert worker("verify", "--full").code == 0
+    assert worker("doctor", "--fix").code == 0
+    assert hand.blob("inbox/note7.md", "refs/heads/atlas")

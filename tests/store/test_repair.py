@@ -415,3 +415,61 @@ def test_what_another_history_brings_takes_nothing_of_ours_away(
     assert changed == []
     assert quick("verify", "--full").code == 0
     assert quick("doctor").code == 0
+
+
+def test_what_a_merge_of_two_of_its_lines_drops_is_put_back(
+    store: tuple[Hand, Seen], quick: Atlas
+) -> None:
+    """As `git merge -s ours` makes it: nothing of the other line is in its tree."""
+    hand, seen = store
+    assert (
+        quick(
+            "status", "write", "other", "-m", "of the other line", "--session", seen.sessions["bob"]
+        ).code
+        == 0
+    )
+    other = hand.head()
+    hand.git("update-ref", BRANCH, seen.head)
+    (hand.store.parent / "index.sqlite").unlink()
+    assert (
+        quick(
+            "decision",
+            "add",
+            "--title",
+            "t",
+            "--recommended",
+            "a",
+            "--chosen",
+            "a",
+            "--stance",
+            "agreed",
+            "--why",
+            "w",
+            "--session",
+            seen.sessions["ann"],
+        ).code
+        == 0
+    )
+    ours = hand.head()
+    _merge(hand, hand.git("rev-parse", f"{ours}^{{tree}}"), ours, other)
+    found = quick("verify", "--full", "--json")
+    assert found.code == 9 and "append_only" in found.out
+    assert quick("doctor", "--fix").code == 0
+    assert hand.blob("status/other/000/000001.md", BRANCH)
+    assert quick("verify", "--full").code == 0
+    assert quick("status", "show", "other").code == 0
+
+
+def test_what_was_put_back_by_hand_is_acknowledged(store: tuple[Hand, Seen], quick: Atlas) -> None:
+    """Taken away, put back byte for byte, and taken away again."""
+    hand, _ = store
+    data = hand.read(ENTRY)
+    hand.commit({ENTRY: None})
+    hand.commit({ENTRY: data})
+    assert quick("doctor", "--fix").code == 0
+    assert quick("verify", "--full").code == 0
+    for step in (None, data, None):
+        hand.commit({ENTRY: step})
+    assert quick("doctor", "--fix").code == 0
+    assert hand.read(ENTRY) == data
+    assert quick("verify", "--full").code == 0
