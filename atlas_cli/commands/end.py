@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
+from ..answers import leases
 from ..env import elsewhere, reading, receipts, who, writing
 from ..env.env import Env
-from ..errors import AtlasError, Protocol, Usage
+from ..errors import AtlasError, NotFound, Protocol, Usage
 from ..model import names
 from ..model.change import Change, Writer
 from ..model.text import Record
@@ -89,7 +90,7 @@ def end(
     status_command.with_text(given, section, replace, overflow)
     names.name(stream, "stream")
     overflow = names.name(overflow, "artifact name") if overflow else None
-    spared = [reading.resource(env, name) for name in keep or []]
+    spared = _spared(env, me, keep or [])
     wish = _wish(env, me, given, unchanged, section, replace)
     if wish is not None:
         wish = wish._replace(withdrawn=status_command.withdrawn(env, stream))
@@ -105,6 +106,22 @@ def end(
     )
     records = writing.records(env, done)
     return _answer(env, me, records, elsewhere.leave(env, me, spared))
+
+
+def _spared(env: Env, me: Record, keep: list[str]) -> list[str]:
+    """The leases that stay with the session. Raises NotFound for one that it does not hold: a name
+    misspelt would give back what was to stay. (Of other stores, and of an operation that is asked
+    for again, this is not known here.)"""
+    spared = [reading.resource(env, name) for name in keep]
+    if env.shares or env.options.operation is not None:
+        return spared
+    held = {row["resource"] for row in leases.held(env.ask, me["id"])}
+    if missing := [resource for resource in spared if resource not in held]:
+        raise NotFound(
+            f"you hold no lease on {missing[0]}, so there is none to keep; nothing was ended",
+            f"atlas session show {me['id']} lists what you hold",
+        )
+    return spared
 
 
 def _answer(env: Env, me: Record, records: list[dict[str, Any]], left: list[str]) -> Outcome:

@@ -109,3 +109,12 @@ def test_a_stream_may_be_named_by_a_number(begun: str, atlas: Atlas) -> None:
         assert (found["from"], found["to"]) == (f"status:{old}", f"status:{new}"), words
     for odd in ("0", "007", "9" * 5000):
         assert atlas("status", "diff", odd).code in (2, 7)
+
+
+def test_a_lease_that_is_not_held_cannot_be_kept(begun: str, atlas: Atlas) -> None:
+    """A name misspelt gives back nothing of what was to stay."""
+    ok(atlas, "lease", "take", "gpu7", "--why", "w")
+    done = atlas("end", "-m", "All is done here.", "--keep", "gpu8")
+    assert done.code == 7 and "no lease on gpu8" in done.err, done
+    assert ok(atlas, "lease", "show", "gpu7")["state"] == "held"
+    assert ok(atlas, "end", "-m", "All is done here.", "--keep", "gpu7")["released"] == []
