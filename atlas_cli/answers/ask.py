@@ -4,10 +4,12 @@ time, from which the other files of this folder answer; and how a record may be 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from .. import records
 from ..errors import AtlasError
+from ..model import words
 from ..model.kind import Kind
 from ..model.text import Record
 from ..outcome import Frame
@@ -23,8 +25,9 @@ WEEK = 7 * 86400
 
 def same_words(index: Index, ref: str) -> list[str]:
     """The REFs of the records that say the same as one, itself first: a gate, the signal that says
-    why it was raised, and the task of clearing it."""
+    why it was raised, and the task of clearing it. What ends a gate says the same as all these."""
     kind, _, id = ref.partition(":")
+    id = id.removesuffix(gate.END)
     gates = [id] if kind in (gate.KIND.name, task.KIND.name) else []
     if kind == signal.KIND.name:
         gates += [record["id"] for _, record in index.pointing(ref, "signal")]
@@ -69,14 +72,14 @@ class Questions:
         if not self.retracted(ref):
             return record
         kind = records.BY_NAME[ref.partition(":")[0]]
-        words = [field for field in kind.words if field in record]
+        then: list[Record] = []
         if kind.row:
             pairs = corrections(self.index, ref)
             then = [self._as_retracted(kind, ref, path) for path, row in pairs if row["retract"]]
-            words = [field for field in words if _stood(then, field, record[field])]
-            if not words:
-                return record
-        return {**record, **dict.fromkeys(words), "corrections": self.corrections(ref)}
+        result, withheld = words.without(record, kind.words, partial(_stood, then))
+        if kind.row and not withheld:
+            return record
+        return {**result, "corrections": self.corrections(ref)}
 
     def row(self, kind: Kind, path: str, record: Record) -> Record:
         """A record of the index as it is shown: with its REF."""
@@ -115,7 +118,7 @@ class Questions:
         return [Frame("", "\n".join(lines))] if lines else []
 
 
-def _stood(rows: list[Record], field: str, words: Any) -> bool:
-    """Whether a field had these words in one of the rows; a row that cannot be read may have had
-    them."""
-    return any(row.get(field, words) == words for row in rows)
+def _stood(rows: list[Record], field: str, text: Any) -> bool:
+    """Whether a field had this text in one of the rows. A row that cannot be read may have had it,
+    and a document (no rows) has it for ever."""
+    return not rows or any(not row or text in words.values(row, field) for row in rows)

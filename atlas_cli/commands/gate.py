@@ -143,8 +143,7 @@ def show(ctx: typer.Context, wanted: Id) -> Outcome:
     """One gate: why, what it holds, and how it ended."""
     env = env_of(ctx)
     record = board.gate_row(env.ask, env.tree, reading.resolve(env, names.Ref("gate", wanted))[1])
-    end = gate.path_of(wanted + gate.END)
-    record["end"] = gate.parse(end, reading.last_good(env, end)[0]) if env.tree.blob(end) else None
+    record["end"] = _end(env, wanted)
     lines = [f"why: {correction.said(record, 'why', env.now())}"]
     lines += [
         f"{key}: {record[key]}"
@@ -156,14 +155,24 @@ def show(ctx: typer.Context, wanted: Id) -> Outcome:
         f"edges: {', '.join(record['edges']) or 'none'}",
     ]
     if record["end"]:
-        why = record["end"].get("why")
-        because = f": {why}" if why else ""
+        because = ""
+        if "why" in record["end"]:
+            because = f": {correction.plain(record['end']['why'])}"
         lines.append(f"{record['state']} by {record['end']['resolver']}{because}")
     age = times.ago(times.moment(record["at"]), env.now())
     frame = Frame(
         f"{record['ref']} by {record['session']}, {age}: {record['state']}", "\n".join(lines)
     )
     return Outcome(record, (frame, *warned(env, record)))
+
+
+def _end(env: Env, wanted: str) -> Record | None:
+    """How a gate ended; None while it stands."""
+    path = gate.path_of(wanted + gate.END)
+    if not env.tree.blob(path):
+        return None
+    record = gate.parse(path, reading.last_good(env, path)[0])
+    return env.ask.shown(record, f"gate:{wanted}{gate.END}")
 
 
 @verb(app, "clear", "atlas gate clear 7f3k2mq9xa", 3, 5, 6, 7)

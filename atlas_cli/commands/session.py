@@ -83,7 +83,8 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcom
         f"holds: {', '.join(held + claimed) or 'nothing'}",
     ]
     if offer_ := record.get("offer"):
-        offered = [f"{key} {value}" for key, value in offer_.items() if key != "at"]
+        plain = {key: value for key, value in offer_.items() if key != "at" and value is not None}
+        offered = [f"{key} {value}" for key, value in plain.items()]
         lines.append(f"offers: {', '.join(offered)}")
     lines += [f"wrote ({total}):", *(f"  {subject}" for subject in wrote)]
     return Outcome(data, (head, Frame("", "\n".join(lines))))

@@ -95,7 +95,7 @@ def _shown(
         for key, value in record.items()
         if value is not None and key != "corrections"
     ]
-    if None in record.values():
+    if "corrections" in record:  # words are withheld
         lines.append(correction.WITHHELD)
     at = record.get("at", record.get("began"))
     age = f", {times.ago(times.moment(at), env.now())}" if at else ""

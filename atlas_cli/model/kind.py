@@ -63,7 +63,8 @@ class Kind(NamedTuple):
     numbered: Callable[[str], tuple[str, int]] | None = None  # path: its name and its number
     # the keys by which the index finds the next one
     queued: Callable[[Record], tuple[int, int, int, int] | None] | None = None
-    words: tuple[str, ...] = ()  # fields in its writers' words: withheld once it is retracted
+    # fields in its writers' words, which are withheld once it is retracted (`failures.why`: inside)
+    words: tuple[str, ...] = ()
     lead: str = ""  # how its names in the view begin
     # tree, a row, another one: why both cannot be
     clashes: Callable[[Tree, Record, Record], str] | None = None

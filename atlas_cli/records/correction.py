@@ -71,6 +71,12 @@ def said(record: Record, field: str, now: int, say: Callable[[str], str] = str) 
     return f"({shown(retractions[-1], now, say)})" if retractions else "-"
 
 
+def plain(words: str | None) -> str:
+    """A writer's words where the record's retraction stands beside: a word in place of those that
+    are withheld."""
+    return "(retracted)" if words is None else words
+
+
 def _links(record: Record) -> Iterable[tuple[str, str]]:
     yield "corrects", record["target"]
     if record.get("cause"):

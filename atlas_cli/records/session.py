@@ -328,5 +328,5 @@ def _rules(edit: FileEdit, old: Record | None, new: Record) -> Iterator[Violatio
 
 
 KIND = row_kind("session", FOLDER, SUFFIX, "id", parse, find, until, _rules)._replace(
-    words=("goal", "adopted_why", "dropped_why")
+    words=("goal", "adopted_why", "dropped_why", "offer.tags")
 )

@@ -88,7 +88,8 @@ def _frozen(row: Record) -> str:
     """The reason why a task is frozen, with a word if it can thaw; "" if it is not frozen."""
     if "frozen" not in row:
         return ""
-    return f"{row['frozen']['why']}{' (can thaw)' if row['can_thaw'] else ''}"
+    thaws = " (can thaw)" if row["can_thaw"] else ""
+    return f"{correction.plain(row['frozen']['why'])}{thaws}"
 
 
 def _source(
@@ -197,11 +198,10 @@ def _text(record: Record, data: Record) -> str:
         lines.append(f"frozen: {_frozen(data)}")
     for entry in record.get("failures", ()):
         if "why" in entry:
-            lines.append(
-                f"failed: attempt {entry['attempt']} by {entry['session']}: {entry['why']}"
-            )
+            what, text = f"failed: attempt {entry['attempt']}", entry["why"]
         else:
-            lines.append(f"retried by {entry['session']}: {entry['retried']}")
+            what, text = "retried", entry["retried"]
+        lines.append(f"{what} by {entry['session']}: {correction.plain(text)}")
     body = record["body"] or ""
     if body.strip():
         lines += ["", body]
