@@ -17,6 +17,7 @@ from .env.env import Env, Options
 from .errors import AtlasError, Failed, Unknown, Usage
 from .hooks import cache as picture
 from .outcome import Outcome
+from .store.git import watched
 
 INTERRUPTED = 130  # the exit code of a command that Ctrl-C has ended
 
@@ -69,9 +70,10 @@ def call(
             raise
         words = commands.spelt(rest)
         talk = _talk(commands, options, words)
-        env = Env(options, None if options.json or options.quiet else watch)
+        env = Env(options)
         env.words = words
-        return _ended(_outcome(commands, words, env), talk, env)
+        with watched(None if options.json or options.quiet else watch):
+            return _ended(_outcome(commands, words, env), talk, env)
     except Page as page:
         return Answer(talk, page.outcome)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the boundary: a fault of ours is one line too

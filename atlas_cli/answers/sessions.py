@@ -6,8 +6,11 @@ import re
 
 from ..model import times
 from ..model.text import Record
-from ..records import policy, session
+from ..records import policy, session, status
+from ..store.index import Index
 from .ask import WEEK, Questions
+
+_NO_WORK = ("session: ", "lease: ", "repair: ")  # how the subjects of such commits begin
 
 
 def pulse(ask: Questions, record: Record) -> tuple[int, str]:
@@ -100,10 +103,21 @@ def unfinished(ask: Questions) -> list[Record]:
     for _, record in ask.index.live(session.FOLDER, ask.now - WEEK):
         last, state = pulse(ask, record)
         owing = record.get("class") != "run" and "adopted_by" not in record
-        if state != "live" and owing and not ask.index.closed(record["id"]):
+        if state != "live" and owing and not closed(ask.index, record["id"]):
             shown = ask.shown(record, f"session:{record['id']}")
             rows.append({**shown, "state": state, "last": times.rfc3339(last)})
     return rows
+
+
+def closed(index: Index, id: str) -> bool:
+    """Whether a session has done its duty: a status entry of its own behind its last other work, or
+    no work. Beginning, ending and giving back are no work."""
+    for subject, paths in index.deeds(id):
+        if any(path.startswith(f"{status.FOLDER}/") for path in paths):
+            return True
+        if not subject.startswith(_NO_WORK):
+            return False
+    return True
 
 
 def ended(ask: Questions, after: int) -> list[Record]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..answers import leases
+from ..answers import leases, sessions
 from ..env import elsewhere, reading, receipts, who, writing
 from ..env.env import Env
 from ..errors import AtlasError, NotFound, Protocol, Usage
@@ -168,7 +168,7 @@ def _wish(
     if unchanged is not None:
         return status.NewEntry(unchanged=names.say(unchanged, "--unchanged"))
     if given is None:
-        if not env.index.closed(me["id"]):
+        if not sessions.closed(env.index, me["id"]):
             raise Protocol(
                 "this session has written, and not the status after it: for the next one it has not"
                 " happened",

@@ -3,7 +3,7 @@ do the same."""
 
 from __future__ import annotations
 
-from ..answers import board, leases
+from ..answers import board, leases, sessions
 from ..outcome import Block
 from ..records import correction, lease
 from ..sharing import parked as parked_writes
@@ -34,7 +34,10 @@ def you(state: State) -> Part | None:
     me = ask.shown(state.me, f"session:{state.id}")
     held = [row["resource"] for row in leases.held(ask, state.id) if lease.holds(row, state.now)]
     held += [lease_name(row) for row in state.elsewhere[0] if row["holder"] == state.id]
-    wrote, owes = env.index.commits(1, session=state.id)[1], not env.index.closed(state.id)
+    wrote, owes = (
+        env.index.commits(1, session=state.id)[1],
+        not sessions.closed(env.index, state.id),
+    )
     claimed = board.claimed(ask, state.id)
     value = {
         **me,

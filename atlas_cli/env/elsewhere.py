@@ -23,7 +23,6 @@ from ..records.board import assigning
 from ..sharing import copies, parked
 from ..sharing.dealing import EAGER, Dealing
 from ..sharing.sharing import FETCH
-from ..store.git import Git
 from ..visible import named
 from . import after, writing
 from .env import Env
@@ -231,9 +230,7 @@ def _project(other: Env, holder: str) -> str | None:
 def _env_on(env: Env, folder: Path, me: Record | None) -> Iterator[Env]:
     """An Env on a copy. What it has to say is said with the store's name."""
     name = folder.name.rpartition("-")[0]
-    other = Env(
-        env.options._replace(directory=str(folder), session=me["id"] if me else None), Git.watch
-    )
+    other = Env(env.options._replace(directory=str(folder), session=me["id"] if me else None))
     other.__dict__["place"] = copies.place_of(folder)
     try:
         yield other

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,9 +53,8 @@ def clock(test: bool) -> int:
 class Env:
     """One command's surroundings. Each part is made when it is first asked for."""
 
-    def __init__(self, options: Options, watch: Callable[[str], None] | None = None) -> None:
+    def __init__(self, options: Options) -> None:
         self.options = options
-        Git.watch = watch  # told of what takes long
         self.notices: list[str] = []
         self.words: list[str] = []  # of the command, as they were typed
         self.wrote = False

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import callers, interrupts
+from ..answers import sessions
 from ..env import reading, who, writing
 from ..env.env import Env, Options
 from ..model import names, times
@@ -131,7 +132,7 @@ def session_end(given: Given) -> None:
     if me is None:
         return
     env.dealing = EAGER
-    over = env.index.closed(me["id"]) and not parked.of(env.store, env.index, me["id"])
+    over = sessions.closed(env.index, me["id"]) and not parked.of(env.store, env.index, me["id"])
     writing.write(env, lambda tree, who: assigning.leave(tree, who, over=over), me, "")
     from ..env import elsewhere
 

@@ -11,8 +11,7 @@ from ..env.who import session
 from ..errors import AtlasError, Held, NotFound, Protocol, Refused, Usage
 from ..model import times
 from ..model.text import Record
-from ..records import lease, policy, status
-from ..records.correction import said, shown
+from ..records import correction, lease, policy, status
 from ..visible import named, theirs
 from . import judging, quick
 
@@ -103,7 +102,7 @@ def _entry(env: Env, stream: str, number: int) -> tuple[str, str]:
 
 def _text(env: Env, record: Record) -> str:
     if not record["body"]:
-        return said(record, "body", env.now())
+        return correction.said(record, "body", env.now())
     return status.brief(record, env.policy["status_words"])
 
 
@@ -161,7 +160,7 @@ def _held(env: Env, resource: str, paths: list[str]) -> Held:
     named_paths = shlex.join(paths[:3]) + (" …" if len(paths) > 3 else "")
     return Held(
         f"{paths[0]}{more}: {named(resource)} is held by {named(row['holder'])} for"
-        f" {rest} more: {said(row, 'why', env.now(), theirs)}",
+        f" {rest} more: {correction.said(row, 'why', env.now(), theirs)}",
         f"leave it out: git restore --staged -- {named_paths} (with -a, name the other paths"
         f" instead), or wait until {row['expires']}",
         details={"resource": resource, "holder": row["holder"], "paths": paths},
@@ -171,12 +170,11 @@ def _held(env: Env, resource: str, paths: list[str]) -> Held:
 def retracted(env: Env, me: Record) -> list[Finding]:
     """A finding for each record of a session that relies on what was retracted."""
     findings: list[Finding] = []
-    for owner, ref, target, record in env.index.leaning():
+    for owner, ref, target, record in env.index.leaning(correction.FOLDER):
         if owner != me["id"]:
             continue
-        message = (
-            f"{named(ref)} relies on {named(target)}, which was {shown(record, env.now(), theirs)}"
-        )
+        was = correction.shown(record, env.now(), theirs)
+        message = f"{named(ref)} relies on {named(target)}, which was {was}"
         hint = f"put yours right: atlas correct {ref} --why …, or write its next version without it"
         findings.append(("retracted", Protocol(message, hint, code="retracted")))
     return findings

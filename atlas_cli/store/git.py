@@ -8,8 +8,9 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import ClassVar
 
 from .. import interrupts
 from ..errors import Damaged, Failed
@@ -90,13 +91,25 @@ class Silent(Failed):
     """A git gave no answer in time, and was stopped."""
 
 
+Watch = Callable[[str], None]
+_WATCH: ContextVar[Watch | None] = ContextVar("watch", default=None)
+
+
+@contextmanager
+def watched(watch: Watch | None) -> Iterator[None]:
+    """While this lasts, `watch` is called once a second with what a long call over the network
+    reports, and with an empty text once that call is over."""
+    token = _WATCH.set(watch)
+    try:
+        yield
+    finally:
+        _WATCH.reset(token)
+
+
 class Git:
     """Calls of git in one repository.
 
-    directory: a git directory, or None to let git find one. watch: is called, once a second, with
-    what a long call over the network reports, and with an empty text once that is over."""
-
-    watch: ClassVar[Callable[[str], None] | None] = None
+    directory: a git directory, or None to let git find one."""
 
     def __init__(
         self,
@@ -152,7 +165,7 @@ class Git:
         except OSError as error:
             raise Failed(f"git could not be started: {error.strerror}") from None
         try:
-            out, err = _heard(child, data, timeout, patient, Git.watch if patient else None)
+            out, err = _heard(child, data, timeout, patient, _WATCH.get() if patient else None)
         except subprocess.TimeoutExpired:
             _stop(child)
             raise Silent(
@@ -305,7 +318,7 @@ def _heard(
     data: bytes | None,
     timeout: float,
     patient: bool,
-    watch: Callable[[str], None] | None,
+    watch: Watch | None,
 ) -> tuple[bytes, bytes]:
     """All that it says, on both its pipes, until it ends."""
     try:
@@ -320,7 +333,7 @@ def _followed(
     data: bytes | None,
     timeout: float,
     patient: bool,
-    watch: Callable[[str], None] | None,
+    watch: Watch | None,
 ) -> tuple[bytes, bytes]:
     deadline, heard, reported, spent = time.monotonic() + timeout, 0, time.monotonic(), 0.0
     while True:

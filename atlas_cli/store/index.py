@@ -167,17 +167,19 @@ class Index(Follower):
             )
         ]
 
-    def leaning(self) -> list[tuple[str, str, str, Record]]:
+    def leaning(self, folder: str) -> list[tuple[str, str, str, Record]]:
         """(session, its record, what that relies on, the correction that retracted it) of each
-        record that is the newest of its name and was not corrected itself."""
+        record that is the newest of its name and was not corrected itself. Corrections lie in
+        `folder`."""
         rows = self._all(
             "SELECT json_extract(r.data, '$.session'), r.ref, l.target, c.data FROM records c CROSS"
             " JOIN links k ON k.path=c.path AND k.relation='corrects' CROSS JOIN links l ON"
             " l.target=k.target AND l.relation='relies_on' JOIN records r ON r.path=l.path WHERE"
-            " c.folder='corrections' AND json_extract(c.data, '$.retract') AND NOT EXISTS (SELECT 1"
+            " c.folder=? AND json_extract(c.data, '$.retract') AND NOT EXISTS (SELECT 1"
             " FROM links o WHERE o.target=r.ref AND o.relation='corrects') AND NOT EXISTS (SELECT 1"
             " FROM records n WHERE n.folder=r.folder AND n.seq>r.seq AND instr(r.ref, '@')>0 AND"
-            " substr(n.ref, 1, instr(n.ref, '@'))=substr(r.ref, 1, instr(r.ref, '@')))"
+            " substr(n.ref, 1, instr(n.ref, '@'))=substr(r.ref, 1, instr(r.ref, '@')))",
+            folder,
         )
         return [(row[0], row[1], row[2], json.loads(row[3])) for row in rows]
 
@@ -330,18 +332,13 @@ class Index(Follower):
         )
         return int(row[0])
 
-    def closed(self, session: str) -> bool:
-        """Whether a session has done its duty: a status entry of its own behind its last other
-        work, or no work. Beginning, ending and giving back are no work."""
+    def deeds(self, session: str) -> Iterator[tuple[str, list[str]]]:
+        """(subject, paths) of each commit of a session, the newest first."""
         rows = self._all(
             "SELECT subject, paths FROM commits WHERE session=? ORDER BY seq DESC", session
         )
         for subject, paths in rows:
-            if any(path.startswith("status/") for path in paths.split("\n")):
-                return True
-            if not subject.startswith(("session: ", "lease: ", "repair: ")):
-                return False
-        return True
+            yield subject, paths.split("\n")
 
     def ref_of(self, path: str) -> str:
         """The REF of the record at a path."""

@@ -133,7 +133,7 @@ class Notebook(Database):
         claimed: bool = False,
     ) -> None:
         """Notes a receipt: this session has read that version, and these were its bytes."""
-        if kind == "status" and (number, blob) not in self.seen(session, kind, id):
+        if (number, blob) not in self.seen(session, kind, id):
             self.moved = True
         self._put(
             "INSERT OR REPLACE INTO receipts VALUES(?,?,?,?,?,?,?,?,0)",
