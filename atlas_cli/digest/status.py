@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 
 from ..env import reading, receipts
-from ..errors import Damaged
+from ..errors import Damaged, NotFound
 from ..model.text import Record
 from ..outcome import Block, Frame
 from ..records import correction
@@ -58,7 +58,10 @@ def _changed(state: State, record: Record, title: str, after: int) -> Frame:
         return Frame(f"{title}; unchanged since", record["body"])
     before = ""
     if old:
-        then = reading.shown_status(state.env, record["stream"], old, None)
+        try:
+            then = reading.shown_status(state.env, record["stream"], old, None)
+        except (Damaged, NotFound):
+            return Frame(f"{title}; @{old}, which stood then, cannot be read", record["body"])
         before = _brief(state, then) if then["body"] is not None else ""
     record["since"] = old
     lines = difflib.unified_diff(

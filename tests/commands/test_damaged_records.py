@@ -157,6 +157,16 @@ def test_a_row_that_was_good_is_shown_as_it_last_was(worker: Worker, hand: Hand)
         fails(worker("lease", "renew", "gpu0"), 1)  # what is not understood is not written over
 
 
+def test_the_morning_report_says_that_what_stood_then_cannot_be_read(
+    worker: Worker, hand: Hand
+) -> None:
+    hand.commit({entry("main"): b"torn: ["})
+    hand.commit({"status/main/000/000002.md": by_hand(2, "a-261129-aaaaaa", now())})
+    done = worker("--since", "status:main@1")
+    assert done.code == 0 and "@1, which stood then, cannot be read" in done.out, done
+    assert "by hand" in done.out
+
+
 def test_unknown_fields_and_times_without_a_zone_survive_a_renewal(
     worker: Worker, hand: Hand
 ) -> None:

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from atlas_cli import console
 from atlas_cli.digest import digest
 from atlas_cli.digest.part import Part, State, listed
 from atlas_cli.main import main
 from atlas_cli.model import text, times
+from atlas_cli.outcome import Block, Frame, Outcome
 from atlas_cli.records import artifact, correction, lease, session
 
 from ..conftest import DECISION, Atlas
@@ -286,6 +288,21 @@ def test_the_digest_lists_who_never_came_back(begun: str, other: str, atlas: Atl
     ok(atlas, *DECISION, "--session", other)
     shown = ok(atlas, "begin", "--new", "--actor", "heir", **LATER)
     assert [row["id"] for row in shown["unfinished"]] == [other]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "! it rains",
+        Frame("status:main@1 by a", "It rains.\n\n- and\n- snows\n"),
+        Frame("", "! it rains\n! it snows"),
+    ],
+)
+def test_the_words_of_a_block_are_those_that_it_prints(
+    block: Block, capsys: pytest.CaptureFixture[str]
+) -> None:
+    console.answer(Outcome({}, (block,)), console.Talk("atlas"), [])
+    assert digest.count(block) >= len(capsys.readouterr().out.split()) >= digest.count(block) - 1
 
 
 def test_a_part_is_one_function_and_a_word_in_its_order(
