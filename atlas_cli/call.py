@@ -34,6 +34,7 @@ class Answer(NamedTuple):
 
     @property
     def exit(self) -> int:
+        """The exit code of the process."""
         if self.outcome is not None:
             return self.outcome.exit
         assert self.error is not None

@@ -62,6 +62,7 @@ class Questions:
         return rows
 
     def retracted(self, ref: str) -> bool:
+        """Whether a record was retracted, or one that says the same."""
         return any(record["retract"] for _, record in corrections(self.index, ref))
 
     def shown(self, record: Record, ref: str = "") -> Record:

@@ -101,14 +101,17 @@ class Worktree(Files):
 
     @cached_property
     def entries(self) -> dict[str, tuple[bytes, str]]:
+        """The files of the index, without those that the worktree has lost."""
         entries = Files(self.git, None).entries
         return {path: entry for path, entry in entries.items() if path not in self.gone}
 
     def read(self, path: str) -> bytes | None:
+        """The bytes of a plain file of the worktree; None if it is none."""
         file = self.top / path
         return file.read_bytes() if self._plain(file) else None
 
     def exists(self, path: str) -> bool:
+        """Whether anything lies at a path, a broken link included."""
         return path not in self.gone and (os.path.lexists(self.top / path) or super().exists(path))
 
     def write(self, path: str, data: bytes) -> bool:

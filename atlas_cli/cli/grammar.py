@@ -60,6 +60,7 @@ class Explained:
     """A command or a noun whose `--help` raises its Page."""
 
     def get_help_option(self, ctx: Any) -> Any:
+        """The `--help` of the parser, with our page behind it."""
         parent: Any = super()
         option = parent.get_help_option(ctx)
         if option is not None:
@@ -77,6 +78,8 @@ class Command(Explained, TyperCommand):
     remote = USUAL  # how it deals with the remote
 
     def invoke(self, ctx: Any) -> Any:
+        """The outcome of the command, closed with its limits. Raises Usage if it needs a terminal
+        and has none."""
         if self.terminal and not ctx.find_root().command.terminal:
             raise Usage(
                 f"`{ctx.command_path}` hands the terminal to another program, and there is no"
@@ -98,6 +101,7 @@ class Command(Explained, TyperCommand):
         return limits.of(path, limits.rules_for(ctx.obj))
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Writes the end of a help page: the limits, an example, the exit codes."""
         if closing := self.limits(ctx):
             with formatter.section("Limits"):
                 formatter.write_dl([("-", line) for line in closing])
@@ -106,6 +110,7 @@ class Command(Explained, TyperCommand):
         formatter.write("".join(f"  {code:>3}  {EXITS[code][0]}\n" for code in sorted(self.exits)))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parses the words of the command. Raises a usage error that names all that is wrong."""
         problems: list[str] = []
         for param in self.params:
             param.handle_parse_result = _collecting(param, problems)  # type: ignore[method-assign]
@@ -179,15 +184,18 @@ class Noun(Explained, TyperGroup):
     every: tuple[str, ...] = ()  # the names of all verbs, also of those that this call did not need
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """Writes the sentence of COMMANDS about the noun."""
         what = ctx.find_root().command.words[ctx.info_name]
         formatter.write(f"\n  {what} Bare, it is `{ctx.command_path} {self.bare}`.\n")
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Writes the list of the verbs."""
         rows = [(name, verb.get_short_help_str(200)) for name, verb in self.commands.items()]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Writes the end of the noun's help page."""
         formatter.write(
             f"\nExample:\n  {ctx.command_path}\n\nEach verb's own --help ends with an example and"
             " its exit codes:\n"
@@ -208,6 +216,7 @@ class Noun(Explained, TyperGroup):
         return "show" if "show" in verbs and is_name else ""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parses the words behind the noun. Raises Usage if they name no verb."""
         verb, first = self.verb(args), args[0] if args else ""
         if not verb and not first.startswith("-"):
             noun, verbs = f"atlas {ctx.info_name}", self.every or self.commands

@@ -71,6 +71,7 @@ class Root(Explained, TyperGroup):
         self._parsers: dict[tuple[str, str | None], Any] = {}
 
     def knows(self, word: str) -> bool:
+        """Whether a word is a command, listed or not."""
         return word in self.words or word in self.unlisted
 
     def parser(self, word: str, first: str | None = None) -> Any:
@@ -111,6 +112,7 @@ class Root(Explained, TyperGroup):
         return outcome
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command of a call, loaded. Raises Usage if there is none of that name."""
         word, *rest = args
         if not self.knows(word):
             hint = WRONG.get(word) or names.hint(
@@ -120,10 +122,12 @@ class Root(Explained, TyperGroup):
         return word, self.parser(word, next(iter(rest), "")), rest
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Writes the list of the commands."""
         with formatter.section("Commands"):
             formatter.write_dl(list(self.words.items()))
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Writes the end of the help of atlas: global options, topics, exit codes."""
         with formatter.section("Global options (before or after the command)"):
             formatter.write_dl(_OPTIONS)
         from . import pages

@@ -22,6 +22,7 @@ Id = typer.Argument(metavar="ID", help="As atlas session list shows it.")
 
 
 def table(env: Env, items: list[dict[str, Any]]) -> Table:
+    """The sessions as a table."""
     now = env.now()
     shown = tuple(
         (

@@ -43,6 +43,7 @@ class State:
 
     @property
     def ask(self) -> Questions:
+        """What is asked: the index, the notebook, the policy, now."""
         return self.env.ask
 
     @property
@@ -52,6 +53,7 @@ class State:
 
     @cached_property
     def drafts(self) -> list[Record]:
+        """The drafts that wait to be submitted."""
         return drafting.drafts(self.env).listed()
 
     @cached_property
@@ -76,6 +78,7 @@ class State:
         return empty
 
     def ago(self, text: str) -> str:
+        """The age of a time, in words."""
         return times.ago(times.moment(text), self.now)
 
 
@@ -90,6 +93,8 @@ class Rows(NamedTuple):
 
 
 class Part(NamedTuple):
+    """One part of the digest: its data, the blocks that are always shown, its list."""
+
     key: str  # in the data; empty: nothing stands there
     value: Any
     blocks: Sequence[Block] = ()

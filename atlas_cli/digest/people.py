@@ -21,6 +21,7 @@ def stores(state: State) -> Part | None:
 
 
 def unfinished(state: State) -> Part:
+    """The sessions that are over, and owe the status a word."""
     items = working.unfinished(state.ask)
     rows = ((item["id"], state.ago(item["last"]), state.words(item, "goal")) for item in items)
     title = (
@@ -52,6 +53,7 @@ def lease_name(row: Record) -> str:
 
 
 def leases(state: State) -> Part:
+    """The live leases, those on the reader's paths first."""
     items = [*held.live(state.ask), *state.elsewhere[0]]
     items.sort(key=lambda row: not state.mine(row["resource"]))
     rows = (
@@ -68,6 +70,7 @@ def leases(state: State) -> Part:
 
 
 def sessions(state: State) -> Part:
+    """The other live sessions, those on the reader's paths first."""
     items = [row for row in working.rows(state.ask, every=False) if row["id"] != state.id]
     items.sort(key=lambda row: not any(state.mine(f"path:{path}") for path in row.get("paths", ())))
     rows = (

@@ -24,6 +24,7 @@ def since(state: State) -> Part | None:
 
 
 def corrections(state: State) -> Part:
+    """The corrections, those of what the reader relies on or has read first."""
     items = corrected.recent(state.ask, state.me, state.after)
     rows = []
     for row in items[:MOST]:
@@ -44,6 +45,7 @@ def corrections(state: State) -> Part:
 
 
 def new(state: State) -> Part:
+    """The artifacts that the reader has not read."""
     unread = artifacts.unread(state.ask, state.me, MOST)
     state.env.notices += [
         artifact.noise(name, count, "day", count) for name, count in unread.noisy.items()
@@ -63,6 +65,7 @@ def new(state: State) -> Part:
 
 
 def decisions(state: State) -> Part:
+    """The newest decisions; in the morning report those since then."""
     index = state.env.index
     if state.after is None:
         title, pairs = "recent decisions", index.newest(decision.FOLDER, 5)
@@ -79,6 +82,7 @@ def decisions(state: State) -> Part:
 
 
 def inbox(state: State) -> Part:
+    """The notes that were put into the inbox by hand."""
     items = by_hand.recent(state.ask)
     rows = (
         (row["ref"], row["by"], state.ago(row["at"]), state.words(row, "title")) for row in items

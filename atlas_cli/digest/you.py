@@ -13,6 +13,7 @@ from .people import lease_name
 
 
 def parked(state: State) -> Part:
+    """The writes that are parked in this clone."""
     items = parked_writes.rows(state.env.store, state.env.index)
     rows = [
         (
@@ -28,6 +29,7 @@ def parked(state: State) -> Part:
 
 
 def you(state: State) -> Part | None:
+    """The reader: the session, its goal, what it holds and owes. None if nobody has begun."""
     if state.me is None:
         return None
     env, ask = state.env, state.ask
@@ -69,6 +71,7 @@ def drafts(state: State) -> Part | None:
 
 
 def alike(state: State) -> Part:
+    """A warning for each session that has nearly the reader's goal."""
     blocks = [
         f"! {named(row['id'])} ({row['state']}) has nearly your goal: "
         f"{correction.said(row, 'goal', state.now, theirs)}"

@@ -123,6 +123,7 @@ class StoreReport(NamedTuple):
     error: str = ""
 
     def line(self) -> str:
+        """The report on one line."""
         patterns = ", ".join(map(named, self.patterns))
         what = f"{patterns}: shared through {self.store}" if self.store else "what is shared"
         known = (

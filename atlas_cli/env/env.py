@@ -68,6 +68,7 @@ class Env:
 
     @cached_property
     def place(self) -> repo.Repo:
+        """The user's repository, seen from here. Raises NotFound if there is none."""
         return repo.find(str(Path(self.options.directory).absolute()), self.hooked)
 
     @cached_property
@@ -77,6 +78,7 @@ class Env:
 
     @cached_property
     def store(self) -> Store:
+        """The store. Raises NotFound if there is none."""
         return Store.open(self.place)
 
     @cached_property

@@ -99,6 +99,7 @@ class HookFiles:
 
     @cached_property
     def owner(self) -> str:
+        """The program that owns the folder of the hooks; empty if git does."""
         return managers.owner(self.folder, self.top, self.place.common)
 
     def section(self, name: str, kind: str) -> bytes:
@@ -125,6 +126,7 @@ class HookFiles:
         return os.fsencode(f"{head}{ask}{call}{tail}# <<< atlas <<<\n")
 
     def status(self) -> list[HookFile]:
+        """The state of each hook's file."""
         return [self._state(name) for name in NAMES]
 
     def install(self) -> list[HookFile]:

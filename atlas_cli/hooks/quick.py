@@ -55,6 +55,7 @@ class Here:
         return None if isdir(f"{state}/atlas") else False
 
     def has(self, name: str) -> bool:
+        """Whether a file lies in the git directory."""
         return exists(f"{self.git}/{name}")
 
     def sequence(self) -> str:

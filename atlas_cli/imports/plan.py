@@ -123,6 +123,7 @@ def tree(tasks: Mapping[str, Record], edges: Edges) -> list[str]:
 
 
 def dot(tasks: Mapping[str, Record], edges: Edges) -> list[str]:
+    """The lines of a graph for Graphviz."""
     return [
         "digraph tasks {",
         "  rankdir=LR;",
@@ -133,6 +134,7 @@ def dot(tasks: Mapping[str, Record], edges: Edges) -> list[str]:
 
 
 def mermaid(tasks: Mapping[str, Record], edges: Edges) -> list[str]:
+    """The lines of a graph for Mermaid."""
     return [
         "flowchart LR",
         *(f"  {_plain(id)}[{_quoted(id, row)}]" for id, row in tasks.items()),

@@ -18,10 +18,12 @@ class RemoteState:
         self.data = self._read(self.file)
 
     def get(self, key: str) -> float:
+        """A number that was noted; 0 if none was."""
         value = self.data.get(key)
         return float(value) if isinstance(value, int | float) else 0.0
 
     def put(self, **fields: Any) -> None:
+        """Notes numbers. It does nothing if the file cannot be written."""
         # Another command may have noted something since.
         self.data = self._read(self.file) | fields
         try:

@@ -74,6 +74,7 @@ class Sharing:
 
     @cached_property
     def memory(self) -> RemoteState:
+        """What this clone remembers of its remote."""
         from .remote_state import RemoteState
 
         return RemoteState(self.store)

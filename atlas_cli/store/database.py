@@ -42,6 +42,7 @@ class Database:
         raise NotImplementedError
 
     def close(self) -> None:
+        """Closes the file."""
         self.db.close()
 
     @contextmanager

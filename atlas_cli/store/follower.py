@@ -82,10 +82,12 @@ class Follower(Database):
         self.db = self._opened_anew()
 
     def meta(self, key: str) -> str | None:
+        """A value that was remembered; None if none was."""
         row = self._one("SELECT value FROM meta WHERE key=?", key)
         return row[0] if row else None
 
     def remember(self, key: str, value: str) -> None:
+        """Remembers a value. It does nothing if the file cannot be written now."""
         try:
             self._set(key, value)
         except OperationalError:

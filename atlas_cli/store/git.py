@@ -127,6 +127,7 @@ class Git:
         self._silent = False  # it was asked twice in vain: not a third time
 
     def argv(self, args: Sequence[str], options: Sequence[str] = ()) -> list[str]:
+        """The words of a call of git."""
         where = [f"--git-dir={self.directory}"] if self.directory else []
         settings = [
             word for flag in (*self.include, *self.flags, *options) for word in ("-c", flag)

@@ -306,6 +306,7 @@ class Index(Follower):
         }
 
     def last_seq(self) -> int:
+        """The number of the newest commit; 0 in an empty store."""
         return int(self._one("SELECT coalesce(max(seq), 0) FROM commits")[0])
 
     def clocks(self, limit: int, most: int = 1000) -> dict[str, int]:

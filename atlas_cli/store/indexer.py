@@ -57,6 +57,7 @@ class Indexer:
         self.broken: dict[str, tuple[str, str]] = {}  # the commit, and the rule that it breaks
 
     def last_seq(self) -> int:
+        """The number of the newest commit; 0 in an empty store."""
         return int(self.db.execute("SELECT coalesce(max(seq), 0) FROM commits").fetchone()[0])
 
     def take(self, commits: Sequence[history.Commit]) -> None:
@@ -101,6 +102,7 @@ class Indexer:
     def put_commit(
         self, seq: int, oid: str, message: Message, changes: Iterable[FileChange]
     ) -> None:
+        """Adds a commit."""
         row = _commit_row(seq, oid, message, changes)
         self.db.execute("INSERT INTO commits VALUES(?,?,?,?,?,?,?,?)", row)
 

@@ -115,10 +115,12 @@ class Notebook(Database):
         ]
 
     def begin(self, worktree: str, caller: str, session: str) -> None:
+        """Notes that a caller has begun a session in a worktree."""
         self.moved = self.moved or self.begun(worktree, caller) != session
         self._put("INSERT OR REPLACE INTO begun VALUES(?,?,?)", worktree, caller, session)
 
     def end(self, session: str) -> None:
+        """Forgets a session that is over."""
         self._put("DELETE FROM begun WHERE session=?", session)
 
     def read(
@@ -205,6 +207,7 @@ class Notebook(Database):
         return row[0] if row else None
 
     def look(self, reader: str, head: str) -> None:
+        """Notes the head that a reader has looked at last."""
         if self.looked(reader) != head:
             self._put("INSERT OR REPLACE INTO looks VALUES(?,?)", reader, head)
 
@@ -245,9 +248,11 @@ class Notebook(Database):
         self._put("INSERT OR IGNORE INTO rewinds VALUES(?)", head)
 
     def rewinds(self) -> list[str]:
+        """The heads that the branch was set back from."""
         return [row[0] for row in self._all("SELECT head FROM rewinds")]
 
     def forget_rewinds(self) -> None:
+        """Forgets that the branch was set back."""
         self._put("DELETE FROM rewinds")
 
     def told(self, session: str) -> str:
@@ -256,6 +261,7 @@ class Notebook(Database):
         return row[0] if row else ""
 
     def tell(self, session: str, head: str) -> None:
+        """Notes the head up to which a session has been told of corrections."""
         self._put("INSERT OR REPLACE INTO heard VALUES(?,?)", session, head)
 
     def stopped(self, session: str, kind: str, at: int) -> None:
@@ -268,6 +274,7 @@ class Notebook(Database):
         return [(row[0], row[1]) for row in rows]
 
     def stops_published(self, session: str) -> None:
+        """Forgets the stops of a session, because a commit names them now."""
         self._put("DELETE FROM stops WHERE session=?", session)
 
     def view(self, worktree: str, path: str) -> str | None:
@@ -276,10 +283,12 @@ class Notebook(Database):
         return row[0] if row else None
 
     def viewed(self, worktree: str) -> list[str]:
+        """The files that the view of a worktree holds."""
         rows = self._all("SELECT path FROM views WHERE worktree=?", worktree)
         return [row[0] for row in rows]
 
     def set_view(self, worktree: str, path: str, blob: str | None) -> None:
+        """Notes the blob that a file of the view was written from; None takes the file out."""
         if blob is None:
             self._put("DELETE FROM views WHERE worktree=? AND path=?", worktree, path)
         else:
@@ -291,4 +300,5 @@ class Notebook(Database):
         return row[0] if row else ""
 
     def set_ground(self, worktree: str, answer: str) -> None:
+        """Notes what a worktree's ground was found to be."""
         self._put("INSERT OR REPLACE INTO grounds VALUES(?,?)", worktree, answer)

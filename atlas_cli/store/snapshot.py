@@ -19,9 +19,11 @@ Live = Callable[[str, str, int], Iterable[tuple[str, Record]]]
 class Objects(Protocol):
     """A holder of objects: git, or git and what is still to be written."""
 
-    def object(self, name: str, most: int = LARGEST) -> Answer: ...
+    def object(self, name: str, most: int = LARGEST) -> Answer:
+        """One object by its id."""
 
-    def objects(self, names: Sequence[str], most: int = LARGEST) -> Iterator[Answer]: ...
+    def objects(self, names: Sequence[str], most: int = LARGEST) -> Iterator[Answer]:
+        """Objects by their ids, in this order."""
 
 
 class Staged:
@@ -32,10 +34,12 @@ class Staged:
         self.git, self.new = git, new
 
     def object(self, name: str, most: int = LARGEST) -> Answer:
+        """One object by its id, a staged one first."""
         staged = self.new.get(name)
         return (name, *staged) if staged else self.git.object(name, most)
 
     def objects(self, names: Sequence[str], most: int = LARGEST) -> Iterator[Answer]:
+        """Objects by their ids, in this order."""
         return (self.object(name, most) for name in names)
 
 
@@ -71,6 +75,7 @@ class Snapshot:
         return answer[2].split(b"\n", 1)[0].split(b" ")[1].decode()
 
     def read(self, path: str) -> bytes | None:
+        """The bytes of a file; None if there is none. Raises Damaged if it is no plain file."""
         entry = self.entry(path)
         if entry is None:
             return None
@@ -81,16 +86,19 @@ class Snapshot:
         return self._blobs[entry[1]]
 
     def blob(self, path: str) -> str | None:
+        """The blob of a file; None if there is none."""
         entry = self.entry(path)
         return None if entry is None or entry[0] == FOLDER else entry[1]
 
     def names(self, folder: str) -> list[str]:
+        """The names in a folder, sorted."""
         entry = (FOLDER, self.root) if not folder else self.entry(folder)
         if entry is None or entry[0] != FOLDER or not entry[1]:
             return []
         return sorted(self.tree(entry[1]))
 
     def live(self, folder: str, after: int) -> Iterable[tuple[str, Record]]:
+        """The rows of a folder that are in force after a moment, as the index knows them."""
         if self.head is None or self._live is None:
             return ()
         return self._live(self.head, folder, after)

@@ -48,6 +48,7 @@ class Store:
 
     @cached_property
     def index(self) -> Index:
+        """The index of this store."""
         return Index(self.home / "index.sqlite", self.git)
 
     @cached_property
@@ -134,6 +135,7 @@ class Store:
         return self.index
 
     def close(self) -> None:
+        """Ends what was started for the store."""
         self.git.close()
         if "index" in self.__dict__:
             self.index.close()

@@ -51,6 +51,7 @@ class Report(NamedTuple):
 
     @property
     def open(self) -> list[Finding]:
+        """The findings that no later commit has repaired."""
         return [finding for finding in self.findings if finding.repaired is None]
 
 
@@ -117,6 +118,7 @@ class Walk:
                     )
 
     def blob(self, path: str) -> str | None:
+        """The blob of a file as of the commit that is judged; None if there is none."""
         if path in self.blobs:
             return self.blobs[path]
         return self.base.blob(path) if self.base else None
@@ -126,6 +128,7 @@ class Walk:
         return self.blob(row[0]) == row[1] and row[0] not in self.odd
 
     def read(self, path: str) -> bytes | None:
+        """The bytes of a file as of the commit that is judged; None if there is none."""
         if path not in self.blobs and self.base:
             return self.base.read(path)
         return self.bytes_of(path, self.blob(path), self.odd)
@@ -161,11 +164,13 @@ class Walk:
                 self.folders.setdefault(path, set()).add(name)
 
     def names(self, folder: str) -> list[str]:
+        """The names in a folder as of the commit that is judged, sorted."""
         before = self.base.names(folder) if self.base else ()
         names = self.folders.get(folder, set()).union(before)
         return sorted(name for name in names if self.blobs.get(f"{folder}/{name}", "") is not None)
 
     def live(self, folder: str, after: int) -> Iterable[tuple[str, Record]]:
+        """The rows of a folder that are in force after a moment."""
         for name in self.names(folder):
             path, kind = f"{folder}/{name}", kind_of(folder + "/")
             oid = self.blob(path) if kind and is_record(path) else None
@@ -189,17 +194,21 @@ class Child:
         self.odd = parent.unread(commit)
 
     def blob(self, path: str) -> str | None:
+        """The blob of a file behind the commit; None if there is none."""
         return self.changes[path] if path in self.changes else self.parent.blob(path)
 
     def read(self, path: str) -> bytes | None:
+        """The bytes of a file behind the commit; None if there is none."""
         if path not in self.changes:
             return self.parent.read(path)
         return self.parent.bytes_of(path, self.changes[path], self.odd)
 
     def names(self, folder: str) -> list[str]:
+        """The names in a folder before the commit, sorted."""
         return self.parent.names(folder)
 
     def live(self, folder: str, after: int) -> Iterable[tuple[str, Record]]:
+        """Nothing: rules ask the tree before the commit."""
         return ()
 
 

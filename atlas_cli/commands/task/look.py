@@ -72,6 +72,7 @@ def rows(env: Env, ready: bool, commit: str | None) -> Iterable[tuple[Tree, Reco
 
 
 def table(items: Sequence[Record], now: int, explain: bool, empty: str) -> Table:
+    """The tasks as a table. `explain`: with the tasks that wait for each."""
     cells = []
     for row in items:
         waits = ", ".join(f"{need} ({state})" for need, state in row["unmet"].items())
@@ -165,6 +166,7 @@ def show(ctx: typer.Context, wanted: Id) -> Outcome:
 
 
 def shown(env: Env, record: Record) -> tuple[list[Block], Record]:
+    """One task as blocks and as data."""
     now = env.now()
     data = {**record, **board.task_row(env.tree, record, now, env.policy), "body": record["body"]}
     data["unblocks"] = board.unblocks(env.ask, env.tree, record["id"])

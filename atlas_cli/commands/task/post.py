@@ -82,6 +82,8 @@ def moment(env: Env, text: str) -> int:
 
 
 def frozen(env: Env, why: str | None, until: str | None) -> Record | None:
+    """The entry of a task that is posted frozen; None if no reason is given. Raises Usage for an
+    end without a reason."""
     if why is None:
         if until is not None:
             raise Usage("--until says until when it is frozen", "say why, too: --frozen WHY")
