@@ -33,6 +33,7 @@ For = Annotated[
         "--for", parser=parsed(times.duration), metavar="DURATION", help="How long: 90m, 2h, 1h30m."
     ),
 ]
+All = Annotated[bool, typer.Option("--all", help="Also those that are over.")]
 Since = Annotated[
     str | None,
     typer.Option(

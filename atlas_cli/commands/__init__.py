@@ -9,6 +9,7 @@ from ..cli.grammar import noun as noun
 from ..cli.grammar import single as single
 from ..cli.grammar import verb as verb
 from ..cli.limits import rules_for as rules_for
+from ..cli.options import All as All
 from ..cli.options import For as For
 from ..cli.options import Since as Since
 from ..cli.options import Why as Why

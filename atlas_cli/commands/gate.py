@@ -14,7 +14,7 @@ from ..outcome import Frame, Outcome, Table, listing
 from ..records import correction
 from ..records.board import gate, raising
 from ..visible import named
-from . import Why, env_of, noun, parsed, verb, warned
+from . import All, Why, env_of, noun, parsed, verb, warned
 from .signal import About, about_of
 from .task.post import moment
 
@@ -102,7 +102,7 @@ def raise_(
 @verb(app, "list", "atlas gate list --all", 7)
 def list_(
     ctx: typer.Context,
-    all_: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False,
+    all_: All = False,
 ) -> Outcome:
     """The gates that hold tasks back: pending, or past their deadline and not cleared."""
     env = env_of(ctx)

@@ -18,7 +18,7 @@ from ..model.tree import Tree
 from ..outcome import Frame, Outcome, Table, listing
 from ..records import correction, lease, policy
 from ..visible import named
-from . import For, Since, Why, env_of, noun, one, verb
+from . import All, For, Since, Why, env_of, noun, one, verb
 from .leased_run import end_own, give_back, under_lease
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def _standing(item: dict[str, Any], now: int) -> str:
 @verb(app, "list", "atlas lease list", 7)
 def list_(
     ctx: typer.Context,
-    all_: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False,
+    all_: All = False,
     since: Since = None,
 ) -> Outcome:
     """What is held now, by whom and why; --since: what was taken, renewed or given back since."""

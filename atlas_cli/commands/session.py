@@ -15,7 +15,7 @@ from ..outcome import Frame, Outcome, Table, listing
 from ..records import correction, lease, session
 from ..records.board import assigning, task
 from ..sharing.dealing import FRESH
-from . import Since, Why, env_of, noun, parsed, verb
+from . import All, Since, Why, env_of, noun, parsed, verb
 
 app = noun()
 Id = typer.Argument(metavar="ID", help="As atlas session list shows it.")
@@ -39,7 +39,7 @@ def table(env: Env, items: list[dict[str, Any]]) -> Table:
 @verb(app, "list", "atlas session list --all", 7)
 def list_(
     ctx: typer.Context,
-    all_: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False,
+    all_: All = False,
     since: Since = None,
 ) -> Outcome:
     """The live sessions and their goals; --since: all that wrote anything since."""

@@ -107,11 +107,12 @@ class File(NamedTuple):
         return cls(tool, name, path, part, path.read_bytes() if path.exists() else None)
 
     def current(self) -> bytes | None:
-        """The file's bytes with the present text in it; None if it cannot be read."""
+        """The file's bytes with our present text in them. Raises Refused if it cannot take it."""
         return self._asked(self.part.put, self.data)
 
     def without(self) -> bytes | None:
-        """The file's bytes without our text; None if there is no file."""
+        """The file's bytes without our text; None if nothing is left. Raises Refused as `current`
+        does."""
         return None if self.data is None else self._asked(self.part.take, self.data)
 
     def _asked(self, edit: Callable[[Any], bytes | None], data: bytes | None) -> bytes | None:

@@ -119,7 +119,7 @@ def take(
     its session. Taking a lease that the writer holds renews it. A lease that an ancestor holds
     covers the resource and stays the ancestor's. Raises Held, with the holder, the reason and the
     time left, if another session holds a resource or one that overlaps it."""
-    seconds = _allowed(tree, seconds)
+    seconds = allowed(policy.of(tree), "lease", SHORTEST, seconds)
     files: dict[str, bytes] = {}
     refused: Held | None = None
     for resource in resources:
@@ -138,18 +138,18 @@ def take(
     return Change(f"lease: take {short(held)} ({writer.session})", files)
 
 
-def _allowed(tree: Tree, seconds: int | None) -> int:
-    """The seconds that a lease is taken for: as asked, or by default. Raises Refused if the policy
-    does not allow them."""
-    in_force = policy.of(tree)
-    most = policy.seconds(in_force, "lease_max")
+def allowed(in_force: policy.Policy, what: str, shortest: int, seconds: int | None) -> int:
+    """The seconds that a lease or a claim (`what`) runs: as asked, or by default. Raises Refused if
+    the policy does not allow them."""
+    most = policy.seconds(in_force, f"{what}_max")
     if seconds is None:
-        seconds = policy.seconds(in_force, "lease_default")
-    if not SHORTEST <= seconds <= most:
+        seconds = policy.seconds(in_force, f"{what}_default")
+    if not shortest <= seconds <= most:
+        least = f"ask for at least {times.span(shortest)}"
         raise Refused(
-            f"a lease of {times.span(seconds)}; one runs from {times.span(SHORTEST)} to"
+            f"a {what} of {times.span(seconds)}; one runs from {times.span(shortest)} to"
             f" {times.span(most)}",
-            "take it for less and renew it while you work",
+            least if seconds < shortest else "ask for less and renew it while you work",
             code="limit",
         )
     return seconds
@@ -218,7 +218,8 @@ def _held(record: Record, resource: str, now: int) -> Held:
 def renew(tree: Tree, writer: Writer, resources: Sequence[str], seconds: int | None) -> Change:
     """The change that extends leases from now on. Raises Held or Refused if the writer does not
     hold them."""
-    expires = times.rfc3339(writer.at + _allowed(tree, seconds))
+    allowed_for = allowed(policy.of(tree), "lease", SHORTEST, seconds)
+    expires = times.rfc3339(writer.at + allowed_for)
     files = {}
     for resource in resources:
         old = _own(tree, writer, resource)

@@ -165,8 +165,9 @@ class Git:
             raise Failed("git was not found on PATH", "install git 2.31 or newer") from None
         except OSError as error:
             raise Failed(f"git could not be started: {error.strerror}") from None
+        watch = _WATCH.get() if patient else None
         try:
-            out, err = _heard(child, data, timeout, patient, _WATCH.get() if patient else None)
+            out, err = _followed(child, data, timeout, patient, watch)
         except subprocess.TimeoutExpired:
             _stop(child)
             raise Silent(
@@ -175,6 +176,9 @@ class Git:
         except BaseException:
             _stop(child)
             raise
+        finally:
+            if watch:
+                watch("")
         return child.returncode, out, err.decode(errors="replace").strip()
 
     def run(
@@ -314,21 +318,6 @@ def last_line(err: str) -> str:
     return (wanted or lines or ["no message"])[0].removeprefix("fatal: ").removeprefix("error: ")
 
 
-def _heard(
-    child: subprocess.Popen[bytes],
-    data: bytes | None,
-    timeout: float,
-    patient: bool,
-    watch: Watch | None,
-) -> tuple[bytes, bytes]:
-    """All that it says, on both its pipes, until it ends."""
-    try:
-        return _followed(child, data, timeout, patient, watch)
-    finally:
-        if watch:
-            watch("")
-
-
 def _followed(
     child: subprocess.Popen[bytes],
     data: bytes | None,
@@ -336,6 +325,7 @@ def _followed(
     patient: bool,
     watch: Watch | None,
 ) -> tuple[bytes, bytes]:
+    """All that a child says, on both its pipes, until it ends."""
     deadline, heard, reported, spent = time.monotonic() + timeout, 0, time.monotonic(), 0.0
     while True:
         try:

@@ -300,5 +300,5 @@ class Notebook(Database):
         return row[0] if row else ""
 
     def set_ground(self, worktree: str, answer: str) -> None:
-        """Notes what a worktree's ground was found to be."""
+        """Notes the answer to whether a worktree's view is Atlas's own to write."""
         self._put("INSERT OR REPLACE INTO grounds VALUES(?,?)", worktree, answer)

@@ -10,7 +10,7 @@ import pytest
 from atlas_cli.errors import Damaged
 from atlas_cli.records import inbox
 
-from ..conftest import Git
+from ..conftest import DECISION, Git
 from .conftest import At
 
 
@@ -34,18 +34,7 @@ def test_a_text_from_a_forge_is_shown_and_never_believed(hub: Path, git: Git, at
     assert (
         at(
             "clone",
-            "decision",
-            "add",
-            "--title",
-            "t",
-            "--recommended",
-            "a",
-            "--chosen",
-            "a",
-            "--stance",
-            "agreed",
-            "--why",
-            "w",
+            *DECISION,
             "--offline",
         ).code
         == 0

@@ -13,7 +13,7 @@ import pytest
 
 from atlas_cli.model import names
 
-from ..conftest import Atlas
+from ..conftest import DECISION, Atlas
 from . import violations
 from .hand import BRANCH, Hand, Seen, edited, row
 from .violations import ENTRY, VIOLATIONS, Broken
@@ -433,18 +433,7 @@ def test_what_a_merge_of_two_of_its_lines_drops_is_put_back(
     (hand.store.parent / "index.sqlite").unlink()
     assert (
         quick(
-            "decision",
-            "add",
-            "--title",
-            "t",
-            "--recommended",
-            "a",
-            "--chosen",
-            "a",
-            "--stance",
-            "agreed",
-            "--why",
-            "w",
+            *DECISION,
             "--session",
             seen.sessions["ann"],
         ).code

@@ -153,16 +153,7 @@ def _full(tree: Tree, writer: Writer, more: int) -> AtlasError | None:
 def _expires(old: Record, in_force: policy.Policy, now: int, seconds: int | None) -> str:
     """The end of a claim that begins now. It is no later than the task's own deadline. Raises
     Refused if the policy does not allow so many seconds."""
-    seconds = seconds or policy.seconds(in_force, "claim_default")
-    most = policy.seconds(in_force, "claim_max")
-    if not SHORTEST <= seconds <= most:
-        raise Refused(
-            f"a claim of {times.span(seconds)}; one runs from {times.span(SHORTEST)} to"
-            f" {times.span(most)}",
-            "claim it for less and renew it while you work",
-            code="limit",
-        )
-    over = now + seconds
+    over = now + lease.allowed(in_force, "claim", SHORTEST, seconds)
     if "deadline" in old:
         over = min(over, times.moment(old["deadline"]))
     return times.rfc3339(over)
