@@ -74,6 +74,7 @@ class Command(Explained, TyperCommand):
 
     example = ""
     exits: tuple[int, ...] = ()
+    texts: tuple[str, ...] = ()  # its limits
     terminal = False  # whether another program gets the terminal
     remote = USUAL  # how it deals with the remote
 
@@ -95,10 +96,9 @@ class Command(Explained, TyperCommand):
     def limits(self, ctx: Any) -> tuple[str, ...]:
         """What this command does not do, under the policy in force; under the defaults where there
         is none."""
-        path = ctx.command_path.partition(" ")[2]
-        if "{" not in "".join(limits.LIMITS.get(path, ())):
-            return limits.of(path, {})
-        return limits.of(path, limits.rules_for(ctx.obj))
+        if "{" not in "".join(self.texts):
+            return self.texts
+        return limits.said(self.texts, limits.rules_for(ctx.obj))
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Writes the end of a help page: the limits, an example, the exit codes."""
@@ -243,17 +243,19 @@ def verb(
     name: str,
     example: str,
     *exits: int,
+    limits: tuple[str, ...] = (),
     terminal: bool = False,
     remote: Dealing = USUAL,
     **settings: Any,
 ) -> Callable[[Any], Any]:
     """A command of an app, whose help ends with its limits, an example and the exit codes that it
-    can give. terminal: it hands the terminal to another program, so that a face without one refuses
-    it. remote: how it deals with the remote."""
+    can give. limits: what it does not do. terminal: it hands the terminal to another program, so
+    that a face without one refuses it. remote: how it deals with the remote."""
     writes = (8, 10) if 3 in exits else ()
     own = {
         "example": example,
         "exits": (0, 1, 2, *exits, *writes),
+        "texts": limits,
         "terminal": terminal,
         "remote": remote,
     }

@@ -5,6 +5,7 @@ from typing import Any
 
 import typer
 
+from ..cli import limits as limits
 from ..cli.grammar import noun as noun
 from ..cli.grammar import single as single
 from ..cli.grammar import verb as verb

@@ -17,7 +17,7 @@ from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Block, Frame, Outcome, Raw, Table, listing
 from ..records import artifact, correction
-from . import Since, env_of, noun, one, parsed, read_bytes, verb, warned
+from . import Since, env_of, limits, noun, one, parsed, read_bytes, verb, warned
 from .status import compared
 
 app = noun()
@@ -52,7 +52,21 @@ SameTopic = Annotated[
 NewName = Annotated[bool, typer.Option("--new", help="A new name is meant, however like another.")]
 
 
-@verb(app, "put", "atlas artifact put schema schema.sql --title 'tables for v2'", 3, 5, 6, 7)
+@verb(
+    app,
+    "put",
+    "atlas artifact put schema schema.sql --title 'tables for v2'",
+    3,
+    5,
+    6,
+    7,
+    limits=(
+        (
+            "sessions at work are not told: they see it in their next digest, or with `atlas"
+            " artifact list --new`; it is kept for ever, and has at most {artifact_limit:,} bytes"
+        ),
+    ),
+)
 def put(
     ctx: typer.Context,
     name: Name,
@@ -119,7 +133,7 @@ def _note_read(env: Env, record: Record) -> None:
     receipts.note(env, "artifact", name, number, artifact.path_of(name, number))
 
 
-@verb(app, "show", "atlas artifact show schema@3", 7)
+@verb(app, "show", "atlas artifact show schema@3", 7, limits=(limits.WORD,))
 def show(
     ctx: typer.Context,
     version: Version,
@@ -180,7 +194,7 @@ def _opening(body: bytes, version: str) -> str:
     return text
 
 
-@verb(app, "get", "atlas artifact get schema@3 -o schema.sql", 6, 7)
+@verb(app, "get", "atlas artifact get schema@3 -o schema.sql", 6, 7, limits=(limits.WORD,))
 def get(
     ctx: typer.Context,
     version: Version,
@@ -241,7 +255,7 @@ def _inline(data: bytes) -> dict[str, str]:
     return {"body_base64": base64.b64encode(data).decode()}
 
 
-@verb(app, "list", "atlas artifact list --new", 7)
+@verb(app, "list", "atlas artifact list --new", 7, limits=(limits.HANDED,))
 def list_(
     ctx: typer.Context,
     new: Annotated[
@@ -314,7 +328,7 @@ def _newest(env: Env, name: str) -> dict[str, Any]:
     )
 
 
-@verb(app, "log", "atlas artifact log schema", 7)
+@verb(app, "log", "atlas artifact log schema", 7, limits=(limits.HANDED,))
 def log(ctx: typer.Context, name: Name) -> Outcome:
     """The versions of a name, newest first."""
     env = env_of(ctx)
@@ -342,7 +356,7 @@ def log(ctx: typer.Context, name: Name) -> Outcome:
     )
 
 
-@verb(app, "diff", "atlas artifact diff schema 2 3", 6, 7)
+@verb(app, "diff", "atlas artifact diff schema 2 3", 6, 7, limits=(limits.HANDED,))
 def diff(
     ctx: typer.Context,
     name: Name,

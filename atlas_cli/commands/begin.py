@@ -17,7 +17,7 @@ from ..outcome import Block, Outcome
 from ..records import session
 from ..sharing import joining
 from ..sharing.dealing import FRESH
-from . import For, Since, env_of, parsed, single, verb
+from . import For, Since, env_of, limits, parsed, single, verb
 from .digest import Words
 
 app = single()
@@ -100,6 +100,10 @@ Person = Annotated[
     6,
     7,
     remote=FRESH,
+    limits=(
+        limits.AT_WORK,
+        limits.HELD,
+    ),
 )
 def begin(
     ctx: typer.Context,

@@ -31,7 +31,19 @@ NEXT = {  # what clears a finding
 MOST = 20  # findings that the refusal of a push lists
 
 
-@verb(app, "check", "atlas check main..HEAD", 7, 9)
+@verb(
+    app,
+    "check",
+    "atlas check main..HEAD",
+    7,
+    9,
+    limits=(
+        (
+            "check proves order in the store, not who wrote: trailers can be forged, and what"
+            " rests on a clock only warns, but on a merge request"
+        ),
+    ),
+)
 def check(
     ctx: typer.Context,
     span: Annotated[

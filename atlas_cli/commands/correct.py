@@ -22,6 +22,12 @@ app = single()
     5,
     6,
     7,
+    limits=(
+        (
+            "whoever read the record outside Atlas, or copied it, is not told; words that stand"
+            " in an id stay there"
+        ),
+    ),
 )
 def correct(
     ctx: typer.Context,

@@ -11,7 +11,7 @@ from ..model import names, times
 from ..model.text import Record
 from ..outcome import Block, Frame, Outcome, Table, listing
 from ..records import correction, decision
-from . import Since, Why, env_of, noun, one, parsed, verb, warned
+from . import Since, Why, env_of, limits, noun, one, parsed, verb, warned
 
 app = noun()
 
@@ -34,6 +34,7 @@ def _stance(text: str) -> str:
     5,
     6,
     7,
+    limits=("the stance, and who chose, are stored as given: Atlas checks neither",),
 )
 def add(
     ctx: typer.Context,
@@ -85,7 +86,7 @@ def add(
     return Outcome(record, (f"{record['ref']} logged ({record['stance']})",), published=False)
 
 
-@verb(app, "list", "atlas decision list -n 5", 7)
+@verb(app, "list", "atlas decision list -n 5", 7, limits=(limits.DECIDED,))
 def list_(
     ctx: typer.Context,
     count: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many.")] = 20,
@@ -115,7 +116,7 @@ def list_(
     return Outcome(listing(items, total), (table, *more))
 
 
-@verb(app, "show", "atlas decision show 2026-11-29-storage", 7)
+@verb(app, "show", "atlas decision show 2026-11-29-storage", 7, limits=(limits.DECIDED,))
 def show(
     ctx: typer.Context,
     wanted: Annotated[str, typer.Argument(metavar="ID", help="As atlas decision list shows it.")],

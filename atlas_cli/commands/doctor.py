@@ -17,7 +17,7 @@ from . import begin, env_of, single, verb
 app = single()
 
 
-@verb(app, "doctor", "atlas doctor", 7)
+@verb(app, "doctor", "atlas doctor", 7, limits=("health is form, not truth",))
 def doctor(
     ctx: typer.Context,
     fix: Annotated[bool, typer.Option("--fix", help="Repair what can be repaired.")] = False,

@@ -19,7 +19,7 @@ from ..records import status
 from ..records.board import assigning
 from ..sharing import parked
 from ..sharing.dealing import EAGER
-from . import body, env_of, single, verb
+from . import body, env_of, limits, single, verb
 from . import status as status_command
 
 app = single()
@@ -55,6 +55,7 @@ Keep = Annotated[
     6,
     7,
     remote=EAGER,
+    limits=(limits.WORD,),
 )
 def end(
     ctx: typer.Context,

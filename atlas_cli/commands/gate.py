@@ -14,7 +14,7 @@ from ..outcome import Frame, Outcome, Table, listing
 from ..records import correction
 from ..records.board import gate, raising
 from ..visible import named
-from . import All, Why, env_of, noun, parsed, verb, warned
+from . import All, Why, env_of, limits, noun, parsed, verb, warned
 from .signal import About, about_of
 from .task.post import moment
 
@@ -48,6 +48,7 @@ Id = Annotated[str, typer.Argument(metavar="ID", parser=parsed(_bare), help="The
     5,
     6,
     7,
+    limits=(limits.GATED,),
 )
 def raise_(
     ctx: typer.Context,
@@ -99,7 +100,7 @@ def raise_(
     return Outcome(data, (line,), published=False)
 
 
-@verb(app, "list", "atlas gate list --all", 7)
+@verb(app, "list", "atlas gate list --all", 7, limits=(limits.GATED,))
 def list_(
     ctx: typer.Context,
     all_: All = False,
@@ -138,7 +139,7 @@ def _left(env: Env, record: Record) -> str:
     return times.span(left) if left > 0 else "over"
 
 
-@verb(app, "show", "atlas gate show 7f3k2mq9xa", 7)
+@verb(app, "show", "atlas gate show 7f3k2mq9xa", 7, limits=(limits.GATED,))
 def show(ctx: typer.Context, wanted: Id) -> Outcome:
     """One gate: why, what it holds, and how it ended."""
     env = env_of(ctx)
@@ -175,7 +176,7 @@ def _end(env: Env, wanted: str) -> Record | None:
     return env.ask.shown(record, f"gate:{wanted}{gate.END}")
 
 
-@verb(app, "clear", "atlas gate clear 7f3k2mq9xa", 3, 5, 6, 7)
+@verb(app, "clear", "atlas gate clear 7f3k2mq9xa", 3, 5, 6, 7, limits=(limits.GATED,))
 def clear(
     ctx: typer.Context,
     wanted: Id,

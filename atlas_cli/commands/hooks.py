@@ -9,7 +9,7 @@ from ..errors import AtlasError, Refused
 from ..hooks import managers
 from ..hooks.install import HookFiles
 from ..outcome import Outcome, Table, listing
-from . import env_of, noun, shown, verb
+from . import env_of, limits, noun, shown, verb
 
 app = noun("status")
 
@@ -47,7 +47,7 @@ SAYS = {
 }
 
 
-@verb(app, "status", "atlas hooks", 7)
+@verb(app, "status", "atlas hooks", 7, limits=(limits.HOOKS,))
 def status(ctx: typer.Context) -> Outcome:
     """What stands in each hook that Atlas uses, in the folder where git looks for them."""
     env = env_of(ctx)
@@ -62,7 +62,7 @@ def status(ctx: typer.Context) -> Outcome:
     return _outcome(hooks, states)
 
 
-@verb(app, "install", "atlas hooks install", 6, 7)
+@verb(app, "install", "atlas hooks install", 6, 7, limits=(limits.HOOKS,))
 def install(ctx: typer.Context) -> Outcome:
     """Put Atlas into the hooks that git runs here, in front of what is there: that still runs, as
     before.
@@ -75,7 +75,7 @@ def install(ctx: typer.Context) -> Outcome:
     return put(env, HookFiles(env.place, _closed(env)))
 
 
-@verb(app, "remove", "atlas hooks remove", 7)
+@verb(app, "remove", "atlas hooks remove", 7, limits=(limits.HOOKS,))
 def remove(ctx: typer.Context) -> Outcome:
     """Take Atlas out of the hooks; what was there before is there again, to the byte. Works without
     a store too."""

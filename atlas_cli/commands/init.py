@@ -39,7 +39,20 @@ NoHooks = Annotated[bool, typer.Option("--no-hooks", help="Leave the git hooks a
 Test = Annotated[bool, typer.Option("--test", hidden=True)]
 
 
-@verb(app, "init", "atlas init", 6, 7, remote=UNASKED)
+@verb(
+    app,
+    "init",
+    "atlas init",
+    6,
+    7,
+    remote=UNASKED,
+    limits=(
+        (
+            "a store is known to this clone only until it has a remote, and to nobody who has not"
+            " fetched it"
+        ),
+    ),
+)
 def init(
     ctx: typer.Context,
     remote: RemoteName = None,

@@ -18,7 +18,7 @@ from ..model.tree import Tree
 from ..outcome import Frame, Outcome, Table, listing
 from ..records import correction, lease, policy
 from ..visible import named
-from . import All, For, Since, Why, env_of, noun, one, verb
+from . import All, For, Since, Why, env_of, limits, noun, one, verb
 from .leased_run import end_own, give_back, under_lease
 
 if TYPE_CHECKING:
@@ -79,7 +79,17 @@ def _count_on(item: dict[str, Any], now: int) -> str:
     return f": {times.span(lease.left(item, now))} to count on, token {item['token']}"
 
 
-@verb(app, "take", 'atlas lease take gpu0 --why "training run 12" --for 90m', 3, 4, 5, 6, 7)
+@verb(
+    app,
+    "take",
+    'atlas lease take gpu0 --why "training run 12" --for 90m',
+    3,
+    4,
+    5,
+    6,
+    7,
+    limits=(limits.ADVISORY,),
+)
 def take(
     ctx: typer.Context, resources: Resources, why: Why, for_: For = None, any_of: Any_ = False
 ) -> Outcome:
@@ -100,7 +110,7 @@ def take(
         return _answer(store, rows, HOLD)
 
 
-@verb(app, "renew", "atlas lease renew gpu0 --for 1h", 3, 4, 5, 6, 7)
+@verb(app, "renew", "atlas lease renew gpu0 --for 1h", 3, 4, 5, 6, 7, limits=(limits.ADVISORY,))
 def renew(ctx: typer.Context, resources: Resources, for_: For = None) -> Outcome:
     """Hold it for another stretch of time, from now on."""
     env = env_of(ctx)
@@ -117,7 +127,7 @@ def renew(ctx: typer.Context, resources: Resources, for_: For = None) -> Outcome
         return _answer(store, writing.records(store.env, written), HOLD)
 
 
-@verb(app, "release", "atlas lease release gpu0", 3, 4, 5, 6, 7)
+@verb(app, "release", "atlas lease release gpu0", 3, 4, 5, 6, 7, limits=(limits.ADVISORY,))
 def release(ctx: typer.Context, resources: Resources) -> Outcome:
     """Give it back."""
     env = env_of(ctx)
@@ -182,7 +192,7 @@ def _row(record: dict[str, Any], now: int) -> dict[str, Any]:
     return {**shown, "state": _state(record, now), "seconds_left": rest}
 
 
-@verb(app, "show", "atlas lease show gpu0", 7)
+@verb(app, "show", "atlas lease show gpu0", 7, limits=(limits.ADVISORY,))
 def show(
     ctx: typer.Context,
     resource: Annotated[
@@ -214,7 +224,16 @@ def _standing(item: dict[str, Any], now: int) -> str:
     return f"{over}; last held by {holder}"
 
 
-@verb(app, "list", "atlas lease list", 7)
+@verb(
+    app,
+    "list",
+    "atlas lease list",
+    7,
+    limits=(
+        limits.HELD,
+        limits.ADVISORY,
+    ),
+)
 def list_(
     ctx: typer.Context,
     all_: All = False,
@@ -267,7 +286,19 @@ def _listed(env: Env, after: int | None, every: bool) -> list[Record]:
 
 
 @verb(
-    app, "run", 'atlas lease run gpu0 --why "nightly" -- ./train.sh', 3, 4, 5, 6, 7, terminal=True
+    app,
+    "run",
+    'atlas lease run gpu0 --why "nightly" -- ./train.sh',
+    3,
+    4,
+    5,
+    6,
+    7,
+    terminal=True,
+    limits=(
+        limits.ADVISORY,
+        "a command that does not heed SIGTERM goes on after its lease is lost",
+    ),
 )
 def run(
     ctx: typer.Context, resources: Resources, why: Why, for_: For = None, any_of: Any_ = False

@@ -14,7 +14,16 @@ from . import env_of, shown, single, verb
 app = single()
 
 
-@verb(app, "links", "atlas links --fix", 7, 9)
+@verb(
+    app,
+    "links",
+    "atlas links --fix",
+    7,
+    9,
+    limits=(
+        "relative links in Markdown and HTML only; one that now leads to another file is not seen",
+    ),
+)
 def links(
     ctx: typer.Context,
     fix: Annotated[

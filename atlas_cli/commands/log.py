@@ -16,7 +16,13 @@ from . import Since, env_of, single, verb
 app = single()
 
 
-@verb(app, "log", "atlas log --kind lease -n 5", 7)
+@verb(
+    app,
+    "log",
+    "atlas log --kind lease -n 5",
+    7,
+    limits=("what other clones have not published, and what was done without Atlas, is not in it",),
+)
 def log(
     ctx: typer.Context,
     what: Annotated[

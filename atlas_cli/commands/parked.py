@@ -19,14 +19,14 @@ from ..records.board import raising
 from ..sharing import parked
 from ..sharing.parked import unpark
 from ..visible import theirs
-from . import env_of, noun, verb
+from . import env_of, limits, noun, verb
 from .status import entry
 
 app = noun()
 Id = Annotated[str, typer.Argument(metavar="ID", help="The operation, or its first digits.")]
 
 
-@verb(app, "list", "atlas parked", 7)
+@verb(app, "list", "atlas parked", 7, limits=(limits.PARKED,))
 def list_(ctx: typer.Context) -> Outcome:
     """The parked writes of this clone."""
     env = env_of(ctx)
@@ -40,7 +40,7 @@ def list_(ctx: typer.Context) -> Outcome:
     )
 
 
-@verb(app, "show", "atlas parked show 3f9c01ab", 7)
+@verb(app, "show", "atlas parked show 3f9c01ab", 7, limits=(limits.PARKED,))
 def show(ctx: typer.Context, wanted: Id) -> Outcome:
     """What a parked write would have put."""
     env = env_of(ctx)
@@ -63,7 +63,7 @@ def _text(row: dict[str, Any]) -> str:
     return "\n".join([*fields, "", row.get("body", "")]).rstrip()
 
 
-@verb(app, "take", "atlas parked take 3f9c01ab", 3, 4, 5, 6, 7)
+@verb(app, "take", "atlas parked take 3f9c01ab", 3, 4, 5, 6, 7, limits=(limits.PARKED,))
 def take(ctx: typer.Context, wanted: Id) -> Outcome:
     """Write it again, on what is there now. Where that stops, the text is kept as a draft, and the
     stop says how on."""
@@ -159,7 +159,7 @@ def _version(record: Record, parts: Tree) -> artifact.NewVersion:
     )
 
 
-@verb(app, "drop", "atlas parked drop 3f9c01ab", 7)
+@verb(app, "drop", "atlas parked drop 3f9c01ab", 7, limits=(limits.PARKED,))
 def drop(ctx: typer.Context, wanted: Id) -> Outcome:
     """Settle it without writing it: it is no longer listed. Its commit stays in this clone's
     store."""

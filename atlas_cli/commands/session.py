@@ -15,7 +15,7 @@ from ..outcome import Frame, Outcome, Table, listing
 from ..records import correction, lease, session
 from ..records.board import assigning, task
 from ..sharing.dealing import FRESH
-from . import All, Since, Why, env_of, noun, parsed, verb
+from . import All, Since, Why, env_of, limits, noun, parsed, verb
 
 app = noun()
 Id = typer.Argument(metavar="ID", help="As atlas session list shows it.")
@@ -36,7 +36,7 @@ def table(env: Env, items: list[dict[str, Any]]) -> Table:
     return Table(("SESSION", "STATE", "LAST WRITE", "GOAL"), shown, "no live session")
 
 
-@verb(app, "list", "atlas session list --all", 7)
+@verb(app, "list", "atlas session list --all", 7, limits=(limits.AT_WORK,))
 def list_(
     ctx: typer.Context,
     all_: All = False,
@@ -52,7 +52,7 @@ def list_(
     return Outcome(listing(items), (table(env, items),))
 
 
-@verb(app, "show", "atlas session show claude-261129-7f3k2m", 5, 7)
+@verb(app, "show", "atlas session show claude-261129-7f3k2m", 5, 7, limits=(limits.AT_WORK,))
 def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcome:
     """One session (default: yours): its goal, its life, what it wrote and what it holds."""
     env = env_of(ctx)
@@ -101,6 +101,12 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcom
     6,
     7,
     remote=FRESH,
+    limits=(
+        (
+            "no process is stopped: what is adopted is refused at its next write, and may still"
+            " edit files"
+        ),
+    ),
 )
 def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     """Take over a session that is over: its leases and claims (with a new fencing token), its duty
@@ -150,7 +156,16 @@ def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     return Outcome({**row, "leases": taken, "tasks": claims}, tuple(lines), published=False)
 
 
-@verb(app, "offer", "atlas session offer --slots 4 --role backend --load 2500", 3, 5, 6, 7)
+@verb(
+    app,
+    "offer",
+    "atlas session offer --slots 4 --role backend --load 2500",
+    3,
+    5,
+    6,
+    7,
+    limits=("what a session offers is its word; nothing is stopped or started by it",),
+)
 def offer(
     ctx: typer.Context,
     slots: Annotated[
@@ -196,6 +211,12 @@ def offer(
     6,
     7,
     remote=FRESH,  # what it took a moment ago is to be freed, too
+    limits=(
+        (
+            "no process is stopped: what is dropped is refused at its next write, and may still"
+            " edit files"
+        ),
+    ),
 )
 def drop(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     """End a dead worker that you (or your ancestor) started, and free at once what it holds."""

@@ -20,7 +20,15 @@ app = single()
 TOOLS: dict[str, dict[str, Part]] = {"agents": agents.FILES, "claude": claude.FILES}
 
 
-@verb(app, "setup", "atlas setup claude", 6, 7, 9)
+@verb(
+    app,
+    "setup",
+    "atlas setup claude",
+    6,
+    7,
+    9,
+    limits=("a text that a tool reads is advice: only git's hooks stop anything",),
+)
 def setup(
     ctx: typer.Context,
     tool: Annotated[

@@ -13,13 +13,25 @@ from ..model import names, times
 from ..outcome import Block, Frame, Outcome, listing
 from ..records import correction
 from ..visible import named, theirs
-from . import artifact, decision, env_of, single, status, verb, warned
+from . import artifact, decision, env_of, limits, single, status, verb, warned
 
 app = single()
 READERS = 10  # sessions that are named
 
 
-@verb(app, "show", "atlas show status:main@12 artifact:schema", 7)
+@verb(
+    app,
+    "show",
+    "atlas show status:main@12 artifact:schema",
+    7,
+    limits=(
+        limits.WORD,
+        (
+            "who read it in .atlas/, on a forge or with git is not known; other clones' readers"
+            " are once they write"
+        ),
+    ),
+)
 def show(
     ctx: typer.Context,
     refs: Annotated[

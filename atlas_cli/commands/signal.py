@@ -10,7 +10,7 @@ from ..env.env import Env
 from ..model import names, times
 from ..outcome import Frame, Outcome, Table, listing
 from ..records import correction, signal
-from . import Since, body, env_of, noun, one, parsed, verb, warned
+from . import Since, body, env_of, limits, noun, one, parsed, verb, warned
 
 app = noun()
 WORDS = f"One of {', '.join(signal.ACTIONS)}."
@@ -38,6 +38,7 @@ def about_of(env: Env, text: str | None) -> str | None:
     5,
     6,
     7,
+    limits=(limits.SIGNALLED,),
 )
 def post(
     ctx: typer.Context,
@@ -61,7 +62,7 @@ def post(
     return Outcome(record, (f"{record['ref']} posted",), published=False)
 
 
-@verb(app, "list", "atlas signal list --kind alert", 7)
+@verb(app, "list", "atlas signal list --kind alert", 7, limits=(limits.SIGNALLED,))
 def list_(
     ctx: typer.Context,
     word: Annotated[
@@ -91,7 +92,7 @@ def list_(
     return Outcome(listing(items[:count], len(items)), (table,))
 
 
-@verb(app, "show", "atlas signal show 2026-11-29-alert-disk-full", 7)
+@verb(app, "show", "atlas signal show 2026-11-29-alert-disk-full", 7, limits=(limits.WORD,))
 def show(
     ctx: typer.Context,
     wanted: Annotated[str, typer.Argument(metavar="ID", help="As atlas signal list has it.")],

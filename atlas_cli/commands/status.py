@@ -14,7 +14,7 @@ from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Block, Frame, Outcome, Table, listing
 from ..records import artifact, correction, status
-from . import Since, body, env_of, noun, parsed, verb, warned
+from . import Since, body, env_of, limits, noun, parsed, verb, warned
 
 app = noun("show")
 Stream = Annotated[
@@ -104,7 +104,7 @@ def written(
     return record
 
 
-@verb(app, "show", "atlas status show main@12", 7)
+@verb(app, "show", "atlas status show main@12", 7, limits=(limits.WRITTEN,))
 def show(
     ctx: typer.Context, entry: Annotated[str, typer.Argument(metavar="[STREAM[@N]]")] = "main"
 ) -> Outcome:
@@ -139,6 +139,12 @@ def shown(env: Env, record: Record) -> list[Block]:
     5,
     6,
     7,
+    limits=(
+        (
+            "sessions at work are not told: they see it when they next read, or when their write"
+            " stops; at most {status_words} words"
+        ),
+    ),
 )
 def write(
     ctx: typer.Context,
@@ -207,7 +213,7 @@ def _new_entry(
     )
 
 
-@verb(app, "log", "atlas status log main -n 5", 7)
+@verb(app, "log", "atlas status log main -n 5", 7, limits=(limits.WRITTEN,))
 def log(
     ctx: typer.Context,
     stream: Stream = "main",
@@ -256,7 +262,7 @@ def _brief(env: Env, stream: str, number: int) -> dict[str, Any]:
     return {**record, "first": next((line for line in body.split("\n") if line.strip()), "")}
 
 
-@verb(app, "diff", "atlas status diff main 11 12", 7)
+@verb(app, "diff", "atlas status diff main 11 12", 7, limits=(limits.WRITTEN,))
 def diff(
     ctx: typer.Context,
     stream: Annotated[str, typer.Argument(metavar="[STREAM]")] = "main",

@@ -10,7 +10,16 @@ from . import env_of, single, verb
 app = single()
 
 
-@verb(app, "sync", "atlas sync", 3, 6, 7, remote=UNASKED)
+@verb(
+    app,
+    "sync",
+    "atlas sync",
+    3,
+    6,
+    7,
+    remote=UNASKED,
+    limits=("in step as of this moment: what others record and have not pushed is invisible here",),
+)
 def sync(ctx: typer.Context) -> Outcome:
     """Publish what was recorded here, and bring what others have published.
 

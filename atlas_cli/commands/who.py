@@ -14,7 +14,13 @@ from . import env_of, single, verb
 app = single()
 
 
-@verb(app, "who", "atlas who src/parser.py", 7)
+@verb(
+    app,
+    "who",
+    "atlas who src/parser.py",
+    7,
+    limits=("a worker without a lease, a named path or a commit in this clone is invisible here",),
+)
 def who(
     ctx: typer.Context,
     paths: Annotated[list[str], typer.Argument(metavar="PATH…", help="Relative to where you are.")],

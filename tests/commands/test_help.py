@@ -13,7 +13,7 @@ from atlas_cli.checks import rules as checks
 from atlas_cli.cli import pages
 from atlas_cli.cli.pages import TOPICS
 from atlas_cli.commands import COMMANDS
-from atlas_cli.commands.help import page, set_apart
+from atlas_cli.commands.help import LIMITS, page, set_apart
 from atlas_cli.errors import EXITS
 from atlas_cli.hooks.run import HOOKS
 from atlas_cli.model import text, times
@@ -28,7 +28,11 @@ from ..contract import ERROR, STORE, VERBS, Said, envelope, places, said
 __all__ = ["places", "said"]  # fixtures
 DEFAULTS = policy.defaults()
 SOURCES = {topic: pages.source(topic) for topic in TOPICS}
-PAGES = {topic: page(topic, DEFAULTS) for topic in TOPICS}
+CLOSING = {
+    topic: [line for name in LIMITS.get(topic, ()) for line in VERBS[tuple(name.split())].texts]
+    for topic in TOPICS
+}
+PAGES = {topic: page(topic, DEFAULTS, CLOSING[topic]) for topic in TOPICS}
 CODE = "".join(path.read_text() for path in (ROOT / "atlas_cli").rglob("*.py"))
 
 
@@ -143,7 +147,7 @@ def test_what_the_policy_in_force_says_otherwise_stands_below(
     said: Said, places: tuple[Path, str]
 ) -> None:
     mine = DEFAULTS | {"lease_max": "3h", "fresh": "5m"}
-    assert "after 3h at the latest" in page("leases", mine)
+    assert "after 3h at the latest" in page("leases", mine, CLOSING["leases"])
     assert set_apart("leases", mine) == ["lease_max"] and set_apart("rules", mine) == []
     assert set_apart("policy", mine) == ["fresh", "lease_max"]
     assert (

@@ -20,7 +20,7 @@ from ...outcome import Block, Frame, Outcome, Raw, Table, listing
 from ...records import artifact, correction, lease, policy
 from ...records.board import readiness, result, task
 from ...visible import named
-from .. import Since, env_of, noun, parsed, verb, warned
+from .. import Since, env_of, limits, noun, parsed, verb, warned
 
 app = noun()
 COLUMNS = ("ready", "claimed", "gated", "blocked", "frozen", "expired", "dead")
@@ -104,7 +104,7 @@ def _source(
     return ((env.tree, record, now) for _, _, record in env.index.since(task.FOLDER, start))
 
 
-@verb(app, "list", "atlas task list --ready --explain", 7)
+@verb(app, "list", "atlas task list --ready --explain", 7, limits=(limits.POSTED,))
 def list_(
     ctx: typer.Context,
     ready: Annotated[bool, typer.Option("--ready", help="Only what can be claimed now.")] = False,
@@ -156,7 +156,7 @@ def list_(
     return Outcome(listing(items, total), (table(items, now, explain, empty), *more))
 
 
-@verb(app, "show", "atlas task show 7f3k2mq9xa", 7)
+@verb(app, "show", "atlas task show 7f3k2mq9xa", 7, limits=(limits.WORD,))
 def show(ctx: typer.Context, wanted: Id) -> Outcome:
     """One task, whole: its state, what holds it back, who has it, how it failed before."""
     env = env_of(ctx)
@@ -216,7 +216,7 @@ def receipt(record: Record) -> str:
     return f"{claim['generation']}.{claim['attempt']}.{claim['token']}.{claim['store']}"
 
 
-@verb(app, "board", "atlas task board", 7)
+@verb(app, "board", "atlas task board", 7, limits=(limits.POSTED,))
 def board_(ctx: typer.Context) -> Outcome:
     """The board: a column for each state, its tasks in their order."""
     env = env_of(ctx)
@@ -234,7 +234,7 @@ def board_(ctx: typer.Context) -> Outcome:
     )
 
 
-@verb(app, "graph", "atlas task graph --format mermaid", 7)
+@verb(app, "graph", "atlas task graph --format mermaid", 7, limits=(limits.POSTED,))
 def graph(
     ctx: typer.Context,
     format_: Annotated[str, typer.Option("--format", metavar="tree|dot|mermaid")] = "tree",
@@ -265,7 +265,7 @@ def graph(
     return Outcome(data, (Frame("", "\n".join(lines)),) if lines else ("the board is empty",))
 
 
-@verb(app, "dead", "atlas task dead", 7)
+@verb(app, "dead", "atlas task dead", 7, limits=(limits.POSTED,))
 def dead(ctx: typer.Context) -> Outcome:
     """The dead letters: tasks that failed as often as the policy allows, with how."""
     env = env_of(ctx)
@@ -283,7 +283,7 @@ def dead(ctx: typer.Context) -> Outcome:
     return Outcome(listing(items), (table_, f"dead letters: {len(items)}"))
 
 
-@verb(app, "results", "atlas task results 7f3k2mq9xa", 6, 7)
+@verb(app, "results", "atlas task results 7f3k2mq9xa", 6, 7, limits=(limits.WORD,))
 def results(
     ctx: typer.Context,
     wanted: Annotated[list[str], typer.Argument(metavar="ID…", parser=parsed(bare))],

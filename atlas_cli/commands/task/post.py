@@ -13,7 +13,7 @@ from ...model.text import Record
 from ...outcome import Outcome, listing
 from ...records import correction
 from ...records.board import posting, task
-from .. import Why, body, env_of, one, parsed, verb
+from .. import Why, body, env_of, limits, one, parsed, verb
 from .look import Id, Role, app, bare
 
 Needs = Annotated[
@@ -109,7 +109,16 @@ def open_count(env: Env) -> int:
     return index.queue_length(task.FOLDER) - len(dead)
 
 
-@verb(app, "add", 'atlas task add "write the parser" --needs 7f3k2mq9xa --priority 70', 3, 5, 6, 7)
+@verb(
+    app,
+    "add",
+    'atlas task add "write the parser" --needs 7f3k2mq9xa --priority 70',
+    3,
+    5,
+    6,
+    7,
+    limits=(limits.CLAIMED,),
+)
 def add(
     ctx: typer.Context,
     title: Headline = None,
@@ -208,6 +217,7 @@ def written(env: Env, done: Any, line: str) -> Outcome:
     5,
     6,
     7,
+    limits=(limits.CLAIMED,),
 )
 def edit(
     ctx: typer.Context,
@@ -258,7 +268,17 @@ def edit(
     return written(env, done, "{ref} is at version {version}")
 
 
-@verb(app, "cancel", 'atlas task cancel 7f3k2mq9xa --base 3 --why "overtaken"', 3, 4, 5, 6, 7)
+@verb(
+    app,
+    "cancel",
+    'atlas task cancel 7f3k2mq9xa --base 3 --why "overtaken"',
+    3,
+    4,
+    5,
+    6,
+    7,
+    limits=(limits.CLAIMED,),
+)
 def cancel(
     ctx: typer.Context,
     wanted: Id,
@@ -286,6 +306,7 @@ def cancel(
     5,
     6,
     7,
+    limits=(limits.CLAIMED,),
 )
 def freeze(ctx: typer.Context, wanted: Id, why: Why, until: Until = None) -> Outcome:
     """List a task, but do not offer it, until it is thawed."""
@@ -298,7 +319,7 @@ def freeze(ctx: typer.Context, wanted: Id, why: Why, until: Until = None) -> Out
     return written(env, done, "{ref} is frozen")
 
 
-@verb(app, "thaw", "atlas task thaw 7f3k2mq9xa", 3, 4, 5, 6, 7)
+@verb(app, "thaw", "atlas task thaw 7f3k2mq9xa", 3, 4, 5, 6, 7, limits=(limits.CLAIMED,))
 def thaw(ctx: typer.Context, wanted: Id) -> Outcome:
     """Offer a frozen task again."""
     env = env_of(ctx)
@@ -308,7 +329,17 @@ def thaw(ctx: typer.Context, wanted: Id) -> Outcome:
     return written(env, done, "{ref} is offered again")
 
 
-@verb(app, "retry", 'atlas task retry 7f3k2mq9xa --why "the disk is empty again"', 3, 4, 5, 6, 7)
+@verb(
+    app,
+    "retry",
+    'atlas task retry 7f3k2mq9xa --why "the disk is empty again"',
+    3,
+    4,
+    5,
+    6,
+    7,
+    limits=(limits.CLAIMED,),
+)
 def retry(ctx: typer.Context, wanted: Id, why: Why) -> Outcome:
     """Offer a dead or cancelled task again; its failures are kept."""
     env = env_of(ctx)

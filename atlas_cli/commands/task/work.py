@@ -19,7 +19,7 @@ from ...outcome import Block, Frame, Outcome, listing
 from ...records import artifact, correction, lease
 from ...records.board import assigning, claims, readiness, result, task
 from ...sharing.dealing import FRESH
-from .. import For, Why, env_of, one, parsed, read_bytes, verb
+from .. import For, Why, env_of, limits, one, parsed, read_bytes, verb
 from .look import Id, Role, app, bare, receipt
 from .post import written
 
@@ -97,7 +97,7 @@ def _with_receipt(row: Record) -> Record:
     return {**row, "receipt": receipt(row)}
 
 
-@verb(app, "next", "atlas task next --claim --role backend", 3, 5, 6, 7)
+@verb(app, "next", "atlas task next --claim --role backend", 3, 5, 6, 7, limits=(limits.CLAIMED,))
 def next_(
     ctx: typer.Context,
     role: Role = None,
@@ -125,7 +125,18 @@ def _claim_next(env: Env, me: Record, role: str | None, for_: int | None) -> Rec
     )
 
 
-@verb(app, "claim", "atlas task claim 7f3k2mq9xa --for 2h", 3, 4, 5, 6, 7, remote=FRESH)
+@verb(
+    app,
+    "claim",
+    "atlas task claim 7f3k2mq9xa --for 2h",
+    3,
+    4,
+    5,
+    6,
+    7,
+    remote=FRESH,
+    limits=(limits.CLAIMED,),
+)
 def claim(ctx: typer.Context, wanted: Ids, for_: For = None) -> Outcome:
     """Claim these tasks: those that can be had, with the reason for each other. One's own claim is
     renewed."""
@@ -149,7 +160,7 @@ def claim(ctx: typer.Context, wanted: Ids, for_: For = None) -> Outcome:
     return Outcome(data, tuple(lines), published=False)
 
 
-@verb(app, "start", "atlas task start 7f3k2mq9xa", 3, 4, 5, 6, 7)
+@verb(app, "start", "atlas task start 7f3k2mq9xa", 3, 4, 5, 6, 7, limits=(limits.CLAIMED,))
 def start(ctx: typer.Context, wanted: Id, proof: Receipt = None) -> Outcome:
     """Say that you begin a task that was assigned to you; else it is offered again after a quarter
     of an hour."""
@@ -165,7 +176,7 @@ def start(ctx: typer.Context, wanted: Id, proof: Receipt = None) -> Outcome:
     return written(env, done, "{ref} is begun")
 
 
-@verb(app, "renew", "atlas task renew 7f3k2mq9xa --for 1h", 3, 4, 5, 6, 7)
+@verb(app, "renew", "atlas task renew 7f3k2mq9xa --for 1h", 3, 4, 5, 6, 7, limits=(limits.CLAIMED,))
 def renew(ctx: typer.Context, wanted: Ids, for_: For = None, proof: Receipt = None) -> Outcome:
     """Keep your claims for another stretch of time, from now on."""
     env = env_of(ctx)
@@ -189,7 +200,17 @@ def _single(wanted: list[str], proof: str | None) -> None:
         raise Usage("a receipt is of one claim", "name one task")
 
 
-@verb(app, "done", "atlas task done 7f3k2mq9xa --result report.md --claim-next", 3, 4, 5, 6, 7)
+@verb(
+    app,
+    "done",
+    "atlas task done 7f3k2mq9xa --result report.md --claim-next",
+    3,
+    4,
+    5,
+    6,
+    7,
+    limits=(limits.CLAIMED,),
+)
 def done(
     ctx: typer.Context,
     wanted: Id,
@@ -252,7 +273,17 @@ def unblocks_now(env: Env, wanted: str) -> list[str]:
     ]
 
 
-@verb(app, "fail", 'atlas task fail 7f3k2mq9xa --why "the data is not there"', 3, 4, 5, 6, 7)
+@verb(
+    app,
+    "fail",
+    'atlas task fail 7f3k2mq9xa --why "the data is not there"',
+    3,
+    4,
+    5,
+    6,
+    7,
+    limits=(limits.CLAIMED,),
+)
 def fail(ctx: typer.Context, wanted: Id, why: Why, proof: Receipt = None) -> Outcome:
     """Say that your attempt failed: it is offered again, as often as the policy allows; then it is
     a dead letter."""
@@ -267,7 +298,7 @@ def fail(ctx: typer.Context, wanted: Id, why: Why, proof: Receipt = None) -> Out
     return written(env, wrote, f"{{ref}} failed, and is {now}; retries used: {{retries}}")
 
 
-@verb(app, "release", "atlas task release 7f3k2mq9xa", 3, 4, 5, 6, 7)
+@verb(app, "release", "atlas task release 7f3k2mq9xa", 3, 4, 5, 6, 7, limits=(limits.CLAIMED,))
 def release(ctx: typer.Context, wanted: Ids, proof: Receipt = None) -> Outcome:
     """Give a task back unfinished. It is no failure."""
     env = env_of(ctx)
@@ -284,7 +315,19 @@ def release(ctx: typer.Context, wanted: Ids, proof: Receipt = None) -> Outcome:
 
 
 @verb(
-    app, "assign", "atlas task assign --session claude-261129-7f3k2m", 3, 4, 5, 6, 7, remote=FRESH
+    app,
+    "assign",
+    "atlas task assign --session claude-261129-7f3k2m",
+    3,
+    4,
+    5,
+    6,
+    7,
+    remote=FRESH,
+    limits=(
+        limits.CLAIMED,
+        "an assigned task that is not started within {start_within} is offered again",
+    ),
 )
 def assign(
     ctx: typer.Context,
