@@ -85,7 +85,7 @@ def call(
 
 
 def explained(error: BaseException) -> AtlasError:
-    """What ended a command, as the error that is shown. A failure that nobody foresaw is "unknown"
+    """The error that is shown for what ended a command. A failure that nobody foresaw is "unknown"
     (exit 10) once the write may have been made."""
     if isinstance(error, AtlasError):
         return error
@@ -103,7 +103,7 @@ def explained(error: BaseException) -> AtlasError:
 
 
 def _failure(error: BaseException) -> Failed | None:
-    """What the machine has refused; None for a fault of Atlas."""
+    """The error for something that the machine has refused; None for a fault of Atlas."""
     if isinstance(error, MemoryError):
         return Failed("out of memory")
     if isinstance(error, RecursionError):
@@ -161,7 +161,7 @@ def _stopped(error: AtlasError, talk: Talk, env: Env | None) -> Answer:
 
 
 def _with_store(talk: Talk, env: Env) -> Talk:
-    """What the envelope says of the store, as far as the command has looked at it."""
+    """The manner of speaking with the store's state, as far as the command has looked at it."""
     env = env.elsewhere or env
     if "snapshot" not in env.__dict__:
         return talk

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
 from functools import cached_property
 from importlib import import_module
@@ -62,6 +63,19 @@ def faults(text: str) -> list[str]:
         wrong.append(f"{len(lines)} lines")
     wrong += [f"{at}: fmt: skip" for at, line in enumerate(lines, 1) if "# fmt: skip" in line]
     return wrong
+
+
+FREE = re.compile(r"\(?(?:What|Who|Where|Why|Whatever|Whoever|Wherever)\b")
+SENTENCE = re.compile(r"(?<=[.:;]) (?=[A-Z(`])|(?<=\.\)) ")
+
+
+def free_starts(text: str) -> Iterator[str]:
+    """The sentences of a file's docstrings that begin with a free *what*, *who*, *where* or *why*:
+    a sentence begins with its subject."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef):
+            whole = " ".join((ast.get_docstring(node) or "").split())
+            yield from (part[:60] for part in SENTENCE.split(whole) if FREE.match(part))
 
 
 def undocumented(module: ModuleType) -> list[str]:
@@ -133,6 +147,18 @@ def test_everything_public_says_what_it_does() -> None:
     )
     missing = [each for name in names for each in undocumented(import_module(name))]
     assert missing == []
+
+
+def test_sentences_begin_with_their_subject() -> None:
+    wrong = [
+        f"{name}: {start}"
+        for name, path in FILES.items()
+        for start in free_starts(path.read_text(encoding="utf-8"))
+    ]
+    assert wrong == []
+    assert list(free_starts('"""It is so. What is not so, is not."""\n')) == [
+        "What is not so, is not."
+    ]
 
 
 def test_what_has_its_form_is_let_pass() -> None:

@@ -1,4 +1,4 @@
-"""What was handed over, and who has read it."""
+"""The artifacts that were handed over, and their readers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What is so in the store, as of a moment: the index, this clone's notebook, the policy and the
-time, from which the other files of this folder answer; and how a record may be shown at all."""
+"""The ground of all answers: the index, this clone's notebook, the policy and the time. The other
+files of this folder answer from it. It also says how a record may be shown at all."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ WEEK = 7 * 86400
 
 def same_words(index: Index, ref: str) -> list[str]:
     """The REFs of the records that say the same as one, itself first: a gate, the signal that says
-    why it was raised, and the task of clearing it. What ends a gate says the same as all these."""
+    why it was raised, and the task of clearing it. The document that ends a gate says the same as
+    all these."""
     kind, _, id = ref.partition(":")
     id = id.removesuffix(gate.END)
     gates = [id] if kind in (gate.KIND.name, task.KIND.name) else []
@@ -44,8 +45,8 @@ def corrections(index: Index, ref: str) -> list[tuple[str, Record]]:
 
 
 class Questions:
-    """What is asked: the index, the notebook, the policy, now. Its methods say how a record may be
-    shown."""
+    """The sources of an answer: the index, the notebook, the policy, now. Its methods say how a
+    record may be shown."""
 
     def __init__(self, index: Index, local: Notebook, policy: Mapping[str, Any], now: int) -> None:
         self.index, self.local, self.policy, self.now = index, local, policy, now

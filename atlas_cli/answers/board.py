@@ -1,4 +1,4 @@
-"""What is on the board: tasks as they are shown, the gates that hold them back."""
+"""The board: tasks as they are shown, the gates that hold them back."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def dead(ask: Questions, me: Record | None = None) -> list[Record]:
 
 
 def _yours(record: Record, me: Record) -> str:
-    """What a session has to do with a task; empty where it has nothing."""
+    """The tie of a session to a task; empty where there is none."""
     if me["id"] == record["session"] or me["actor"] == record["actor"]:
         return "you posted it"
     if record.get("claim", {}).get("parent") == me["id"]:

@@ -38,7 +38,7 @@ def _machine(ask: Questions, name: str) -> str:
 
 
 def ahead(ask: Questions, machine: str) -> list[str]:
-    """What the newest commits say of a clock of this machine that is, or was, ahead. Only their
+    """The evidence of the newest commits that this machine's clock is, or was, ahead. Only their
     order tells for sure: whoever wrote later, under an earlier date, had seen the later date. In a
     store that was idle a clock that is ahead of all looks like a late hour; that is said once it is
     so late that nobody would honour what is taken."""

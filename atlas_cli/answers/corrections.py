@@ -42,7 +42,7 @@ def news(ask: Questions, me: Record) -> list[str]:
 
 
 def _touches(ask: Questions, reader: str, target: str) -> str:
-    """What a session, or all sessions of an actor, have to do with a record: one of TOUCHES."""
+    """The tie of a session, or of all sessions of an actor, to a record: one of TOUCHES."""
     leaning = ask.index.pointing(target, "relies_on")
     if any(reader in (record["session"], record["actor"]) for _, record in leaning):
         return "you relied on"

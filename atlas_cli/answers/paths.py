@@ -1,4 +1,4 @@
-"""Who is on a path."""
+"""The sessions, leases and commits on a path."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class _Known(NamedTuple):
 def who(
     ask: Questions, git: Git, mine: str | None, paths: list[str], hours: int = DAY
 ) -> list[Record]:
-    """Who is on these paths (from the root): live leases, live sessions that named or changed them,
-    commits of the last hours on any branch of the user's repository. Rows of path, what, who, when,
-    at, text."""
+    """The users of these paths (from the root): live leases, live sessions that named or changed
+    them, commits of the last hours on any branch of the user's repository. Rows of path, what, who,
+    when, at, text."""
     from ..checks import commits
 
     leases = [row for _, row in ask.index.live(lease.FOLDER, ask.now) if lease.holds(row, ask.now)]
@@ -95,7 +95,7 @@ def _commits(ask: Questions, path: str, codes: list[CodeCommit]) -> Iterator[Rec
 
 
 def _text(ask: Questions, record: Record, ref: str, field: str) -> Record:
-    """What a record says in a field, as `text`; with its corrections where that is withheld."""
+    """The words of a field, as `text`; with the record's corrections where they are withheld."""
     shown = ask.shown(record, ref)
     row = {"text": shown.get(field, "-")}
     if "corrections" in shown:

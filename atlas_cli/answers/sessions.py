@@ -1,4 +1,4 @@
-"""Who is, or was, at work."""
+"""The sessions that are, or were, at work."""
 
 from __future__ import annotations
 
@@ -131,5 +131,5 @@ def _newest_first(records: list[Record]) -> list[Record]:
 
 
 def _words(goal: str) -> set[str]:
-    """What two goals are compared by."""
+    """The words by which two goals are compared."""
     return set(re.findall(r"\w{2,}", goal.lower()))

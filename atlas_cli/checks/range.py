@@ -95,7 +95,7 @@ def _base(
 
 
 def _answer(git: Git, *args: str) -> str | None:
-    """What git says, on one line; None if it says nothing or fails."""
+    """The answer of git, on one line; None if it says nothing or fails."""
     code, out, _ = git.ask(args[0], "--quiet", *args[1:])
     return None if code else out.decode(errors="replace").strip() or None
 

@@ -1,9 +1,9 @@
 """`check`: code commits judged by their trailers against the store's history.
 
 Trailers, dates and names in a code commit are what its maker says; the order of the store is what
-nobody can change afterwards. So the rules rest on that order. What rests on a clock only warns, but
-on a merge request: there the dates are still the author's own, while a merge button writes its own
-into what it squashed.
+nobody can change afterwards. So the rules rest on that order. A rule that rests on a clock only
+warns, but on a merge request: there the dates are still the author's own, while a merge button
+writes its own into what it squashed.
 
 - `session`: the history knows the session. (Clock: the commit was made in its life, give or take
   SLACK.)
@@ -13,7 +13,7 @@ into what it squashed.
   of that entry: after its own next write in the store, or `session_idle` after the entry, whichever
   was first.)
 - `write_last`, on an integration branch: each session, or who adopted it, or one that it descends
-  from, has an entry with a higher number than the highest that its commits name. Where one session
+  from, has an entry with a higher number than the highest that its commits name. If one session
   has handed over, those that have ended are covered by it, and live ones only warn.
 - `leases` (clock): no changed path was leased, from SLACK before the commit to SLACK after it,
   outside its lineage.

@@ -94,8 +94,8 @@ class Command(Explained, TyperCommand):
         return outcome._replace(limits=tuple(closing))
 
     def limits(self, ctx: Any) -> tuple[str, ...]:
-        """What this command does not do, under the policy in force; under the defaults where there
-        is none."""
+        """The limits of this command under the policy in force; under the defaults where there is
+        none."""
         if "{" not in "".join(self.texts):
             return self.texts
         return limits.said(self.texts, limits.rules_for(ctx.obj))

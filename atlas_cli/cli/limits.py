@@ -1,5 +1,5 @@
-"""What a mechanism does not do, where several verbs say the same. A verb names its limits
-(`@verb(…, limits=…)`): its answer, its JSON and its `--help` close with them."""
+"""The limits of mechanisms that several verbs share: what a mechanism does not do. A verb names its
+limits (`@verb(…, limits=…)`): its answer, its JSON and its `--help` close with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command is given: options that several share, and the text of a record."""
+"""The input of commands: options that several share, and the text of a record."""
 
 from collections.abc import Callable
 from typing import Annotated, Any

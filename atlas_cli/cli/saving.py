@@ -1,4 +1,4 @@
-"""What a command puts into a file that the user names."""
+"""The answer of a command as a file that the user names."""
 
 from pathlib import Path
 

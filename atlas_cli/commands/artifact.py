@@ -363,7 +363,7 @@ def diff(
     old: Annotated[int | None, typer.Argument(metavar="[N]", min=1)] = None,
     new: Annotated[int | None, typer.Argument(metavar="[M]", min=1)] = None,
 ) -> Outcome:
-    """What changed between two versions (default: the last two)."""
+    """The changes between two versions (default: the last two)."""
     env = env_of(ctx)
     to = new or artifact.newest(env.tree, name)
     since = old or to - 1

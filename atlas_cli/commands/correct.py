@@ -42,8 +42,8 @@ def correct(
 ) -> Outcome:
     """Document a bad write. The record stays; wherever it is shown, the correction shows.
 
-    Being wrong is expected, and nobody's corrections are counted. Whoever relied on what is
-    retracted is told."""
+    Being wrong is expected, and nobody's corrections are counted. The sessions that relied on what
+    is retracted are told."""
     env = env_of(ctx)
     me = who.session(env)
     target = reading.pinned_ref(env, ref)

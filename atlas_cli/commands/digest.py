@@ -19,7 +19,7 @@ Words = Annotated[
 
 @verb(app, "digest", "atlas --since last", 7, limits=LIMITS)
 def look(ctx: typer.Context, since: Since = None, words: Words = digest.WORDS) -> Outcome:
-    """Where things stand: what bare `atlas` prints. It begins nothing.
+    """The digest of where things stand, which bare `atlas` prints. It begins nothing.
 
     With --since the morning report: the status as a diff, and what was done, decided, corrected,
     stopped since."""

@@ -1,4 +1,4 @@
-"""What a git hook says once the quick answer was not certain: called by `atlas-hook`, not by
+"""The full answer of a git hook, once the quick one was not certain. `atlas-hook` calls this, not
 people."""
 
 import contextlib
@@ -23,7 +23,7 @@ def hook(
     args: Annotated[list[str] | None, typer.Argument()] = None,
     given: str = "",
 ) -> Outcome:
-    """What git's hooks ask."""
+    """The answer to a hook of git."""
     env = env_of(ctx)
     env.hooked = True
     if name != "pre-push":

@@ -49,7 +49,7 @@ SAYS = {
 
 @verb(app, "status", "atlas hooks", 7, limits=(limits.HOOKS,))
 def status(ctx: typer.Context) -> Outcome:
-    """What stands in each hook that Atlas uses, in the folder where git looks for them."""
+    """The state of each hook that Atlas uses, in the folder where git looks for them."""
     env = env_of(ctx)
     hooks = HookFiles(env.place, _closed(env))
     states = hooks.status()
@@ -67,8 +67,8 @@ def install(ctx: typer.Context) -> Outcome:
     """Put Atlas into the hooks that git runs here, in front of what is there: that still runs, as
     before.
 
-    The folder is the one that git looks in; core.hooksPath is never changed. Where another tool
-    writes the hooks (husky, lefthook) or git tracks them, nothing is written: exit 6 says what to
+    The folder is the one that git looks in; core.hooksPath is never changed. Nothing is written
+    where another tool writes the hooks (husky, lefthook) or git tracks them: exit 6 says what to
     add there. A tool that will not install beside Atlas (git lfs): atlas hooks remove, then its own
     install, then this again."""
     env = env_of(ctx)

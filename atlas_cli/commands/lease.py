@@ -199,7 +199,7 @@ def show(
         str, typer.Argument(metavar="RES", help="As it was taken: gpu0, path:src/x.py.")
     ],
 ) -> Outcome:
-    """Who holds a resource, why, and how long still."""
+    """The holder of a resource, the reason, and the time left."""
     env = env_of(ctx)
     wanted = reading.resource(env, resource)
     with _kept(env, [wanted], None) as store:
@@ -214,7 +214,7 @@ def show(
 
 
 def _standing(item: dict[str, Any], now: int) -> str:
-    """Who holds a lease and how long still, or how it ended and who held it last."""
+    """The holder of a lease and the time left, or how it ended and who held it last."""
     holder = named(item["holder"])
     if item["state"] == "held":
         return f"held by {holder} for {times.span(item['seconds_left'])} more"
@@ -239,7 +239,8 @@ def list_(
     all_: All = False,
     since: Since = None,
 ) -> Outcome:
-    """What is held now, by whom and why; --since: what was taken, renewed or given back since."""
+    """The leases that are held now, by whom and why; --since: those that were taken, renewed or
+    given back since."""
     env = env_of(ctx)
     after = None if since is None else reading.since(env, since)
     items, limits = _listed(env, after, all_), _limits(env)

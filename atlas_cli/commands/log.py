@@ -41,8 +41,8 @@ def log(
     ] = False,
     count: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many.")] = 20,
 ) -> Outcome:
-    """What was written, newest first. A commit is one transaction; its order is the only order
-    there is."""
+    """The writes, newest first. A commit is one transaction; its order is the only order there
+    is."""
     env = env_of(ctx)
     index, now = env.index, env.now()
     after = reading.since(env, since) if since is not None else None

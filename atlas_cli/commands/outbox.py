@@ -53,7 +53,8 @@ def export(ctx: typer.Context, file: File) -> Outcome:
 def import_(ctx: typer.Context, file: File) -> Outcome:
     """Take in what another clone exported, under the rules of a sync, and publish it.
 
-    Taken in twice it is there once. What contradicts what is here is parked here (exit 3)."""
+    Taken in twice it is there once. A write that contradicts one that is here is parked here (exit
+    3)."""
     env = env_of(ctx)
     assert env.snapshot  # asked first, so that the less is parked
     carried = outbox.take(env.store, Path(env.options.directory).absolute() / file)

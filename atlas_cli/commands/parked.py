@@ -42,7 +42,7 @@ def list_(ctx: typer.Context) -> Outcome:
 
 @verb(app, "show", "atlas parked show 3f9c01ab", 7, limits=(limits.PARKED,))
 def show(ctx: typer.Context, wanted: Id) -> Outcome:
-    """What a parked write would have put."""
+    """The records that a parked write would have put."""
     env = env_of(ctx)
     write = _parked(env, wanted)
     rows = [{"path": path, **record} for path, record in _records(env, write)]
@@ -65,7 +65,7 @@ def _text(row: dict[str, Any]) -> str:
 
 @verb(app, "take", "atlas parked take 3f9c01ab", 3, 4, 5, 6, 7, limits=(limits.PARKED,))
 def take(ctx: typer.Context, wanted: Id) -> Outcome:
-    """Write it again, on what is there now. Where that stops, the text is kept as a draft, and the
+    """Write it again, on what is there now. If that stops, the text is kept as a draft, and the
     stop says how on."""
     env = env_of(ctx)
     me = who.session(env, strict=True)

@@ -112,7 +112,7 @@ def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     """Take over a session that is over: its leases and claims (with a new fencing token), its duty
     to write the status.
 
-    Whatever it still tries to write is refused."""
+    Every write that it still tries is refused."""
     env = env_of(ctx)
     me = who.session(env, strict=True)
     reason, wanted = names.say(why, "--why"), wanted.removeprefix("session:")

@@ -270,7 +270,7 @@ def diff(
     new: Annotated[int | None, typer.Argument(metavar="[M]", min=1)] = None,
     since: Since = None,
 ) -> Outcome:
-    """What changed between two entries (default: the last two; --since: from the one that stood
+    """The changes between two entries (default: the last two; --since: from the one that stood
     there then).
 
     `diff 3 8` is of main, unless a stream is named 3."""

@@ -23,8 +23,8 @@ app = single()
 def sync(ctx: typer.Context) -> Outcome:
     """Publish what was recorded here, and bring what others have published.
 
-    What contradicts what others were first with is parked (exit 3), and shown until `atlas parked`
-    settles it."""
+    A write that contradicts one with which others were first is parked (exit 3), and shown until
+    `atlas parked` settles it."""
     env = env_of(ctx)
     before = env.store.head()
     shared = env.sharing.publish(look=True)

@@ -26,7 +26,7 @@ def view(ctx: typer.Context) -> Outcome:
     """Write .atlas/ anew: current status, newest artifacts, live rows, and the decisions of 90
     days, as plain files.
 
-    Reading there leaves no receipt. What a hand changed there is kept in .atlas/drafts/."""
+    Reading there leaves no receipt. A file that a hand changed there is kept in .atlas/drafts/."""
     env = env_of(ctx)
     done = after.refresh(env, full=True)
     if done is None:

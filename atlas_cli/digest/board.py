@@ -1,4 +1,4 @@
-"""What is on the board: what holds tasks back, what failed, what is ready."""
+"""The board: what holds tasks back, what failed, what is ready."""
 
 from __future__ import annotations
 

@@ -49,8 +49,8 @@ def of(
     since: str | None = None,
     twins: Sequence[Record] = (),
 ) -> tuple[dict[str, Any], list[Block]]:
-    """Where things stand, as data and blocks. `words` is the budget, `since` makes it the morning
-    report, `twins` are the sessions with nearly the same goal."""
+    """The digest, as data and blocks. `words` is the budget, `since` makes it the morning report,
+    `twins` are the sessions with nearly the same goal."""
     state = State(env, me, since, twins)
     parts = [part for make in PARTS if (part := make(state)) is not None]
     more: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""What a part of the digest is.
+"""The parts of the digest, as values.
 
 A part is made by a function of the state; it is None where it has no place in this digest. Its
 value stands in the data under its key, its blocks are always shown, and its list is cut to the
@@ -27,7 +27,7 @@ CELL, LETTERS = 14, 160  # words and characters of a cell
 
 
 class State:
-    """What the parts are made from: who reads, and since when things are told."""
+    """The ground that the parts are made from: who reads, and since when things are told."""
 
     def __init__(
         self, env: Env, me: Record | None, since: str | None, twins: Sequence[Record]
@@ -43,7 +43,7 @@ class State:
 
     @property
     def ask(self) -> Questions:
-        """What is asked: the index, the notebook, the policy, now."""
+        """The sources of the answers: the index, the notebook, the policy, now."""
         return self.env.ask
 
     @property
@@ -72,7 +72,7 @@ class State:
         return any(names.overlap(f"path:{path}", resource) for path in paths)
 
     def words(self, record: Record, field: str, empty: str = "-") -> str:
-        """What a record says in a field, or that it was retracted."""
+        """The words of a field, or that the record was retracted."""
         if field in record or "corrections" in record:
             return correction.said(record, field, self.now)
         return empty

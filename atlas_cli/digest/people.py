@@ -1,4 +1,4 @@
-"""Who is at work, who was, and what they hold."""
+"""The sessions that are, or were, at work, and what they hold."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .part import Part, State, listed
 
 
 def stores(state: State) -> Part | None:
-    """What is known of the stores that leases are shared through; said in notices."""
+    """The state of the stores that leases are shared through; said in notices."""
     if not state.env.shares:
         return None
     looks = state.elsewhere[1]
@@ -33,7 +33,7 @@ def unfinished(state: State) -> Part:
 
 
 def on_paths(state: State) -> Part | None:
-    """Who else is on the paths that this session said it would touch."""
+    """The others on the paths that this session said it would touch."""
     wanted = state.me.get("paths") if state.me else None
     if not wanted:
         return None

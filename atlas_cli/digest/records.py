@@ -1,5 +1,5 @@
-"""What was written: since when this tells, corrections, handovers, decisions, what came by hand,
-stops."""
+"""The records that were written: since when this tells, corrections, handovers, decisions, what
+came by hand, stops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where things stand, in the words of the status; in the morning report as a diff."""
+"""The status: where things stand; in the morning report as a diff."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the reader left open: parked writes, what it holds and owes, its drafts; and who is about to
+"""The reader's own affairs: parked writes, what it holds and owes, its drafts; and who is about to
 do the same."""
 
 from __future__ import annotations

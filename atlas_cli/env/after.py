@@ -1,4 +1,5 @@
-"""What is done once the answer is known. Nothing that goes wrong here changes the answer."""
+"""The work that is left once the answer is known. Nothing that goes wrong here changes the
+answer."""
 
 from __future__ import annotations
 
@@ -40,8 +41,8 @@ def answer(env: Env, also: Callable[[Env], None] = lambda env: None) -> None:
 
 
 def _tell(env: Env) -> None:
-    """What the session must hear: what of it is parked, first; what the remote has lost; and each
-    retraction of what it relied on or has read, once."""
+    """The notices that the session must hear: first its parked writes, then what the remote has
+    lost, then each retraction of what it relied on or has read, once."""
     me = who.session_or_none(env)
     rows = parked.of(env.store, env.index, me["id"]) if me else []
     if rows:

@@ -1,4 +1,4 @@
-"""What a stop keeps of the user's text, and what it must not keep: a credential."""
+"""The drafts: a stop keeps the user's text, but no credential."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def drafts(env: Env) -> Drafts:
 
 
 def _places(env: Env) -> list[tuple[Path, Path]]:
-    """Where a folder of drafts may lie, the best place first."""
+    """The places where a folder of drafts may lie, the best one first."""
     home, shown, top = env.store.home, env.place.view, env.place.top
     if home == env.place.outbox and top:  # which git ignores
         return [(top, home)]
@@ -32,7 +32,7 @@ def _places(env: Env) -> list[tuple[Path, Path]]:
 
 
 def spoken_secret(env: Env) -> str | None:
-    """What kind of credential stands in the text that was given, or in the command itself."""
+    """The kind of credential that stands in the text that was given, or in the command itself."""
     return secrets.spoken(env.spoken[1] if env.spoken else b"", env.words)
 
 

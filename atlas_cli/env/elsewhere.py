@@ -45,16 +45,16 @@ _ABOUT = re.compile(
 
 
 class LeaseStore(NamedTuple):
-    """Where leases are kept: `env` is the command's own for the project's store, which has no
-    `name`; elsewhere `guest` is the session's row as it is written there."""
+    """The place where leases are kept: `env` is the command's own for the project's store, which
+    has no `name`; elsewhere `guest` is the session's row as it is written there."""
 
     env: Env
     name: str = ""
     guest: Record | None = None
 
     def decided(self, decide: Decide, tree: Tree, who: Writer) -> Change:
-        """What `decide` does there, and the session that does it: elsewhere it is one from its
-        first write on."""
+        """The outcome of `decide` there, and the session that wrote it: elsewhere it is one from
+        its first write on."""
         change = decide(tree, who)
         if not self.guest:
             return change
@@ -64,8 +64,8 @@ class LeaseStore(NamedTuple):
 
 
 def by_store(env: Env, wanted: Sequence[str], me: Record | None) -> dict[str, list[str]]:
-    """The resources by the store that their leases are kept in (empty: the project's). What `me`
-    holds in the project's is in that one, wherever it would be taken now."""
+    """The resources by the store that their leases are kept in (empty: the project's). A lease that
+    `me` holds in the project's is in that one, wherever it would be taken now."""
     known = _routes(env)
     held = [row["resource"] for row in leases.held(env.ask, me["id"])] if me else []
     resources: dict[str, list[str]] = {}
@@ -77,7 +77,7 @@ def by_store(env: Env, wanted: Sequence[str], me: Record | None) -> dict[str, li
 
 @contextlib.contextmanager
 def opened(env: Env, name: str, me: Record | None) -> Iterator[LeaseStore]:
-    """Where the leases are kept that go to this store."""
+    """The place of the leases that go to this store."""
     if not name:
         yield LeaseStore(env)
         return
@@ -113,7 +113,7 @@ def _routes(env: Env) -> routes.Routes:
 
 
 class StoreReport(NamedTuple):
-    """What is known of a store that something is shared through: `as_of` is when it last answered,
+    """The state of a store that something is shared through: `as_of` is when it last answered,
     `error` why nothing newer, or nothing at all, is known of it."""
 
     store: str
@@ -204,7 +204,7 @@ def everywhere(env: Env, me: Record, whose: str, decide: Decide) -> list[str]:
 
 def leave(env: Env, me: Record, keep: Sequence[str] = (), over: bool = True) -> list[str]:
     """Gives back what the session holds elsewhere, but what it is to `keep` and what is held for a
-    command that runs. `over`: it ends there too. What was given back."""
+    command that runs. `over`: it ends there too. The result names what was given back."""
 
     def decide(tree: Tree, who: Writer) -> Change:
         return assigning.leave(
@@ -229,7 +229,7 @@ def _project(other: Env, holder: str) -> str | None:
 
 @contextlib.contextmanager
 def _env_on(env: Env, folder: Path, me: Record | None) -> Iterator[Env]:
-    """An Env on a copy. What it has to say is said with the store's name."""
+    """An Env on a copy. Its notices are said with the store's name."""
     name = folder.name.rpartition("-")[0]
     other = Env(env.options._replace(directory=str(folder), session=me["id"] if me else None))
     other.__dict__["place"] = copies.place_of(folder)

@@ -1,5 +1,5 @@
-"""What a command runs with: its options, the store, the policy, the clock. The modules beside this
-one are functions over an Env: who, reading, receipts, writing, after."""
+"""The surroundings of a command: its options, the store, the policy, the clock. The modules beside
+this one are functions over an Env: who, reading, receipts, writing, after."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ class Env:
         return self._as_written()
 
     def _as_written(self, *paths: str) -> Tree:
-        """The store for readers. Where paths are given, only these files are put right. A notice
-        tells what a hand did."""
+        """The store for readers. If paths are given, only these files are put right. A notice tells
+        what a hand did."""
         self.notices += damage.edited(self.index, paths)
         return self.store.tree(self.snapshot, *paths)
 
@@ -141,7 +141,7 @@ class Env:
 
     @cached_property
     def policy(self) -> dict[str, Any]:
-        """The policy in force. Where a hand has spoilt or removed it: the last good one, with a
+        """The policy in force. If a hand has spoilt or removed it, it is the last good one, with a
         notice."""
         try:
             current = policy.of(self._as_written(policy.FOLDER))

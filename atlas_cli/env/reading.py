@@ -1,4 +1,4 @@
-"""What a command reads: records by their REF, resources as they are typed, times."""
+"""The reading of a command: records by their REF, resources as they are typed, times."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _last_look(env: Env, now: int) -> int:
 
 
 def path_of(env: Env, ref: names.Ref) -> str:
-    """Where the record of a REF lies. Raises NotFound where there is none."""
+    """The path of the record of a REF. Raises NotFound where there is none."""
     return records.BY_NAME[ref.kind].find(env.tree, ref.id, ref.number)
 
 
@@ -98,8 +98,8 @@ def last_good(env: Env, path: str) -> tuple[bytes, bool]:
 
 def damaged(env: Env, folder: str = "") -> list[tuple[str, str]]:
     """(path, what is wrong) of a folder's records that cannot be read. Each becomes a notice, so
-    that no list leaves one out in silence. (What a hand did to documents is a notice of the
-    tree.)"""
+    that no list leaves one out in silence. (The tree itself notices what a hand did to
+    documents.)"""
     assert env.tree is not None
     rows = damage.unreadable(env.index, folder)
     env.notices += [

@@ -1,4 +1,4 @@
-"""Receipts: what the session was shown. What it supersedes, it must have read."""
+"""Receipts: what the session was shown. A session must have read what it supersedes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Who a command runs for: the session that it is part of, the clone's person, the actor."""
+"""The identity that a command runs for: the session that it is part of, the clone's person, the
+actor."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ def worktree(env: Env) -> str:
 def session_id(env: Env, strict: bool = False) -> str | None:
     """The session named by `--session` or ATLAS_SESSION, else the one that this caller began last
     in this worktree. A caller that has begun none, and is no AI tool, may be the person whose
-    session stands in this clone. Where nothing tells who calls, it is the only live one here;
+    session stands in this clone. If nothing tells who calls, it is the only live one here;
     `strict`: a stop where several live here."""
     named, folder = env.options.session or os.environ.get("ATLAS_SESSION"), worktree(env)
     if named or not folder:

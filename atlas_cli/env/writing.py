@@ -1,4 +1,4 @@
-"""What a command writes: one transaction of a session, published, and what it put."""
+"""The writing of a command: one transaction of a session, published, and what it put."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def write(
 ) -> Written:
     """Runs a pure change as one transaction of a session, and publishes it. `what` begins the
     subject of such a change. `exclusive`: it counts only once it is published. `punctual` (as all
-    that is exclusive): it is refused for a session that is dated ahead of the clock. What a stop
-    carries of the user's text is kept."""
+    that is exclusive): it is refused for a session that is dated ahead of the clock. The user's
+    text in a stop is kept."""
     options = env.options
     if options.operation is not None:
         names.name(options.operation, "operation id")
@@ -52,7 +52,7 @@ def write(
 
 
 def _intent(env: Env, me: Record, bases: tuple[str, ...], anew: bool) -> Intent:
-    """Who writes, and on which condition."""
+    """The writer, and the condition of the write."""
     operation, expect = env.options.operation, env.options.expect
     writer = Writer(
         me["id"],

@@ -1,6 +1,6 @@
-"""What an AI tool's own hooks call: `atlas-hook session-start | session-end | edit`. They speak the
-tool's JSON or say nothing, never wait for input, and end with 0 whatever happens: a tool must not
-fail for Atlas."""
+"""The commands that an AI tool's own hooks call: `atlas-hook session-start | session-end | edit`.
+They speak the tool's JSON or say nothing, never wait for input, and end with 0 whatever happens: a
+tool must not fail for Atlas."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ def _idle(path: Path) -> float:
 
 
 def _listed(folder: Path) -> list[Path]:
-    """What lies in a folder; empty if there is none."""
+    """The paths in a folder; empty if there is none."""
     try:
         return sorted(folder.iterdir())
     except OSError:
@@ -212,7 +212,7 @@ def _packed(store: Store, fix: bool) -> Look:
 
 
 def _refs(store: Store, fix: bool) -> Look:
-    """The refs besides the branch. What the clone knows of others is fetched anew; what was parked
+    """The refs besides the branch. A copy of others' refs is fetched anew; a write that was parked
     under such a ref is named."""
     back = refs.brought_back(store) if fix else []
     broken = refs.broken_refs(store)

@@ -172,7 +172,7 @@ def heads(store: Store) -> list[str]:
 
 
 class SetBack(NamedTuple):
-    """What became of a branch: the head that was taken, and the subjects of the writes beyond it
+    """The outcome for a branch: the head that was taken, and the subjects of the writes beyond it
     that were carried over, that were parked, and that nobody can read any more."""
 
     head: str

@@ -1,5 +1,5 @@
-"""The hooks' cache: a small file from which git's hooks answer. Whoever moves the store's head
-draws it anew.
+"""The hooks' cache: a small file from which git's hooks answer. Every command that moves the
+store's head draws it anew.
 
 It only ever says *pass*: where it is missing, of another head, or out of date, the full program
 looks itself. It has plain lines of words between tabs, and is read without importing anything: a
@@ -147,7 +147,7 @@ def _folders(path: str) -> list[str]:
 
 
 def line(*words: object) -> str:
-    """A line of the file. Whatever a record says, it stays one line."""
+    """A line of the file. It stays one line, whatever a record says."""
     plain = []
     for word in map(str, words):
         for char in "%\t\n\r":

@@ -70,7 +70,7 @@ def _lease_lines(ask: Questions, now: int) -> tuple[list[str], list[int]]:
 
 
 def keep(home: Path, text: str) -> None:
-    """Puts a cache in place, whole or not at all. Where nothing can be written, the hooks look for
+    """Puts a cache in place, whole or not at all. If nothing can be written, the hooks look for
     themselves."""
     with suppress(OSError):
         files.put(home / cache.FILE, text.encode(errors="surrogatepass"))

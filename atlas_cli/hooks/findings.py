@@ -153,7 +153,7 @@ def leases(env: Env, me: Record | None, paths: list[str]) -> list[Finding]:
 
 
 def _held(env: Env, resource: str, paths: list[str]) -> Held:
-    """What is said of a lease on these paths, and of the way past it."""
+    """The words about a lease on these paths, and about the way past it."""
     row = env.ask.shown(lease.current(env.snapshot, resource) or {}, f"lease:{resource}")
     rest = times.span(lease.rest(row, env.now()) if row else 0)
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""

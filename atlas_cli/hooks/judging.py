@@ -1,5 +1,5 @@
-"""What git's hooks ask of the commit that is being made and of the commits that are pushed,
-answered in full."""
+"""The full answers to git's hooks: about the commit that is being made, and about the commits that
+are pushed."""
 
 from __future__ import annotations
 
@@ -148,8 +148,8 @@ class Hook:
 
     @staticmethod
     def _comment(file: str, typed: bool) -> bytes | None:
-        """What the comments of a message begin with. None if no editor is opened: then there are
-        none."""
+        """The text with which the comments of a message begin. None if no editor is opened: then
+        there are none."""
         if os.environ.get("GIT_EDITOR") == ":" and not typed:
             return None
         comment = b""

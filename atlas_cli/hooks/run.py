@@ -92,8 +92,8 @@ def _sign(env: Env, me: Record | None, file: str, source: str, typed: bool) -> N
 
 
 def pre_push(env: Env, args: list[str], given: str) -> None:
-    """Judges write last if a push updates a branch of integration. What the store has is published
-    before the code is."""
+    """Judges write last if a push updates a branch of integration. The store is published before
+    the code is."""
     if why := env.sharing.hastily():
         env.notices.append(
             f"NOT PUBLISHED, nobody else can see what this clone has recorded: {why}"
@@ -153,7 +153,7 @@ def _owing(env: Env, me: Record, commit: CodeCommit, where: str) -> Protocol:
 
 
 def _writing(env: Env, me: Record, read: dict[str, int]) -> str:
-    """The command that writes the status. What it supersedes must be read before."""
+    """The command that writes the status. The entry that it supersedes must be read before."""
     stream = next(iter(read), "main")
     last = status.newest(env.tree, stream)
     unread = last and receipts.newest_read(env, env.tree, me, "status", stream) != last

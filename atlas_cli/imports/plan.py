@@ -47,7 +47,7 @@ def read(name: str, text: str | None) -> list[Record]:
 
 
 def _entries(name: str, text: str) -> Any:
-    """What stands in a plan for a list of tasks, whatever it is."""
+    """The entries of a plan's list of tasks, whatever they are."""
     if re.search(r"^## ", text, re.MULTILINE):
         sections = status.sections(text)
         return [_section(title, part) for title, part in sections if title is not None]

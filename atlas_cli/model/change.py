@@ -19,8 +19,8 @@ Shown = tuple[str, str | None]  # a name in the view, and the path in the store 
 
 
 class Writer(NamedTuple):
-    """Who writes, when, and under which operation. `machine` is a random id, not a host name.
-    `lineage` holds the sessions that this one descends from."""
+    """The writer of a change, the time, and the operation. `machine` is a random id, not a host
+    name. `lineage` holds the sessions that this one descends from."""
 
     session: str
     actor: str

@@ -11,7 +11,7 @@ from .text import Record
 
 
 def values(value: Any, keys: str) -> Iterator[Any]:
-    """What stands under the keys of a field: nothing, or a value for each map that has it."""
+    """The values under the keys of a field: one for each map that has it."""
     key, _, rest = keys.partition(".")
     if isinstance(value, list):
         for item in value:

@@ -338,8 +338,8 @@ def _rules(edit: FileEdit, old: Record | None, new: Record) -> Iterator[Violatio
 
 
 def _clashes(tree: Tree, record: Record, other: Record) -> str:
-    """Why two leases of two workers cannot both be: they are on resources that overlap, for times
-    that overlap. No path tells this, because they are two rows."""
+    """The reason why two leases of two workers cannot both be: they are on resources that overlap,
+    for times that overlap. No path tells this, because they are two rows."""
     if "released" in record or "released" in other or _kin(tree, record["holder"], other["holder"]):
         return ""
     since, over = times.moment(record["at"]), until(record) or 0

@@ -265,7 +265,7 @@ def _in_force(data: bytes | None) -> Policy:
 
 
 def level(policy: Policy, precondition: str) -> str:
-    """What happens when a commit misses a precondition: stop, warn or off."""
+    """The level of a precondition that a commit misses: stop, warn or off."""
     return str(policy["preconditions"][precondition])
 
 

@@ -39,7 +39,7 @@ class Parked(NamedTuple):
 
 
 class Carried(NamedTuple):
-    """What became of the commits. `head` is the new one. moved: the new id of each commit, by its
+    """The outcome for the commits. `head` is the new one. moved: the new id of each commit, by its
     old one. parked: what could not be carried over. known: the ids of what was published
     already."""
 
@@ -128,7 +128,7 @@ def _renewed(store: Store, commit: history.Commit, name: str) -> history.Commit:
 
 
 def _files(store: Store, commit: history.Commit) -> dict[str, bytes | None]:
-    """What a commit put, by path."""
+    """The files that a commit put, by path."""
     files: dict[str, bytes | None] = {}
     for path, _, new in commit.changes:
         data = store.git.object(new) if new else None
@@ -139,7 +139,7 @@ def _files(store: Store, commit: history.Commit) -> dict[str, bytes | None]:
 def _anew(
     store: Store, commit: history.Commit, onto: Snapshot
 ) -> tuple[history.Commit, dict[str, bytes | None]]:
-    """The commit with what it puts. Whatever is computed from the history before it is computed
+    """The commit with what it puts. A file that is computed from the history before it is computed
     again on the new head, never copied to it."""
     files = _files(store, commit)
     makers = {kind.anew for path in files if (kind := records.kind_of(path)) and kind.anew}
@@ -196,8 +196,8 @@ def _barred(
 
 
 def _odd(commit: history.Commit, width: int) -> str:
-    """Why the commit looks like no write of Atlas's, and no file of another commit could be made
-    from it; empty if it is a plain one."""
+    """The reason why the commit looks like no write of Atlas's, so that no file of another commit
+    could be made from it; empty if it is a plain one."""
     violation = next(iter(audit.shape(commit, width)), None)
     return f"the rule {violation.rule}: {violation.text}" if violation else ""
 

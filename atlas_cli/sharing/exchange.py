@@ -81,8 +81,8 @@ class Exchange:
         return self.purpose.within or (LOCK_WAIT if self.purpose.aside else DEADLINE)
 
     def _held(self, look: bool, deadline: float) -> Shared:
-        """Publishes, as the one command that may now. What was brought is judged last, since others
-        may be first again until then."""
+        """Publishes, as the one command that may now. The commits that were brought are judged
+        last, since others may be first again until then."""
         known = self.store.ref(REMOTE)
         swept(self.store, self._refs())
         try:
@@ -234,7 +234,8 @@ class Exchange:
             self.restore = False
 
     def _first(self) -> str:
-        """Asks the remote before the first push. Why that push is not made; empty if it may be."""
+        """Asks the remote before the first push. The reason why that push is not made; empty if it
+        may be."""
         heads = self.remote.heads(self.call)
         if not heads:
             return (

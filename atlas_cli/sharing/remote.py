@@ -61,7 +61,7 @@ class Away(Failed):
 
 
 class Pushed(NamedTuple):
-    """What became of a push.
+    """The outcome of a push.
 
     ok: the answer says that our own update was made. old: what it replaced; None if there was no
     such branch. unclear: the remote may have taken what it was sent. final: to push again at once

@@ -1,4 +1,4 @@
-"""What this clone remembers of its remote."""
+"""This clone's memory of its remote."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..store.store import Store
 
 
 class RemoteState:
-    """What this clone remembers of its remote: when it was asked last, and when that failed."""
+    """This clone's memory of its remote: when it was asked last, and when that failed."""
 
     def __init__(self, store: Store) -> None:
         self.file = store.home / "sync.json"

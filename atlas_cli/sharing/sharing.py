@@ -64,7 +64,7 @@ class Sharing:
 
     @property
     def alone(self) -> str:
-        """Why there is no remote to ask."""
+        """The reason why there is no remote to ask."""
         if self.offline:
             return "--offline was given"
         several = ", ".join(remotes(self.store.place, self.store.home))
@@ -74,7 +74,7 @@ class Sharing:
 
     @cached_property
     def memory(self) -> RemoteState:
-        """What this clone remembers of its remote."""
+        """This clone's memory of its remote."""
         from .remote_state import RemoteState
 
         return RemoteState(self.store)
@@ -125,7 +125,7 @@ class Sharing:
             self.say(f"what the remote has is not known now: {_with_hint(error)}")
 
     def lost(self) -> str:
-        """Why the remote's branch is no longer what was published; empty if it is."""
+        """The reason why the remote's branch is no longer what was published; empty if it is."""
         return str(self.memory.data.get("lost", "")) if self.remote else ""
 
     def write(self, decide: Decide, intent: Intent, exclusive: bool, eager: bool) -> Written:
@@ -249,8 +249,8 @@ class Sharing:
         return True
 
     def hastily(self) -> str:
-        """Publishes what was recorded, while git waits for the answer: for a few seconds. Why it
-        could not be; empty if it is published, or need not be."""
+        """Publishes what was recorded, while git waits for the answer: for a few seconds. The
+        result is why it could not be; empty if it is published, or need not be."""
         if self.remote is None or self._policy()["publish"] == "manual":
             return ""
         if not self.store.unpublished():
@@ -258,8 +258,7 @@ class Sharing:
         return "" if self._tried(Purpose(within=HASTE)).published else self.why
 
     def _tried(self, purpose: Purpose, look: bool = False) -> Shared:
-        """Publishes. Whatever comes between this clone and the remote, what was recorded stays
-        so."""
+        """Publishes. The writes stay recorded, whatever comes between this clone and the remote."""
         from .shared import Shared, as_error
 
         try:

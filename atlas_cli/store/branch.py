@@ -1,6 +1,5 @@
 """Moving the store's refs: its branch by compare-and-set only, judged by what the branch then says,
-never by git's words. What a git that died left locked is put aside by whoever holds the writer
-lock."""
+never by git's words. A lock that a dead git left is put aside by whoever holds the writer lock."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The differences of pairs of trees, found folder by folder for all of them together. What a folder
-holds is not looked into beyond a depth and a number of files."""
+"""The differences of pairs of trees, found folder by folder for all of them together. A folder is
+not looked into beyond a depth and a number of files."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ _DESCRIPTORS = {os.open, os.stat, os.mkdir, os.unlink, os.rmdir, os.rename} <= o
 
 
 class Folder:
-    """An open folder, and what lies in it by plain names. (Where a platform has no descriptors of
-    folders its path stands for it, and each folder on the way down is looked at before it is
+    """An open folder, and what lies in it by plain names. (If a platform has no descriptors of
+    folders, its path stands for it, and each folder on the way down is looked at before it is
     entered.)"""
 
     def __init__(self, path: Path, fd: int | None) -> None:

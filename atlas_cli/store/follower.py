@@ -130,8 +130,8 @@ class Follower(Database):
                     at = self._take_portion(portions) if self.meta("head") == at else ""
 
     def _start(self, head: str) -> str | None:
-        """The commit behind which the cache is to be brought to `head`; None for the beginning.
-        What the history no longer holds is taken out."""
+        """The commit behind which the cache is to be brought to `head`; None for the beginning. A
+        commit that the history no longer holds is taken out."""
         old = self.meta("head")
         if not old:
             return None

@@ -196,8 +196,8 @@ class Git:
 
     def object(self, name: str, most: int = LARGEST) -> Answer:
         """(object id, type, bytes) of an object or ref, by one long conversation; None if it is not
-        there. What is named by its id never changes, so it is asked for once. Of an object with
-        more than `most` bytes the type is LARGE, and the bytes are its beginning."""
+        there. An object that is named by its id never changes, so it is asked for once. Of an
+        object with more than `most` bytes the type is LARGE, and the bytes are its beginning."""
         if name in self._seen:
             return self._seen[name]
         answer = self._object(name, most) or self._reopened(name, most)

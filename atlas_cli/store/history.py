@@ -90,8 +90,8 @@ def between(git: Git, old: str | None, new: str) -> Iterator[Commit]:
 
 class _Line:
     """Which commits of a history are the store's own: those that descend from the root of all
-    stores. Where another history was merged into it, that one's commits are nobody's writes: the
-    merge is judged by what it changes in the store."""
+    stores. If another history was merged into it, that one's commits are nobody's writes: the merge
+    is judged by what it changes in the store."""
 
     def __init__(self, git: Git, old: str | None, names: Sequence[str]) -> None:
         self.git, self.old, self.names = git, old, frozenset(names)
@@ -180,8 +180,8 @@ def _tree_before(git: Git, raw: _Raw, trees: dict[str, str]) -> str:
 
 
 def unread(commit: Commit, get: Callable[[str, str], Answer]) -> dict[str, str]:
-    """Why a file that a commit brings is read by nobody, by path: it is no plain file, or the
-    commit brings more YAML by hand than one may. `get` gives the object of (path, id)."""
+    """The files of a commit that nobody reads, by path, with the reason: no plain file, or more
+    YAML by hand than a commit may bring. `get` gives the object of (path, id)."""
     odd = {
         path: f"mode {mode}, where only plain files may be"
         for path, mode in commit.modes.items()

@@ -1,4 +1,4 @@
-"""What this clone alone knows: who reads here, what they have read, which files of a view are ours.
+"""This clone's own knowledge: who reads here, what they have read, which files of a view are ours.
 Not disposable, but not shared either: what others must know is published with the next write."""
 
 from __future__ import annotations

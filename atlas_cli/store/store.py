@@ -24,8 +24,8 @@ from .snapshot import Snapshot
 
 
 class Store:
-    """An open store. What it keeps beside the repository: the index, the writer lock, this
-    machine's id."""
+    """An open store. It keeps beside the repository: the index, the writer lock, this machine's
+    id."""
 
     def __init__(self, repo: Repo, home: Path | None = None) -> None:
         self.place, self.home = repo, home or repo.home

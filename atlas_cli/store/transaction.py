@@ -27,7 +27,7 @@ HOUSEKEEPING = 256  # commits between two looks at whether the store is to be pa
 
 
 class Written(NamedTuple):
-    """What became of a write. `files` are those that it put. replayed: the operation was in the
+    """The outcome of a write. `files` are those that it put. replayed: the operation was in the
     history already, and nothing was written."""
 
     commit: str
@@ -40,7 +40,7 @@ class Written(NamedTuple):
 
 
 class Intent(NamedTuple):
-    """Who writes, and on which condition.
+    """The writer, and the condition of the write.
 
     bases: what the session has read since its last write. given: the operation id came from the
     caller, so the operation may be in the history already. anew: the command that begins a new
@@ -57,8 +57,8 @@ class Intent(NamedTuple):
 
 
 def write(store: Store, decide: Decide, intent: Intent) -> Written:
-    """Runs `decide` on the head until the branch moves to its result. Whatever `decide` raises is a
-    stop: nothing is written."""
+    """Runs `decide` on the head until the branch moves to its result. Every error that `decide`
+    raises is a stop: nothing is written."""
     try:
         with lock.held(store.home / "writer.lock") as fd:
             return _Attempts(store, decide, intent, fd).run()
@@ -192,8 +192,8 @@ class _Attempts:
         root: str,
         objects: dict[str, tuple[str, bytes]],
     ) -> tuple[Message, list[FileChange]]:
-        """The message and the changed files, once the rules have nothing against them. (What a
-        repair changes is no plain file, it may be: it is read as everybody will read it.)"""
+        """The message and the changed files, once the rules have nothing against them. (A repair
+        may change what is no plain file: it is read as everybody will read it.)"""
         child = Overlay(snapshot, change.files, snapshot.width)
         rows = [(path, snapshot.blob(path), child.blob(path)) for path in sorted(change.files)]
         changes: list[FileChange] = [(path, old, new) for path, old, new in rows if old != new]

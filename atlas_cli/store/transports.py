@@ -1,7 +1,7 @@
-"""What configuration may make git run on the way to a remote. The store's own repository is
-Atlas's: what Atlas did not write there is not obeyed. What the user's repository names in its own
-configuration may have come with it: it is run where the user asks for the remote (as their own `git
-push` would), and by a read only once that has happened."""
+"""The programs that configuration may make git run on the way to a remote. The store's own
+repository is Atlas's: what Atlas did not write there is not obeyed. A program that the user's
+repository names in its own configuration may have come with it: it is run where the user asks for
+the remote (as their own `git push` would), and by a read only once that has happened."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ class Walk:
         return entry is not None and entry[0] == PLAIN
 
     def unread(self, commit: history.Commit) -> dict[str, str]:
-        """Why a file that a commit brings is not read, by path."""
+        """The files of a commit that are not read, by path, with the reason."""
         return history.unread(commit, self.object)
 
     def take(self, commit: history.Commit) -> None:

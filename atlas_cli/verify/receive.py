@@ -53,8 +53,8 @@ def server(repo: Repo) -> Git:
 
 
 def broken(git: Git, repo: Repo, push: Push) -> list[Finding]:
-    """Why a push to the store's branch is refused; nothing if it is taken. Only what is new is
-    judged. What was there before is asked of a cache beside the repository
+    """The reason why a push to the store's branch is refused; nothing if it is taken. Only what is
+    new is judged. The history before it is asked of a cache beside the repository
     (`atlas/received.sqlite`), which is made if it is missing."""
     if push.new is None:
         return [_refused(push, "append_only", "the branch of the store cannot be deleted")]

@@ -47,9 +47,9 @@ def _blobs(store: Store, oid: str, paths: set[str]) -> dict[str, str | None] | N
 
 
 def _with_it(store: Store, now: Snapshot, commit: history.Commit, paths: set[str]) -> set[str]:
-    """The paths, and whatever else of the commit breaks a rule once these are taken back: the
-    bytes of a record that goes, the result of a task that is open again. What is back already
-    stays out, and so does what a merge or another root only brings along."""
+    """The paths, and whatever else of the commit breaks a rule once these are taken back: the bytes
+    of a record that goes, the result of a task that is open again. A file that is back already
+    stays out, and so does one that a merge or another root only brings along."""
     if not paths or len(commit.parents) != 1:
         return paths
     walk = Walk(store.git, Snapshot(store.git, commit.parents[0], store.place.width))

@@ -218,7 +218,8 @@ class View:
 
 
 def ours(place: Repo, local: Notebook) -> str:
-    """Why `.atlas` of a worktree is not Atlas's own to write and to read; empty if it is."""
+    """The reason why `.atlas` of a worktree is not Atlas's own to write and to read; empty if it
+    is."""
     key = os.fsencode(place.view or "").decode(errors="backslashreplace")
     known = local.ground(key)
     why, state = ground.foreign(place, known)

@@ -239,7 +239,7 @@ def graph(
     ctx: typer.Context,
     format_: Annotated[str, typer.Option("--format", metavar="tree|dot|mermaid")] = "tree",
 ) -> Outcome:
-    """What needs what, of the open tasks: a tree, or the text that Graphviz or Mermaid draws."""
+    """The open tasks and their needs: a tree, or the text that Graphviz or Mermaid draws."""
     env = env_of(ctx)
     if format_ not in ("tree", "dot", "mermaid"):
         raise Usage(f"there is no format {format_[:40]!r}", "tree, dot or mermaid")
@@ -292,7 +292,7 @@ def results(
         bool, typer.Option("--withdrawn", help="Also what was retracted.")
     ] = False,
 ) -> Outcome:
-    """What tasks came to, in the order asked for, each in a frame. None may be missing or named
+    """The results of tasks, in the order asked for, each in a frame. None may be missing or named
     twice."""
     env = env_of(ctx)
     if twice := sorted({name for name in wanted if wanted.count(name) > 1}):

@@ -340,7 +340,7 @@ def assign(
     """Give the next task (or this one) to the healthy session with most slots left (or to this
     one), in one step.
 
-    What is not started within the policy's `start_within` is offered again."""
+    A task that is not started within the policy's `start_within` is offered again."""
     env = env_of(ctx)
     me = who.session(env)
     fresh = [
