@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from .. import records as kinds
 from ..errors import AtlasError, NotPublished, Refused, Unknown
@@ -12,11 +13,12 @@ from ..model.change import Decide, Writer
 from ..model.text import Record
 from ..model.times import SKEW
 from ..records import correction, policy, session, status
-from ..store import transaction
-from ..store.transaction import Intent, Written
 from ..visible import theirs
 from . import drafting
 from .env import Env
+
+if TYPE_CHECKING:  # what only reads loads no writer
+    from ..store.transaction import Intent, Written
 
 
 def write(
@@ -53,6 +55,8 @@ def write(
 
 def _intent(env: Env, me: Record, bases: tuple[str, ...], anew: bool) -> Intent:
     """The writer, and the condition of the write."""
+    from ..store import transaction
+
     operation, expect = env.options.operation, env.options.expect
     writer = Writer(
         me["id"],
@@ -62,7 +66,7 @@ def _intent(env: Env, me: Record, bases: tuple[str, ...], anew: bool) -> Intent:
         operation or transaction.new_operation(),
         tuple(me.get("lineage", ())),
     )
-    return Intent(
+    return transaction.Intent(
         writer,
         env.now,
         bases=bases,

@@ -14,14 +14,14 @@ from ..errors import AtlasError, Failed, Held, NotPublished, Unknown
 from ..model import times
 from ..model.change import Decide
 from ..records import policy
-from ..store import REMOTE, transaction
+from ..store import REMOTE
 from ..store.store import Store
-from ..store.transaction import Intent, Written
 from .dealing import PLAIN, Purpose
 from .parked import parked_commits, unpark
 from .remote import Remote, find, remotes
 
 if TYPE_CHECKING:
+    from ..store.transaction import Intent, Written
     from .exchange import Exchange
     from .remote_state import RemoteState
     from .shared import Shared
@@ -212,6 +212,8 @@ class Sharing:
         """The write, or its refusal. Either settles what was parked of it: nothing stays that the
         command said no to, whatever the reason. Only if nobody knows what became of the write, that
         stays: it may be all that is left."""
+        from ..store import transaction
+
         operation = intent.writer.operation
         parked = intent.given and operation in parked_commits(self.store)
         try:
