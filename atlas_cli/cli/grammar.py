@@ -1,4 +1,5 @@
-"""How words become a command: nouns, their verbs, and what is said where the words are wrong."""
+"""The way from words to a command: nouns, their verbs, and what is said where the words are
+wrong."""
 
 import copy
 from collections.abc import Callable

@@ -61,6 +61,6 @@ def keep_spoken(env: Env, stop: AtlasError) -> None:
 
 
 def settle(env: Env) -> None:
-    """A draft whose text is in the history now is gone."""
+    """Takes away the draft that the text came from, once the text is in the history."""
     if env.source is not None and drafts(env).holds(env.source):
         drafts(env).settle(env.source)

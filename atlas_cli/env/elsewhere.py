@@ -88,7 +88,8 @@ def opened(env: Env, name: str, me: Record | None) -> Iterator[LeaseStore]:
 
 
 def only_store(resources: dict[str, list[str]]) -> str:
-    """The store of these, by the name of which they stand. Raises Usage where they are several."""
+    """The name of the one store that all these resources go to. Raises Usage if there are
+    several."""
     if len(resources) > 1:
         parts = "; ".join(
             f"{', '.join(some)} {f'in {name}' if name else 'here'}"

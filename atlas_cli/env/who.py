@@ -133,6 +133,6 @@ def reader(env: Env) -> str:
 
 
 def note_begun(env: Env, id: str) -> None:
-    """This worktree's commands are that session's from now on."""
+    """Notes that this worktree's commands are that session's from now on."""
     if folder := worktree(env):
         env.local.begin(folder, callers.caller() or "", id)

@@ -136,8 +136,8 @@ def exclusive(
     held: Callable[[], list[str]],
     back: Callable[[list[str]], None],
 ) -> Written:
-    """A write that counts only once it is published. Unconfirmed, what is new of `held` is given
-    `back`."""
+    """A write that counts only once it is published. If it is not confirmed, the new ones of `held`
+    are given `back`."""
     env.dealing = env.dealing._replace(look=True, eager=True)
     _on_time(env)
     before = held()

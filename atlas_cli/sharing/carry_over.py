@@ -215,7 +215,7 @@ def _broken(onto: Snapshot, commit: history.Commit, files: dict[str, bytes | Non
 def _again(
     staged: _Staged, commit: history.Commit, onto: Snapshot, files: dict[str, bytes | None]
 ) -> str:
-    """Makes the same commit behind another. Its id."""
+    """Makes the same commit behind another. The result is its id."""
     answer = staged.object(commit.oid)
     if answer is None:
         raise Failed(f"the commit {commit.oid} is missing or broken", "atlas doctor")

@@ -40,7 +40,8 @@ def waiting(store: Store, index: Index) -> list[dict[str, Any]]:
 
 
 def export(store: Store, file: Path) -> int:
-    """Writes the commits that no remote is known to have into a git bundle. Their number.
+    """Writes the commits that no remote is known to have into a git bundle. The result is their
+    number.
 
     Raises NotFound if there are none."""
     count = store.unpublished()
@@ -81,7 +82,7 @@ def lay(store: Store) -> None:
 
 
 def _digest(folder: files.Folder, name: str) -> bytes:
-    """Of a plain file's bytes."""
+    """The SHA-256 of a plain file's bytes."""
     digest = hashlib.sha256()
     with folder.open(name) as file:
         while part := file.read(1 << 20):

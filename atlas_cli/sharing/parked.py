@@ -73,5 +73,5 @@ def rows(store: Store, index: Index) -> list[dict[str, Any]]:
 
 
 def of(store: Store, index: Index, session: str) -> list[dict[str, Any]]:
-    """Those that a session wrote."""
+    """The parked writes of a session."""
     return [row for row in rows(store, index) if row["session"] == session]

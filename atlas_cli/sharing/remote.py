@@ -264,7 +264,8 @@ def _any(trace: Path | None) -> bool:
 
 
 def _said(err: str, why: str = "") -> str:
-    """In one line why it did not work: git's word on it, and what the other side said."""
+    """The reason why it did not work, on one line: git's word on it, and what the other side
+    said."""
     lines = [
         line.strip() for line in err.split("\n") if "\r" not in line and not line.endswith("done.")
     ]

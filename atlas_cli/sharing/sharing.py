@@ -53,7 +53,7 @@ class Sharing:
 
     @property
     def remote(self) -> Remote | None:
-        """The same, if it is to be asked at all."""
+        """The remote, if it is to be asked at all."""
         return None if self.offline else self.known
 
     def sources(self) -> list[Remote]:
@@ -80,7 +80,7 @@ class Sharing:
         return RemoteState(self.store)
 
     def fetched_at(self) -> str | None:
-        """When the remote was last asked with success."""
+        """The moment at which the remote was last asked with success."""
         at = int(self.memory.get("fetched_at")) if self.remote else 0
         return times.rfc3339(at) if at else None
 
@@ -93,7 +93,7 @@ class Sharing:
         return policy.address(out.decode(errors="replace").strip())
 
     def copied(self) -> list[str]:
-        """A line that says so, if the store's home is another place than this clone's remote."""
+        """A warning, if the store's home is another place than this clone's remote."""
         home, remote = self._policy()["home"], self.known
         if not home or remote is None or remote.local or policy.address(remote.url) == home:
             return []

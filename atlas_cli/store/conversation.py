@@ -127,8 +127,8 @@ class Conversation:
                     continue
 
     def end(self, clean: bool = False) -> int:
-        """Ends it; git's exit code. `clean`: it is given the time to see that nothing more is
-        asked. (It only reads: to be killed does no harm.)"""
+        """Ends it. The result is git's exit code. `clean`: it is given the time to see that nothing
+        more is asked. (It only reads: to be killed does no harm.)"""
         self.leave()
         until = time.monotonic() + (1.0 if clean else 0.0)
         while self.child.poll() is None:

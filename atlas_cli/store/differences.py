@@ -62,7 +62,7 @@ class Differ:
         return changes, {path: mode for path, _, new, mode in rows if new}, self.faults[at]
 
     def _bounded(self, tasks: list[_Task]) -> list[_Task]:
-        """Without those of a step that has too many."""
+        """The pairs without those of a step that has too many."""
         count = Counter(task.at for task in tasks)
         for task in tasks:
             if count[task.at] > MOST:

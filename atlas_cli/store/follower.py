@@ -146,7 +146,8 @@ class Follower(Database):
         return start
 
     def _take_portion(self, portions: Iterator[list[history.Commit]]) -> str:
-        """Takes some commits in. The id of the last of them; empty if none is left."""
+        """Takes some commits in. The result is the id of the last of them; empty if none is
+        left."""
         commits = next(portions, [])
         if not commits:
             return ""
@@ -155,8 +156,8 @@ class Follower(Database):
         return commits[-1].oid
 
     def _take_out(self, old: str | None, head: str) -> str | None:
-        """Takes out what the history no longer holds. The last commit that is left; None if all is
-        to be read again."""
+        """Takes out what the history no longer holds. The result is the last commit that is left;
+        None if all is to be read again."""
         base = history.fork(self.git, old, head) if old else None
         seq = self.seq(base) if base else None
         if base is None or seq is None:

@@ -274,14 +274,14 @@ class Git:
         )
 
     def _put_back(self, talk: Conversation | None) -> None:
-        """It is free for the next question."""
+        """Keeps the conversation for the next question."""
         if self._talk is None:
             self._talk = talk
         elif talk is not None:
             talk.leave()
 
     def _opened(self) -> Conversation:
-        """The one that is free, or a new one."""
+        """The conversation that is free, or a new one."""
         talk, self._talk = self._talk, None
         if self._silent:
             raise Silent("git gives no answer", "is it stopped, or the disk away?", retry="later")

@@ -242,7 +242,8 @@ class Indexer:
                 self._count_unmet("path=?", shown)
 
     def _dropped(self, path: str) -> int | None:
-        """Drops the row of a path, and its links. When it came, as a number that rises."""
+        """Drops the row of a path, and its links. The result is when it came, as a number that
+        rises."""
         row = self.db.execute("SELECT born FROM records WHERE path=?", (path,)).fetchone()
         self.db.execute("DELETE FROM records WHERE path=?", (path,))
         self.db.execute("DELETE FROM links WHERE path=?", (path,))
