@@ -72,17 +72,19 @@ def joined(
 
 
 def wishes(lines: Sequence[Value], forks: Sequence[Value]) -> dict[int, Value]:
-    """What the lines that have changed a file hold there, by line. A line in which it lies as it
-    lay where the two parted has not. Of lines that agree the first counts."""
-    stale = set()
-    for other, fork in enumerate(forks, 1):
-        if lines[0] != lines[other]:
-            stale |= {at for at in (0, other) if lines[at] == fork}
+    """What the lines that have changed a file hold there, by line. What lay there when a line left
+    the first, and one of the two has changed since, is older than what that one holds. Of lines
+    that agree the first counts."""
+    older = {
+        fork
+        for line, fork in zip(lines[1:], forks, strict=True)
+        if lines[0] != line and fork in (lines[0], line)
+    }
     result: dict[int, Value] = {}
     for at, value in enumerate(lines):
-        if at not in stale and value not in result.values():
+        if value not in older and value not in result.values():
             result[at] = value
-    return result
+    return result or {0: lines[0]}
 
 
 def _preferred(rows: Iterable[Mapping[int, Value]]) -> int:
@@ -96,4 +98,6 @@ def _preferred(rows: Iterable[Mapping[int, Value]]) -> int:
 
 
 def _blob(value: Value, new: str | None) -> str | None:
-    return new if value is _KEPT else value if isinstance(value, str) else None
+    if value is _KEPT:
+        return new
+    return value if isinstance(value, str) else None
