@@ -56,6 +56,7 @@ class Indexer:
         self.newest: dict[str, tuple[str | None, int]] = {}  # the blob, and the commit's number
         self.oldest: dict[str, int] = {}  # the number of the first of these commits
         self.unread: dict[str, str] = {}  # why a file is not read
+        self.seqs: dict[str | None, int] = {}  # the numbers of these commits
         self.notes = Notes(db)
 
     def last_seq(self) -> int:
@@ -68,6 +69,7 @@ class Indexer:
             _commit_row(seq, commit.oid, commit.message, _paths(commit)) for seq, commit in numbered
         ]
         self.db.executemany("INSERT OR REPLACE INTO commits VALUES(?,?,?,?,?,?,?,?)", rows)
+        self.seqs |= {commit.oid: seq for seq, commit in numbered}
         for seq, commit in numbered:
             self._note(seq, commit)
         for path, (_, seq) in list(self.newest.items()):
@@ -110,7 +112,7 @@ class Indexer:
 
     def _note(self, seq: int, commit: history.Commit) -> None:
         """Notes what one commit changed. The records themselves are read at the end, once each."""
-        before = dict(self.notes.now)
+        before = dict(self.notes.now) if len(commit.parents) > 1 else {}
         self.notes.stand(seq, self._seq_of(next(iter(commit.parents), None)))
         if len(commit.parents) > 1:
             self._note_brought(seq, commit, before)
@@ -133,7 +135,7 @@ class Indexer:
 
     def _note_brought(self, seq: int, commit: history.Commit, before: notes.State) -> None:
         """Notes what a merge goes on with, of each file what was noted of it on its own line."""
-        states = {line: self.notes.at(self._seq_of(line)) for line in commit.givers.values()}
+        states = {line: self.notes.at(self._seq_of(line)) for line in set(commit.givers.values())}
         for path, line in commit.givers.items():
             for what in (EDIT, BROKEN):
                 self.notes.put(seq, what, path, states[line].get((what, path)))
@@ -148,6 +150,8 @@ class Indexer:
 
     def _seq_of(self, oid: str | None) -> int:
         """A commit's number; 0 if there is none."""
+        if oid in self.seqs:
+            return self.seqs[oid]
         row = self.db.execute("SELECT seq FROM commits WHERE oid=?", (oid,)).fetchone()
         return int(row[0]) if row else 0
 

@@ -130,7 +130,7 @@ def one_store(apart: tuple[Worker, Path], written: Path, seed: int, tmp_path: Pa
         said(fetched) ^ whole,
         said(received) ^ whole,
     )
-    grown, built = (Index(tmp_path / f"{name}.sqlite", store.git) for name in ("grown", "built"))
+    grown, built = (Index(Path(":memory:"), store.git) for _ in range(2))
     for commit in history.between(store.git, old, hostile.head):
         grown.sync(commit.oid)
     built.sync(hostile.head)
