@@ -23,6 +23,7 @@ from ..store.objects import pack, taker
 from ..store.snapshot import Snapshot, Staged
 from ..store.store import Store, sync_folders
 from ..verify import audit
+from ..verify.walk import Walk
 from .parked import parked_ref
 
 
@@ -146,7 +147,7 @@ def _anew(
     renewed = files
     try:
         for make in makers:
-            renewed = make(audit.Walk(onto.git, onto), renewed)
+            renewed = make(Walk(onto.git, onto), renewed)
     except Failed:  # damaged: the rules will say so
         return commit, files
     if renewed == files or commit.message.by_hand:
@@ -203,7 +204,7 @@ def _odd(commit: history.Commit, width: int) -> str:
 
 
 def _broken(onto: Snapshot, commit: history.Commit, files: dict[str, bytes | None]) -> str:
-    tree = audit.Walk(onto.git, onto)
+    tree = Walk(onto.git, onto)
     violations: list[Violation] = judging.judge(
         tree, Overlay(tree, files, onto.width), commit.changes, commit.message
     )

@@ -136,10 +136,11 @@ class Follower(Database):
         if not old:
             return None
         known = old if self.git.object(old) else None
-        if known and history.fork(self.git, known, head) == known:
+        if known and history.leads(self.git, known, head):
             return known
         before = self.git.object(BEFORE)
-        if before is None or before[0] != old:
+        contained = known and history.fork(self.git, known, head) == known
+        if not contained and (before is None or before[0] != old):
             self.rewound = old
         start = self._take_out(known, head)
         self._set("head", start or "")
@@ -158,7 +159,7 @@ class Follower(Database):
     def _take_out(self, old: str | None, head: str) -> str | None:
         """Takes out what the history no longer holds. The result is the last commit that is left;
         None if all is to be read again."""
-        base = history.fork(self.git, old, head) if old else None
+        base = history.met(self.git, old, head) if old else None
         seq = self.seq(base) if base else None
         if base is None or seq is None:
             return self._emptied()
@@ -168,10 +169,9 @@ class Follower(Database):
         self.db.execute("UPDATE moved SET seq=min(seq, ?)", (seq,))
         moved = [(oid, seq, paths) for oid, paths in gone]
         self.db.executemany("INSERT OR REPLACE INTO moved VALUES(?,?,?)", moved)
-        for table in ("edits", "broken"):
-            self.db.executemany(f"DELETE FROM {table} WHERE oid=?", [(oid,) for oid, _ in gone])
         self.db.execute("DELETE FROM commits WHERE seq>?", (seq,))
         then, indexer = Snapshot(self.git, base, len(base)), Indexer(self.db, self.git)
+        indexer.notes.back(seq)
         for path in {path for _, paths in gone for path in paths.split("\n") if path}:
             blob, at = then.blob(path), self._written_at(path)
             if blob and self._is_by_hand(at):  # which rules it keeps is asked again

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import NotFound
 from ..model.text import Record
 from .follower import Follower
-from .indexer import storable
+from .indexer import BROKEN, EDIT, storable
 
 MOST = 2**31  # rows that a question asks for
 Row = dict[str, Any]
@@ -125,21 +125,26 @@ class Index(Follower):
         it was written."""
         return [
             (row[0], row[1], row[2])
-            for row in self._all("SELECT path, blob, oid FROM edits ORDER BY path")
+            for row in self._all(
+                "SELECT path, nullif(value, ''), oid FROM notes WHERE what=? ORDER BY path", EDIT
+            )
         ]
 
     def written(self, path: str) -> tuple[str, str] | None:
         """(first blob, commit that changed it) of a document that a hand has changed or taken
         away."""
-        row = self._one("SELECT blob, oid FROM edits WHERE path=?", path)
+        row = self._one(
+            "SELECT nullif(value, ''), oid FROM notes WHERE what=? AND path=?", EDIT, path
+        )
         return (row[0], row[1]) if row else None
 
     def broken(self) -> list[tuple[str, str]]:
         """(path, the rule that it breaks) of each record that a hand brought, and that can be
         read."""
         rows = self._all(
-            "SELECT b.path, b.why FROM broken b JOIN records r ON r.path=b.path AND r.damage IS"
-            " NULL ORDER BY b.path"
+            "SELECT n.path, n.value FROM notes n JOIN records r ON r.path=n.path AND r.damage IS"
+            " NULL WHERE n.what=? ORDER BY n.path",
+            BROKEN,
         )
         return [(row[0], row[1]) for row in rows]
 

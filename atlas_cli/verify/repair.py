@@ -12,7 +12,8 @@ from ..store.git import SMALL, Git
 from ..store.snapshot import Snapshot
 from ..store.store import Store
 from ..store.trees import FOLDER, PLAIN
-from .audit import Child, Finding, Report, Walk
+from .audit import Finding, Report
+from .walk import Child, Walk
 
 Plan = tuple[Finding, dict[str, str | None] | None]
 
@@ -24,7 +25,7 @@ def plans(store: Store, report: Report) -> list[Plan]:
     commits = {finding.commit: finding for finding in reversed(report.open)}
     broken: dict[str, set[str]] = {oid: set() for oid in commits}
     for finding in report.open:
-        broken[finding.commit] |= {finding.violation.path} - {""}
+        broken[finding.commit] |= {finding.to_restore} - {""}
     return [(first, _blobs(store, oid, broken[oid])) for oid, first in reversed(commits.items())]
 
 

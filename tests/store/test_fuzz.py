@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from atlas_cli.store import history
 from atlas_cli.store import repo as place
+from atlas_cli.store.index import Index
 from atlas_cli.store.store import Store
 from atlas_cli.verify import audit
 from atlas_cli.verify.receive import Push, broken
@@ -19,6 +21,7 @@ from ..conftest import environment
 from .crew import Worker, crew
 from .hostile import Hostile
 from .snap import difference, picture
+from .tables import difference as difference_of_tables
 
 EACH = 50  # hostile commits a store
 READS = (
@@ -127,6 +130,11 @@ def one_store(apart: tuple[Worker, Path], written: Path, seed: int, tmp_path: Pa
         said(fetched) ^ whole,
         said(received) ^ whole,
     )
+    grown, built = (Index(Path(":memory:"), store.git) for _ in range(2))
+    for commit in history.between(store.git, old, hostile.head):
+        grown.sync(commit.oid)
+    built.sync(hostile.head)
+    assert difference_of_tables(grown, built) == {}, deeds
     store.close(), index_of.close()
 
     ran(worker, repo, "doctor", (0, 1))
