@@ -40,6 +40,14 @@ AS_IS = (
     "log.mailmap=false",
     f"diff.orderFile={os.devnull}",
 )
+# Commands that give no file of a worktree to a filter. Any other call in a user's repository is
+# shielded from the filters that this repository's own configuration names.
+_UNFILTERED = """
+cat-file config fetch for-each-ref grep log ls-files ls-remote ls-tree merge-base push remote
+rev-list rev-parse symbolic-ref version
+"""
+_NONE = {"clean": "", "smudge": "", "process": "", "required": "false"}
+_FILTERS = r"^filter\..*\.(clean|smudge|process)$"
 # What the store's git may wait for: a write of a few objects is milliseconds.
 TIMEOUT = 60
 SLICE = 0.25  # seconds between two looks at whether somebody wants an end
@@ -109,6 +117,8 @@ class Git:
         # The user's settings, below our own.
         self.include = [f"include.path={include}"] if include else []
         self.env, self.flags = environment(hermetic), _FLAGS
+        self.hermetic = hermetic
+        self._shield: dict[str, str] | None = None
         self._seen: dict[str, tuple[str, str, bytes]] = {}
         self._talk: Conversation | None = None  # that nobody is asking in now
         self._silent = False  # it was asked twice in vain: not a third time
@@ -136,6 +146,7 @@ class Git:
         keep: descriptors that the child inherits. patient: the time runs anew whenever the child
         reports progress, or has been at work."""
         interrupts.point()
+        shield = {} if self.hermetic or args[0] in _UNFILTERED.split() else self.shield()
         try:
             child = subprocess.Popen(
                 self.argv(args, options),
@@ -143,7 +154,7 @@ class Git:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=self.cwd,
-                env={**self.env, **(extra or {})},
+                env={**self.env, **shield, **(extra or {})},
                 start_new_session=True,
                 pass_fds=tuple(keep),
             )
@@ -171,10 +182,44 @@ class Git:
         Raises Failed, with git's own last line, if git fails."""
         code, out, err = self.ask(*args, options=options, data=data, keep=keep)
         if code:
-            raise Failed(
-                f"git {args[0]} failed ({code}): {last_line(err)}", details={"stderr": err[-2000:]}
-            )
+            raise failure(args[0], code, err)
         return out
+
+    def named(self, pattern: str) -> list[tuple[str, str]]:
+        """(key, value) of each setting that the repository's own configuration gives, and that came
+        with it perhaps: the user's own files are the user's."""
+        asked = ("--null", "--show-scope", "--show-origin", "--get-regexp", pattern)
+        words = self.ask("config", *asked)[1].decode(errors="surrogateescape").split("\0")
+        result = []
+        for scope, origin, row in zip(words[::3], words[1::3], words[2::3], strict=False):
+            if scope in ("local", "worktree") or (scope == "command" and origin[:5] == "file:"):
+                key, _, value = row.partition("\n")
+                result.append((key, value))
+        return result
+
+    def shield(self) -> dict[str, str]:
+        """The variables with which git runs no filter that the repository's own configuration
+        names, whatever attributes say."""
+        if self._shield is None:
+            filters = dict.fromkeys(key.rpartition(".")[0] for key, _ in self.named(_FILTERS))
+            settings = [
+                (f"{name}.{key}", value)
+                for name in filters
+                for key, value in (
+                    ("clean", ""),
+                    ("smudge", ""),
+                    ("process", ""),
+                    ("required", "0"),
+                )
+            ]
+            # By the environment: a name may hold what `-c` takes for the end of a key.
+            self._shield = {"GIT_CONFIG_COUNT": str(len(settings))}
+            for number, (key, value) in enumerate(settings):
+                self._shield |= {
+                    f"GIT_CONFIG_KEY_{number}": key,
+                    f"GIT_CONFIG_VALUE_{number}": value,
+                }
+        return self._shield
 
     def object(self, name: str, most: int = LARGEST) -> Answer:
         """(object id, type, bytes) of an object or ref, by one long conversation; None if it is not
@@ -291,6 +336,20 @@ class Git:
         talk, self._talk = self._talk, None
         if talk is not None:
             talk.leave()
+
+
+def failure(command: str, code: int, err: str) -> Failed:
+    """The error for a call of git's that failed: with git's own word, or for what a partial clone
+    lacks, since no read of Atlas's fetches it in passing."""
+    if "promisor remote" in err:
+        return Failed(
+            f"this partial clone lacks what git {command} needs here",
+            "git fetch --refetch --no-filter",
+            code="partial_clone",
+        )
+    return Failed(
+        f"git {command} failed ({code}): {last_line(err)}", details={"stderr": err[-2000:]}
+    )
 
 
 def last_line(err: str) -> str:
