@@ -297,7 +297,7 @@ def test_no_program_is_run_over_the_files_of_a_worktree(
     for argv in (("check", "HEAD~1..HEAD"), ("who", "page.md"), ("begin", "--new"), ("doctor",)):
         a(*argv, env=one.env)
         assert not canary.exists(), argv
-    with pytest.raises(AssertionError, match="git-filter|last update|clean filter|hung up"):
+    with pytest.raises(AssertionError, match=r"git-filter|last update|clean filter|hung up"):
         one.git("a", "add", "page.md")
     assert canary.exists(), "as git itself runs them"
 
