@@ -63,8 +63,8 @@ def ahead(ask: Questions, machine: str, head: str | None, ago: int | None) -> li
         by = times.span(asked - max(came))
         what = (
             f"this machine's clock ({now}) seems ahead by {by} or more: {len(came)} other machines"
-            f" have written since this clone asked ({times.rfc3339(asked)}), and by their clocks before"
-            " that; set it right"
+            f" have written since this clone asked ({times.rfc3339(asked)}), and by their clocks"
+            " before that; set it right"
         )
     elif newest + lease.LONGEST < ask.now:
         idle = times.span(ask.now - newest)
