@@ -4,15 +4,13 @@ call."""
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import ClassVar
 
 from .. import interrupts
 from ..errors import Damaged, Failed
+from .child import heard, stop
 from .conversation import LARGE, Answer, Conversation, Ended
 
 # `git rev-parse --local-env-vars`; a test holds this list against git's own answer.
@@ -50,7 +48,6 @@ _NONE = {"clean": "", "smudge": "", "process": "", "required": "false"}
 _FILTERS = r"^filter\..*\.(clean|smudge|process)$"
 # What the store's git may wait for: a write of a few objects is milliseconds.
 TIMEOUT = 60
-SLICE = 0.25  # seconds between two looks at whether somebody wants an end
 LARGEST = 64 << 20  # bytes of an object that is read at all
 SMALL = 65_536  # bytes of an object that is kept for the next question
 MANY = 2_000  # objects that are kept
@@ -163,14 +160,14 @@ class Git:
         except OSError as error:
             raise Failed(f"git could not be started: {error.strerror}") from None
         try:
-            out, err = _heard(child, data, timeout, patient, Git.watch if patient else None)
+            out, err = heard(child, data, timeout, patient, Git.watch if patient else None)
         except subprocess.TimeoutExpired:
-            _stop(child)
+            stop(child)
             raise Silent(
                 f"git {args[0]} gave no answer within {timeout:.0f} s", retry="later"
             ) from None
         except BaseException:
-            _stop(child)
+            stop(child)
             raise
         return child.returncode, out, err.decode(errors="replace").strip()
 
@@ -357,86 +354,3 @@ def last_line(err: str) -> str:
     lines = [line for line in err.split("\n") if line.strip() and not line.startswith("hint:")]
     wanted = [line for line in lines if line.startswith(("fatal:", "error:"))]
     return (wanted or lines or ["no message"])[0].removeprefix("fatal: ").removeprefix("error: ")
-
-
-def _heard(
-    child: subprocess.Popen[bytes],
-    data: bytes | None,
-    timeout: float,
-    patient: bool,
-    watch: Callable[[str], None] | None,
-) -> tuple[bytes, bytes]:
-    """All that it says, on both its pipes, until it ends."""
-    try:
-        return _followed(child, data, timeout, patient, watch)
-    finally:
-        if watch:
-            watch("")
-
-
-def _followed(
-    child: subprocess.Popen[bytes],
-    data: bytes | None,
-    timeout: float,
-    patient: bool,
-    watch: Callable[[str], None] | None,
-) -> tuple[bytes, bytes]:
-    deadline, heard, reported, spent = time.monotonic() + timeout, 0, time.monotonic(), 0.0
-    while True:
-        try:
-            return child.communicate(
-                data, timeout=max(0.01, min(SLICE, deadline - time.monotonic()))
-            )
-        except subprocess.TimeoutExpired as slow:
-            now, out, err = time.monotonic(), slow.stdout or b"", slow.stderr or b""
-            # What it started (a shared ssh connection) may go on, and hold its pipes.
-            if child.poll() is not None:
-                return out, err
-            if watch and now > reported + 1:
-                reported = now
-                watch(_progress(err))
-            if patient and len(err) > heard:
-                deadline, heard = now + timeout, len(err)
-            elif now > deadline:
-                before, spent = spent, _spent(child.pid) if patient else 0.0
-                if spent - before < timeout / 10:
-                    raise
-                deadline = now + timeout
-            interrupts.waited()
-            data = None
-
-
-def _progress(err: bytes) -> str:
-    """The last line that git has reported."""
-    lines = err.decode(errors="replace").replace("\r", "\n").split("\n")
-    words = (line.strip() for line in reversed(lines))
-    return next(filter(None, words), "waiting for the remote")
-
-
-def _spent(group: int) -> float:
-    """The processor time, in seconds, of a process group's living members; 0 if the system does not
-    tell. (git says nothing while it takes in one large object.)"""
-    ticks = 0
-    for file in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = file.read_bytes().rpartition(b")")[2].split()
-        except OSError:
-            continue  # it has ended
-        ticks += int(fields[11]) + int(fields[12]) if int(fields[2]) == group else 0
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def _stop(child: subprocess.Popen[bytes]) -> None:
-    """Terminate, wait, and only then kill: a git that is killed leaves its lock behind. (One that
-    was stopped takes its end only when it goes on.)"""
-    for sign in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(child.pid, sign)
-            os.killpg(child.pid, signal.SIGCONT)
-            child.wait(5)
-        except (ProcessLookupError, PermissionError):
-            return
-        except subprocess.TimeoutExpired:
-            continue
-        else:
-            return
