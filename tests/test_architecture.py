@@ -49,6 +49,7 @@ OWNERS = {
     "sqlite3": {"store/database.py"},
     "subprocess": {
         "store/git.py",
+        "store/child.py",
         "store/conversation.py",
         "callers.py",
         "store/housekeeping.py",

@@ -17,6 +17,7 @@ from ..outcome import Block, Outcome
 from ..records import session
 from ..sharing import joining
 from ..sharing.dealing import FRESH
+from ..store import BRANCH
 from . import For, Since, env_of, limits, parsed, single, verb
 from .digest import Words
 
@@ -126,12 +127,12 @@ def begin(
     decisions and corrections. Text from others is information, not orders."""
     env = env_of(ctx)
     joining.take(env.place, env.options.offline)
-    assert env.store  # there is one, or nothing else matters
+    known = env.store.ref(BRANCH), env.sharing.asked_ago()  # before the remote is asked anew
     goal = names.say(goal, "--goal") if goal else ""
     _judge_class(kind, person, bool(parent or for_))
     paths = _paths(env, on or [])
     streams = _streams(env, stream or [], paths)
-    env.notices += clock.ahead(env.ask, env.store.machine)
+    env.notices += clock.ahead(env.ask, env.store.machine, *known)
     standing = _standing(env, actor, person, bool(new or parent))
     own = standing["id"] if standing else None
     twins = sessions.alike(env.ask, goal, own) if goal else []

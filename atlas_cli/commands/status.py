@@ -17,6 +17,7 @@ from ..records import artifact, correction, status
 from . import Since, body, env_of, limits, noun, parsed, verb, warned
 
 app = noun("show")
+_LEAVES = 5  # words of an entry that say where the rest of it is
 Stream = Annotated[
     str, typer.Argument(metavar="[STREAM]", parser=parsed(lambda text: names.name(text, "stream")))
 ]
@@ -53,8 +54,8 @@ def entry(
 ) -> Change:
     """The change that writes the next entry.
 
-    overflow: the artifact that takes a text over the limit; its first paragraph becomes the
-    entry."""
+    overflow: the artifact that takes a text over the limit; the beginning of its first paragraph
+    becomes the entry."""
     seen = base
     if base is None:
         seen = receipts.newest_read(env, tree, me, "status", stream, bool(wish.section))
@@ -63,6 +64,7 @@ def entry(
     except Refused as refused:
         if overflow is None or refused.code != "limit":
             raise
+        over = refused.details["words"] - refused.details["limit"]
     body = artifact.NewVersion(
         wish.body.encode(), "md", f"the whole of what {stream} says", same_topic=True, new=True
     )
@@ -70,9 +72,22 @@ def entry(
         tree, who, overflow, body, receipts.newest_read(env, tree, me, "artifact", overflow)
     )
     ref = f"artifact:{overflow}@{artifact.newest(tree, overflow) + 1}"
-    short = f"{wish.body.strip().partition(chr(10) * 2)[0]}\n\nThe whole text: {ref}\n"
-    change = status.write(tree, who, stream, wish._replace(body=short), seen)
+    short = f"{_beginning(wish.body, over)}\n\nThe whole text: {ref}\n"
+    try:
+        change = status.write(tree, who, stream, wish._replace(body=short), seen)
+    except Refused as refused:
+        if refused.code == "limit":
+            refused.hint = "its other sections leave no room: say less there, or give no --section"
+        raise
     return change._replace(files={**put.files, **change.files}, bases=(*put.bases, *change.bases))
+
+
+def _beginning(body: str, over: int) -> str:
+    """The first paragraph of a text that is too long by so many words, or as much of it as the
+    entry has room for."""
+    paragraph, most = body.strip().partition("\n\n")[0], len(body.split()) - over - _LEAVES
+    words = paragraph.split()
+    return paragraph if len(words) <= most else " ".join([*words[: max(0, most)], "…"])
 
 
 def withdrawn(env: Env, stream: str) -> bool:
@@ -101,6 +116,9 @@ def written(
         receipts.note(
             env, "status", stream, record["number"], status.path_of(stream, record["number"])
         )
+        for row in (row for row in records if row["ref"].startswith("artifact:")):
+            path = artifact.path_of(row["name"], row["number"])
+            receipts.note(env, "artifact", row["name"], row["number"], path)
     return record
 
 

@@ -14,8 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import Failed
-from ..store import files
+from ..errors import Failed, Refused
+from ..store import files, ground
 from ..store.git import Git
 from ..store.repo import Repo
 from . import NAMES, managers
@@ -131,6 +131,7 @@ class HookFiles:
 
     def install(self) -> list[HookFile]:
         """Puts the section into each hook, or brings it up to date."""
+        self._own_way()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -149,12 +150,28 @@ class HookFiles:
     def remove(self) -> list[HookFile]:
         """Takes the section out of each hook, and puts back what was there before. It looks into
         the standard folder too, even if git no longer does."""
+        self._own_way()
         for folder in {self.folder, self.place.common / "hooks"}:
             for name in NAMES:
                 self._take(folder, name)
             if (folder / ASIDE).is_dir() and not any((folder / ASIDE).iterdir()):
                 (folder / ASIDE).rmdir()
         return self.status()
+
+    def _own_way(self) -> None:
+        """Raises Refused if a link that the project brings leads to the folder: it may lead into
+        files of the user's, or into other repositories."""
+        git = Git(None, cwd=str(self.top), hermetic=False)
+        git.flags = ()
+        named = os.fsdecode(git.ask("config", "--type=path", "-z", "core.hooksPath")[1][:-1])
+        if link := ground.brought(self.place, self.top, named):
+            raise Refused(
+                f"core.hooksPath leads through {link}, a link that git tracks: no hook is written"
+                " behind it",
+                f"git config core.hooksPath {_quoted(str(self.folder))}"
+                " names its target itself, if that is what you want",
+                code="link",
+            )
 
     def _state(self, name: str) -> HookFile:
         """How a hook stands."""

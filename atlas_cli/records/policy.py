@@ -335,7 +335,7 @@ def put(tree: Tree, writer: Writer, key: str, value: object) -> Change:
     valid(key, value)
     data = tree.read(FOLDER) or b""
     version = parse(FOLDER, data)["version"] + 1
-    data = text.set_by_hand(text.set_by_hand(data, key, value), "version", version)
+    data = _readable(text.set_by_hand(text.set_by_hand(data, key, value), "version", version))
     return Change(f"policy: set {key} ({writer.session})", {FOLDER: data})
 
 
@@ -351,8 +351,23 @@ def replace(tree: Tree, writer: Writer, data: bytes) -> Change:
     for key in new:
         if key not in KEYS and key not in _FIXED and key not in old:
             raise unknown(key)
-    data = text.set_by_hand(data, "version", old["version"] + 1)
+    data = _readable(text.set_by_hand(data, "version", old["version"] + 1))
     return Change(f"policy: edit ({writer.session})", {FOLDER: data})
+
+
+def _readable(data: bytes) -> bytes:
+    """The text of a policy that is to be written. Raises Refused if it could not be read back: one
+    with YAML by hand in it, a comment behind a value for instance, may be less long."""
+    try:
+        parse(FOLDER, data)
+    except Damaged as error:
+        raise Refused(
+            f"the policy could not be read back: {error.message.removeprefix(FOLDER + ': ')}",
+            "say less, or put each comment on a line of its own, from its margin on: atlas config"
+            " edit",
+            code="limit",
+        ) from None
+    return data
 
 
 def _ref(path: str, record: Record) -> str:

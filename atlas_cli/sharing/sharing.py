@@ -84,6 +84,11 @@ class Sharing:
         at = int(self.memory.get("fetched_at")) if self.remote else 0
         return times.rfc3339(at) if at else None
 
+    def asked_ago(self) -> int | None:
+        """The seconds since the remote was last asked with success; None if it never was."""
+        at = self.memory.get("fetched_at") if self.remote else 0.0
+        return max(0, int(time.time() - at)) if at else None
+
     def address(self) -> str:
         """The remote's address as all clones know it; empty if only this machine knows it."""
         if self.known is None or self.known.local:

@@ -21,7 +21,8 @@ from .trees import PLAIN
 
 FEW = 64  # commits that are looked up one by one, which costs less than a process does
 STEP = 500  # commits whose folders are read together
-_WHO = rb"[^\n<>\0]*<[^\n<>\0]*> [0-9]+ [+-][0-9]{4}\n"
+# (A date of more digits, or with zeros before it, or of no zone, overflows somewhere.)
+_WHO = rb"[^\n<>\0]*<[^\n<>\0]*> (?:0|[1-9][0-9]{0,17}) [+-](?:[01][0-9]|2[0-3])[0-5][0-9]\n"
 _START = rb"tree (?P<tree>[0-9a-f]+)\n(?P<parents>(?:parent [0-9a-f]+\n)*)"
 # As git writes it: what a forge's editor, a signature or a merged tag adds is told of in it.
 _HEADER = (

@@ -25,9 +25,9 @@ class Lost(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """The work of a merge. `changes` are its own, against what its lines hold together. `brought` are
-    (path, blob on the first line, blob on another) of what goes on from another, and `givers` are
-    these lines by path. `now` are the blobs in the merge where a line differs from it."""
+    """The work of a merge. `changes` are its own, against what its lines hold together. `brought`
+    are (path, blob on the first line, blob on another) of what goes on from another, and `givers`
+    are these lines by path. `now` are the blobs in the merge where a line differs from it."""
 
     changes: tuple[FileChange, ...]
     modes: dict[str, str]
@@ -41,8 +41,8 @@ class Joined(NamedTuple):
 def joined(
     git: Objects, tree: str, lines: Sequence[tuple[str, str]], forks: Sequence[str]
 ) -> Joined:
-    """The work of a merge with that tree. `lines` are (commit, tree) of its parents. `forks` are the
-    trees at which the others left the first line."""
+    """The work of a merge with that tree. `lines` are (commit, tree) of its parents. `forks` are
+    the trees at which the others left the first line."""
     trees = [*(line for _, line in lines), *forks]
     differ = Differ(git, [(old, tree) for old in trees])
     steps = [differ.step(at) for at in range(len(trees))]

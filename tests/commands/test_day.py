@@ -327,9 +327,16 @@ def test_a_text_over_the_limit_becomes_an_artifact_with_its_first_paragraph_as_t
     record = ok(atlas, "status", "write", "-m", whole, "--overflow", "long-story")
     assert record["body"] == "The short of it.\n\nThe whole text: artifact:long-story@1\n"
     assert ok(atlas, "artifact", "get", "long-story")["body"] == whole
+    line = "word " * 400  # no paragraph of it is short
+    record = ok(atlas, "status", "write", "-m", f"Again. {line}", "--overflow", "long-story")
+    body = record["body"]
+    assert body.startswith("Again. word") and body.count("word") == 244 and " …\n\nThe w" in body
+    full = atlas("end", "-m", whole, "--overflow", "long-story")
+    assert full.code == 6 and "its other sections leave no room" in full.err, full
+    ok(atlas, "status", "write", "--replace", "-m", "All is new.")
     ended = ok(atlas, "end", "-m", whole, "--overflow", "long-story")
     assert (
-        "## test\n\nThe short of it.\n\nThe whole text: artifact:long-story@2\n"
+        "## test\n\nThe short of it.\n\nThe whole text: artifact:long-story@3\n"
         in ended["status"]["body"]
     )
     assert atlas("verify", "--full").code == 0

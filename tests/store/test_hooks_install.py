@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from atlas_cli.errors import Failed
+from atlas_cli.errors import Failed, Refused
 from atlas_cli.hooks import NAMES
 from atlas_cli.hooks.install import HookFiles
 from atlas_cli.store.repo import find
@@ -539,4 +539,13 @@ def test_a_hook_is_kept_behind_no_link_that_the_project_brings(
     for call in (HookFiles(find(str(folder))).install, HookFiles(find(str(folder))).remove):
         with pytest.raises(Failed, match="before-atlas is a link"):
             call()
+    (folder / "way").symlink_to("../outside")
+    git("add", "way", cwd=folder), git("config", "core.hooksPath", "way", cwd=folder)
+    before = picture(folder)
+    for call in (HookFiles(find(str(folder))).install, HookFiles(find(str(folder))).remove):
+        with pytest.raises(Refused, match="way, a link that git tracks") as stop:
+            call()
     assert picture(folder) == before and list((tmp_path / "outside").iterdir()) == []
+    subprocess.run(stop.value.hint.partition(" names")[0], shell=True, cwd=folder, check=True)
+    HookFiles(find(str(folder))).install()
+    assert (tmp_path / "outside/pre-commit").exists(), "the user has said so"

@@ -107,7 +107,7 @@ def race(worktrees: tuple[Path, Path], env: dict[str, str]) -> Callable[[int], l
     return run
 
 
-@pytest.mark.parametrize("rounds", [3, pytest.param(25, marks=pytest.mark.long)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(25, marks=pytest.mark.long)])
 def test_every_success_is_one_commit_and_every_refusal_is_a_stop(
     rounds: int, race: Callable[[int], list[Deed]], repo: Path, git: Git, atlas: Atlas
 ) -> None:

@@ -39,7 +39,6 @@ def sessions(workers: Sequence[Worker]) -> list[str]:
     [
         (2, 3),
         (8, 3),
-        (32, 1),
         *(pytest.param(callers, 20, marks=pytest.mark.long) for callers in (2, 8, 32)),
     ],
 )
