@@ -224,8 +224,8 @@ class Git:
                     ("required", "0"),
                 )
             ]
-            # By the environment, behind what the caller gives there: a name may hold what ends a key
-            # that `-c` gives.
+            # By the environment, behind what the caller gives there: a name may hold what ends a
+            # key that `-c` gives.
             given = self.env.get("GIT_CONFIG_COUNT", "")
             first = int(given) if given.isdecimal() else 0
             self._shield = {"GIT_CONFIG_COUNT": str(first + len(settings))}
