@@ -21,7 +21,7 @@ from ..sharing.sharing import Sharing
 from ..store import repo, store
 from ..store.git import Git
 from ..store.index import Index
-from ..store.notebook import Notebook
+from ..store.notebook import FILE, Notebook
 from ..store.snapshot import Snapshot
 from ..store.store import Store
 
@@ -84,7 +84,7 @@ class Env:
     @cached_property
     def local(self) -> Notebook:
         """This clone's notebook."""
-        return Notebook(self.store.home / "local.sqlite", self.notices.append)
+        return Notebook(self.store.home / FILE, self.notices.append)
 
     @cached_property
     def sharing(self) -> Sharing:

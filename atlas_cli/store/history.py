@@ -12,10 +12,12 @@ from ..errors import Damaged
 from ..model import text
 from ..model.message import FileChange, Message, parse
 from ..records import is_record, policy
+from . import moves
 from .conversation import Answer
 from .differences import Differ
 from .git import Git
 from .root import root_id
+from .snapshot import Placed
 from .trees import PLAIN
 
 FEW = 64  # commits that are looked up one by one, which costs less than a process does
@@ -37,7 +39,9 @@ class Commit(NamedTuple):
     """A commit with what it changed against its parent, which of a merge is the first that is the
     store's own (it stands first among `parents`). `modes` are the new modes by path. A
     folder that is not looked into stands among the changes itself. `faults` are (path, what git
-    would not have written there)."""
+    would not have written there).
+
+    moved: it does what it says, and only moves records. Then its changes are the policy's."""
 
     oid: str
     parents: tuple[str, ...]
@@ -45,6 +49,7 @@ class Commit(NamedTuple):
     changes: tuple[FileChange, ...]
     modes: dict[str, str]
     faults: tuple[tuple[str, str], ...] = ()
+    moved: bool = False
 
 
 class _Raw(NamedTuple):
@@ -77,15 +82,48 @@ def between(git: Git, old: str | None, new: str) -> Iterator[Commit]:
             for name, raw in zip(some, raws, strict=True)
             if line.takes(name, raw.parents)
         ]
-        differ = Differ(git, [(_tree_before(git, raw, trees), raw.tree) for _, raw in own])
+        steps = _Steps(git, [(_tree_before(git, raw, trees), raw) for _, raw in own])
         for at, (name, raw) in enumerate(own):
-            changes, modes, faults = differ.step(at)
-            for parent in line.others(raw.parents):
-                changes, modes = _joined(git, parent, raw.tree, changes, modes)
-            message = parse(raw.message.decode(errors="replace").lstrip("\n"))
-            wrong = [("", raw.fault)] if raw.fault else []
-            yield Commit(name, raw.parents, message, changes, modes, (*wrong, *faults))
+            yield steps.commit(at, name, line.others(raw.parents))
         trees = {some[-1]: raws[-1].tree}
+
+
+class _Steps:
+    """What some commits changed, each against the tree before it. A migration is not looked
+    through: which tree it makes is known."""
+
+    def __init__(self, git: Git, steps: Sequence[tuple[str, _Raw]]) -> None:
+        self.git, self.steps = git, steps
+        texts = [raw.message.decode(errors="replace").lstrip("\n") for _, raw in steps]
+        self.messages = [parse(message) for message in texts]
+        self.migrations = {
+            at
+            for at, message in enumerate(self.messages)
+            if message.migrates
+            and moves.is_migration(git, message, steps[at][0], steps[at][1].tree)
+        }
+        self.differ = Differ(git, [self._pair(at) for at in range(len(steps))])
+
+    def _pair(self, at: int) -> tuple[str, str]:
+        before, raw = self.steps[at]
+        return (raw.tree if at in self.migrations else before), raw.tree
+
+    def commit(self, at: int, name: str, others: Sequence[str]) -> Commit:
+        """One of them. `others` are the other parents of a merge that are the store's own."""
+        (before, raw), message = self.steps[at], self.messages[at]
+        changes, modes, faults = self.differ.step(at)
+        for parent in others:
+            changes, modes = _joined(self.git, parent, raw.tree, changes, modes)
+        wrong = [("", raw.fault)] if raw.fault else []
+        moved = at in self.migrations
+        if message.epoch and len(raw.parents) == 1:
+            moved = moves.is_epoch(message, raw.parents[0], changes)
+        if moved:
+            trees = (Placed(self.git, tree, len(raw.tree)) for tree in (before, raw.tree))
+            was, now = (tree.at(policy.FOLDER) for tree in trees)
+            changes = ((policy.FOLDER, was and was[1], now and now[1]),)
+            modes = {policy.FOLDER: now[0]} if now else {}
+        return Commit(name, raw.parents, message, changes, modes, (*wrong, *faults), moved)
 
 
 class _Line:
@@ -150,13 +188,9 @@ def commit(git: Git, oid: str) -> Commit:
     """A commit by itself, with what it changed against its own parent."""
     raw = _raw(git, oid)
     raw = raw._replace(parents=_own_first(git, raw.parents))
-    changed, modes, faults = Differ(git, [(_tree_before(git, raw, {}), raw.tree)]).step(0)
-    for parent in raw.parents[1:]:
-        if _descends(git, parent, root_id(len(oid))):
-            changed, modes = _joined(git, parent, raw.tree, changed, modes)
-    message = parse(raw.message.decode(errors="replace").lstrip("\n"))
-    own = [("", raw.fault)] if raw.fault else []
-    return Commit(oid, raw.parents, message, changed, modes, (*own, *faults))
+    root = root_id(len(oid))
+    others = [parent for parent in raw.parents[1:] if _descends(git, parent, root)]
+    return _Steps(git, [(_tree_before(git, raw, {}), raw)]).commit(0, oid, others)
 
 
 def _joined(

@@ -42,7 +42,8 @@ CREATE INDEX by_target ON links(target, relation);
 NAMES = ("commits", "moved", "records", "reads", "edits", "broken", "links", "meta")
 _PUT_RECORD = "INSERT INTO records VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _NEEDS = "path IN (SELECT path FROM links WHERE target=? AND relation='needs')"
-LAYOUT = Layout(13, _TABLES, synchronous="OFF", wait=3.0, cache=True)
+LAYOUT = Layout(14, _TABLES, synchronous="OFF", wait=3.0, cache=True)
+ENDING = f"-{LAYOUT.version}.sqlite"  # of its file's name: another Atlas here has its own
 
 
 class Indexer:

@@ -12,7 +12,7 @@ Broken = tuple[str, str]  # the rule, and the path ("" where it is the commit it
 ENTRY, NEXT, BODY = (
     "status/main/000/000002.md",
     "status/main/000/000003.md",
-    "artifacts/plan/0002/body.txt",
+    "artifacts/64/plan/0002/body.txt",
 )
 
 
@@ -173,9 +173,9 @@ def puts_a_record_in_another_place(hand: Hand, seen: Seen) -> Broken:
 
 
 def puts_bytes_that_its_metadata_do_not_name(hand: Hand, seen: Seen) -> Broken:
-    about = edited(hand.read("artifacts/plan/0002/about.yaml"), "number: 2", "number: 3")
-    body = "artifacts/plan/0003/body.txt"
-    hand.commit({"artifacts/plan/0003/about.yaml": about, body: b"other bytes\n"})
+    about = edited(hand.read("artifacts/64/plan/0002/about.yaml"), "number: 2", "number: 3")
+    body = "artifacts/64/plan/0003/body.txt"
+    hand.commit({"artifacts/64/plan/0003/about.yaml": about, body: b"other bytes\n"})
     return "digest", body
 
 
