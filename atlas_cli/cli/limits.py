@@ -154,6 +154,7 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "links": (
         "relative links in Markdown and HTML only; one that now leads to another file is not seen",
     ),
+    "epoch": ("the history keeps all of it: a clone becomes no smaller, what it checks out does",),
     "config show": (_POLICY, _HOSTS),
     "config get": (_POLICY,),
     "config set": (_POLICY, _HOSTS),

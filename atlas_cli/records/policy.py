@@ -244,6 +244,20 @@ def usable(tree: Tree) -> Policy:
         return _in_force(None)
 
 
+def readable(data: bytes) -> Policy:
+    """What this program can read of a policy, of whatever format: to read by, never to write by."""
+    record = text.load(data, FOLDER, comments=True)
+    whole: dict[str, Any] = {**defaults(), **record}
+    for key, value in record.items():
+        try:
+            if key in KEYS:
+                valid(key, value)
+        except Usage:
+            whole[key] = KEYS[key].default
+    whole["preconditions"] = {**PRECONDITIONS, **whole["preconditions"]}
+    return whole
+
+
 def newer(data: bytes | None) -> bool:
     """Whether these bytes are a policy of a format that only a newer Atlas knows."""
     try:

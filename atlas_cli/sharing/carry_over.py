@@ -276,7 +276,7 @@ def moved(
 ) -> bool:
     """One step: the branch moves to `new`, what is not carried over is parked, and the refs of
     `also` are set. False if another try is due."""
-    in_force = store.policy(store.snapshot(old))
+    in_force = store.rules(store.snapshot(old))
     refs = [*((parked_ref(write.operation), write.commit.oid) for write in parked), *also]
     store.at(old)  # an index that were behind would take this for a history that was rewound
     failpoints.at("before_carry", in_force)

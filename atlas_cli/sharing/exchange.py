@@ -47,7 +47,7 @@ class Exchange:
     def __init__(self, store: Store, remote: Remote, purpose: Purpose) -> None:
         self.store, self.remote, self.memory = store, remote, RemoteState(store)
         self.purpose, self.mine, self.by = purpose, purpose.mine, purpose.by
-        self.policy = store.policy(store.snapshot())
+        self.policy = store.rules(store.snapshot())
         self.call = failpoints.patience(CALL, self.policy)
         self.notices: list[str] = []
         self.parked: list[str] = []
@@ -348,6 +348,8 @@ class Exchange:
                     ours = [commit for commit in ours if not carry_over.brings_policy(commit)]
                     if ours:  # what was made here and never used gives way to what is there
                         self._only_one(theirs)
+                if ours:  # refused where it is of a newer format: it would be written to
+                    self.store.policy(self.store.snapshot(theirs))
                 new = list(history.between(self.store.git, base, theirs)) if ours else []
                 carried = carry_over.carry(self.store, ours, new, theirs) if ours else None
                 parked = carried.parked if carried else ()
@@ -374,8 +376,11 @@ class Exchange:
         git, width = self.store.git, self.store.place.width
         try:
             index = self.store.at(self.store.head())
+            self.store.policy(self.store.snapshot())
             findings = audit.range_violations(git, width, known, self.brought, index)
         except (AtlasError, OSError) as failure:
+            if isinstance(failure, AtlasError) and failure.code == "newer_format":
+                return  # only a newer Atlas can judge it, and each read says so
             self.notices.append(
                 f"what came with the fetch cannot be judged: {as_error(failure).message}"
             )

@@ -101,6 +101,13 @@ class Store:
                 files[path] = answer[2] if answer else None
         return Overlay(snapshot, files, snapshot.width) if files else snapshot
 
+    def rules(self, snapshot: Snapshot) -> policy.Policy:
+        """The policy to read by: of a newer format, what this program knows of it."""
+        try:
+            return self.policy(snapshot)
+        except Damaged:
+            return policy.readable(self.tree(snapshot, policy.FOLDER).read(policy.FOLDER) or b"")
+
     def policy(self, snapshot: Snapshot) -> policy.Policy:
         """The policy in force at a snapshot.
 

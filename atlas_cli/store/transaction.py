@@ -120,7 +120,7 @@ class _Attempts:
         """Tries once. None if the head moved or the ref was busy, so that another try is due."""
         tree = self.store.tree(snapshot, policy.FOLDER)
         change = self.decide(tree, writer)
-        if not change.repairs and all(
+        if not (change.repairs or change.epoch) and all(
             snapshot.read(path) == data for path, data in change.files.items()
         ):
             return Written(snapshot.head or "", writer, change.subject, change.files, empty=True)
@@ -183,7 +183,10 @@ class _Attempts:
         notices = (*self.notices, *change.notices)
         if change.migrates:
             self.notices = change.notices
-        return Written(oid, writer, message.subject, change.files, notices=notices)
+        files = {
+            path: data for path, data in change.files.items() if not (change.epoch and data is None)
+        }
+        return Written(oid, writer, message.subject, files, notices=notices)
 
     def _guarded(self, snapshot: Snapshot, change: Change, writer: Writer) -> None:
         spoilt = self.store.index.written(policy.FOLDER) if policy.FOLDER in change.files else None

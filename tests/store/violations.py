@@ -20,6 +20,23 @@ def now() -> int:
     return int(time.time())
 
 
+def says_that_it_migrates(hand: Hand, seen: Seen) -> Broken:
+    hand.signed({NEXT: entry(3, seen.sessions["bob"], now())}, seen.sessions["bob"], now(), migrates="2")
+    return "migrated", ""
+
+
+def takes_more_than_documents_for_an_epoch(hand: Hand, seen: Seen) -> Broken:
+    files = {ENTRY: None, row("gpu1"): None}
+    hand.signed(files, seen.sessions["bob"], now(), epoch=hand.head())
+    return "epoch", ""
+
+
+def takes_documents_for_an_epoch_that_another_commit_holds(hand: Hand, seen: Seen) -> Broken:
+    above = hand.git("rev-parse", "atlas~1")
+    hand.signed({ENTRY: None}, seen.sessions["bob"], now(), epoch=above)
+    return "epoch", ""
+
+
 def edits_a_document(hand: Hand, seen: Seen) -> Broken:
     hand.commit({ENTRY: edited(hand.read(ENTRY), "second", "rewritten")})
     return "immutable", ENTRY
@@ -180,6 +197,9 @@ def puts_bytes_that_its_metadata_do_not_name(hand: Hand, seen: Seen) -> Broken:
 
 
 VIOLATIONS = (
+    says_that_it_migrates,
+    takes_more_than_documents_for_an_epoch,
+    takes_documents_for_an_epoch_that_another_commit_holds,
     edits_a_document,
     edits_the_bytes_of_an_artifact,
     changes_the_id_of_the_store,
