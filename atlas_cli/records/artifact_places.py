@@ -33,13 +33,15 @@ def lies_right(path: str, match: re.Match[str]) -> bool:
 
 def _first(path: str) -> str | None:
     match = PATH.match(path)
-    right = match and lies_right(path, match)
+    right = match and names.valid(match[1]) and lies_right(path, match)
     return f"{FOLDER}/{match[1]}/{match[2]}/{match[3]}" if match and right else None
 
 
 def _now(path: str) -> str | None:
     match = _FIRST.match(path)
-    return f"{versions(match[1])}/{match[2]}/{match[3]}" if match else None
+    if match is None or not names.valid(match[1]):
+        return None
+    return f"{versions(match[1])}/{match[2]}/{match[3]}"
 
 
 def _names(lies: Names, below: str) -> Iterable[str]:
@@ -51,20 +53,25 @@ def _names(lies: Names, below: str) -> Iterable[str]:
         return {hh for name in lies(FOLDER) for hh in _folders_of(lies, name)}
     if len(parts) == 1:
         inner = [name for name in lies(below) if not _is_version(lies, f"{below}/{name}")]
-        early = (name for name in lies(FOLDER) if names.bucket(name) == parts[0])
+        early = (name for name in lies(FOLDER) if _bucket(name) == parts[0])
         return {*inner, *(name for name in early if _is_first(lies, name))}
-    if parts[0] != names.bucket(parts[1]):
+    if parts[0] != _bucket(parts[1]):
         return lies(below)
     first = "/".join([FOLDER, *parts[1:]])
     early = (name for name in lies(first) if len(parts) > 2 or _is_version(lies, f"{first}/{name}"))
     return {*lies(below), *early}
 
 
+def _bucket(name: str) -> str:
+    """The folder of a name; empty for what is none, and lies there by hand."""
+    return names.bucket(name) if names.valid(name) else ""
+
+
 def _folders_of(lies: Names, name: str) -> Iterator[str]:
     if _BUCKET.match(name):
         yield name
-    if _is_first(lies, name):
-        yield names.bucket(name)
+    if names.valid(name) and _is_first(lies, name):
+        yield _bucket(name)
 
 
 def _is_first(lies: Names, name: str) -> bool:

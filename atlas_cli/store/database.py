@@ -96,12 +96,12 @@ def connect(target: str, layout: Layout) -> Connection:
 def take_over(file: Path, earlier: Iterable[Path]) -> None:
     """Begins a database, where there is none yet, with what the newest of some earlier ones holds.
     That one stays for the program that knows it."""
-    there = [old for old in earlier if old.exists()] if not file.exists() else []
-    if not there:
+    files = [old for old in earlier if old.exists()] if not file.exists() else []
+    if not files:
         return
     made = file.with_name(f"{file.name}.{os.urandom(4).hex()}")
     try:
-        newest = max(there, key=lambda old: old.stat().st_mtime)
+        newest = max(files, key=lambda old: old.stat().st_mtime)
         with closing(sqlite3.connect(newest)) as old, closing(sqlite3.connect(made)) as new:
             old.backup(new)
         os.link(made, file)  # (else another command was faster)

@@ -135,8 +135,10 @@ class _Attempts:
         """The change, and what it brings into the store that readers must know."""
         kinds = (records.kind_of(path) for path in change.files)
         words = {*change.needs, *(kind.name for kind in kinds if kind)} - {*formats.KINDS}
+        if not words or change.repairs:
+            return change
         data = change.files.get(policy.FOLDER) or snapshot.read(policy.FOLDER) or b""
-        if not words or change.repairs or formats.needing(data, words) == data:
+        if formats.needing(data, words) == data:
             return change
         files = {**change.files, policy.FOLDER: formats.needing(data, words)}
         return change._replace(files=files)

@@ -359,7 +359,9 @@ def test_what_a_hand_brought_against_a_rule_is_named_and_not_in_the_view(
         done = worker("view")
         assert done.code == 0, done
         assert (view / "status/main.md").read_text().endswith("second\n"), turn
-        assert [file.name for file in (view / "signals").rglob("*.md")] == [good.rpartition("/")[2]]
+        assert [file.name for file in (view / "signals").rglob("*.md")] == [
+            "-".join(good.split("/")[2:])
+        ]
         for form, path, rule in (
             ("signal list", lone, "schema"),
             ("status", "status/main/000/000005.md", "version_jump"),

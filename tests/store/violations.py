@@ -21,7 +21,9 @@ def now() -> int:
 
 
 def says_that_it_migrates(hand: Hand, seen: Seen) -> Broken:
-    hand.signed({NEXT: entry(3, seen.sessions["bob"], now())}, seen.sessions["bob"], now(), migrates="2")
+    hand.signed(
+        {NEXT: entry(3, seen.sessions["bob"], now())}, seen.sessions["bob"], now(), migrates="2"
+    )
     return "migrated", ""
 
 
