@@ -111,6 +111,16 @@ def carry(
     return Carried(tip, moved, tuple(parked), tuple(known))
 
 
+def known_format(store: Store, theirs: Sequence[history.Commit]) -> None:
+    """Raises Damaged (`newer_format`) if others have taken the store to what only a newer Atlas
+    knows: nothing is put behind it."""
+    for commit in theirs:
+        rules = [new for path, _, new in commit.changes if path == policy.FOLDER and new]
+        answer = store.git.object(rules[0]) if rules and not commit.message.by_hand else None
+        if answer and policy.newer(answer[2]):
+            policy.parse(policy.FOLDER, answer[2])
+
+
 def _full(onto: Snapshot) -> bool:
     """Whether what is written is to outlast a power cut."""
     try:

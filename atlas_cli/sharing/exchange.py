@@ -348,9 +348,8 @@ class Exchange:
                     ours = [commit for commit in ours if not carry_over.brings_policy(commit)]
                     if ours:  # what was made here and never used gives way to what is there
                         self._only_one(theirs)
-                if ours:  # refused where it is of a newer format: it would be written to
-                    self.store.policy(self.store.snapshot(theirs))
                 new = list(history.between(self.store.git, base, theirs)) if ours else []
+                carry_over.known_format(self.store, new)
                 carried = carry_over.carry(self.store, ours, new, theirs) if ours else None
                 parked = carried.parked if carried else ()
                 also = [(REMOTE, theirs)] if base == head else [(REMOTE, theirs), (BEFORE, head)]
