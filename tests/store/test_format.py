@@ -6,8 +6,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
+from atlas_cli.model import dated
 from atlas_cli.records import artifact
 
+from ..bench import stores
 from ..conftest import DECISION, INDEX, NOTEBOOK, Atlas
 from .crew import Worker
 from .first import goes_back
@@ -232,3 +236,29 @@ def test_an_epoch_takes_what_was_settled_from_the_tip_and_nothing_from_anybody(
     assert again.code == 0 and again.data["files"] == 0
     policy = hand.read("atlas.yaml").decode()
     assert 'needs: ["epoch"]' in policy, "an Atlas that knows no epoch leaves this store alone"
+
+
+@pytest.mark.long
+def test_an_epoch_of_ten_thousand_records_keeps_them_all_in_reach(
+    store: Store, quick: Atlas
+) -> None:
+    hand, _ = store
+    pairs = [pair for pair in stores.records(10_000, now()) if "/main/" not in pair[0]]
+    stores.fill(hand.store, iter(pairs), now())
+    me = began(quick, "tidies")
+    decisions = [path for path, _ in pairs if path.startswith("decisions/")]
+    refs = [f"decision:{dated.id_of(path)}" for path in decisions[:20]]
+    refs += [f"artifact:topic-{number}@{number % 10 + 1}" for number in range(20)]
+    shown = quick("show", *refs, "--json").data["items"]
+    holder, day = hand.head(), f"{datetime.now(UTC):%Y-%m-%d}"
+    done = quick("--session", me, "epoch", "--before", day, "--confirm", "--json")
+    assert done.code == 0 and done.data["files"] > 4000, done
+    assert not [path for path in paths(hand) if path in set(decisions)]
+    assert [{**row, "read_by": 0} for row in quick("show", *refs, "--json").data["items"]] == [
+        {**row, "read_by": 0} for row in shown
+    ]
+    assert "choice 7" in hand.git("grep", "choice 7", holder, "--", "decisions")
+    corrected = quick("--session", me, "correct", refs[0], "--why", "it was another choice")
+    assert corrected.code == 0, corrected
+    assert quick("show", refs[0], "--json").data["corrections"]
+    assert quick("verify", "--full").code == 0 and quick("doctor").code == 0
