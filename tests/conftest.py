@@ -18,6 +18,9 @@ from typing import Any
 
 import pytest
 
+from atlas_cli.store import index, notebook
+
+INDEX, NOTEBOOK = index.FILE, notebook.FILE
 ROOT = Path(__file__).parent.parent
 DECISION = (
     "decision",

@@ -76,6 +76,7 @@ CALLS: dict[Verb, tuple[list[str], int | None]] = {
     ("log",): ([], 0),
     ("verify",): ([], 0),
     ("check",): ([], 0),
+    ("epoch",): (["--before", "2026-01-01"], 0),
     ("config", "show"): ([], 0),
     ("config", "get"): (["fresh"], 0),
     ("config", "set"): (["fresh", "2m"], 5),

@@ -45,6 +45,7 @@ COMMANDS: dict[str, str] = {
     "verify": "Judge the whole history by the rules that the writer used.",
     "check": "Judge code commits by their trailers, in CI and on a server.",
     "config": "The policy of the store.",
+    "epoch": "Take what was settled long ago from the tip of the store's branch.",
     "doctor": "Look at the store's health; --fix repairs what can be repaired.",
     "setup": "Tell AI tools about Atlas: AGENTS.md, CLAUDE.md, Claude Code's hooks.",
     "view": "Write this worktree's .atlas/ folder anew.",

@@ -267,9 +267,7 @@ def list_(
 
     A new reader gets those of seven days; a name put more than 48 times in a day counts once."""
     env = env_of(ctx)
-    items = (
-        _unread(env) if new else [_newest(env, name) for name in env.tree.names(artifact.FOLDER)]
-    )
+    items = _unread(env) if new else [_newest(env, name) for name in artifact.known(env.tree)]
     if since is not None:
         young = {
             record["name"]

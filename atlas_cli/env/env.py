@@ -20,7 +20,7 @@ from ..sharing.sharing import Sharing
 from ..store import repo, store
 from ..store.git import Git
 from ..store.index import Index
-from ..store.notebook import Notebook
+from ..store.notebook import FILE, Notebook
 from ..store.snapshot import Snapshot
 from ..store.store import Store
 
@@ -84,7 +84,7 @@ class Env:
     @cached_property
     def local(self) -> Notebook:
         """This clone's notebook."""
-        return Notebook(self.store.home / "local.sqlite", self.notices.append)
+        return Notebook(self.store.home / FILE, self.notices.append)
 
     @cached_property
     def sharing(self) -> Sharing:
@@ -118,7 +118,7 @@ class Env:
     def _as_written(self, *paths: str) -> Tree:
         """The store for readers. If paths are given, only these files are put right. A notice tells
         what a hand did."""
-        self.notices += damage.edited(self.index, paths)
+        self.notices += self.advised(damage.edited(self.index, paths))
         return self.store.tree(self.snapshot, *paths)
 
     def look_again(self, commit: str | None = None) -> None:
@@ -145,14 +145,30 @@ class Env:
         notice."""
         try:
             current = policy.of(self._as_written(policy.FOLDER))
-        except Failed:
+        except Failed as error:
             current = {}
+            if error.code == "newer_format":
+                self.notices.append(f"{error.message}, and cannot write to it: {error.hint}")
+                current = self.store.rules(self.snapshot)
         if "store" not in current and not store.is_bare_root(self.snapshot):
             data, _ = damage.last_good(
                 self.store, self.index, self.tree, policy.FOLDER, self.notices.append
             )
             current = policy.of(Overlay(self.snapshot, {policy.FOLDER: data}))
         return dict(current)
+
+    @cached_property
+    def newer(self) -> bool:
+        """Whether only a newer Atlas knows what this store holds, and what is right there."""
+        try:
+            self.store.policy(self.snapshot)
+        except Failed as error:
+            return error.code == "newer_format"
+        return False
+
+    def advised(self, lines: list[str]) -> list[str]:
+        """Lines that advise a repair: none where what seems wrong may be of a newer format."""
+        return [] if lines and self.newer else lines
 
     @property
     def own_rules(self) -> Path:

@@ -93,7 +93,11 @@ def _real(path: Path) -> Path:
 def last_good(env: Env, path: str) -> tuple[bytes, bool]:
     """The newest bytes at a path that parse, and whether these are the current ones. Raises Damaged
     if none ever did."""
-    return damage.last_good(env.store, env.index, env.tree, path, env.notices.append)
+
+    def say(line: str) -> None:
+        env.notices += env.advised([line])
+
+    return damage.last_good(env.store, env.index, env.tree, path, say)
 
 
 def damaged(env: Env, folder: str = "") -> list[tuple[str, str]]:
@@ -102,11 +106,11 @@ def damaged(env: Env, folder: str = "") -> list[tuple[str, str]]:
     documents.)"""
     assert env.tree is not None
     rows = damage.unreadable(env.index, folder)
-    env.notices += [
+    lines = [
         f"{text.replace(path, named(path))}: atlas doctor --fix restores its last good state"
         for path, text in rows
     ]
-    env.notices += damage.against_rule(env.index, folder)
+    env.notices += env.advised([*lines, *damage.against_rule(env.index, folder)])
     return rows
 
 

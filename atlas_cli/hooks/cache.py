@@ -14,8 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # (not from `typing`: that costs as much as a JSON parser)
     from ..env.env import Env
 
-FORMAT = "atlas-hooks 1"
-FILE = "hooks.txt"
+VERSION = "2"  # of its lines: two Atlases in one clone have a file each
+FORMAT = f"atlas-hooks {VERSION}"
+FILE = f"hooks-{VERSION}.txt"
 
 
 class Session:

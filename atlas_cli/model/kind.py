@@ -4,10 +4,12 @@ share; a kind adds what is its own."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from . import dated, document, row
 from .change import FileEdit, Shown, Violation
+from .layout import Layout
 from .text import Record
 from .tree import Tree
 
@@ -70,6 +72,9 @@ class Kind(NamedTuple):
     clashes: Callable[[Tree, Record, Record], str] | None = None
     # tree, the files of a write: the same files as they are made on that tree
     anew: Callable[[Tree, Files], Files] | None = None
+    layout: Layout | None = None  # where its records lie in stores of the first format
+    # tree, a day: the documents of before it that an epoch may take from the tip
+    settled: Callable[[Tree, str], Iterable[str]] | None = None
 
 
 def unjudged(edit: FileEdit) -> Iterator[Violation]:
@@ -108,7 +113,7 @@ def dated_kind(
     own: Callable[[FileEdit, Record], Iterator[Violation]] = no_more,
     words: tuple[str, ...] = (),
 ) -> Kind:
-    """A kind of documents named by day and operation: `<folder>/<YYYY>/<MM-DD>-<words>-<six hex
+    """A kind of documents named by day and operation: `<folder>/<YYYY>/<MM>/<DD>-<words>-<six hex
     digits>.md`. `own` judges a new document; `words` are the fields in its writer's words."""
 
     def find(tree: Tree, wanted: str, number: int | None = None) -> str:
@@ -117,15 +122,16 @@ def dated_kind(
     def ref(path: str, record: Record) -> str:
         return f"{name}:{dated.id_of(path)}"
 
-    rules = of_document(parse, own)
-    return Kind(
-        name, folder, ".md", parse, ref, find, _while_young, rules, links=links, words=words
-    )
+    kind = Kind(name, folder, ".md", parse, ref, find, _while_young, of_document(parse, own))
+    settled = partial(dated.settled, folder)
+    return kind._replace(links=links, words=words, layout=dated.layout(folder), settled=settled)
 
 
 def _while_young(tree: Tree, path: str, record: Record, now: int) -> Shown:
-    """The document itself, as long as it is young."""
-    return path, path if document.young(record, now) else None
+    """The document itself, as long as it is young, in the folder of its year."""
+    folder, year, month, name = path.split("/")
+    shown = f"{folder}/{year}/{month}-{name}"
+    return shown, path if document.young(record, now) else None
 
 
 def row_kind(

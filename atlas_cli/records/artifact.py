@@ -1,11 +1,11 @@
 """The artifact channel: immutable, versioned, one name for each topic, any bytes.
 
-Numbered documents: `artifacts/<name>/<NNNN>/about.yaml`, and `body.<ext>` beside it."""
+Numbered documents: `artifacts/<hh>/<name>/<NNNN>/about.yaml`, and `body.<ext>` beside it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..errors import Damaged, NotFound, Protocol, Refused, Usage, VersionJump
@@ -17,18 +17,19 @@ from ..model.text import Record
 from ..model.tree import Tree
 from ..visible import named
 from . import policy
+from .artifact_places import FOLDER as FOLDER
+from .artifact_places import LAYOUT, PATH, folder, lies_right, versions
 
-FOLDER = "artifacts"
 MOST = 64 << 20  # bytes that are read of any, whatever the policy says
 BUSY = 12  # versions an hour above which a name is told that machine state does not belong here
 NOISE = 48  # versions a day above which a name counts once among what is new
-_PATH = re.compile(r"artifacts/([^/]+)/([0-9]{4,})/(about\.yaml|body\.[a-z0-9]{1,16})\Z")
 _EXT = re.compile(r"[a-z0-9]{1,16}\Z")
 
 
-def folder(name: str, number: int) -> str:
-    """The folder of a version."""
-    return f"{FOLDER}/{name}/{number:04}"
+def known(tree: Tree) -> list[str]:
+    """All names, sorted."""
+    folders = tree.names(FOLDER)
+    return sorted(name for hh in folders for name in tree.names(f"{FOLDER}/{hh}"))
 
 
 def path_of(name: str, number: int) -> str:
@@ -78,7 +79,7 @@ def ref(path: str, record: Record) -> str:
 
 def newest(tree: Tree, name: str) -> int:
     """The number of the newest version; 0 if the name is new."""
-    for number in document.numbers(tree, f"{FOLDER}/{name}"):
+    for number in document.numbers(tree, versions(name)):
         if tree.blob(path_of(name, number)) is not None:
             return number
     return 0
@@ -91,10 +92,10 @@ def find(tree: Tree, name: str, number: int | None = None) -> str:
     wanted = last if number is None else number
     if not wanted or tree.blob(path_of(name, wanted)) is None:
         ref = f"artifact:{name}" if number is None else f"artifact:{name}@{number}"
-        known = f"its newest version is {last}" if last else "nothing was put under that name"
-        others = [] if last else tree.names(FOLDER)
+        last_one = f"its newest version is {last}" if last else "nothing was put under that name"
+        others = [] if last else known(tree)
         hint = names.hint(name, others, "atlas artifact list shows the names", "artifact:")
-        raise NotFound(f"there is no {ref}; {known}", hint)
+        raise NotFound(f"there is no {ref}; {last_one}", hint)
     return path_of(name, wanted)
 
 
@@ -157,7 +158,7 @@ def put(tree: Tree, writer: Writer, name: str, version: NewVersion, seen: int | 
     none, and Refused if the bytes are too many or about something else."""
     last = newest(tree, name)
     if not last:
-        change.no_near_miss(tree, FOLDER, "artifact", name, version.new)
+        change.no_near_miss(known(tree), "artifact", name, version.new)
     in_force = policy.of(tree)
     if len(version.data) > (most := min(in_force["artifact_limit"], MOST)):
         raise Refused(
@@ -281,7 +282,7 @@ def noise(name: str, count: int, span: str, daily: int) -> str:
 
 def numbered(path: str) -> tuple[str, int]:
     """The name and the number of a version, by its path."""
-    match = _PATH.match(path)
+    match = PATH.match(path)
     return (match[1], int(match[2])) if match else ("", 0)
 
 
@@ -303,12 +304,12 @@ def _rules(edit: FileEdit) -> Iterator[Violation]:
     yield from document.rules(edit)
     if edit.new is None or edit.old is not None:
         return
-    match = _PATH.match(edit.path)
-    if match is None or not names.valid(match[1]) or f"{int(match[2]):04}" != match[2]:
+    match = PATH.match(edit.path)
+    if match is None or not names.valid(match[1]) or not lies_right(edit.path, match):
         yield Violation(
             "misplaced",
             edit.path,
-            "a version lies in artifacts/<name>/<NNNN>/ as about.yaml and body.*",
+            "a version lies in artifacts/<hh>/<name>/<NNNN>/ as about.yaml and body.*",
         )
         return
     name, number = match[1], int(match[2])
@@ -328,6 +329,18 @@ def _rules(edit: FileEdit) -> Iterator[Violation]:
         yield Violation("digest", body_path(record), error.message)
 
 
+def _settled(tree: Tree, day: str) -> Iterable[str]:
+    """The versions of before a day that were superseded."""
+    for name in known(tree):
+        last = newest(tree, name)
+        for number in document.numbers(tree, versions(name)):
+            about = path_of(name, number)
+            data = tree.read(about) if number < last else None
+            if data is not None and parse(about, data)["at"][:10] < day:
+                inner = tree.names(folder(name, number))
+                yield from (f"{folder(name, number)}/{file}" for file in inner)
+
+
 KIND = Kind(
     "artifact",
     FOLDER,
@@ -341,4 +354,6 @@ KIND = Kind(
     path_of=path_of,
     numbered=numbered,
     words=("body", "title", "caveat"),
+    layout=LAYOUT,
+    settled=_settled,
 )

@@ -1,5 +1,5 @@
 """Corrections: a bad write is put right by naming it, one's own first of all. Documents beside the
-decisions: `corrections/<YYYY>/<MM-DD>-<slug>-<op6>.md`."""
+decisions: `corrections/<YYYY>/<MM>/<DD>-<slug>-<op6>.md`."""
 
 from __future__ import annotations
 

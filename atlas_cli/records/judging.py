@@ -10,7 +10,7 @@ from ..errors import AtlasError, Damaged
 from ..model.change import FileEdit, Violation
 from ..model.message import FileChange, Message, change_digest
 from ..model.tree import Tree
-from . import FREE, kind_of, policy
+from . import FREE, first_place, kind_of, policy
 
 # rule: what it demands. `verify` and help/rules.md show this list.
 RULES = {
@@ -53,6 +53,10 @@ RULES = {
     "trailers": "a commit's trailers are whole, or it has none (made by hand)",
     "change_digest": "`Atlas-Change` is the SHA-256 of what the commit changed",
     "operation": "an operation occurs once",
+    "migrated": (
+        "a migration puts the same bytes in the places of the next format, and changes nothing else"
+    ),
+    "epoch": "an epoch takes only documents from the tip, and names the commit that holds them",
     "linear": "history is one line: no merges",
     "repair": "a repair restores exactly what the commit it names had changed",
 }
@@ -106,8 +110,16 @@ def judge_message(
     missing = [f"Atlas-{key}" for key, value in wanted.items() if value is None]
     if missing:
         yield Violation("trailers", "", f"{', '.join(missing)} missing beside the others")
-    elif message.change != change_digest(store_id(parent), message, changes):
+    elif not says(store_id(parent), message, list(changes)):
         yield Violation("change_digest", "", "Atlas-Change does not match what the commit changed")
+
+
+def says(store: str, message: Message, changes: Sequence[FileChange]) -> bool:
+    """Whether `Atlas-Change` is the digest of these changes, at the paths of now or of the first
+    format."""
+    first = [(first_place(path) or path, old, new) for path, old, new in changes]
+    forms = (changes, first) if first != list(changes) else (changes,)
+    return any(message.change == change_digest(store, message, rows) for rows in forms)
 
 
 def spoils_policy(

@@ -15,6 +15,7 @@ from ..model.kind import Kind
 from ..model.schema import FORMAT, Misplaced, fields
 from ..model.text import Record
 from ..model.tree import Tree
+from . import formats
 
 Policy = Mapping[str, Any]
 FOLDER = "atlas.yaml"
@@ -27,7 +28,6 @@ PRECONDITIONS = {
     "links": "stop",
     "retracted": "warn",
 }
-_FIXED = ("format", "store", "version", "test")
 _ADDRESS = (
     r"(?:\w+:)?(?://)(?:[^/@]*@)?(?P<host>[^/:@]*)(?::\d*)?/+(?P<path>.+?)/*(?:\.git)?/*\Z|"
     r"(?:[^/:@]+@)?(?P<h>[^/:@]{2,}):(?P<p>(?!//|:).+?)/*(?:\.git)?/*\Z"
@@ -216,7 +216,9 @@ def parse(path: str, data: bytes) -> Record:
     if path != FOLDER:
         raise Misplaced(f"{path}: the policy lies in {FOLDER}")
     record = text.load(data, path, comments=True)
-    fields(record, path, {"store": str, "version": "count"}, {"test": bool})
+    optional = {"test": bool, **formats.OPTIONAL}
+    fields(record, path, {"store": str, "version": "count"}, optional)
+    formats.known(path, record.get("needs", []))
     for key, value in record.items():
         if key in KEYS:
             try:
@@ -240,6 +242,20 @@ def usable(tree: Tree) -> Policy:
         if error.code == "newer_format":
             raise
         return _in_force(None)
+
+
+def readable(data: bytes) -> Policy:
+    """What this program can read of a policy, of whatever format: to read by, never to write by."""
+    record = text.load(data, FOLDER, comments=True)
+    whole: dict[str, Any] = {**defaults(), **record}
+    for key, value in record.items():
+        try:
+            if key in KEYS:
+                valid(key, value)
+        except Usage:
+            whole[key] = KEYS[key].default
+    whole["preconditions"] = {**PRECONDITIONS, **whole["preconditions"]}
+    return whole
 
 
 def newer(data: bytes | None) -> bool:
@@ -315,7 +331,8 @@ def first(store: str, test: bool, home: str = "") -> bytes:
         "# The policy of this store. Change it with `atlas config set KEY VALUE` or `atlas config"
         " edit`.\n# What is not set has the value shown behind its name.\n\n"
     )
-    head = {"format": FORMAT, "store": store, "version": 1, **given(test=test, home=home)}
+    head: Record = {"format": FORMAT, "needs": [], "store": store, "version": 1}
+    head |= given(test=test, home=home)
     body = "".join(
         f"\n# {key.meaning}\n# {text.dump({name: key.default}).decode()}"
         for name, key in KEYS.items()
@@ -326,7 +343,7 @@ def first(store: str, test: bool, home: str = "") -> bytes:
 def put(tree: Tree, writer: Writer, key: str, value: object) -> Change:
     """The change that sets one key. Raises Refused for a key of the store's own, NotFound for an
     unknown one, Usage for a value that it cannot have."""
-    if key in _FIXED:
+    if key in formats.FIXED:
         raise Refused(
             f"{key} is the store's own and cannot be set", "atlas config shows what can be"
         )
@@ -343,13 +360,13 @@ def replace(tree: Tree, writer: Writer, data: bytes) -> Change:
     """The change that takes an edited policy, one version further. Raises Refused if it touches the
     store's own keys."""
     old, new = parse(FOLDER, tree.read(FOLDER) or b""), parse(FOLDER, data)
-    for key in _FIXED:
+    for key in formats.FIXED:
         if old.get(key) != new.get(key):
             raise Refused(
                 f"{key} is the store's own and cannot be edited", "set it back and save again"
             )
     for key in new:
-        if key not in KEYS and key not in _FIXED and key not in old:
+        if key not in KEYS and key not in formats.FIXED and key not in old:
             raise unknown(key)
     data = _readable(text.set_by_hand(data, "version", old["version"] + 1))
     return Change(f"policy: edit ({writer.session})", {FOLDER: data})
@@ -389,11 +406,8 @@ def _rules(edit: FileEdit) -> Iterator[Violation]:
     yield from row.rules(edit, old, new)
     if old is None or new is None:
         return
-    for key in _FIXED:
-        if key != "version" and old.get(key) != new.get(key):
-            yield Violation(
-                "immutable", edit.path, f"{key} was changed; it is fixed when a store is made"
-            )
+    for key in formats.changed(edit.message, old, new):
+        yield Violation("immutable", edit.path, f"{key} was changed; it is the store's own")
 
 
 KIND = Kind("policy", FOLDER, "", parse, _ref, _find, _view, _rules, row=True)

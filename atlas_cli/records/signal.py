@@ -1,5 +1,5 @@
 """Signals: a word of a closed vocabulary about a record or a path. Documents beside the decisions:
-`signals/<YYYY>/<MM-DD>-<kind>-<slug>-<op6>.md`. ACTIONS lists all that a signal does."""
+`signals/<YYYY>/<MM>/<DD>-<kind>-<slug>-<op6>.md`. ACTIONS lists all that a signal does."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def parse(path: str, data: bytes) -> Record:
 
 def path_of(wanted: str) -> str:
     """The path of a signal by its whole id."""
-    return f"{FOLDER}/{wanted[:4]}/{wanted[5:]}.md"
+    return dated.place(FOLDER, wanted)
 
 
 def content(record: Record) -> str:

@@ -4,7 +4,7 @@ replaces the last one; all are kept. Numbered documents: `status/<stream>/<NNN>/
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..errors import NotFound, Protocol, Refused, Usage, VersionJump
@@ -59,6 +59,17 @@ def newest(tree: Tree, stream: str) -> int:
     return 0
 
 
+def settled(tree: Tree, day: str) -> Iterable[str]:
+    """The entries of before a day in folders that are full and were left since."""
+    for stream in tree.names(FOLDER):
+        for thousand in document.numbers(tree, f"{FOLDER}/{stream}")[1:]:
+            folder = f"{FOLDER}/{stream}/{thousand:03}"
+            inner = [f"{folder}/{name}" for name in tree.names(folder)]
+            last = tree.read(inner[-1]) if inner else None
+            if last is not None and parse(inner[-1], last)["at"][:10] < day:
+                yield from inner
+
+
 def find(tree: Tree, stream: str, number: int | None = None) -> str:
     """The path of an entry; of the current one if `number` is None. Raises NotFound if there is
     none."""
@@ -106,7 +117,7 @@ def write(tree: Tree, writer: Writer, stream: str, entry: NewEntry, seen: int | 
     Protocol if the session has read nothing, and Refused if the text is over a limit."""
     last = newest(tree, stream)
     if not last:
-        change.no_near_miss(tree, FOLDER, "stream", stream, entry.new)
+        change.no_near_miss(tree.names(FOLDER), "stream", stream, entry.new)
     old = get(tree, stream, last) if last else None
     if seen is not None and seen > last:
         raise NotFound(
@@ -359,4 +370,5 @@ KIND = Kind(
     path_of=path_of,
     numbered=numbered,
     words=("body", "unchanged", "caveat", "section"),
+    settled=settled,
 )

@@ -16,8 +16,8 @@ from ..model.kind import Kind
 from ..model.message import change_digest
 from ..model.text import Record
 from ..model.tree import Overlay, object_id
-from ..records import judging, policy
-from ..store import PARKED, failpoints, history
+from ..records import formats, judging, policy
+from ..store import PARKED, failpoints, history, moves
 from ..store.branch import Branch
 from ..store.objects import pack, taker
 from ..store.snapshot import Snapshot, Staged
@@ -94,6 +94,9 @@ def carry(
         if commit.message.operation in published:
             known.append(commit.oid)
             continue
+        if commit.message.migrates and not formats.is_first(onto.rules):
+            known.append(commit.oid)
+            continue
         commit, files = _anew(store, _renewed(store, commit, name), onto)
         why = _contradicted(store, commit, onto) or _barred(files, others, onto)
         if not why and (commit.message.at or 0) < last.get(commit.message.session, 0):
@@ -109,6 +112,16 @@ def carry(
     return Carried(tip, moved, tuple(parked), tuple(known))
 
 
+def known_format(store: Store, theirs: Sequence[history.Commit]) -> None:
+    """Raises Damaged (`newer_format`) if others have taken the store to what only a newer Atlas
+    knows: nothing is put behind it."""
+    for commit in theirs:
+        rules = [new for path, _, new in commit.changes if path == policy.FOLDER and new]
+        answer = store.git.object(rules[0]) if rules and not commit.message.by_hand else None
+        if answer and policy.newer(answer[2]):
+            policy.parse(policy.FOLDER, answer[2])
+
+
 def _full(onto: Snapshot) -> bool:
     """Whether what is written is to outlast a power cut."""
     try:
@@ -121,8 +134,7 @@ def _renewed(store: Store, commit: history.Commit, name: str) -> history.Commit:
     """The commit as it is to stand in the store of that name: it has another `Atlas-Change` in
     another store."""
     own_name = judging.store_id(store.snapshot(commit.parents[0]))
-    own_digest = change_digest(own_name, commit.message, commit.changes)
-    if own_name == name or commit.message.change != own_digest:
+    if own_name == name or not judging.says(own_name, commit.message, commit.changes):
         return commit
     digest = change_digest(name, commit.message, commit.changes)
     return commit._replace(message=commit.message._replace(change=digest))
@@ -143,6 +155,9 @@ def _anew(
     """The commit with what it puts. A file that is computed from the history before it is computed
     again on the new head, never copied to it."""
     files = _files(store, commit)
+    follows = commit.message.migrates or len(files) > 1  # (else it is what was set)
+    if follows and policy.FOLDER in files and not commit.message.by_hand:
+        commit, files = _with_policy(commit, files, onto)
     makers = {kind.anew for path in files if (kind := records.kind_of(path)) and kind.anew}
     renewed = files
     try:
@@ -156,6 +171,31 @@ def _anew(
     changes = tuple((path, old, child.blob(path)) for path, old, _ in commit.changes)
     digest = message.change_digest(judging.store_id(onto), commit.message, changes)
     return commit._replace(message=commit.message._replace(change=digest), changes=changes), renewed
+
+
+def _with_policy(
+    commit: history.Commit, files: dict[str, bytes | None], onto: Snapshot
+) -> tuple[history.Commit, dict[str, bytes | None]]:
+    """The commit, whose policy only follows from what else it does, with that of the new head: what
+    others set there meanwhile stays."""
+    ours, theirs = files[policy.FOLDER] or b"", onto.read(policy.FOLDER) or b""
+    try:
+        needs = policy.parse(policy.FOLDER, ours).get("needs", [])
+        made = (
+            formats.migrated(theirs) if commit.message.migrates else formats.needing(theirs, needs)
+        )
+    except Failed:  # damaged: the rules will say so
+        return commit, files
+    files = {**files, policy.FOLDER: made}
+    if made == theirs:
+        del files[policy.FOLDER]
+    child = Overlay(onto, files, onto.width)
+    rows = ((path, old, child.blob(path)) for path, old, _ in commit.changes if path in files)
+    changes = tuple(
+        (path, onto.blob(path) if path == policy.FOLDER else old, new) for path, old, new in rows
+    )
+    digest = change_digest(judging.store_id(onto), commit.message, changes)
+    return commit._replace(message=commit.message._replace(change=digest), changes=changes), files
 
 
 def _contradicted(store: Store, commit: history.Commit, onto: Snapshot) -> str:
@@ -199,6 +239,8 @@ def _barred(
 def _odd(commit: history.Commit, width: int) -> str:
     """The reason why the commit looks like no write of Atlas's, so that no file of another commit
     could be made from it; empty if it is a plain one."""
+    if commit.message.epoch:
+        return "an epoch is taken from the newest head only"
     violation = next(iter(audit.shape(commit, width)), None)
     return f"the rule {violation.rule}: {violation.text}" if violation else ""
 
@@ -225,7 +267,10 @@ def _again(
         body = re.sub(
             rb"(?m)^Atlas-Change: \w+$", f"Atlas-Change: {commit.message.change}".encode(), body
         )
-    root, objects = onto.planted(files)
+    if commit.message.migrates:
+        root, objects = moves.migrated(onto, files[policy.FOLDER] or b"")
+    else:
+        root, objects = onto.planted(files)
     data = f"tree {root}\nparent {onto.head}\nauthor ".encode() + head + b"\n\n" + body
     oid = object_id("commit", data, onto.width)
     staged.new |= {**objects, oid: ("commit", data)}
@@ -242,7 +287,7 @@ def moved(
 ) -> bool:
     """One step: the branch moves to `new`, what is not carried over is parked, and the refs of
     `also` are set. False if another try is due."""
-    in_force = store.policy(store.snapshot(old))
+    in_force = store.rules(store.snapshot(old))
     refs = [*((parked_ref(write.operation), write.commit.oid) for write in parked), *also]
     store.at(old)  # an index that were behind would take this for a history that was rewound
     failpoints.at("before_carry", in_force)

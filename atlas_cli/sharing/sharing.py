@@ -372,7 +372,7 @@ class Sharing:
         return True
 
     def _policy(self) -> policy.Policy:
-        return self.store.policy(self.store.snapshot())
+        return self.store.rules(self.store.snapshot())
 
     def _unshared(self, shared: Shared, operation: str, exclusive: bool) -> AtlasError:
         """The answer of a write that was to be published and is not."""

@@ -10,8 +10,9 @@ from typing import Any
 from ..errors import NotFound
 from ..model.text import Record
 from .follower import Follower
-from .indexer import BROKEN, EDIT, storable
+from .indexer import BROKEN, EDIT, ENDING, storable
 
+FILE = f"index{ENDING}"
 MOST = 2**31  # rows that a question asks for
 Row = dict[str, Any]
 

@@ -44,7 +44,8 @@ NAMES = ("commits", "moved", "records", "reads", "links", "meta", *notes.NAMES)
 EDIT, BROKEN = "edit", "broken"
 _PUT_RECORD = "INSERT INTO records VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _NEEDS = "path IN (SELECT path FROM links WHERE target=? AND relation='needs')"
-LAYOUT = Layout(14, _TABLES + notes.TABLES, synchronous="OFF", wait=3.0, cache=True)
+LAYOUT = Layout(15, _TABLES + notes.TABLES, synchronous="OFF", wait=3.0, cache=True)
+ENDING = f"-{LAYOUT.version}.sqlite"  # of its file's name: another Atlas here has its own
 
 
 class Indexer:

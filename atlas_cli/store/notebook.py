@@ -18,6 +18,7 @@ from .database import (
     OperationalError,
     connect,
     is_damage,
+    take_over,
 )
 
 _TABLES = """
@@ -37,6 +38,13 @@ CREATE TABLE IF NOT EXISTS views(worktree TEXT, path TEXT, blob TEXT, PRIMARY KE
 CREATE TABLE IF NOT EXISTS grounds(worktree TEXT PRIMARY KEY, said TEXT);
 """
 LAYOUT = Layout(6, _TABLES, synchronous="NORMAL", wait=10.0, cache=False)
+FILE = f"local-{LAYOUT.version}.sqlite"  # another Atlas here has its own
+
+
+def _number(file: Path) -> int:
+    """The layout of a notebook by its file's name; 0 before names said it."""
+    digits = file.stem.removeprefix("local-")
+    return int(digits) if digits.isdecimal() else 0
 
 
 class Notebook(Database):
@@ -51,6 +59,8 @@ class Notebook(Database):
         super().__init__(file)
 
     def _open(self) -> Connection:
+        earlier = [self.file.with_name("local.sqlite"), *self.file.parent.glob("local-*.sqlite")]
+        take_over(self.file, [file for file in earlier if _number(file) < LAYOUT.version])
         try:
             return connect(str(self.file), LAYOUT)
         except OperationalError as error:

@@ -14,9 +14,9 @@ from ..model import names, times
 from ..model.change import Change, Decide, Writer
 from ..model.message import FileChange, Message, change_digest
 from ..model.tree import Overlay, Tree, object_id
-from ..records import judging, policy
+from ..records import formats, judging, policy
 from ..records.guard import guard
-from . import differences, failpoints, lock
+from . import differences, failpoints, lock, moves
 from .branch import Branch
 from .housekeeping import pack_loose
 from .objects import pack, taker
@@ -77,6 +77,7 @@ class _Attempts:
         self.store, self.decide, self.intent = store, decide, intent
         self.branch = Branch(store, fd, self._unknown)
         self.made: set[str] = set()  # the commits of earlier tries
+        self.notices: tuple[str, ...] = ()  # of a migration on the way
 
     def run(self) -> Written:
         while True:
@@ -98,7 +99,7 @@ class _Attempts:
                 raise _ahead(writer.session, last, now, self.intent.anew)
             writer = writer._replace(at=max(now, last))
             snapshot = self.store.snapshot(head)
-            if self.intent.expect:
+            if self.intent.expect and not self.notices:  # (what it went over itself is not news)
                 self.intent.expect(snapshot, head)
             written = self._attempt(snapshot, writer)
             if written is not None:
@@ -117,19 +118,44 @@ class _Attempts:
 
     def _attempt(self, snapshot: Snapshot, writer: Writer) -> Written | None:
         """Tries once. None if the head moved or the ref was busy, so that another try is due."""
-        change = self.decide(self.store.tree(snapshot, policy.FOLDER), writer)
-        if not change.repairs and all(
+        tree = self.store.tree(snapshot, policy.FOLDER)
+        change = self.decide(tree, writer)
+        if not (change.repairs or change.epoch) and all(
             snapshot.read(path) == data for path, data in change.files.items()
         ):
             return Written(snapshot.head or "", writer, change.subject, change.files, empty=True)
+        if not change.repairs and formats.is_first(tree.read(policy.FOLDER) or b""):
+            self._commit(snapshot, *moves.migration(tree, writer))
+            return None
+        if change.epoch:
+            change = moves.at_epoch(snapshot, change)
+        return self._commit(snapshot, self._needing(snapshot, change), writer)
+
+    def _needing(self, snapshot: Snapshot, change: Change) -> Change:
+        """The change, and what it brings into the store that readers must know."""
+        kinds = (records.kind_of(path) for path in change.files)
+        words = {*change.needs, *(kind.name for kind in kinds if kind)} - {*formats.KINDS}
+        if not words or change.repairs:
+            return change
+        data = change.files.get(policy.FOLDER) or snapshot.read(policy.FOLDER) or b""
+        if formats.needing(data, words) == data:
+            return change
+        files = {**change.files, policy.FOLDER: formats.needing(data, words)}
+        return change._replace(files=files)
+
+    def _commit(self, snapshot: Snapshot, change: Change, writer: Writer) -> Written | None:
+        """Makes the commit of a change. None if the head moved or the ref was busy."""
         if not change.repairs:  # (a repair puts back what the history has)
             self._guarded(snapshot, change, writer)
         in_force = self.store.policy(snapshot)
-        root, objects = snapshot.planted(change.files)
+        if change.migrates:
+            root, objects = moves.migrated(snapshot, change.files[policy.FOLDER] or b"")
+        else:
+            root, objects = snapshot.planted(change.files)
         message, changes = self._judged(
             snapshot, writer, change, in_force["skip_mark"], root, objects
         )
-        commit = _commit(root, snapshot.head, message, writer)
+        commit = _bytes(root, snapshot.head, message, writer)
         oid = object_id("commit", commit, snapshot.width)
         objects[oid] = ("commit", commit)
         # `fast` waits for the data but not for the disk's cache: without that order, a file system
@@ -156,7 +182,13 @@ class _Attempts:
                 self._cached(snapshot.head, oid, message, changes, change, in_force)
         except KeyboardInterrupt:
             raise self._unknown("interrupted while the store's branch was being moved") from None
-        return Written(oid, writer, message.subject, change.files, notices=change.notices)
+        notices = (*self.notices, *change.notices)
+        if change.migrates:
+            self.notices = change.notices
+        files = {
+            path: data for path, data in change.files.items() if not (change.epoch and data is None)
+        }
+        return Written(oid, writer, message.subject, files, notices=notices)
 
     def _guarded(self, snapshot: Snapshot, change: Change, writer: Writer) -> None:
         spoilt = self.store.index.written(policy.FOLDER) if policy.FOLDER in change.files else None
@@ -194,8 +226,11 @@ class _Attempts:
     ) -> tuple[Message, list[FileChange]]:
         """The message and the changed files, once the rules have nothing against them. (A repair
         may change what is no plain file: it is read as everybody will read it.)"""
-        child = Overlay(snapshot, change.files, snapshot.width)
-        rows = [(path, snapshot.blob(path), child.blob(path)) for path in sorted(change.files)]
+        files = change.files
+        if change.epoch:  # (what it takes from the tip is there still)
+            files = {policy.FOLDER: files[policy.FOLDER]}
+        child = Overlay(snapshot, files, snapshot.width)
+        rows = [(path, snapshot.blob(path), child.blob(path)) for path in sorted(files)]
         changes: list[FileChange] = [(path, old, new) for path, old, new in rows if old != new]
         if change.repairs:
             changes = list(differences.changes(Staged(snapshot.git, objects), snapshot.root, root))
@@ -210,6 +245,8 @@ class _Attempts:
             repairs=change.repairs,
             stops=intent.stops,
             mark=mark,
+            migrates=change.migrates,
+            epoch=change.epoch,
         )
         store_id = judging.store_id(snapshot)
         message = message._replace(change=change_digest(store_id, message, changes))
@@ -342,7 +379,7 @@ def _at_number(ref: names.Ref, wanted: int, tree: Tree, _: str) -> None:
         )
 
 
-def _commit(root: str, parent: str | None, message: Message, writer: Writer) -> bytes:
+def _bytes(root: str, parent: str | None, message: Message, writer: Writer) -> bytes:
     who = f"{writer.session or 'atlas'} <atlas@localhost> {writer.at} +0000"
     above = f"parent {parent}\n" if parent else ""
     return f"tree {root}\n{above}author {who}\ncommitter {who}\n\n{message.text()}".encode()

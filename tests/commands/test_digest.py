@@ -19,7 +19,7 @@ from atlas_cli.model import text, times
 from atlas_cli.outcome import Block, Frame, Outcome
 from atlas_cli.records import artifact, correction, lease, session
 
-from ..conftest import DECISION, Atlas
+from ..conftest import DECISION, INDEX, NOTEBOOK, Atlas
 from .test_day import LATER, ok
 
 X_SHA256 = hashlib.sha256(b"x").hexdigest()
@@ -71,7 +71,7 @@ def thousand(store: Path, now: int) -> None:
             **by,
             "operation": f"{count:032x}",
         }
-        files[f"{correction.FOLDER}/2026/01-01-x{count}-{count:06x}.md"] = text.with_front(
+        files[f"{correction.FOLDER}/2026/01/01-x{count}-{count:06x}.md"] = text.with_front(
             found, MANY
         )
     plumbed(store, files, now)
@@ -242,7 +242,7 @@ def test_a_record_names_who_is_known_to_have_read_it(begun: str, other: str, atl
     ok(atlas, "show", "artifact:notes", "--session", other)
     assert ok(atlas, "show", "artifact:notes")["read_by"] == [other]
     ok(atlas, "lease", "take", "gpu0", "--why", "publishes the receipt", "--session", other)
-    for file in ("local.sqlite", "local.sqlite-wal", "local.sqlite-shm", "index.sqlite"):
+    for file in (NOTEBOOK, f"{NOTEBOOK}-wal", f"{NOTEBOOK}-shm", INDEX):
         Path(atlas("git", "rev-parse", "--absolute-git-dir").out.strip()).parent.joinpath(
             file
         ).unlink(missing_ok=True)

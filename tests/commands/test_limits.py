@@ -68,6 +68,7 @@ ORDER = [
     "hooks install",
     "hooks status",
     "hooks remove",
+    "epoch",
     "config show",
     "config get",
     "config set",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import Atlas, Git, Result
+from ..conftest import NOTEBOOK, Atlas, Git, Result
 
 
 def launched(repo: Path, env: dict[str, str], *args: str, cwd: Path | None = None) -> Result:
@@ -90,7 +90,7 @@ def test_a_view_elsewhere_was_not_edited_by_hand(
     there = tmp_path / "elsewhere"
     shutil.copytree(repo, there, symlinks=True)
     if how != "moved":
-        for file in (there / ".git/atlas").glob("local.sqlite*"):
+        for file in (there / ".git/atlas").glob(f"{NOTEBOOK}*"):
             file.unlink()
     done = atlas(
         "status",

@@ -26,6 +26,8 @@ FROM_TREES = {
     "operation",
     "linear",
     "repair",
+    "migrated",
+    "epoch",
 }  # these look at the commit itself, and at the chain
 TASKS = {"gated", "gate", "task_state", "edge", "receipt"}  # test_task.py, test_gate.py
 
@@ -89,7 +91,7 @@ def decided(stance: str) -> bytes:
 
 LATE = times.rfc3339(NOW + 7200)  # after the lease is over
 LATER = times.rfc3339(NOW + 9000)
-DECIDED, ABOUT = "decisions/2026/11-29-t-000000.md", "artifacts/a/0001/about.yaml"
+DECIDED, ABOUT = "decisions/2026/11/29-t-000000.md", "artifacts/ca/a/0001/about.yaml"
 POLICY = store().files[policy.FOLDER].replace(b"version: 1", b"version: 2")
 MISPLACED: dict[str, bytes] = {
     lease.path_of("gpu1"): row(version=1),
@@ -173,9 +175,9 @@ CASES: dict[str, list[Broken]] = {
     ],
     "digest": [
         (
-            {ABOUT: about(1, "0" * 64), "artifacts/a/0001/body.md": b"x"},
+            {ABOUT: about(1, "0" * 64), "artifacts/ca/a/0001/body.md": b"x"},
             writer(),
-            "artifacts/a/0001/body.md",
+            "artifacts/ca/a/0001/body.md",
         )
     ],
     "unknown_path": [

@@ -109,12 +109,15 @@ class Hand:
         *,
         operation: str | None = None,
         change: str | None = None,
+        migrates: str | None = None,
+        epoch: str | None = None,
     ) -> str:
         """A commit with the trailers that the tool would give it; `change` in place of the right
         digest."""
         head = self.head()
         store = str(policy.parse("atlas.yaml", self.read("atlas.yaml"))["store"])
         message = Message("status: forged", operation or os.urandom(16).hex(), session, at)
+        message = message._replace(migrates=migrates, epoch=epoch)
         digest = change_digest(
             store,
             message,

@@ -11,7 +11,7 @@ import pytest
 from atlas_cli.model import text
 from atlas_cli.records.board import task
 
-from ..conftest import Atlas
+from ..conftest import INDEX, Atlas
 from .hand import Hand
 
 SECRET = "the-planted-body-of-a-task"
@@ -342,7 +342,7 @@ def test_the_index_gives_the_same_order_however_it_was_made(do: Any, repo: Path)
     do("task", "edit", first, "--title", "A")
     before = [row["id"] for row in do("task", "list")["items"]]
     for end in ("", "-wal", "-shm"):
-        (repo / f".git/atlas/index.sqlite{end}").unlink(missing_ok=True)
+        (repo / f".git/atlas/{INDEX}{end}").unlink(missing_ok=True)
     assert [row["id"] for row in do("task", "list")["items"]] == before and before[0] == first
 
 

@@ -18,7 +18,7 @@ from atlas_cli.hooks import NAMES, cache
 from atlas_cli.hooks.run import HOOKS
 from atlas_cli.model import names
 
-from ..conftest import ROOT, Result
+from ..conftest import NOTEBOOK, ROOT, Result
 from .hooked import Project, install
 
 STATUS = ("status", "write", "-m", "two", "--replace")
@@ -308,7 +308,7 @@ def fake_git(folder: Path) -> Path:
 )
 def test_a_spoilt_cache_is_drawn_anew(spoilt: str, project: Project) -> None:
     assert project.commit("src/x.py").code == 0
-    file = project.top / ".git/atlas/hooks.txt"
+    file = project.top / ".git/atlas" / cache.FILE
     good = file.read_text()
     file.write_text(spoilt or good[: len(good) // 2])
     assert project.commit("src/x.py").code == 0
@@ -417,7 +417,7 @@ def test_an_atlas_that_is_broken_or_half_there_says_so_and_stops_nobody(
         with (lonely / file).open("a") as out:
             out.write(f"\n{text}\n")
     old = "atlas-hooks 1\nhead\tof another time\t0\t9\nend"
-    (project.top / ".git/atlas/hooks.txt").write_text(old)  # a cache that is of no use
+    (project.top / ".git/atlas" / cache.FILE).write_text(old)  # a cache that is of no use
     install(project.top, program=lonely / "hook.py")
     done = project.commit("src/x.py")
     assert (done.code, said in done.err, "unjudged" in done.err, "Traceback" in done.err) == (
@@ -431,7 +431,7 @@ def test_an_atlas_that_is_broken_or_half_there_says_so_and_stops_nobody(
 def test_read_first_only_warns_where_it_cannot_be_noted_that_it_was_read(project: Project) -> None:
     """Else the same command would be stopped for ever."""
     project.atlas("bob", *STATUS)
-    notebook = project.top / ".git/atlas/local.sqlite"
+    notebook = project.top / ".git/atlas" / NOTEBOOK
     for end in ("", "-wal", "-shm"):
         Path(f"{notebook}{end}").unlink(missing_ok=True)
     notebook.mkdir()

@@ -14,7 +14,7 @@ from atlas_cli.store import BRANCH
 from ..conftest import DECISION, Git
 from .conftest import At
 
-OLD = "artifacts/old/0001/body.txt"
+OLD = "artifacts/cb/old/0001/body.txt"
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_a_spoilt_pack_is_made_good(there: Path, git: Git, at: At) -> None:
     assert at("clone", "log", "mine").data["total"] == 1
 
 
-@pytest.mark.parametrize("name", [OLD, "artifacts/old", "artifacts/old/0001"])
+@pytest.mark.parametrize("name", [OLD, "artifacts/cb/old", "artifacts/cb/old/0001"])
 def test_without_the_remote_nothing_moves_and_what_is_missing_is_named(
     name: str, there: Path, git: Git, at: At
 ) -> None:
