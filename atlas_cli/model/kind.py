@@ -65,6 +65,9 @@ class Kind(NamedTuple):
     queued: Callable[[Record], tuple[int, int, int, int] | None] | None = None
     words: tuple[str, ...] = ()  # fields in its writers' words: withheld once it is retracted
     lead: str = ""  # how its names in the view begin
+    # what writing one means for who writes last: `work` owes a word, `word` is one, `result` is one
+    # for the commits of its task
+    duty: str = ""
     # tree, a row, another one: why both cannot be
     clashes: Callable[[Tree, Record, Record], str] | None = None
     # tree, the files of a write: the same files as they are made on that tree
@@ -106,9 +109,11 @@ def dated_kind(
     links: Links = no_links,
     own: Callable[[FileEdit, Record], Iterator[Violation]] = no_more,
     words: tuple[str, ...] = (),
+    duty: str = "",
 ) -> Kind:
     """A kind of documents named by day and operation: `<folder>/<YYYY>/<MM-DD>-<words>-<six hex
-    digits>.md`. `own` judges a new document; `words` are the fields in its writer's words."""
+    digits>.md`. `own` judges a new document; `words` are the fields in its writer's words;
+    `duty` is as of any kind."""
 
     def find(tree: Tree, wanted: str, number: int | None = None) -> str:
         return dated.find(tree, name, folder, wanted)
@@ -117,9 +122,8 @@ def dated_kind(
         return f"{name}:{dated.id_of(path)}"
 
     rules = of_document(parse, own)
-    return Kind(
-        name, folder, ".md", parse, ref, find, _while_young, rules, links=links, words=words
-    )
+    kind = Kind(name, folder, ".md", parse, ref, find, _while_young, rules, links=links)
+    return kind._replace(words=words, duty=duty)
 
 
 def _while_young(tree: Tree, path: str, record: Record, now: int) -> Shown:

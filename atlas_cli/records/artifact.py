@@ -341,4 +341,5 @@ KIND = Kind(
     path_of=path_of,
     numbered=numbered,
     words=("body", "title", "caveat"),
+    duty="work",
 )

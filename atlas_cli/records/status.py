@@ -359,4 +359,5 @@ KIND = Kind(
     path_of=path_of,
     numbered=numbered,
     words=("body", "unchanged", "caveat"),
+    duty="word",
 )

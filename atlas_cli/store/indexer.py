@@ -20,10 +20,11 @@ from .trees import PLAIN
 _TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE commits(seq INTEGER PRIMARY KEY, oid TEXT UNIQUE, operation TEXT, session TEXT,
-                     at INTEGER, subject TEXT, paths TEXT, stops TEXT);
+                     at INTEGER, subject TEXT, paths TEXT, stops TEXT, duty TEXT);
 CREATE TABLE moved(oid TEXT PRIMARY KEY, seq INTEGER, paths TEXT);
 CREATE INDEX by_operation ON commits(operation);
 CREATE INDEX by_session ON commits(session, seq);
+CREATE INDEX by_duty ON commits(session, duty, seq) WHERE duty<>'';
 CREATE TABLE records(path TEXT PRIMARY KEY, folder TEXT, ref TEXT, blob TEXT, until INTEGER,
                      seq INTEGER, data TEXT, damage TEXT, rank INTEGER, born INTEGER, due INTEGER,
                      over INTEGER, unmet INTEGER);
@@ -42,7 +43,7 @@ CREATE INDEX by_target ON links(target, relation);
 NAMES = ("commits", "moved", "records", "reads", "edits", "broken", "links", "meta")
 _PUT_RECORD = "INSERT INTO records VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _NEEDS = "path IN (SELECT path FROM links WHERE target=? AND relation='needs')"
-LAYOUT = Layout(13, _TABLES, synchronous="OFF", wait=3.0, cache=True)
+LAYOUT = Layout(14, _TABLES, synchronous="OFF", wait=3.0, cache=True)
 
 
 class Indexer:
@@ -65,7 +66,7 @@ class Indexer:
         for seq, commit in enumerate(commits, self.last_seq() + 1):
             rows.append(_commit_row(seq, commit.oid, commit.message, commit.changes))
             self._note(seq, history.brings(commit, self._blob_now))
-        self.db.executemany("INSERT OR REPLACE INTO commits VALUES(?,?,?,?,?,?,?,?)", rows)
+        self.db.executemany("INSERT OR REPLACE INTO commits VALUES(?,?,?,?,?,?,?,?,?)", rows)
         for path, blob in self.db.execute("SELECT path, blob FROM edits ORDER BY path").fetchall():
             if path in self.newest:
                 self.newest[path] = (blob, self.newest[path][1])
@@ -102,7 +103,7 @@ class Indexer:
         self, seq: int, oid: str, message: Message, changes: Iterable[FileChange]
     ) -> None:
         row = _commit_row(seq, oid, message, changes)
-        self.db.execute("INSERT INTO commits VALUES(?,?,?,?,?,?,?,?)", row)
+        self.db.execute("INSERT INTO commits VALUES(?,?,?,?,?,?,?,?,?)", row)
 
     def _note(self, seq: int, commit: history.Commit) -> None:
         """Notes what one commit changed. The records themselves are read at the end, once each."""
@@ -260,10 +261,16 @@ class Indexer:
 def _commit_row(
     seq: int, oid: str, message: Message, changes: Iterable[FileChange]
 ) -> tuple[object, ...]:
-    paths = "\n".join(storable(path) for path, _, _ in changes)
-    stops = "\n".join(message.stops)
-    head = (seq, oid, message.operation, message.session, message.at)
-    return (*head, message.subject, paths, stops)
+    names = [storable(path) for path, _, _ in changes]
+    head = (seq, oid, message.operation, message.session, message.at, message.subject)
+    duty = "" if message.repairs else duty_of(names)
+    return (*head, "\n".join(names), "\n".join(message.stops), duty)
+
+
+def duty_of(paths: Iterable[str]) -> str:
+    """What a commit of these paths means for who writes last: the duties of their kinds."""
+    duties = {kind.duty for path in paths if (kind := kind_of(path)) and kind.duty}
+    return " ".join(sorted(duties))
 
 
 def _readable(path: str, oid: str, answer: Answer, unread: str) -> bytes:
