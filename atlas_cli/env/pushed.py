@@ -7,7 +7,6 @@ from ..answers import words
 from ..model import times
 from ..model.text import Record
 from ..outcome import Frame
-from ..visible import theirs
 from .env import Env
 
 MOST = 5  # that are shown
@@ -30,7 +29,12 @@ def frames(env: Env, marks: list[Record]) -> list[Frame]:
 
 def _line(env: Env, mark: Record) -> str:
     ago = times.ago(times.moment(mark["at"]), env.now())
-    subjects = "; ".join(map(theirs, mark["subjects"]))
+    subjects = "; ".join(map(_plain, mark["subjects"]))
     more = f" (+{mark['commits'] - len(mark['subjects'])})" if mark["commits"] > 3 else ""
-    paths = f" [{', '.join(map(theirs, mark['paths']))}]" if mark["paths"] else ""
+    paths = f" [{', '.join(map(_plain, mark['paths']))}]" if mark["paths"] else ""
     return f"{mark['branch']}, {ago}, by {mark['session']}: {subjects}{more}{paths}"
+
+
+def _plain(text: str) -> str:
+    """A text of another, on one line of the frame."""
+    return " ".join(text[:100].split())
