@@ -31,7 +31,8 @@ def unfinished(state: State) -> Part:
         " ID …)"
     )
     older = words.long_unfinished(state.ask)
-    blocks = [f"and {older} that were over more than seven days ago left no word"] if older else []
+    many = "that were" if older > 1 else "that was"
+    blocks = [f"and {older} {many} over more than seven days ago left no word"] if older else []
     more, columns = "atlas session list --all", "SESSION|LAST WRITE|OWES|GOAL"
     return listed("unfinished", items, rows, columns, title, more, blocks=blocks)
 
