@@ -109,6 +109,9 @@ LIMITS: dict[str, tuple[str, ...]] = {
         _ADVISORY,
         "a command that does not heed SIGTERM goes on after its lease is lost",
     ),
+    "session dismiss": (
+        "the work itself stays as it is: what the session left unsaid, nobody is asked to say",
+    ),
     "session offer": ("what a session offers is its word; nothing is stopped or started by it",),
     "session drop": (
         (

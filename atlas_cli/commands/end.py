@@ -169,7 +169,7 @@ def _judge_words(env: Env, me: Record, confirms: bool) -> None:
         f"no word of yours speaks of {owed.text()}: for the next one it has not happened",
         hint,
         code="write_last",
-        details={"works": [work.name for work in owed.works[:20]], "since": rfc3339(owed.at)},
+        details={"works": [work.name for work in owed.works[:20]], "oldest": rfc3339(owed.at)},
     )
 
 

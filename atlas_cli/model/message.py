@@ -16,7 +16,9 @@ FileChange = tuple[str, str | None, str | None]  # path, old blob, new blob
 class Message(NamedTuple):
     """A commit's subject and trailers. `at` is the writer's clock. `bases` are the REFs that the
     writer had read (`status:main@12~3f9c01ab77de`). `stops` counts the refusals that its session
-    met since its last write (`version_jump 2`). `faults` names the trailers that cannot be read.
+    met since its last write, with what met (`version_jump 2 status:main@8 of ID`), `merged` says
+    what the write keeps of what had stopped it. `request` is the digest of what was asked for under
+    an operation that came from outside. `faults` names the trailers that cannot be read.
     `mark` is a line for other programs (`[skip ci]`); Atlas never reads it back."""
 
     subject: str
@@ -29,6 +31,8 @@ class Message(NamedTuple):
     stops: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
     mark: str = ""
+    merged: tuple[str, ...] = ()
+    request: str | None = None
 
     @property
     def by_hand(self) -> bool:
@@ -46,7 +50,8 @@ class Message(NamedTuple):
         rows.append(("At", None if self.at is None else times.rfc3339(self.at)))
         rows += [("Base", base) for base in self.bases]
         rows += [("Stop", stop) for stop in self.stops]
-        rows += [("Repairs", self.repairs), ("Change", self.change)]
+        rows += [("Merged", merged) for merged in self.merged]
+        rows += [("Request", self.request), ("Repairs", self.repairs), ("Change", self.change)]
         mark = f"{self.mark}\n\n" if self.mark else ""
         return f"{self.subject}\n\n{mark}" + "".join(
             f"Atlas-{key}: {value}\n" for key, value in rows if value is not None
@@ -63,7 +68,7 @@ def parse(text: str) -> Message:
     faults = [
         f"the trailer Atlas-{key} stands twice"
         for key, rows in trailers.items()
-        if len(rows) > 1 and key not in ("Base", "Stop")
+        if len(rows) > 1 and key not in ("Base", "Stop", "Merged")
     ]
     at = None
     if "At" in trailers:
@@ -85,6 +90,8 @@ def parse(text: str) -> Message:
         first("Repairs"),
         tuple(trailers.get("Stop", ())),
         tuple(faults),
+        merged=tuple(trailers.get("Merged", ())),
+        request=first("Request"),
     )
 
 

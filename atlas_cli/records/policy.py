@@ -154,7 +154,7 @@ KEYS: dict[str, Key] = {
     "session_idle": Key("4h", "a session without a write for so long counts as gone", _duration),
     "word_within": Key(
         "45m",
-        "how old work without a word may be when it is pushed to an integration branch; 0: no push",
+        "how old work without a word may be in a push to an integration branch; 0: none may",
         _span,
     ),
     "artifact_notice": Key(1_000_000, "bytes of an artifact above which it says so", _whole),
