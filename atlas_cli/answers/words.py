@@ -3,7 +3,7 @@ asked of the index, code commits of the user's git."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ..checks import commits
 from ..checks.commit import CodeCommit
@@ -139,22 +139,28 @@ def commits_of(git: Git, rows: Sequence[Record]) -> dict[str, list[CodeCommit]]:
     return by_session
 
 
-def owed(ask: Questions, me: Record, git: Git) -> Debt | None:
-    """What a session owes a word for, with what it has taken over."""
+def heir(ask: Questions, record: Record) -> Record:
+    """Whoever has taken over what a session left, last of all; the session itself if nobody has."""
+    seen = {record["id"]}
+    while (other := row(ask, record.get("adopted_by", ""))) and other["id"] not in seen:
+        seen.add(other["id"])
+        record = other
+    return record
+
+
+def owed(ask: Questions, me: Record, git: Git | None) -> Debt | None:
+    """What a session owes a word for, with what it has taken over. `git`: code commits are asked
+    for as well."""
     rows = [me, *inherited(ask, me["id"])]
-    made = commits_of(git, rows)
-    works = [
-        work
-        for record in rows
-        if (due := debt(ask, record, made[record["id"]]))
-        for work in due.works
-    ]
+    made = commits_of(git, rows) if git else {}
+    debts = [debt(ask, record, made.get(record["id"], ())) for record in rows]
+    works = [work for due in debts if due for work in due.works]
     return Debt(tuple(sorted(works, key=lambda work: work.at))) if works else None
 
 
 def settled(record: Record) -> bool:
-    """Whether nobody is asked any more what a session has left."""
-    return "adopted_by" in record or "dismissed" in record or record.get("class") == "run"
+    """Whether nobody is asked what a session has left."""
+    return "dismissed" in record or record.get("class") == "run"
 
 
 def pushed(ask: Questions, git: Git, record: Record) -> list[Record]:
@@ -186,45 +192,71 @@ def without_word(ask: Questions, git: Git) -> list[Record]:
 
 
 def unfinished(ask: Questions, git: Git, machine: str) -> list[Record]:
-    """Sessions of the last seven days that are over, and owe a word: for records, for what they
-    pushed, for what they had committed when their tool closed them, or for commits in this
-    clone. Each has `owes`."""
-    rows, silent = [], []
-    for _, record in ask.index.live(session.FOLDER, ask.now - WEEK):
-        last, state = sessions.pulse(ask, record)
-        if state == "live" or settled(record):
+    """Sessions of the last seven days that are over, and owe a word, for themselves or for those
+    that they adopted: for records, for what they pushed, for what they had committed when their
+    tool closed them, or for commits in this clone. Each has `owes`."""
+    owing, silent = set(ask.index.owing()), []
+    debts: dict[str, list[str]] = {}
+    over: dict[str, Record] = {}
+    for record in _left(ask, owing):
+        last, state = sessions.pulse(ask, owner := heir(ask, record))
+        if state == "live" or settled(record) or settled(owner):
             continue
-        shown = {**ask.shown(record, f"session:{record['id']}"), "state": state}
-        shown["last"] = times.rfc3339(last)
-        if owes := _owes(ask, git, record):
-            rows.append({**shown, "owes": owes})
-        elif record["machine"] == machine and (state == "expired" or "dropped_by" in record):
-            silent.append(shown)  # whoever ended it himself was asked then
+        shown = {**ask.shown(owner, f"session:{owner['id']}"), "state": state}
+        over[owner["id"]] = {**shown, "last": times.rfc3339(last)}
+        if owes := _owes(ask, git, record, owing):
+            debts.setdefault(owner["id"], []).append(owes)
+        elif record["machine"] == machine and not _was_asked(ask, record):
+            silent.append(record)
     made = commits_of(git, silent)
-    for shown in silent:
-        if owed := debt(ask, shown, made[shown["id"]]):
-            rows.append({**shown, "owes": owed.text()})
-    return rows
+    for record in silent:
+        if due := debt(ask, record, made[record["id"]]):
+            debts.setdefault(heir(ask, record)["id"], []).append(due.text())
+    return [{**over[id], "owes": "; ".join(owes)} for id, owes in debts.items()]
 
 
-def _owes(ask: Questions, git: Git, record: Record) -> str:
+def _left(ask: Questions, owing: Iterable[str]) -> list[Record]:
+    """The sessions of the last seven days, and older ones that were adopted and owe for records."""
+    rows = {record["id"]: record for _, record in ask.index.live(session.FOLDER, ask.now - WEEK)}
+    for id in owing:
+        if id not in rows and "adopted_by" in (record := row(ask, id)):
+            rows[id] = record
+    return list(rows.values())
+
+
+def _was_asked(ask: Questions, record: Record) -> bool:
+    """Whether a session was asked for its word as it ended: it has ended itself. One that was
+    dropped, or adopted while it was silent, has not."""
+    ended = _moment(record.get("ended"))
+    return (
+        ended is not None
+        and "dropped_by" not in record
+        and "owes" not in record
+        and (record.get("adopted") != record["ended"])
+    )
+
+
+def _owes(ask: Questions, git: Git, record: Record, owing: Collection[str]) -> str:
     """What a session owes a word for, by the store; empty if nothing is known."""
-    owed = debt(ask, record)
-    if owed:
-        return owed.text()
+    if record["id"] in owing and (due := debt(ask, record)):
+        return due.text()
     if marks := pushed(ask, git, record):
-        return f"{sum(mark['commits'] for mark in marks)} commits pushed"
+        return _counted(sum(mark["commits"] for mark in marks))
     left = record.get("owes")
     if rules.is_left(left) and rules.later([left], heard(ask, record)):
         return str(left["text"])[:100]
     return ""
 
 
+def _counted(commits: int) -> str:
+    return f"{commits} commit{'s' if commits > 1 else ''}"
+
+
 def long_unfinished(ask: Questions) -> int:
-    """How many sessions that were over more than seven days ago owe a word."""
-    rows = [row(ask, id) for id in ask.index.owing()]
-    before = ask.now - WEEK
-    return sum(
-        bool(record) and not settled(record) and (session.until(record) or 0) <= before
-        for record in rows
-    )
+    """How many sessions that were over more than seven days ago owe a word for records."""
+    before, count = ask.now - WEEK, 0
+    for id in ask.index.owing():
+        record = row(ask, id)
+        old = record and (session.until(record) or 0) <= before and "adopted_by" not in record
+        count += bool(old and not settled(record) and debt(ask, record))
+    return count

@@ -31,15 +31,12 @@ def read_history(source: Source, width: int, commits: Sequence[CodeCommit], now:
     first, last = min(moments) - lease.LONGEST - SLACK, max(moments) + SLACK
     since, at = 0, 0
     begins: dict[str, int] = {}
-    writes: dict[str, list[tuple[int, int]]] = {}
     entries: dict[str, dict[int, Entry]] = {}
     leases: dict[str, list[tuple[int, str]]] = {}
     left: dict[str, list[_Left]] = {}
     for seq, write in enumerate(history.between(source.git, None, source.head)):
         at, by = write.message.at or at, write.message.session
         since = since or at
-        if by in named:
-            writes.setdefault(by or "", []).append((seq, at))
         if by:
             left.setdefault(by, []).append(_Left(seq, write.message.operation or "", at, write))
         for path, before, new in write.changes:
@@ -58,6 +55,7 @@ def read_history(source: Source, width: int, commits: Sequence[CodeCommit], now:
         if read := _versions(source.git, path, versions):
             held[read[0][1]["resource"]] = read
     speakers = {id for row in rows.values() for id in row.get("lineage", ())} | rows.keys()
+    writes = {id: [(each.place, each.at) for each in left.get(id, ())] for id in speakers}
     words = {id: _words(tree, source.git, left.get(id, ()), rows.get(id, {})) for id in speakers}
     return History(since, rows, begins, writes, entries, held, words, now)
 

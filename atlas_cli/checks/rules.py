@@ -79,9 +79,13 @@ class History(NamedTuple):
         return sorted(set(heard))
 
     def over(self, session: str, last: int, idle: int) -> bool:
-        """Whether a session is over that gave its last sign outside the store at `last`."""
-        row = self.sessions.get(session, {})
-        if "ended" in row or "adopted_by" in row:
+        """Whether a session, or who has adopted it, is over. `last` is the moment of its last sign
+        outside the store."""
+        row, seen = self.sessions.get(session, {}), {session}
+        while (heir := row.get("adopted_by", "")) and heir not in seen:
+            seen.add(heir)
+            session, row = heir, self.sessions.get(heir, {})
+        if "ended" in row:
             return True
         signs = [last, *(at for _, at in self.writes.get(session, ()))]
         return max(signs) + idle <= self.now

@@ -35,7 +35,7 @@ def you(state: State) -> Part | None:
     held = [row["resource"] for row in leases.held(ask, state.id) if lease.holds(row, state.now)]
     held += [lease_name(row) for row in state.elsewhere[0] if row["holder"] == state.id]
     wrote = env.index.commits(1, session=state.id)[1]
-    owes = words.debt(ask, state.me) is not None
+    owes = words.owed(ask, state.me, None) is not None
     claimed = board.claimed(ask, state.id)
     value = {
         **me,

@@ -146,12 +146,12 @@ def _owners(env: Env, gained: Iterable[CodeCommit]) -> list[Owner]:
     rows: dict[str, Record] = {}
     for id, commits in made.items():
         record = words.row(env.ask, id)
-        if not record or "dismissed" in record or record.get("class") == "run":
+        if not record or words.settled(record):
             continue
         if due := words.debt(env.ask, record, commits):
-            heir = _heir(env, record)
-            rows[heir["id"]] = heir
-            owed.setdefault(heir["id"], []).extend(due.works)
+            owner = words.heir(env.ask, record)
+            rows[owner["id"]] = owner
+            owed.setdefault(owner["id"], []).extend(due.works)
     return [_owner(env, rows[id], works) for id, works in owed.items()]
 
 
@@ -159,15 +159,6 @@ def _owner(env: Env, row: Record, works: list[rules.Work]) -> Owner:
     last, state = sessions.pulse(env.ask, row)
     over = None if state == "live" else min(sessions.over(env.ask, row, last), env.now())
     return Owner(row["id"], rules.Debt(tuple(sorted(works, key=lambda work: work.at))), over)
-
-
-def _heir(env: Env, row: Record) -> Record:
-    """Whoever has taken over what a session left, last of all; the session itself if nobody has."""
-    seen = {row["id"]}
-    while (heir := words.row(env.ask, row.get("adopted_by", ""))) and heir["id"] not in seen:
-        seen.add(heir["id"])
-        row = heir
-    return row
 
 
 def _writing(env: Env, me: Record) -> str:

@@ -28,6 +28,14 @@ def test_a_vanished_session_is_shown_until_it_is_adopted(gone: str, atlas: Atlas
     assert ok(atlas, "begin", **LATER)["unfinished"] == []
     assert atlas("session", "adopt", gone, "--why", "twice", **LATER).code == 6
     assert atlas("end", **LATER).code == 5, "the duty to write the status has passed on"
+    assert ok(atlas, "begin", **LATER)["you"]["owes_status"] is True
+    gone_too = {"ATLAS_CLOCK_OFFSET": str(12 * 3600)}
+    third = ok(atlas, "begin", "--new", "--actor", "third", **gone_too)
+    assert [row["id"] for row in third["unfinished"]] == [heir], "with what it had taken over"
+    ok(atlas, "session", "adopt", heir, "--why", "it vanished too", **gone_too)
+    assert atlas("end", **gone_too).code == 5
+    ok(atlas, "end", "-m", "The parser is half done.", **gone_too)
+    assert ok(atlas, "begin", "--new", "--actor", "fourth", **gone_too)["unfinished"] == []
     assert atlas("lease", "take", "gpu1", "--why", "w", "--session", gone, **LATER).code == 5
     assert atlas("verify", "--full").code == 0
 

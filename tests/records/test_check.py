@@ -261,6 +261,8 @@ def test_whoever_adopted_a_session_or_began_it_may_leave_its_word() -> None:
     stop = [("write_last", "stop")]
     assert said(last("x", BOB, sessions=before), work("none"), where=MAIN) == stop
     assert said(last("x", EVE, sessions=adopted), work("none"), where=MAIN) == stop
+    at_work = last("x", sessions={**adopted, BOB: ROWS[BOB]}, writes={BOB: [(30, LATE)]})
+    assert said(at_work, work("none"), where=MAIN) == [("write_last", "warn")], "its heir may yet"
     child = {ANN: {**ROWS[ANN], "lineage": [BOB]}}
     assert said(last("x", BOB, sessions=child), work("none"), where=MAIN) == []
     dismissed = {ANN: {**ROWS[ANN], "ended": at, "dismissed": at, "dismissed_by": BOB}}
