@@ -103,6 +103,7 @@ CALLS: dict[Verb, tuple[list[str], int | None]] = {
     ("task", "results"): ([DONE], 0),
     ("session", "offer"): (["--slots", "1"], 5),
     ("session", "drop"): (["x-261129-aaaaaa", *WHY], 5),
+    ("session", "dismiss"): (["x-261129-aaaaaa", *WHY], 5),
     ("gate", "raise"): (["--scope", "all", *WHY], 5),
     ("gate", "list"): ([], 0),
     ("gate", "show"): (["x"], 7),

@@ -6,11 +6,8 @@ import re
 
 from ..model import times
 from ..model.text import Record
-from ..records import policy, session, status
-from ..store.index import Index
-from .ask import WEEK, Questions
-
-_NO_WORK = ("session: ", "lease: ", "repair: ")  # how the subjects of such commits begin
+from ..records import policy, session
+from .ask import Questions
 
 
 def pulse(ask: Questions, record: Record) -> tuple[int, str]:
@@ -94,30 +91,6 @@ def alike(ask: Questions, goal: str, mine: str | None) -> list[Record]:
         if record["id"] != mine and 2 * len(own & other) > len(own | other):
             records.append(record)
     return [row(ask, record) for record in records]
-
-
-def unfinished(ask: Questions) -> list[Record]:
-    """Sessions of the last seven days that are over, wrote something, and never wrote the status
-    after it."""
-    rows = []
-    for _, record in ask.index.live(session.FOLDER, ask.now - WEEK):
-        last, state = pulse(ask, record)
-        owing = record.get("class") != "run" and "adopted_by" not in record
-        if state != "live" and owing and not closed(ask.index, record["id"]):
-            shown = ask.shown(record, f"session:{record['id']}")
-            rows.append({**shown, "state": state, "last": times.rfc3339(last)})
-    return rows
-
-
-def closed(index: Index, id: str) -> bool:
-    """Whether a session has done its duty: a status entry of its own behind its last other work, or
-    no work. Beginning, ending and giving back are no work."""
-    for subject, paths in index.deeds(id):
-        if any(path.startswith(f"{status.FOLDER}/") for path in paths):
-            return True
-        if not subject.startswith(_NO_WORK):
-            return False
-    return True
 
 
 def ended(ask: Questions, after: int) -> list[Record]:

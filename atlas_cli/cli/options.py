@@ -71,12 +71,16 @@ def read_bytes(env: Env, name: str) -> bytes:
 
     if name == "-":
         with interrupts.Typing():
-            return sys.stdin.buffer.read()
+            data = sys.stdin.buffer.read()
+        env.given.append(data)
+        return data
     path = Path(env.options.directory, name)
     env.source = path
     try:
         with interrupts.Typing():  # (it may be a pipe)
-            return path.read_bytes()
+            data = path.read_bytes()
+        env.given.append(data)
+        return data
     except FileNotFoundError:
         raise Usage(
             f"there is no file {name}", "give the path of a file, or - for standard input"

@@ -6,13 +6,14 @@ from typing import Annotated, Any
 
 import typer
 
-from ..answers import leases, sessions
+from ..answers import leases, words
 from ..env import elsewhere, reading, receipts, who, writing
 from ..env.env import Env
 from ..errors import AtlasError, NotFound, Protocol, Usage
 from ..model import names
 from ..model.change import Change, Writer
 from ..model.text import Record
+from ..model.times import rfc3339
 from ..model.tree import Tree
 from ..outcome import Outcome
 from ..records import status
@@ -73,8 +74,8 @@ def end(
     """Write last: your text becomes the section under your goal in the status (--replace: the whole
     entry), your leases and claims are given back, your session is closed.
 
-    Without a text it succeeds if you wrote the status after your last work, or did nothing; else it
-    stops (5)."""
+    Without a text it succeeds if you owe no word: your commits, artifacts, decisions and
+    corrections have a status entry, or a task's result, behind them. Else it stops (5)."""
     env = env_of(ctx)
     if dash not in (None, "-"):
         raise Usage(
@@ -156,6 +157,23 @@ def _judge_parked(env: Env, me: Record) -> None:
         )
 
 
+def _judge_words(env: Env, me: Record, confirms: bool) -> None:
+    """Raises Protocol if the session owes a word. `confirms`: the status is said to hold, which
+    speaks of records, but of no commit."""
+    owed = words.owed(env.ask, me, env.git)
+    if owed is None or (confirms and not owed.commits):
+        return
+    hint = "write last: atlas end -m 'two to five lines: done, open, what the next one must know'"
+    if not owed.commits:
+        hint += ", or atlas end --unchanged 'why'"
+    raise Protocol(
+        f"no word of yours speaks of {owed.text()}: for the next one it has not happened",
+        hint,
+        code="write_last",
+        details={"works": [work.name for work in owed.works[:20]], "oldest": rfc3339(owed.at)},
+    )
+
+
 def _wish(
     env: Env,
     me: Record,
@@ -166,17 +184,11 @@ def _wish(
 ) -> status.NewEntry | None:
     """The status entry to be written; None if none is due. Raises Protocol if one is due and no
     text is given."""
+    if given is None and not env.index.operation(env.options.operation or ""):
+        _judge_words(env, me, unchanged is not None)
     if unchanged is not None:
         return status.NewEntry(unchanged=names.say(unchanged, "--unchanged"))
     if given is None:
-        if not sessions.closed(env.index, me["id"]):
-            raise Protocol(
-                "this session has written, and not the status after it: for the next one it has not"
-                " happened",
-                "write last: atlas end -m 'two to five lines: done, open, what the next one must"
-                " know', or atlas end --unchanged 'why'",
-                code="write_last",
-            )
         return None
     heading = None if replace else (section or me.get("goal") or me["actor"])
     return status.NewEntry(given, section=heading, replace=replace)

@@ -10,6 +10,7 @@ from ..env.env import Env
 from ..errors import Held, Usage
 from ..model import names, times
 from ..model.change import Change, Writer
+from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Frame, Outcome, Table, listing
 from ..records import correction, lease, session
@@ -108,14 +109,36 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcom
         ),
     ),
 )
-def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
-    """Take over a session that is over: its leases and claims (with a new fencing token), its duty
-    to write the status.
+def adopt(
+    ctx: typer.Context, wanted: Annotated[list[str], typer.Argument(metavar="ID…")], why: Why
+) -> Outcome:
+    """Take over sessions that are over: their leases and claims (with a new fencing token), their
+    duty to leave a word.
 
-    Every write that it still tries is refused."""
+    Every write that such a session still tries is refused."""
     env = env_of(ctx)
     me = who.session(env, strict=True)
-    reason, wanted = names.say(why, "--why"), wanted.removeprefix("session:")
+    reason = names.say(why, "--why")
+    ids = list(dict.fromkeys(id.removeprefix("session:") for id in wanted))
+    rows = [_over(env, me, id) for id in ids]
+
+    def decide(tree: Tree, who: Writer) -> Change:
+        return _taken_over(tree, who, ids, reason)
+
+    records = writing.records(
+        env, writing.write(env, decide, me, f"adopt: {ids[0]} ", punctual=True)
+    )
+    taken = [row["resource"] for row in records if row["ref"].startswith("lease:")]
+    claims = [row["id"] for row in records if row["ref"].startswith("task:")]
+    taken += [lease for id in ids for lease in _taken_elsewhere(env, me, id, reason)]
+    adopted = [row for row in records if row["ref"].startswith("session:")]
+    data = {**adopted[0], "leases": taken, "tasks": claims, "adopted_ids": ids}
+    return Outcome(data, tuple(_adopted(rows, taken, claims)), published=False)
+
+
+def _over(env: Env, me: Record, wanted: str) -> Record:
+    """The row of a session that can be adopted. Raises Held for one that is live, and Usage for the
+    caller itself."""
     record = session.get(env.tree, wanted)
     if wanted == me["id"]:
         raise Usage("that is this session itself", "atlas end closes it")
@@ -126,34 +149,68 @@ def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
             "a session that is over can be adopted",
             details={"session": wanted, "last": times.rfc3339(last)},
         )
+    return record
 
+
+def _taken_over(tree: Tree, who: Writer, ids: list[str], why: str) -> Change:
+    """The change by which the writer adopts some sessions, and has what they held."""
+    files: dict[str, bytes | None] = {}
+    for id in ids:
+        files |= session.adopt(tree, who, id, why).files
+        files |= lease.inherit(tree, who, id)
+        files |= assigning.inherited(tree, who, id)
+    return Change(f"adopt: {' '.join(ids)} ({who.session})", files)
+
+
+def _taken_elsewhere(env: Env, me: Record, wanted: str, why: str) -> list[str]:
+    """The leases of a session that are kept in other stores, taken over there."""
     from ..env import elsewhere
 
-    def decide(tree: Tree, who: Writer) -> Change:
-        change = session.adopt(tree, who, wanted, reason)
-        return change._replace(
-            files={
-                **change.files,
-                **lease.inherit(tree, who, wanted),
-                **assigning.inherited(tree, who, wanted),
-            }
-        )
-
-    records = writing.records(
-        env, writing.write(env, decide, me, f"adopt: {wanted} ", punctual=True)
+    return elsewhere.everywhere(
+        env, me, wanted, lambda tree, who: _taken_over(tree, who, [wanted], why)
     )
-    taken = [row["resource"] for row in records if row["ref"].startswith("lease:")]
-    taken += elsewhere.everywhere(env, me, wanted, decide)
-    row = next(row for row in records if row["ref"].startswith("session:"))
-    lines = [f"{wanted} is adopted: what it left is yours to finish, and to write into the status"]
+
+
+def _adopted(rows: list[Record], taken: list[str], claims: list[str]) -> list[str]:
+    """The answer's lines: who was adopted, and what passed on."""
+    ids = ", ".join(row["id"] for row in rows)
+    verb = "are" if len(rows) > 1 else "is"
+    lines = [f"{ids} {verb} adopted: what was left is yours to finish, and to leave a word on"]
     if taken:
         lines.append(f"its leases are yours now: {', '.join(taken)}")
-    claims = [row["id"] for row in records if row["ref"].startswith("task:")]
     if claims:
         lines.append(f"its tasks are yours now: {', '.join(claims)}")
-    if record.get("worktree"):
-        lines.append(f"its drafts lie in {record['worktree']}/.atlas/drafts")
-    return Outcome({**row, "leases": taken, "tasks": claims}, tuple(lines), published=False)
+    folders = dict.fromkeys(row["worktree"] for row in rows if row.get("worktree"))
+    lines += [f"its drafts lie in {folder}/.atlas/drafts" for folder in folders]
+    return lines
+
+
+@verb(
+    app,
+    "dismiss",
+    'atlas session dismiss claude-261129-7f3k2m --why "its branch was thrown away"',
+    3,
+    4,
+    5,
+    6,
+    7,
+    remote=FRESH,
+    limits=(
+        "the work itself stays as it is: what the session left unsaid, nobody is asked to say",
+    ),
+)
+def dismiss(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
+    """Say, as a principal, that nobody need take over what a session left without a word."""
+    env = env_of(ctx)
+    me = who.session(env, strict=True)
+    reason, wanted = names.say(why, "--why"), wanted.removeprefix("session:")
+    _over(env, me, wanted)
+
+    def decide(tree: Tree, who: Writer) -> Change:
+        return session.dismiss(tree, who, wanted, reason, env.policy["principals"])
+
+    row = writing.records(env, writing.write(env, decide, me, f"dismiss: {wanted} "))[0]
+    return Outcome(row, (f"{wanted} is unfinished no more",), published=False)
 
 
 @verb(

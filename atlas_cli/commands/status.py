@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..env import reading, receipts, who, writing
+from ..env import pushed, reading, receipts, who, writing
 from ..env.env import Env
 from ..errors import NotFound, Refused, Usage
 from ..model import names, times
@@ -132,7 +132,8 @@ def show(
     number = status.newest(env.tree, ref.id) if ref.number is None else ref.number
     if not number and ref.number is None:
         return Outcome(
-            {"stream": ref.id, "version": 0, "body": ""}, (status.empty(env.tree, ref.id),)
+            {"stream": ref.id, "version": 0, "body": ""},
+            (status.empty(env.tree, ref.id), *pushed.frames(env, pushed.marks(env))),
         )
     record = reading.shown_status(env, ref.id, number, who.session_or_none(env))
     return Outcome(record, tuple(shown(env, record)))
@@ -146,7 +147,8 @@ def shown(env: Env, record: Record) -> list[Block]:
     if record["number"] < last:
         head += f", superseded by {last}"
     text = correction.WITHHELD if record["body"] is None else record["body"]
-    return [Frame(head, text), *warned(env, record)]
+    marks = pushed.frames(env, pushed.marks(env)) if record["number"] == last else []
+    return [Frame(head, text), *warned(env, record), *marks]
 
 
 @verb(

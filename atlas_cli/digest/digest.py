@@ -26,6 +26,7 @@ PARTS: tuple[Callable[[State], Part | None], ...] = (
     you.drafts,
     you.alike,
     status.status,
+    status.without_word,
     board.gates,
     records.corrections,
     board.dead,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..answers import leases as held
-from ..answers import paths
+from ..answers import paths, words
 from ..answers import sessions as working
 from ..env.who import session_id
 from ..model import times
@@ -21,15 +21,21 @@ def stores(state: State) -> Part | None:
 
 
 def unfinished(state: State) -> Part:
-    """The sessions that are over, and owe the status a word."""
-    items = working.unfinished(state.ask)
-    rows = ((item["id"], state.ago(item["last"]), state.words(item, "goal")) for item in items)
-    title = (
-        "over, and never wrote the status (it has not happened until someone does: atlas session"
-        " adopt ID)"
+    """The sessions that are over, and owe a word."""
+    items = words.unfinished(state.ask, state.env.git, state.env.store.machine)
+    rows = (
+        (item["id"], state.ago(item["last"]), item["owes"], state.words(item, "goal"))
+        for item in items
     )
-    more = "atlas session list --all"
-    return listed("unfinished", items, rows, "SESSION|LAST WRITE|GOAL", title, more)
+    title = (
+        "over, and left no word (it has not happened until someone writes it: atlas session adopt"
+        " ID …)"
+    )
+    older = words.long_unfinished(state.ask)
+    many = "that were" if older > 1 else "that was"
+    blocks = [f"and {older} {many} over more than seven days ago left no word"] if older else []
+    more, columns = "atlas session list --all", "SESSION|LAST WRITE|OWES|GOAL"
+    return listed("unfinished", items, rows, columns, title, more, blocks=blocks)
 
 
 def on_paths(state: State) -> Part | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 
-from ..env import reading, receipts
+from ..env import pushed, reading, receipts
 from ..errors import Damaged, NotFound
 from ..model.text import Record
 from ..outcome import Block, Frame
@@ -35,6 +35,12 @@ def status(state: State) -> Part:
         items.append(record)
         blocks += [_entry(state, record), *state.ask.warned(record)]
     return Part("status", items, blocks)
+
+
+def without_word(state: State) -> Part:
+    """What was pushed, and has no word behind it: it has happened all the same."""
+    marks = pushed.marks(state.env)
+    return Part("pushed", marks[: pushed.MOST], pushed.frames(state.env, marks))
 
 
 def _entry(state: State, record: Record) -> Frame:

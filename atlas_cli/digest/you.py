@@ -3,7 +3,7 @@ do the same."""
 
 from __future__ import annotations
 
-from ..answers import board, leases, sessions
+from ..answers import board, leases, words
 from ..outcome import Block
 from ..records import correction, lease
 from ..sharing import parked as parked_writes
@@ -36,10 +36,8 @@ def you(state: State) -> Part | None:
     me = ask.shown(state.me, f"session:{state.id}")
     held = [row["resource"] for row in leases.held(ask, state.id) if lease.holds(row, state.now)]
     held += [lease_name(row) for row in state.elsewhere[0] if row["holder"] == state.id]
-    wrote, owes = (
-        env.index.commits(1, session=state.id)[1],
-        not sessions.closed(env.index, state.id),
-    )
+    wrote = env.index.commits(1, session=state.id)[1]
+    owes = words.owed(ask, state.me, None) is not None
     claimed = board.claimed(ask, state.id)
     value = {
         **me,
@@ -55,7 +53,7 @@ def you(state: State) -> Part | None:
     if claimed:
         blocks.append(f"you have claimed: {', '.join(claimed)}")
     if owes:
-        blocks.append("you have written, and owe the status an entry: atlas end -m TEXT")
+        blocks.append("you have written, and owe a word on it: atlas end -m TEXT")
     return Part("you", value, blocks)
 
 

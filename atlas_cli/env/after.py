@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from ..answers import corrections
 from ..errors import AtlasError
+from ..records import collision
 from ..sharing import parked
 from ..store import failpoints
 from ..worktree.view import View
@@ -63,7 +64,8 @@ def stop(env: Env, error: AtlasError) -> None:
         return
     try:
         if (me := who.session_or_none(env)) is not None:
-            env.local.stopped(me["id"], error.code, env.now())
+            met = collision.met(error.code, error.details)
+            env.local.stopped(me["id"], met.text(), env.now())
     except AtlasError:
         return
 

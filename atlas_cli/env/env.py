@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from ..answers import damage
 from ..answers.ask import Questions
 from ..errors import Failed, Usage
+from ..model.digests import sha256
 from ..model.tree import Overlay, Tree
 from ..records import policy
 from ..sharing.dealing import USUAL
@@ -65,6 +66,7 @@ class Env:
         # (name, bytes) of a text that came from no file: it is lost if nothing keeps it
         self.spoken: tuple[str, bytes] | None = None
         self.source: Path | None = None  # the file that a text came from
+        self.given: list[bytes] = []  # what was read of files and of standard input
 
     @cached_property
     def place(self) -> repo.Repo:
@@ -181,6 +183,12 @@ class Env:
     def shares(self) -> bool:
         """Whether the leases on some names may be kept in another store."""
         return bool(self.policy["shared"]) or self.own_rules.exists()
+
+    def request(self) -> str:
+        """The digest of what was asked for: the command's words, and what it was given to read."""
+        parts = [*(word.encode(errors="surrogateescape") for word in self.words), *self.given]
+        whole = sha256(b"".join(b"%d:%s" % (len(part), part) for part in parts))
+        return str(whole.hexdigest()[:32])
 
     def now(self) -> int:
         """Seconds since 1970, by the store's clock."""

@@ -7,12 +7,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from .. import records as kinds
-from ..errors import AtlasError, NotPublished, Refused, Unknown
+from ..errors import AtlasError, NotPublished, Refused, Unknown, VersionJump
 from ..model import names, secrets, times
 from ..model.change import Decide, Writer
 from ..model.text import Record
 from ..model.times import SKEW
-from ..records import correction, policy, session, status
+from ..records import collision, correction, policy, session, status
 from ..visible import theirs
 from . import drafting
 from .env import Env
@@ -66,11 +66,17 @@ def _intent(env: Env, me: Record, bases: tuple[str, ...], anew: bool) -> Intent:
         operation or transaction.new_operation(),
         tuple(me.get("lineage", ())),
     )
+    stops = [
+        collision.read(kind)._replace(often=count)
+        for _, kind, count, _ in env.local.stops(me["id"])
+    ]
     return transaction.Intent(
         writer,
         env.now,
         bases=bases,
-        stops=tuple(f"{kind} {count}" for kind, count in env.local.stops(me["id"])),
+        stops=tuple(stop.text() for stop in stops),
+        met=tuple(stop.ref for stop in stops if stop.code == VersionJump.code),
+        request=env.request() if operation is not None else None,
         given=operation is not None,
         expect=transaction.expectation(expect) if expect is not None else None,
         anew=session.anew(me) if anew else "",
@@ -103,12 +109,13 @@ def _note_replayed(env: Env, written: Written, what: str, me: Record, operation:
     """A notice that the operation was done before. Raises Refused if that was another write. (A
     `begin` had its own new id.)"""
     same = what == "session: begin" or written.writer.session == me["id"]
-    if not (same and written.subject.startswith(what)):
+    other = written.request is not None and written.request != env.request()
+    if other or not (same and written.subject.startswith(what)):
         raise Refused(
-            f"the operation {operation} is there already, for another write:"
-            f" {theirs(written.subject)}",
+            f"the operation {operation} is there already, for another request:"
+            f" {theirs(written.subject)}; nothing was written",
             "give each write an id of its own",
-            code="operation_used",
+            code="operation_reused",
         )
     env.notices.append(f"the operation {operation} was done before: nothing was written")
 

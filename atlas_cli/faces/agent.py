@@ -15,12 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import callers, interrupts
-from ..answers import sessions
+from ..answers import words
 from ..env import reading, who, writing
 from ..env.env import Env, Options
 from ..model import names, times
+from ..model.change import Change, Writer
 from ..model.text import Record
+from ..model.tree import Tree
 from ..records import correction, lease
+from ..records import words as record
 from ..records.board import assigning
 from ..sharing import parked
 from ..sharing.dealing import EAGER
@@ -124,16 +127,21 @@ def _printed(answer: Answer) -> str:
 
 
 def session_end(given: Given) -> None:
-    """Gives back what the session holds. One that owes nothing is over; one that wrote and has not
-    said where things stand, or whose writes are parked, stays open, to be continued when the tool
-    resumes it, or shown as unfinished."""
+    """Gives back what the session holds, and closes it. One that owes a word is shown as unfinished
+    then; its row says so where the store cannot. One whose writes are parked stays open."""
     env = _env(given.get("cwd"))
     me = who.session_or_none(env)
     if me is None:
         return
     env.dealing = EAGER
-    over = sessions.closed(env.index, me["id"]) and not parked.of(env.store, env.index, me["id"])
-    writing.write(env, lambda tree, who: assigning.leave(tree, who, over=over), me, "")
+    over = not parked.of(env.store, env.index, me["id"])
+    owed = words.owed(env.ask, me, env.git) if over else None
+    left = owed and record.left(owed, env.now(), words.newest(env.ask, me))
+
+    def close(tree: Tree, who: Writer) -> Change:
+        return assigning.leave(tree, who, over=over, owes=left)
+
+    writing.write(env, close, me, "")
     from ..env import elsewhere
 
     elsewhere.leave(env, me, over=over)

@@ -14,21 +14,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # (not from `typing`: that costs as much as a JSON parser)
     from ..env.env import Env
 
-VERSION = "2"  # of its lines: two Atlases in one clone have a file each
+VERSION = "3"  # of its lines: two Atlases in one clone have a file each
 FORMAT = f"atlas-hooks {VERSION}"
 FILE = f"hooks-{VERSION}.txt"
 
 
 class Session:
     """A live session, as far as a hook must know it. `seen` has (number, blob) of the newest entry
-    that it saw of each stream."""
+    that it saw of each stream. `word` is the operation of its newest word, or `none`."""
 
     def __init__(
-        self, id: str, kind: str, worktree: str, until: str, lineage: str, leans: str
+        self, id: str, kind: str, worktree: str, until: str, lineage: str, leans: str, word: str
     ) -> None:
         self.id, self.kind, self.worktree, self.until = id, kind, worktree, int(until)
         self.lineage = frozenset(lineage.split())
         self.leans = leans == "retracted"  # relies on what was retracted since
+        self.word = word
         self.seen: dict[str, tuple[int, str]] = {}
 
 

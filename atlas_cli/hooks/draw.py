@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from ..answers import sessions
+from ..answers import sessions, words
 from ..answers.ask import Questions
 from ..env.env import Env
 from ..model.text import Record
@@ -36,7 +36,7 @@ def draw(ask: Questions, tree: Tree, head: str) -> str:
     alive = {id: end for id, end in ends.items() if end > now}
     retracted = {leaning[0] for leaning in ask.index.leaning(correction.FOLDER)}
     for id, end in alive.items():
-        lines.append(_session_line(rows[id], end, id in retracted))
+        lines.append(_session_line(rows[id], end, id in retracted, words.newest(ask, rows[id])))
         for stream in entries:
             if entry := glimpsed(ask.local, tree, id, stream):
                 lines.append(line("seen", id, stream, *entry))
@@ -46,14 +46,15 @@ def draw(ask: Questions, tree: Tree, head: str) -> str:
     return "\n".join([cache.FORMAT, line("head", head, now, until), *lines, *leases, "end"])
 
 
-def _session_line(row: Record, end: int, leans: bool) -> str:
-    """The line of a live session, which is over at `end` unless it is heard of."""
+def _session_line(row: Record, end: int, leans: bool, word: str) -> str:
+    """The line of a live session, which is over at `end` unless it is heard of. `word` is the
+    operation of its newest word."""
     kind = row.get("class", "work")
     if kind not in ("run", session.PERSON):
         kind = "child" if "parent" in row else "work"
     lineage = " ".join(row.get("lineage", ()))
     relies = "retracted" if leans else "-"
-    return line("session", row["id"], kind, row.get("worktree", ""), end, lineage, relies)
+    return line("session", row["id"], kind, row.get("worktree", ""), end, lineage, relies, word)
 
 
 def _lease_lines(ask: Questions, now: int) -> tuple[list[str], list[int]]:

@@ -10,12 +10,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..answers import words
 from ..answers.ask import Questions
 from ..checks import commits, trailers
 from ..checks.commit import CodeCommit
 from ..env.env import Env
-from ..errors import Damaged, Failed
-from ..model import names, times
+from ..errors import Failed
+from ..model import names
 from ..model.text import Record
 from ..model.tree import Tree
 from ..records import policy, status
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 TEMPLATE = "ATLAS_TEMPLATE"  # in the git directory, while an editor is open
 OURS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")  # what git tells its hook of the commit
-UNPUSHED = 1000  # commits that a push is judged by, the newest first
+GAINED = 1000  # commits that a push is judged by, the newest first
 
 
 def of(env: Env) -> Hook:
@@ -130,7 +131,8 @@ class Hook:
             if entry := glimpsed(self.ask.local, self.tree, me["id"], stream):
                 seen[stream] = entry
         reads = quick.read_trailers(entries, seen)
-        quick.sign(file, me["id"], reads, self._comment(file, typed))
+        word = words.newest(self.ask, me)
+        quick.sign(file, me["id"], word, reads, self._comment(file, typed))
 
     def template(self, file: str) -> None:
         """Remembers a template as it is put before the user: git gives up on one that comes back
@@ -174,47 +176,22 @@ class Hook:
             return None
         return ["main", "master"]
 
-    def unpushed(self, local: str, remote_end: str, remote: str) -> list[CodeCommit]:
-        """The commits that a push brings to a remote, without merges, the newest first.
-        `remote_end` is the commit that the branch is at there."""
-        known = [f"--remotes={remote}" if self._has_url(remote) else "--remotes"]
+    def gained(
+        self, remote: str, branch: str, local: str, remote_end: str, others: Iterable[str]
+    ) -> list[CodeCommit]:
+        """The commits, without merges, that a branch of a remote gains by a push, the newest first.
+        `remote_end` is the commit that it is at there. A new one gains what the `others`, which are
+        branches of integration, do not have."""
+        name = remote if self._has_url(remote) else "*"
         if remote_end.strip("0") and not quick.ask("cat-file", "-e", f"{remote_end}^{{commit}}")[0]:
-            known.append(remote_end)
-        return commits.read(self.git, "--no-merges", f"-n{UNPUSHED}", local, "--not", *known)
+            known = [remote_end]
+        else:
+            patterns = [f"refs/remotes/{name}/{other}" for other in (branch, *others)]
+            out = quick.ask("for-each-ref", "--format=%(objectname)", *patterns)[1]
+            known = out.decode().split()
+        return commits.read(self.git, "--no-merges", f"-n{GAINED}", local, "--not", *known)
 
     @staticmethod
     def _has_url(remote: str) -> bool:
         """Whether a remote is one of the configured ones, and not an address."""
         return not quick.ask("config", "--get", f"remote.{remote}.url")[0]
-
-    @staticmethod
-    def made_by(commit: CodeCommit) -> tuple[str, dict[str, int]]:
-        """The session that made a commit, and the numbers of the entries that it had read by then.
-        Empty if the commit does not say."""
-        for id, reads in reversed(commit.sessions.items()):
-            return id, {read.stream: read.number for read in reads}
-        return "", {}
-
-    def status_tells_of(self, commit: CodeCommit, me: str | None) -> bool:
-        """Whether the status tells of a commit: its session, or ME, which pushes it, has written an
-        entry later than those that the commit was made on. An entry that only says `unchanged`
-        counts while it is the current one."""
-        owner, read = self.made_by(commit)
-        read = read or dict.fromkeys(self.cache.streams, -1)
-        return any(
-            self._written(stream, number, commit.at, (owner, me)) for stream, number in read.items()
-        )
-
-    def _written(self, stream: str, after: int, made: int, by: tuple[str | None, ...]) -> bool:
-        """Whether one of these sessions has written an entry after a number. -1: after a moment."""
-        last = status.newest(self.tree, stream)
-        for number in range(last, max(after, 0), -1):
-            try:
-                entry = status.get(self.tree, stream, number)
-            except Damaged:
-                continue
-            if after < 0 and times.moment(entry["at"]) < made:
-                return False
-            if entry["session"] in by and ("unchanged" not in entry or number == last):
-                return True
-        return False

@@ -151,7 +151,7 @@ def _message(known: cache.HookCache, me: cache.Session, here: Here, file: str, s
     edited = os.environ.get("GIT_EDITOR") != ":" or source in ("", "template")
     if edited or list(known.streams) != ["main"]:
         return False
-    sign(file, me.id, read_trailers(known.streams, me.seen), None)
+    sign(file, me.id, me.word, read_trailers(known.streams, me.seen), None)
     return True
 
 
@@ -202,13 +202,13 @@ def read_trailers(
     return reads
 
 
-def sign(file: str, session: str, reads: list[str], comment: bytes | None) -> None:
+def sign(file: str, session: str, word: str, reads: list[str], comment: bytes | None) -> None:
     """Adds the trailers to a commit message's file."""
     from ..checks import trailers
 
     with open(file, "rb") as old:
         message = old.read()
-    if (new := trailers.signed(message, session, reads, comment)) != message:
+    if (new := trailers.signed(message, session, word, reads, comment)) != message:
         with open(file, "wb") as out:
             out.write(new)
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..checks.commit import CodeCommit
-from ..env import receipts, who
+from ..env import who
 from ..env.env import Env
-from ..errors import Protocol
-from ..model import times
 from ..model.text import Record
-from ..records import policy, status
-from . import NOTICES, findings, judging
+from ..records import policy
+from . import NOTICES, findings, judging, pushing
 from .findings import Finding
 
 
@@ -92,76 +89,19 @@ def _sign(env: Env, me: Record | None, file: str, source: str, typed: bool) -> N
 
 
 def pre_push(env: Env, args: list[str], given: str) -> None:
-    """Judges write last if a push updates a branch of integration. The store is published before
-    the code is."""
+    """Judges write last if a push updates a branch of integration. What the store has is published
+    before the code is."""
+    remote = args[0]
+    guarded = judging.of(env).guarded(remote)
+    pushes = pushing.guarded(given, guarded)
+    if pushes and policy.level(env.policy, "write_last") != "off":
+        push = pushing.judged(env, remote, pushes, guarded)
+        say(env, push.findings(env))
+        push.leave_mark(env)
     if why := env.sharing.hastily():
         env.notices.append(
             f"NOT PUBLISHED, nobody else can see what this clone has recorded: {why}"
         )
-    remote, due = args[0], list[Finding]()
-    guarded = judging.of(env).guarded(remote)
-    for line in given.split("\n"):
-        if line.count(" ") != 3:
-            continue
-        _, local, ref, remote_end = line.split(" ")
-        branch = ref.removeprefix("refs/heads/")
-        if branch != ref and local.strip("0") and (guarded is None or branch in guarded):
-            due += _write_last(env, remote, branch, local, remote_end)
-    say(env, due)
-
-
-def _write_last(env: Env, remote: str, branch: str, local: str, remote_end: str) -> list[Finding]:
-    """The finding that the status does not tell of commits that go to a branch of integration."""
-    hook = judging.of(env)
-    me, nobody = findings.who(env, "")
-    mine = me["id"] if me else None
-    commits = hook.unpushed(local, remote_end, remote)
-    newest = {hook.made_by(commit)[0]: commit for commit in reversed(commits)}
-    mine_to_tell = []
-    for owner, commit in newest.items():
-        if hook.status_tells_of(commit, mine):
-            continue
-        if owner in hook.cache.sessions and owner != mine:
-            env.notices.append(
-                f"commits of {owner}, which is at work, go to {branch} before it has written the"
-                " status"
-            )
-        else:
-            mine_to_tell.append(commit)
-    if not mine_to_tell:
-        return []
-    if me is None:
-        return [("write_last", error) for _, error in nobody]
-    error = _owing(env, me, mine_to_tell[0], f"{branch} of {remote}")
-    if me.get("class") == "person":
-        env.notices.append(f"{error.message}; {error.hint}")
-        return []
-    return [("write_last", error)]
-
-
-def _owing(env: Env, me: Record, commit: CodeCommit, where: str) -> Protocol:
-    """The stop of a session that owes the status an entry since a commit."""
-    reads = judging.of(env).made_by(commit)[1]
-    entries = ", ".join(f"{stream}@{number}" for stream, number in reads.items())
-    basis = f"read: {entries}" if entries else f"of {times.rfc3339(commit.at)}"
-    return Protocol(
-        f"commits go to {where}, and {me['id']} has written no status since"
-        f" {commit.oid[:10]} ({basis})",
-        f"write it, then push again: {_writing(env, me, reads)}",
-        code="write_last",
-    )
-
-
-def _writing(env: Env, me: Record, read: dict[str, int]) -> str:
-    """The command that writes the status. The entry that it supersedes must be read before."""
-    stream = next(iter(read), "main")
-    last = status.newest(env.tree, stream)
-    unread = last and receipts.newest_read(env, env.tree, me, "status", stream) != last
-    shown = f"atlas status show {stream} && " if unread else ""
-    return (
-        f"{shown}atlas status write {stream} --section 'what you worked on' -m 'what is done, what"
-        " is open' (or --unchanged 'why' alone, while it still holds)"
-    )
 
 
 def notice(env: Env, args: list[str], given: str) -> None:

@@ -68,6 +68,9 @@ class Kind(NamedTuple):
     # fields in its writers' words, which are withheld once it is retracted (`failures.why`: inside)
     words: tuple[str, ...] = ()
     lead: str = ""  # how its names in the view begin
+    # what writing one means for who writes last: `work` owes a word, `word` is one, `result` is one
+    # for the commits of its task
+    duty: str = ""
     # tree, a row, another one: why both cannot be
     clashes: Callable[[Tree, Record, Record], str] | None = None
     # tree, the files of a write: the same files as they are made on that tree
@@ -112,9 +115,11 @@ def dated_kind(
     links: Links = no_links,
     own: Callable[[FileEdit, Record], Iterator[Violation]] = no_more,
     words: tuple[str, ...] = (),
+    duty: str = "",
 ) -> Kind:
     """A kind of documents named by day and operation: `<folder>/<YYYY>/<MM>/<DD>-<words>-<six hex
-    digits>.md`. `own` judges a new document; `words` are the fields in its writer's words."""
+    digits>.md`. `own` judges a new document. `words` are the fields in its writer's words. `duty`
+    is as of any kind."""
 
     def find(tree: Tree, wanted: str, number: int | None = None) -> str:
         return dated.find(tree, name, folder, wanted)
@@ -124,7 +129,8 @@ def dated_kind(
 
     kind = Kind(name, folder, ".md", parse, ref, find, _while_young, of_document(parse, own))
     settled = partial(dated.settled, folder)
-    return kind._replace(links=links, words=words, layout=dated.layout(folder), settled=settled)
+    kind = kind._replace(links=links, words=words, duty=duty)
+    return kind._replace(layout=dated.layout(folder), settled=settled)
 
 
 def _while_young(tree: Tree, path: str, record: Record, now: int) -> Shown:

@@ -356,4 +356,5 @@ KIND = Kind(
     words=("body", "title", "caveat"),
     layout=LAYOUT,
     settled=_settled,
+    duty="work",
 )

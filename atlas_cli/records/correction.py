@@ -83,4 +83,4 @@ def _links(record: Record) -> Iterable[tuple[str, str]]:
         yield "cause", record["cause"]
 
 
-KIND = dated_kind("correction", FOLDER, parse, _links, words=("why", "cause"))
+KIND = dated_kind("correction", FOLDER, parse, _links, words=("why", "cause"), duty="work")

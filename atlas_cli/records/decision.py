@@ -75,4 +75,4 @@ def _rules(edit: FileEdit, record: Record) -> Iterator[Violation]:
 
 
 _WORDS = ("title", "recommended", "chosen", "why", "recommended_by", "chosen_by")
-KIND = dated_kind("decision", FOLDER, parse, listed("about"), _rules, _WORDS)
+KIND = dated_kind("decision", FOLDER, parse, listed("about"), _rules, _WORDS, "work")

@@ -50,6 +50,12 @@ def _duration(key: str, value: object) -> None:
     times.duration(value)
 
 
+def _span(key: str, value: object) -> None:
+    """The check of a duration that may be none at all."""
+    if value not in ("0", 0):
+        _duration(key, value)
+
+
 def _hours(key: str, value: object) -> None:
     """The check of a time for which a lease or a claim can be held."""
     _duration(key, value)
@@ -146,6 +152,11 @@ KEYS: dict[str, Key] = {
     "lease_default": Key("2h", "how long a lease is taken for", _hours),
     "lease_max": Key("4h", "how long a lease can be taken for", _hours),
     "session_idle": Key("4h", "a session without a write for so long counts as gone", _duration),
+    "word_within": Key(
+        "45m",
+        "how old work without a word may be in a push to an integration branch; 0: none may",
+        _span,
+    ),
     "artifact_notice": Key(1_000_000, "bytes of an artifact above which it says so", _whole),
     "artifact_limit": Key(10_000_000, "bytes of an artifact above which it is refused", _whole),
     "unattended": Key(
@@ -300,7 +311,8 @@ def streams_of(policy: Policy, paths: Iterable[str]) -> list[str]:
 
 def seconds(policy: Policy, key: str) -> int:
     """A duration of the policy, in seconds."""
-    return times.duration(policy[key])
+    value = policy[key]
+    return 0 if value in ("0", 0) else times.duration(value)
 
 
 def valid(key: str, value: object) -> None:

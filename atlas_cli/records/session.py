@@ -72,6 +72,11 @@ def parse(path: str, data: bytes) -> Record:
             "dropped_why": str,
             "offer": dict,
             "project": str,
+            "marks": list,
+            "owes": dict,
+            "dismissed": "time",
+            "dismissed_by": str,
+            "dismissed_why": str,
         },
     )
     schema.placed(
@@ -197,10 +202,10 @@ def update_goal(
     )
 
 
-def end(tree: Tree, writer: Writer) -> Change:
-    """The change that ends the writer's session."""
+def end(tree: Tree, writer: Writer, owes: Record | None = None) -> Change:
+    """The change that ends the writer's session. `owes`: what it leaves without a word."""
     old = live(tree, writer.session, writer.at)
-    record = change.rewritten(old, ended=writer.when)
+    record = change.rewritten(old, ended=writer.when, owes=owes)
     return Change(f"session: end ({writer.session})", {path_of(writer.session): text.dump(record)})
 
 
@@ -224,6 +229,39 @@ def adopt(tree: Tree, writer: Writer, wanted: str, why: str) -> Change:
         f"adopt: {wanted} ({writer.session})",
         {path_of(wanted): text.dump(change.rewritten(old, **fields))},
     )
+
+
+def dismiss(tree: Tree, writer: Writer, wanted: str, why: str, principals: Iterable[str]) -> Change:
+    """The change by which a principal says that nobody need take over a session that is over, and
+    left no word. Raises Refused for who is none, and if it was adopted or dismissed already. A
+    guard asks whether it is over."""
+    old = get(tree, wanted)
+    if writer.actor not in principals:
+        raise Refused(
+            f"{writer.actor} is no principal of the policy",
+            f"take it over: atlas session adopt {wanted} --why 'WHY'",
+            code="not_yours",
+        )
+    if by := old.get("adopted_by", old.get("dismissed_by")):
+        raise Refused(
+            f"{wanted} was taken care of by {named(by)}", f"atlas session show {wanted} says more"
+        )
+    fields = {
+        "ended": old.get("ended", writer.when),
+        "dismissed_by": writer.session,
+        "dismissed": writer.when,
+        "dismissed_why": why,
+    }
+    return Change(
+        f"dismiss: {wanted} ({writer.session})",
+        {path_of(wanted): text.dump(change.rewritten(old, **fields))},
+    )
+
+
+def mark(tree: Tree, writer: Writer, marks: list[Record]) -> Change:
+    """The change that puts the marks of the writer's pushes into its row."""
+    record = change.rewritten(live(tree, writer.session, writer.at), marks=marks)
+    return Change(f"session: push ({writer.session})", {path_of(writer.session): text.dump(record)})
 
 
 def offer(tree: Tree, writer: Writer, fields: Record) -> Change:
@@ -308,6 +346,9 @@ def _rules(edit: FileEdit, old: Record | None, new: Record) -> Iterator[Violatio
     adopted = old is not None and "adopted_by" not in old and "adopted_by" in new
     if adopted and edit.message.session in (None, new["adopted_by"]):
         return
+    if old is not None and "dismissed_by" not in old and "dismissed_by" in new:
+        yield from _dismissed(edit, new)
+        return
     if old is not None and "ended" in old:
         yield Violation("ended", edit.path, f"{old['id']} had ended at {old['ended']}")
     dropper = new.get("dropped_by") if old is not None and "dropped_by" not in old else None
@@ -327,6 +368,15 @@ def _rules(edit: FileEdit, old: Record | None, new: Record) -> Iterator[Violatio
         yield Violation("immutable", edit.path, "id, actor, machine or beginning were changed")
 
 
+def _dismissed(edit: FileEdit, new: Record) -> Iterator[Violation]:
+    """The rule that only a principal dismisses a session."""
+    by = new["dismissed_by"]
+    data = edit.parent.read(path_of(by)) if valid(by) else None
+    actor = "" if data is None else parse(path_of(by), data)["actor"]
+    if edit.message.session not in (None, by) or actor not in edit.policy["principals"]:
+        yield Violation("session", edit.path, f"was dismissed by {by}, who is no principal")
+
+
 KIND = row_kind("session", FOLDER, SUFFIX, "id", parse, find, until, _rules)._replace(
-    words=("goal", "adopted_why", "dropped_why", "offer.tags")
+    words=("goal", "adopted_why", "dropped_why", "dismissed_why", "offer.tags")
 )

@@ -371,4 +371,5 @@ KIND = Kind(
     numbered=numbered,
     words=("body", "unchanged", "caveat", "section"),
     settled=settled,
+    duty="word",
 )

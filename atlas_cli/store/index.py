@@ -339,13 +339,30 @@ class Index(Follower):
         )
         return int(row[0])
 
-    def deeds(self, session: str) -> Iterator[tuple[str, list[str]]]:
-        """(subject, paths) of each commit of a session, the newest first."""
+    def duties(self, session: str) -> list[Row]:
+        """The commits of a session that owe a word, or are one, oldest first."""
+        rows = self._all("SELECT * FROM commits WHERE session=? AND duty<>'' ORDER BY seq", session)
+        return [dict(row) for row in rows]
+
+    def owing(self) -> list[str]:
+        """The sessions whose newest work lies behind their newest word."""
         rows = self._all(
-            "SELECT subject, paths FROM commits WHERE session=? ORDER BY seq DESC", session
+            "SELECT session FROM commits WHERE duty<>'' AND session<>'' GROUP BY session HAVING"
+            " max(CASE WHEN duty LIKE '%work%' THEN seq END)>coalesce(max(CASE WHEN duty LIKE"
+            " '%word%' THEN seq END), 0)"
         )
-        for subject, paths in rows:
-            yield subject, paths.split("\n")
+        return [row[0] for row in rows]
+
+    def committed(self, session: str, path: str, at: int) -> Row | None:
+        """The commit of a session that wrote a path at a moment."""
+        row = self._one(
+            "SELECT * FROM commits WHERE session=? AND at=? AND"
+            " instr(char(10)||paths||char(10), char(10)||?||char(10))>0 ORDER BY seq DESC LIMIT 1",
+            session,
+            at,
+            path,
+        )
+        return dict(row) if row else None
 
     def ref_of(self, path: str) -> str:
         """The REF of the record at a path."""

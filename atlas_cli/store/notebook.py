@@ -278,10 +278,15 @@ class Notebook(Database):
         """Counts a stop. It is a test result, and published with the next write."""
         self._put("INSERT INTO stops VALUES(?,?,?)", session, kind, at)
 
-    def stops(self, session: str) -> list[tuple[str, int]]:
-        """(kind, count) of the stops since the session's last write."""
-        rows = self._all("SELECT kind, count(*) FROM stops WHERE session=? GROUP BY kind", session)
-        return [(row[0], row[1]) for row in rows]
+    def stops(self, session: str | None = None) -> list[tuple[str, str, int, int]]:
+        """(session, kind, count, the last moment) of the stops that no write of their session came
+        after; of one session, or of all."""
+        rows = self._all(
+            "SELECT session, kind, count(*), max(at) FROM stops WHERE ? IN ('', session) GROUP BY"
+            " session, kind ORDER BY max(at) DESC",
+            session or "",
+        )
+        return [(row[0], row[1], row[2], row[3]) for row in rows]
 
     def stops_published(self, session: str) -> None:
         """Forgets the stops of a session, because a commit names them now."""

@@ -12,9 +12,9 @@ from .. import interrupts, records
 from ..errors import Damaged, Failed, NotFound, Refused, Unknown, Usage, VersionJump
 from ..model import names, times
 from ..model.change import Change, Decide, Writer
-from ..model.message import FileChange, Message, change_digest
+from ..model.message import FileChange, Message, change_digest, parse
 from ..model.tree import Overlay, Tree, object_id
-from ..records import formats, judging, policy
+from ..records import collision, formats, judging, policy
 from ..records.guard import guard
 from . import differences, failpoints, lock, moves
 from .branch import Branch
@@ -36,21 +36,25 @@ class Written(NamedTuple):
     files: Mapping[str, bytes | None]
     replayed: bool = False
     empty: bool = False  # it was so already: nothing had to be written
+    request: str | None = None  # of what was done before: the digest of what was asked for then
     notices: tuple[str, ...] = ()
 
 
 class Intent(NamedTuple):
     """The writer, and the condition of the write.
 
-    bases: what the session has read since its last write. given: the operation id came from the
-    caller, so the operation may be in the history already. anew: the command that begins a new
-    session. If it is set, the write is refused while the session's last commit lies ahead of the
-    clock: what it takes would be honoured by nobody, or for too long."""
+    bases: what the session has read since its last write. met: the REFs that its last tries were
+    stopped by. request: the digest of what is asked for under the operation. given: the operation
+    id came from the caller, so the operation may be in the history already. anew: the command that
+    begins a new session. If it is set, the write is refused while the session's last commit lies
+    ahead of the clock: what it takes would be honoured by nobody, or for too long."""
 
     writer: Writer
     clock: Callable[[], int]
     bases: tuple[str, ...] = ()
     stops: tuple[str, ...] = ()
+    met: tuple[str, ...] = ()
+    request: str | None = None
     given: bool = False
     expect: Callable[[Tree, str], None] | None = None
     anew: str = ""
@@ -114,7 +118,10 @@ class _Attempts:
             if path and snapshot.blob(path)
         }
         writer = self.intent.writer._replace(session=row["session"] or "", at=row["at"] or 0)
-        return Written(row["oid"], writer, row["subject"], files, replayed=True)
+        answer = self.store.git.object(row["oid"])
+        text = answer[2].decode(errors="replace").partition("\n\n")[2] if answer else ""
+        request = parse(text).request
+        return Written(row["oid"], writer, row["subject"], files, True, request=request)
 
     def _attempt(self, snapshot: Snapshot, writer: Writer) -> Written | None:
         """Tries once. None if the head moved or the ref was busy, so that another try is due."""
@@ -247,6 +254,8 @@ class _Attempts:
             mark=mark,
             migrates=change.migrates,
             epoch=change.epoch,
+            merged=collision.merged(snapshot, change.files, intent.met) if intent.met else (),
+            request=intent.request,
         )
         store_id = judging.store_id(snapshot)
         message = message._replace(change=change_digest(store_id, message, changes))

@@ -118,8 +118,8 @@ def test_a_refusal_to_begin_is_said_and_fails_nothing(repo: Path, hook: Hook) ->
     assert "stop 5" in said["additionalContext"]
 
 
-def test_the_end_gives_leases_back_and_closes_only_what_owes_nothing(
-    repo: Path, hook: Hook, atlas: Atlas, other: str
+def test_the_end_gives_leases_back_and_what_owes_a_word_is_unfinished(
+    repo: Path, hook: Hook, atlas: Atlas, other: str, git: Git
 ) -> None:
     hook("session-start")
     me = one(atlas, "lease", "take", "gpu1", "--why", "w")["holder"]
@@ -130,13 +130,31 @@ def test_the_end_gives_leases_back_and_closes_only_what_owes_nothing(
         "path:src": other,
         "gpu0": other,
     }
-    assert one(atlas, "session", "show")["state"] == "live", "it wrote, and may be continued"
-    one(atlas, "status", "write", "-m", "done")
-    assert hook("session-end", reason="clear") is None
     assert one(atlas, "session", "show", me)["state"] == "ended"
     head = atlas("git", "rev-parse", "atlas").out
     assert hook("session-end") is None
     assert atlas("git", "rev-parse", "atlas").out == head
+    coder = hook_begun(hook, atlas)
+    trailers = f"Atlas-Session: {coder}\nAtlas-Word: none"
+    git("commit", "-q", "--allow-empty", "-m", f"work\n\n{trailers}")
+    assert hook("session-end") is None
+    git("reset", "-q", "--hard", "HEAD~")  # another machine has no commit of it
+    git("reflog", "expire", "--expire=now", "--all")
+    idle = hook_begun(hook, atlas)
+    assert hook("session-end") is None
+    rows = one(atlas, "begin", who="two")["unfinished"]
+    assert {row["id"]: row["owes"] for row in rows} == {me: "1 record", coder: "1 commit"}
+    assert one(atlas, "session", "show", idle)["state"] == "ended"
+    both = ("session", "adopt", me, coder, "--why", "go on")
+    assert one(atlas, *both, who="two")["adopted_ids"] == [me, coder]
+    assert one(atlas, "begin", who="two")["unfinished"] == []
+    assert atlas("verify", "--full").code == 0
+
+
+def hook_begun(hook: Hook, atlas: Atlas) -> str:
+    """The session that the tool's start has begun."""
+    hook("session-start")
+    return str(one(atlas, "session", "show")["id"])
 
 
 def test_the_end_gives_claims_back_as_no_attempt_that_failed(
@@ -147,16 +165,7 @@ def test_the_end_gives_claims_back_as_no_attempt_that_failed(
     task = one(atlas, "task", "add", "measure")["id"]
     one(atlas, "task", "claim", task)
     assert hook("session-end", reason="other") is None
-    assert one(atlas, "session", "show", me)["state"] == "live", (
-        "it wrote, and has not said where things stand"
-    )
-    row = one(atlas, "task", "show", task)
-    assert (row["state"], row["retries"], row["generation"]) == ("ready", 0, 1)
-
-    one(atlas, "task", "claim", task)
-    one(atlas, "status", "write", "-m", "half of it")
-    assert hook("session-end", reason="clear") is None
-    assert one(atlas, "session", "show", me)["state"] == "ended"
+    assert one(atlas, "session", "show", me)["state"] == "ended", "the board shows by itself"
     row = one(atlas, "task", "show", task)
     assert (row["state"], row["retries"], row["generation"]) == ("ready", 0, 1)
     one(atlas, "begin", who="two")

@@ -275,7 +275,9 @@ def test_stops_are_counted_and_listed_with_what_came_of_them(
     assert atlas("lease", "take", "gpu0", "--why", "w", "--session", other).code == 4
     ok(atlas, "lease", "take", "gpu1", "--why", "w", "--session", other)
     found = ok(atlas, "log", "--collisions")["items"]
-    assert [(item["session"], item["stops"]) for item in found] == [(other, ["held 1"])]
+    assert [(item["session"], item["stops"]) for item in found] == [
+        (other, [f"held 1 lease:gpu0 of {begun}"])
+    ]
 
 
 def test_text_of_others_stays_inside_its_frame(begun: str, atlas: Atlas) -> None:

@@ -117,6 +117,7 @@ PROGRAMS = {
     "task retry": 6,
     "task assign": 6,
     "session drop": 5,
+    "session dismiss": 6,
     "gate clear": 7,
     "signal show": 7,
 }  # there is no terminal to edit on

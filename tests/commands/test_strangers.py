@@ -22,6 +22,8 @@ from .test_day import LATER, ok
         "lease release gpu0",
         "correct lease:gpu0 --why w",
         shlex.join(DECISION),
+        "lease take gpu0 --why other",
+        "lease take gpu1 --why w",
     ],
 )
 def test_an_operation_is_not_done_because_another_had_its_id(
@@ -29,10 +31,20 @@ def test_an_operation_is_not_done_because_another_had_its_id(
 ) -> None:
     ok(atlas, "lease", "take", "gpu0", "--why", "w", "--operation", "op-1")
     refused = atlas(*shlex.split(other), "--operation", "op-1", "--json")
-    assert (refused.code, refused.json["error"]["code"]) == (6, "operation_used"), refused.out
+    assert (refused.code, refused.json["error"]["code"]) == (6, "operation_reused"), refused.out
     assert (
         ok(atlas, "lease", "take", "gpu0", "--why", "w", "--operation", "op-1")["replayed"] is True
     )
+
+
+def test_the_same_words_with_other_bytes_are_another_request(
+    begun: str, repo: Path, atlas: Atlas
+) -> None:
+    for given in (("status", "write", "-"), ("status", "write", "--file", "note")):
+        for text, code in (("one\n", 0), ("two\n", 6), ("one\n", 0)):
+            (repo / "note").write_text(text)
+            done = atlas(*given, "--replace", "--operation", f"op-{len(given)}", data=text)
+            assert done.code == code, (given, done)
 
 
 def test_an_operation_of_another_session_is_not_ones_own(begun: str, atlas: Atlas) -> None:

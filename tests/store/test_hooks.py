@@ -245,7 +245,7 @@ def test_streams_of_a_monorepo_are_judged_by_the_paths(project: Project) -> None
     done = project.commit("src/x.py")
     assert "status:api@1" in first(done)
     project.ok("commit", "-qm", "x")
-    assert [line.partition("~")[0] for line in project.trailers()][1:] == ["Atlas-Read: api@1"]
+    assert [line.partition("~")[0] for line in project.trailers()][1:2] == ["Atlas-Read: api@1"]
 
 
 def test_a_precondition_can_warn_or_be_off(project: Project) -> None:
@@ -304,7 +304,7 @@ def fake_git(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "spoilt", ["", "atlas-hooks 1\nend", "atlas-hooks 2\nhead\tx\nend", "half"]
+    "spoilt", ["", "atlas-hooks 2\nend", "atlas-hooks 1\nhead\tx\nend", "half"]
 )
 def test_a_spoilt_cache_is_drawn_anew(spoilt: str, project: Project) -> None:
     assert project.commit("src/x.py").code == 0

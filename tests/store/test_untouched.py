@@ -97,6 +97,7 @@ REFUSED = {
     "config edit": 2,
     "nonsense": 2,
     "session adopt x-261129-aaaaaa --why w": 5,
+    "session dismiss x-261129-aaaaaa --why w": 5,
     "lease take ../x --why w": 2,
     "end": 5,
     "setup claude --check": 9,

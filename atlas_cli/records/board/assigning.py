@@ -13,10 +13,16 @@ from .. import lease, policy, session
 from . import claims, posting, task
 
 
-def leave(tree: Tree, writer: Writer, spared: Container[str] = (), over: bool = True) -> Change:
+def leave(
+    tree: Tree,
+    writer: Writer,
+    spared: Container[str] = (),
+    over: bool = True,
+    owes: Record | None = None,
+) -> Change:
     """The change by which the writer's session gives back what it holds: its leases and its claims.
     Leases that are `spared`, or held for a running command, stay. A claim that is given back is no
-    failure and no attempt. `over`: the session ends as well."""
+    failure and no attempt. `over`: the session ends as well, and `owes` a word for this."""
     held = [
         row["resource"]
         for _, row in tree.live(lease.FOLDER, writer.at)
@@ -28,7 +34,7 @@ def leave(tree: Tree, writer: Writer, spared: Container[str] = (), over: bool = 
         change = Change(change.subject if held else given.subject, {**change.files, **given.files})
     if not over:
         return change
-    ended = session.end(tree, writer)
+    ended = session.end(tree, writer, owes)
     return ended._replace(files={**change.files, **ended.files})
 
 

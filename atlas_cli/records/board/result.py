@@ -193,4 +193,5 @@ KIND = Kind(
     _rules,
     links=_links,
     words=("text", "base64"),
+    duty="result",
 )
