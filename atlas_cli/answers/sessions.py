@@ -106,6 +106,12 @@ def unfinished(ask: Questions) -> list[Record]:
     return rows
 
 
+def adopted(ask: Questions, id: str) -> list[str]:
+    """The sessions that a session has adopted in the last seven days."""
+    rows = (record for _, record in ask.index.live(session.FOLDER, ask.now - WEEK))
+    return [record["id"] for record in rows if record.get("adopted_by") == id]
+
+
 def ended(ask: Questions, after: int) -> list[Record]:
     """The sessions that have ended after a commit, the newest first."""
     since = reversed(ask.index.since(session.FOLDER, after))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..model.tree import Tree
+from ..records import correction, folding, status
 from ..records import parts as of_entry
-from ..records import status
 from ..records.parts import Part, Warn
 from .ask import Questions
 
-__all__ = ["Part", "Warn", "parts"]
+__all__ = ["Part", "Warn", "parts", "said", "within"]
 
 
 def parts(ask: Questions, tree: Tree, stream: str, number: int | None = None) -> tuple[Part, ...]:
@@ -27,3 +29,21 @@ def parts(ask: Questions, tree: Tree, stream: str, number: int | None = None) ->
 def _operation(ask: Questions, stream: str, number: int) -> str:
     """The operation whose commit wrote an entry; empty if a hand did."""
     return ask.index.wrote(status.path_of(stream, number))
+
+
+def said(ask: Questions, part: Part) -> Part:
+    """A section as it is shown to anybody: without its words once its write was retracted."""
+    if not ask.retracted(part.ref):
+        return part
+    return part._replace(text=correction.WITHHELD, warn=())
+
+
+def within(whole: Sequence[Part], words: int) -> tuple[list[Part], list[Part]]:
+    """(the first sections that go into so many words and ten times as many characters, the rest).
+    The first of all is always among them."""
+    left, letters = words, 10 * words
+    for count, part in enumerate(whole):
+        left, letters = left - folding.size(part), letters - len(part.text)
+        if count and (left < 0 or letters < 0):
+            return list(whole[:count]), list(whole[count:])
+    return list(whole), []

@@ -144,7 +144,7 @@ def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     if claims:
         lines.append(f"its tasks are yours now: {', '.join(claims)}")
     if record.get("worktree"):
-        lines.append(f"its drafts lie in {record['worktree']}/.atlas/drafts")
+        lines.append("atlas drafts lists the texts that it left")
     return Outcome({**row, "leases": taken, "tasks": claims}, tuple(lines), published=False)
 
 

@@ -13,7 +13,8 @@ from ..model import names, times
 from ..outcome import Block, Frame, Outcome, listing
 from ..records import correction
 from ..visible import named, theirs
-from . import artifact, decision, env_of, single, status, verb, warned
+from . import artifact, decision, env_of, single, verb, warned
+from .status import look as status_look
 
 app = single()
 READERS = 10  # sessions that are named
@@ -76,7 +77,7 @@ def _shown(
         record = reading.shown_status(
             env, record["stream"], record["number"], who.session_or_none(env), withdrawn
         )
-        return status.shown(env, record), record
+        return status_look.shown(env, record, withdrawn), record
     if ref.kind == "decision":
         return decision.shown(env, record), data
     if ref.kind == "inbox":

@@ -52,7 +52,7 @@ class State:
 
     @cached_property
     def drafts(self) -> list[Record]:
-        return drafting.drafts(self.env).listed()
+        return drafting.listed(self.env, self.me)
 
     @cached_property
     def elsewhere(self) -> tuple[list[Record], list[StoreReport]]:

@@ -25,6 +25,14 @@ def note_status(env: Env, me: Record, stream: str, number: int, path: str) -> No
     env.local.read(me["id"], me["actor"], "status", stream, number, blob, env.now())
 
 
+def note_entry(env: Env, me: Record, stream: str, number: int, whole: bool) -> None:
+    """A receipt for an entry that was printed: read if it was the `whole` of it, else seen."""
+    if whole:
+        note_status(env, me, stream, number, status.path_of(stream, number))
+    else:
+        note_glance(env, me, stream, number)
+
+
 def note_empty(env: Env, me: Record | None, stream: str) -> None:
     """A receipt for having been shown that a stream is empty: what comes then is a version jump."""
     if me is not None:

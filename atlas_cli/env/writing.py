@@ -43,8 +43,8 @@ def write(
         raise
     if not written.replayed and not written.empty:
         env.wrote = True
-        env.spoken = None
         _note_written(env, me, carried)
+        env.spoken = None
     _stand_on(env, written)
     if written.replayed:
         _note_replayed(env, written, what, me, intent.writer.operation)

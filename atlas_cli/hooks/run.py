@@ -156,11 +156,11 @@ def _writing(env: Env, me: Record, read: dict[str, int]) -> str:
     """The command that writes the status. What it supersedes must be read before."""
     stream = next(iter(read), "main")
     last = status.newest(env.tree, stream)
-    unread = last and receipts.newest_read(env, env.tree, me, "status", stream) != last
+    unread = last and receipts.newest_read(env, env.tree, me, "status", stream, part=True) is None
     shown = f"atlas status show {stream} && " if unread else ""
     return (
-        f"{shown}atlas status write {stream} --section 'what you worked on' -m 'what is done, what"
-        " is open' (or --unchanged 'why' alone, while it still holds)"
+        f"{shown}atlas status write {stream} -m 'what is done, what is open' (or --unchanged 'why'"
+        " alone, while it still holds)"
     )
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 from . import dated, document, row
 from .change import FileEdit, Shown, Violation
+from .message import Message
 from .text import Record
 from .tree import Tree
 
@@ -67,8 +68,11 @@ class Kind(NamedTuple):
     lead: str = ""  # how its names in the view begin
     # tree, a row, another one: why both cannot be
     clashes: Callable[[Tree, Record, Record], str] | None = None
-    # tree, the files of a write: the same files as they are made on that tree
+    # tree, the files of a write: the same files as they are made on that tree. Raises Refused if
+    # they cannot be.
     anew: Callable[[Tree, Files], Files] | None = None
+    # store, message, path, bytes: the digest of what was wished, if a file was made of a wish
+    wish: Callable[[str, Message, str, bytes], str | None] | None = None
 
 
 def unjudged(edit: FileEdit) -> Iterator[Violation]:

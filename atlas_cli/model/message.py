@@ -17,7 +17,8 @@ class Message(NamedTuple):
     """A commit's subject and trailers. `at` is the writer's clock. `bases` are the REFs that the
     writer had read (`status:main@12~3f9c01ab77de`). `stops` counts the refusals that its session
     met since its last write (`version_jump 2`). `faults` names the trailers that cannot be read.
-    `mark` is a line for other programs (`[skip ci]`); Atlas never reads it back."""
+    `mark` is a line for other programs (`[skip ci]`); Atlas never reads it back. `wish` is the
+    digest of what a write wished that is computed anew on each history."""
 
     subject: str
     operation: str | None = None
@@ -29,6 +30,7 @@ class Message(NamedTuple):
     stops: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
     mark: str = ""
+    wish: str | None = None
 
     @property
     def by_hand(self) -> bool:
@@ -46,7 +48,7 @@ class Message(NamedTuple):
         rows.append(("At", None if self.at is None else times.rfc3339(self.at)))
         rows += [("Base", base) for base in self.bases]
         rows += [("Stop", stop) for stop in self.stops]
-        rows += [("Repairs", self.repairs), ("Change", self.change)]
+        rows += [("Repairs", self.repairs), ("Wish", self.wish), ("Change", self.change)]
         mark = f"{self.mark}\n\n" if self.mark else ""
         return f"{self.subject}\n\n{mark}" + "".join(
             f"Atlas-{key}: {value}\n" for key, value in rows if value is not None
@@ -85,6 +87,7 @@ def parse(text: str) -> Message:
         first("Repairs"),
         tuple(trailers.get("Stop", ())),
         tuple(faults),
+        wish=first("Wish"),
     )
 
 

@@ -2,8 +2,8 @@
 front matter says, in its order, in which entry each one was written.
 
 A part counts as written by the entry that its item names only if it reads the same there. Any other
-part, or one without an item, was written by the writer of the entry in which it stands: so an entry by
-hand, or of an older form, is well-defined."""
+part, or one without an item, was written by the writer of the entry in which it stands: so an entry
+by hand, or of an older form, is well-defined."""
 
 from __future__ import annotations
 

@@ -114,11 +114,16 @@ def current(tree: Tree, stream: str) -> Record | None:
 def brief(record: Record, words: int) -> str:
     """The text of an entry as it is shown unasked: cut to as many characters as the words it may
     have take."""
-    body, most = str(record["body"]), CHARACTERS * words
-    if len(body) <= most:
-        return body
-    where = f"atlas status show {record['stream']}@{record['number']}"
-    return f"{body[:most].rstrip()}\n(cut here: it has {len(body):,} characters: {where})"
+    return cut(str(record["body"]), words, f"status:{record['stream']}@{record['number']}")
+
+
+def cut(text: str, words: int, ref: str) -> str:
+    """A text, cut to as many characters as these words may take."""
+    most = CHARACTERS * words
+    if len(text) <= most:
+        return text
+    where = f"atlas status show {ref.removeprefix('status:')}"
+    return f"{text[:most].rstrip()}\n(cut here: it has {len(text):,} characters: {where})"
 
 
 def _ref(path: str, record: Record) -> str:

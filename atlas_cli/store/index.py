@@ -346,6 +346,8 @@ class Index(Follower):
         for subject, paths in rows:
             if any(path.startswith("status/") for path in paths.split("\n")):
                 return True
+            if subject.startswith(("session: confirm ", "session: end, confirm ")):
+                return True
             if not subject.startswith(("session: ", "lease: ", "repair: ")):
                 return False
         return True

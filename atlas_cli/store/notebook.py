@@ -32,11 +32,11 @@ CREATE TABLE IF NOT EXISTS rewinds(head TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS heard(session TEXT PRIMARY KEY, head TEXT);
 CREATE TABLE IF NOT EXISTS stops(session TEXT, kind TEXT, at INTEGER);
 CREATE TABLE IF NOT EXISTS looks(reader TEXT PRIMARY KEY, head TEXT);
-CREATE TABLE IF NOT EXISTS drafts(file TEXT PRIMARY KEY, submit TEXT);
+CREATE TABLE IF NOT EXISTS drafted(file TEXT PRIMARY KEY, session TEXT, submit TEXT);
 CREATE TABLE IF NOT EXISTS views(worktree TEXT, path TEXT, blob TEXT, PRIMARY KEY(worktree, path));
 CREATE TABLE IF NOT EXISTS grounds(worktree TEXT PRIMARY KEY, said TEXT);
 """
-LAYOUT = Layout(6, _TABLES, synchronous="NORMAL", wait=10.0, cache=False)
+LAYOUT = Layout(7, _TABLES, synchronous="NORMAL", wait=10.0, cache=False)
 
 
 class Notebook(Database):
@@ -208,17 +208,18 @@ class Notebook(Database):
         if self.looked(reader) != head:
             self._put("INSERT OR REPLACE INTO looks VALUES(?,?)", reader, head)
 
-    def draft(self, file: str, submit: str) -> None:
-        """Notes the command that submits a draft (empty: forget the draft)."""
-        if submit:
-            self._put("INSERT OR REPLACE INTO drafts VALUES(?,?)", file, submit)
-        else:
-            self._put("DELETE FROM drafts WHERE file=?", file)
+    def draft(self, file: str, session: str, submit: str) -> None:
+        """Notes whose a draft is, and the command that submits it."""
+        self._put("INSERT OR REPLACE INTO drafted VALUES(?,?,?)", file, session, submit)
 
-    def submits(self, file: str) -> str:
-        """The command that submits a draft; empty if none is known."""
-        row = self._one("SELECT submit FROM drafts WHERE file=?", file)
-        return row[0] if row else ""
+    def forget_draft(self, file: str) -> None:
+        self._put("DELETE FROM drafted WHERE file=?", file)
+
+    def drafted(self, file: str) -> tuple[str, str]:
+        """The session whose a draft is, and the command that submits it; empty where none is
+        known."""
+        row = self._one("SELECT session, submit FROM drafted WHERE file=?", file)
+        return (row[0], row[1]) if row else ("", "")
 
     def unpublished(self, session: str, limit: int = 100) -> dict[str, int]:
         """The newest receipts that no commit carries yet, as `status:main@12~3f9c01ab77de`, each

@@ -1,0 +1,135 @@
+"""`atlas status`: where things stand, and where they stood."""
+
+import re
+from typing import Annotated, Any
+
+import typer
+
+from ...env import reading, standing, who
+from ...env.env import Env
+from ...errors import NotFound
+from ...model import names, times
+from ...model.text import Record
+from ...outcome import Block, Frame, Outcome, Table, listing
+from ...records import correction, status
+from .. import Since, env_of, noun, parsed, verb, warned
+
+app = noun("show")
+Stream = Annotated[
+    str, typer.Argument(metavar="[STREAM]", parser=parsed(lambda text: names.name(text, "stream")))
+]
+
+
+@verb(app, "show", "atlas status show main@12", 7)
+def show(
+    ctx: typer.Context, entry: Annotated[str, typer.Argument(metavar="[STREAM[@N]]")] = "main"
+) -> Outcome:
+    """The current entry of a stream, in full (or entry N). Shown is read: it leaves a receipt."""
+    env = env_of(ctx)
+    ref = names.versioned(entry, "status")
+    if ref.number is None and not status.newest(env.tree, ref.id):
+        return Outcome(
+            {"stream": ref.id, "version": 0, "body": ""}, (status.empty(env.tree, ref.id),)
+        )
+    number = ref.number or reading.current(env, ref.id)
+    record = reading.shown_status(env, ref.id, number, who.session_or_none(env))
+    return Outcome(record, tuple(shown(env, record)))
+
+
+def shown(env: Env, record: Record, withdrawn: bool = False) -> list[Block]:
+    """An entry, as `shown_status` gives it: its frame, then its warnings. `withdrawn`: with what
+    was retracted."""
+    frame, _ = standing.frame(env, record, bounded=False, withdrawn=withdrawn)
+    return [frame, *warned(env, record)]
+
+
+@verb(app, "log", "atlas status log main -n 5", 7)
+def log(
+    ctx: typer.Context,
+    stream: Stream = "main",
+    count: Annotated[int, typer.Option("-n", metavar="N", min=1)] = 20,
+    since: Since = None,
+) -> Outcome:
+    """The entries of a stream, newest first."""
+    env = env_of(ctx)
+    last = status.newest(env.tree, stream)
+    first = 0 if since is None else _then(env, stream, since)
+    items = [
+        _brief(env, stream, number)
+        for number in range(last, max(first, last - count), -1)
+        if env.tree.blob(status.path_of(stream, number))
+    ]
+    rows = tuple(
+        (
+            item["ref"],
+            item["session"],
+            times.ago(times.moment(item["at"]), env.now()),
+            correction.said(item, "first", env.now()),
+        )
+        for item in items
+    )
+    table = Table(
+        ("ENTRY", "BY", "WHEN", "FIRST LINE"), rows, "" if rows else status.empty(env.tree, stream)
+    )
+    total = last - first
+    more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
+    return Outcome(listing(items, total), (table, *more))
+
+
+def _then(env: Env, stream: str, since: str) -> int:
+    """The number of the entry that stood in a stream at a time; 0 if it was empty then."""
+    path = env.index.as_of(f"{status.FOLDER}/{stream}", reading.since(env, since))
+    return int(path.rpartition("/")[2].removesuffix(".md")) if path else 0
+
+
+def _brief(env: Env, stream: str, number: int) -> dict[str, Any]:
+    record = env.ask.shown(
+        {"ref": f"status:{stream}@{number}", **status.get(env.tree, stream, number)}
+    )
+    body = record.pop("body")
+    if body is None:
+        return {**record, "first": None}
+    return {**record, "first": next((line for line in body.split("\n") if line.strip()), "")}
+
+
+@verb(app, "diff", "atlas status diff main 11 12", 7)
+def diff(
+    ctx: typer.Context,
+    stream: Annotated[str, typer.Argument(metavar="[STREAM]")] = "main",
+    old: Annotated[int | None, typer.Argument(metavar="[N]", min=1)] = None,
+    new: Annotated[int | None, typer.Argument(metavar="[M]", min=1)] = None,
+    since: Since = None,
+) -> Outcome:
+    """What changed between two entries (default: the last two; --since: from the one that stood
+    there then).
+
+    `diff 3 8` is of main, unless a stream is named 3."""
+    env = env_of(ctx)
+    if (
+        new is None
+        and re.fullmatch("[1-9][0-9]{0,8}", stream)
+        and not status.newest(env.tree, stream)
+    ):
+        stream, old, new = "main", int(stream), old
+    last = status.newest(env.tree, names.name(stream, "stream"))
+    to = new or last
+    if not last:
+        raise NotFound(status.empty(env.tree, stream), "atlas status write")
+    base = (old or to - 1) if since is None else _then(env, stream, since)
+    before = _body(env, stream, base) if base else ""
+    after = _body(env, stream, to)
+    return compared(before, after, f"status:{stream}@{base}", f"status:{stream}@{to}")
+
+
+def _body(env: Env, stream: str, number: int) -> str:
+    text = reading.shown_status(env, stream, number, None)["body"]
+    return f"{correction.WITHHELD}\n" if text is None else str(text)
+
+
+def compared(before: str, after: str, old: str, new: str) -> Outcome:
+    """Two texts as a unified diff."""
+    import difflib
+
+    lines = list(difflib.unified_diff(before.split("\n"), after.split("\n"), old, new, lineterm=""))
+    text = "\n".join(lines) or "(no difference)"
+    return Outcome({"from": old, "to": new, "diff": text}, (Frame(f"{old} to {new}", text),))
