@@ -50,11 +50,14 @@ def write(tree: Tree, who: Writer, wish: Wish, seen: Seen, new: bool = False) ->
     if not status.newest(tree, wish.stream):
         change.no_near_miss(tree, status.FOLDER, "stream", wish.stream, new)
     number = _known(tree, wish, seen)
+    heading = "" if wish.replace else sections.as_heading(wish.heading)
+    wish = wish._replace(heading=heading)
     wish = wish._replace(base=base_of(tree, wish.stream, number), text=_text(wish))
     flags = _flags(wish)
     head = status.current(tree, wish.stream)
     before = parts.of_record(tree, head) if head else ()
     stop = _due(tree, who, wish, seen, before) if head else None
+    wish = wish._replace(exact=wish.exact or _left_behind(tree, who, wish, seen, before))
     if stop is not None and head is not None:
         raise _jump(tree, wish, number, head, stop, flags, who.at)
     entry = made(tree, who, wish)
@@ -148,6 +151,15 @@ def _taken(tree: Tree, who: Writer, wish: Wish, seen: Seen, before: Sequence[Par
     return old if own and old.written > (seen.number or 0) else None
 
 
+def _left_behind(tree: Tree, who: Writer, wish: Wish, seen: Seen, before: Sequence[Part]) -> bool:
+    """Whether the section of that heading is of a session that is over, and was read: the writer
+    goes on with it."""
+    old = next((part for part in before if part.heading == wish.heading), None)
+    if wish.replace or old is None or old.session == who.session:
+        return False
+    return old.written <= (seen.read or 0) and not folding.alive(tree, old.session, who.at)
+
+
 def _within_limits(tree: Tree, wish: Wish, entry: Made, number: int, flags: str) -> None:
     """Raises Refused if what the writer itself says is too long."""
     shown = policy.of(tree)["status_words"]
@@ -202,7 +214,9 @@ def _too_long(
 
 def _flags(wish: Wish) -> str:
     """The options of a printed command that say the same as the wish."""
-    flags = " --replace" if wish.replace else f" --section {shlex.quote(wish.heading)}"
+    flags = " --replace" if wish.replace else ""
+    if wish.exact:
+        flags = f" --section {shlex.quote(wish.heading)}"
     for text, until in wish.warn:
         flags += f" --warn {shlex.quote(text)} --until {shlex.quote(until)}"
     flags += "".join(f" --on {shlex.quote(path)}" for path in wish.on)

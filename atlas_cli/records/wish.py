@@ -144,7 +144,7 @@ class Base:
                 refs[f"status:{self.stream}@{number}"] = None
             elif not self.here:
                 refs |= dict.fromkeys(parts.texts(record.get("unseen")))
-        return list(refs)
+        return sorted(refs, key=lambda ref: int(ref.rpartition("@")[2]))
 
 
 class Made(NamedTuple):
