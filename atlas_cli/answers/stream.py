@@ -47,3 +47,29 @@ def within(whole: Sequence[Part], words: int) -> tuple[list[Part], list[Part]]:
         if count and (left < 0 or letters < 0):
             return list(whole[:count]), list(whole[count:])
     return list(whole), []
+
+
+def history(ask: Questions, tree: Tree, stream: str, heading: str, most: int = 500) -> list[Part]:
+    """What a section said, newest first, each text once; of so many entries at most."""
+    rows: list[Part] = []
+    number = status.newest(tree, stream)
+    for _ in range(most):
+        if number < 1:
+            break
+        whole = parts(ask, tree, stream, number)
+        part = next((part for part in whole if part.heading == heading), None)
+        if part is not None:
+            rows.append(said(ask, part))
+        number = min(part.written, number) - 1 if part is not None else number - 1
+    return rows
+
+
+def headings(tree: Tree, stream: str) -> list[str]:
+    """The headings that stand in a stream, or are named by it as folded."""
+    record = status.current(tree, stream)
+    if record is None:
+        return []
+    return [
+        *(part.heading for part in of_entry.of_record(tree, record)),
+        *(item["heading"] for item in folding.items_of(record)),
+    ]

@@ -19,6 +19,7 @@ _ADVISORY = (
     "a lease is advisory: Atlas enforces nothing outside its own commands, and two readers can see"
     " 'free' in the same second; it expires by itself, after {lease_max} at the latest"
 )
+_DRAFTED = "known to this clone only: no other machine has it"
 _WRITTEN = "what nobody wrote down is not in it"
 _HANDED = "what was handed over without `atlas artifact put` is not in it"
 _WORD = "a record is its writer's word: Atlas knows that it was written, not that it is true"
@@ -60,6 +61,8 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "parked show": (_PARKED,),
     "parked take": (_PARKED,),
     "parked drop": (_PARKED,),
+    "drafts list": (_DRAFTED,),
+    "drafts drop": (_DRAFTED,),
     "outbox list": (_WAITING,),
     "outbox export": (_WAITING,),
     "outbox import": ("who wrote what is taken in is its commits' word: Atlas judges their form",),
@@ -83,12 +86,14 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "status show": (_WRITTEN,),
     "status write": (
         (
-            "sessions at work are not told: they see it when they next read, or when their write"
-            " stops; at most {status_words} words"
+            "sessions at work are not told: they see it when they next read, or when their write or"
+            " commit stops; a reader is shown {status_words} words of all sections"
         ),
     ),
     "status log": (_WRITTEN,),
     "status diff": (_WRITTEN,),
+    "status history": (_WRITTEN,),
+    "status unwarn": ("who has read the warning is not told that it was taken back",),
     "artifact put": (
         (
             "sessions at work are not told: they see it in their next digest, or with `atlas"

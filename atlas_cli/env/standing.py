@@ -154,7 +154,7 @@ def data(env: Env, record: Record, withdrawn: bool = False) -> Record:
     for part in whole:
         row: Record = {
             "heading": part.heading,
-            "text": part.text,
+            "body": part.text,
             "ref": part.ref,
             "session": part.session,
             "actor": part.actor,

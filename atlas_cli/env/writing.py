@@ -183,18 +183,21 @@ def _withhold(env: Env, stop: AtlasError) -> None:
         )
         details["why"] = row["why"]
     entries = [
-        (title, ask.shown({"body": text}, title.partition(" by ")[0]))
-        for title, text in stop.blocks
+        (title, ask.shown({"body": text}, title.partition(" ")[0])) for title, text in stop.blocks
     ]
     stop.blocks = tuple((title, correction.said(entry, "body", now)) for title, entry in entries)
-    if "since" in details:
-        stream = details["ref"].partition("@")[0]
-        details["since"] = [
-            ask.shown(entry, f"{stream}@{entry['number']}") for entry in details["since"]
-        ]
+    refs = [_since(details["ref"], entry) for entry in details.get("since", ())]
+    if refs:
+        pairs = zip(details["since"], refs, strict=True)
+        details["since"] = [ask.shown(entry, ref) for entry, ref in pairs]
     # a draft is merged with nothing that was withdrawn
-    if "merge" in details and ask.retracted(details["ref"]):
+    if "merge" in details and any(ask.retracted(ref) for ref in (details["ref"], *refs)):
         base, _, mine = details["merge"]
         details["merge"] = (base, base, mine)
         if "merged" in details:
             details["merged"] = sections.merged(base, base, mine)
+
+
+def _since(ref: str, entry: Record) -> str:
+    """The REF of what was written since: a version, or the entry that wrote a section."""
+    return str(entry.get("ref") or f"{ref.partition('@')[0]}@{entry['number']}")

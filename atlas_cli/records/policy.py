@@ -142,7 +142,7 @@ KEYS: dict[str, Key] = {
         _home,
     ),
     "fresh": Key("60s", "how old the copy of the remote may be before a read fetches", _duration),
-    "status_words": Key(250, "how long a status entry may be, in words", _whole),
+    "status_words": Key(250, "words of the status that a reader is shown", _whole),
     "lease_default": Key("2h", "how long a lease is taken for", _hours),
     "lease_max": Key("4h", "how long a lease can be taken for", _hours),
     "session_idle": Key("4h", "a session without a write for so long counts as gone", _duration),

@@ -206,8 +206,7 @@ def _too_long(
             "limit": bounds.words,
             "characters": letters,
             "body": wish.text + ("" if wish.text.endswith("\n") else "\n"),
-            "submit": f"atlas status write {wish.stream} --base {max(number, 1)} --file"
-            f" {{draft}}{flags}",
+            "submit": f"atlas status write {wish.stream} --base {number} --file {{draft}}{flags}",
         },
     )
 
@@ -276,7 +275,7 @@ def brief(part: Part) -> Record:
         "actor": part.actor,
         "at": times.rfc3339(part.at),
         "ref": part.ref,
-        "text": part.text,
+        "body": part.text,
     }
 
 
@@ -284,7 +283,8 @@ def blocks(whole: Sequence[Part], words: int, now: int) -> tuple[tuple[str, str]
     """The title and the text of each section, as a stop shows them; the rest by heading."""
     rows = [(titled(part, now), status.cut(part.text, words, part.ref)) for part in whole[:SHOWN]]
     if rest := [part.heading or "(no heading)" for part in whole[SHOWN:]]:
-        rows.append((f"and {len(rest)} more sections", "\n".join(rest)))
+        ref = f"status:{whole[0].stream}@{whole[0].number}"
+        rows.append((f"{ref} and {len(rest)} more sections", "\n".join(rest)))
     return tuple(rows)
 
 

@@ -1,10 +1,12 @@
 """`atlas status`: where things stand, and where they stood."""
 
 import re
+import shlex
 from typing import Annotated, Any
 
 import typer
 
+from ...answers import stream as streams
 from ...env import reading, standing, who
 from ...env.env import Env
 from ...errors import NotFound
@@ -12,6 +14,7 @@ from ...model import names, times
 from ...model.text import Record
 from ...outcome import Block, Frame, Outcome, Table, listing
 from ...records import correction, status
+from ...records.status_write import brief, titled
 from .. import Since, env_of, noun, parsed, verb, warned
 
 app = noun("show")
@@ -90,6 +93,37 @@ def _brief(env: Env, stream: str, number: int) -> dict[str, Any]:
     if body is None:
         return {**record, "first": None}
     return {**record, "first": next((line for line in body.split("\n") if line.strip()), "")}
+
+
+@verb(app, "history", "atlas status history Parser", 7)
+def history(
+    ctx: typer.Context,
+    heading: Annotated[str, typer.Argument(metavar="HEADING", help="As it stands, or stood.")],
+    stream: Annotated[str, typer.Option("--stream", metavar="STREAM")] = "main",
+    count: Annotated[int, typer.Option("-n", metavar="N", min=1)] = 20,
+) -> Outcome:
+    """One section through time, newest first, folded or not."""
+    env = env_of(ctx)
+    last = status.newest(env.tree, names.name(stream, "stream"))
+    rows = [
+        standing.in_force(env, part) for part in streams.history(env.ask, env.tree, stream, heading)
+    ]
+    if not rows:
+        near = names.hint(
+            heading, streams.headings(env.tree, stream), f"atlas status show {stream}"
+        )
+        raise NotFound(f"no section {heading[:80]!r} stands, or stood, in status:{stream}", near)
+    shown = rows[:count]
+    blocks: list[Block] = [
+        Frame(titled(part, env.now()), standing.words(env, part, env.policy["status_words"]))
+        for part in shown
+    ]
+    if len(rows) > count:
+        blocks.append(f"{len(rows)} in all; -n {len(rows)} shows them")
+    if not any(part.heading == heading for part in streams.parts(env.ask, env.tree, stream)):
+        back = f"atlas status write {stream} --section {shlex.quote(heading)} --from {rows[0].ref}"
+        blocks.append(f"it is not in the current entry, status:{stream}@{last}; back: {back}")
+    return Outcome(listing([brief(part) for part in shown], len(rows)), tuple(blocks))
 
 
 @verb(app, "diff", "atlas status diff main 11 12", 7)
