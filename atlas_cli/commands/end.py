@@ -78,7 +78,6 @@ def end(
     _judge_parked(env, me)
     if given is not None and unchanged is not None:
         raise Usage("a text, or --unchanged, but not both")
-    overflow = names.name(overflow, "artifact name") if overflow else None
     lists = (tuple(warn or ()), until, tuple(on or ()), tuple(to or ()))
     options = wording.Options(section, replace, overflow, base, (), None, *lists)
     options.need_text(given)

@@ -128,8 +128,8 @@ def _confirmed(env: Env, stream: str, number: int) -> Iterable[str]:
     """Who has said of an entry that it still holds, the newest first."""
     pairs = env.index.pointing(f"status:{stream}@{number}", "confirms")
     rows = [(session.confirmed(row), row) for _, row in pairs]
-    told = sorted((row["at"], row["why"], by["id"]) for row, by in rows if row)
-    for at, why, by in told[: -HEADINGS - 1 : -1]:
+    lines = sorted((row["at"], row["why"], by["id"]) for row, by in rows if row)
+    for at, why, by in lines[: -HEADINGS - 1 : -1]:
         why = correction.WITHHELD if env.ask.retracted(f"session:{by}") else why
         yield f"confirmed {_ago(env, at)} by {named(by)}: {why}"
 
@@ -141,10 +141,10 @@ def _ago(env: Env, at: str) -> str:
 def body(env: Env, record: Record) -> str:
     """The text of an entry, without what was retracted of it."""
     whole = streams.parts(env.ask, env.tree, record["stream"], record["number"])
-    said = [streams.said(env.ask, part) for part in whole]
-    if said == list(whole):
+    shown = [streams.said(env.ask, part) for part in whole]
+    if shown == list(whole):
         return str(record["body"])
-    return parts.body(said)
+    return parts.body(shown)
 
 
 def data(env: Env, record: Record, withdrawn: bool = False) -> Record:

@@ -49,6 +49,8 @@ class Options(NamedTuple):
             "--overflow": self.overflow,
             "--warn": self.warn,
         }
+        if self.overflow:
+            names.name(self.overflow, "artifact name")
         if given is None and (alone := [name for name, value in options.items() if value]):
             raise Usage(
                 f"{', '.join(alone)}: there is no text to be put so",

@@ -65,8 +65,8 @@ def of_entry(record: Record) -> Wish | None:
         return None
     pieces = sections.split(str(record["body"]))
     if given.get("replace"):
-        kept = record.get("kept", [])
-        own = [piece for piece in pieces if piece[0] not in kept]
+        beside = record.get("kept", [])
+        own = [piece for piece in pieces if piece[0] not in beside]
         text = sections.joined(own)
     else:
         own = [piece for piece in pieces if piece[0] == record.get("section")]
@@ -179,9 +179,9 @@ def made(tree: Tree, who: Writer, wish: Wish) -> Made:
         written=last + 1,
     )
     base = Base(tree, wish, who.session)
-    kept: list[str] = []
+    beside: list[str] = []
     if wish.replace:
-        whole, kept = _replaced(before, wish, own)
+        whole, beside = _replaced(before, wish, own)
     elif wish.unwarn:
         whole = [unwarned(tree, part, wish.heading, who.session) for part in before]
     else:
@@ -194,7 +194,7 @@ def made(tree: Tree, who: Writer, wish: Wish) -> Made:
         section=place,
         relies_on=list(wish.relies_on),
         caveat=wish.caveat,
-        kept=kept,
+        kept=beside,
     )
     record |= {"wish": wish.record(), "sections": [parts.item(part) for part in whole]}
     record |= change.given(earlier=folding.earlier(head, gone, wish.back), unseen=base.unseen())

@@ -157,8 +157,8 @@ def _anew(
     if renewed == files or commit.message.by_hand:
         return commit, files
     child = Overlay(onto, renewed, onto.width)
-    found = {path: old for path, old, _ in commit.changes}
-    changes = tuple((path, found.get(path), child.blob(path)) for path in renewed)
+    before = {path: old for path, old, _ in commit.changes}
+    changes = tuple((path, before.get(path), child.blob(path)) for path in renewed)
     digest = judging.digest(judging.store_id(onto), commit.message, changes)
     return commit._replace(message=commit.message._replace(change=digest), changes=changes), renewed
 

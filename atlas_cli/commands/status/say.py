@@ -118,35 +118,40 @@ def write(
         stream, dash = "main", "-"
     given = body(env, text, file, dash)
     names.name(stream, "stream")
+    lists = (tuple(warn or ()), until, tuple(on or ()), tuple(to or ()))
+    options = wording.Options(
+        section, replace, overflow, base, tuple(relies_on or ()), caveat, *lists, new
+    )
+    return _written(env, stream, given, unchanged, back, options)
+
+
+def _written(
+    env: Env,
+    stream: str,
+    given: str | None,
+    unchanged: str | None,
+    back: str | None,
+    options: wording.Options,
+) -> Outcome:
+    """Writes what one of the three gives: a text, why the status still holds, or where the section
+    stood that comes back."""
     if sum(part is not None for part in (given, unchanged, back)) != 1:
         raise Usage(
             "give the text, or say that it is unchanged",
             "-m TEXT, --file F or -; or --unchanged WHY; or --section H --from REF",
         )
-    options = wording.Options(
-        section,
-        replace,
-        names.name(overflow, "artifact name") if overflow else None,
-        base,
-        tuple(relies_on or ()),
-        caveat,
-        tuple(warn or ()),
-        until,
-        tuple(on or ()),
-        tuple(to or ()),
-        new,
-    )
-    me = who.session(env, strict=True)
-    if back is not None:
-        if section is None or replace:
-            raise Usage("--from brings one section back", "name it: --section H")
-        wish = wording.brought(env, stream, section, back)
-    elif unchanged is not None:
-        options.need_text(None)
-        row = confirmed(env, me, stream, unchanged, base)
-        return Outcome(row, (f"{row['confirmed']['ref']} confirmed",), published=False)
-    else:
+    section = options.section if back is not None else None
+    if back is not None and (section is None or options.replace):
+        raise Usage("--from brings one section back", "name it: --section H")
+    if back is None:
         options.need_text(given)
+    me = who.session(env, strict=True)
+    if unchanged is not None:
+        row = confirmed(env, me, stream, unchanged, options.base)
+        return Outcome(row, (f"{row['confirmed']['ref']} confirmed",), published=False)
+    if back is not None and section is not None:
+        wish = wording.brought(env, stream, section, back)
+    else:
         wish = wording.wish(env, me, stream, given or "", options)
     record, blocks = wording.answer(env, wording.write(env, me, wish, options))
     return Outcome(record, tuple(blocks), published=False)
