@@ -4,23 +4,20 @@ section's last text is out of the head or of what it names, and each loser was s
 from __future__ import annotations
 
 import random
-import shutil
 from pathlib import Path
 
 import pytest
 
-from ..conftest import environment
+from ..conftest import Git
 from .conftest import At
-from .hand import git_in
 
 
 @pytest.fixture
-def clones(hub: Path, at: At, tmp_path: Path) -> dict[str, str]:
+def clones(hub: Path, at: At, git: Git, tmp_path: Path) -> dict[str, str]:
     """Two clones of a hub, each with a session of its own."""
-    env = environment(tmp_path)
     sessions = {}
     for name in ("a", "b"):
-        git_in(tmp_path, env, "clone", "-q", str(hub), name)
+        git("clone", "-q", str(hub), name, cwd=tmp_path)
         done = at(name, "begin", "--goal", f"work of {name}", "--new")
         assert done.code == 0, done
         sessions[name] = done.data["id"]
@@ -93,33 +90,31 @@ def test_a_whole_text_is_parked_when_others_wrote_and_lost_for_nobody(
 
 
 def test_a_malformed_entry_by_hand_takes_nobody_down_and_a_good_one_is_said_to_be_by_hand(
-    clones: dict[str, str], at: At, hub: Path, tmp_path: Path
+    clones: dict[str, str], at: At, git: Git, hub: Path, tmp_path: Path
 ) -> None:
-    env = environment(tmp_path)
     work = tmp_path / "hand"
-    git_in(tmp_path, env, "clone", "-q", "-b", "atlas", str(hub), "hand")
+    git("clone", "-q", "-b", "atlas", str(hub), "hand", cwd=tmp_path)
     entry = work / "status/main/000/000002.md"
     entry.write_text("---\nstream: [main\n---\nx\n")
-    git_in(work, env, "add", ".")
-    git_in(work, env, "commit", "-qm", "by hand")
-    git_in(work, env, "push", "-q", "origin", "HEAD:atlas")
+    git("add", ".", cwd=work)
+    git("commit", "-qm", "by hand", cwd=work)
+    git("push", "-q", "origin", "HEAD:atlas", cwd=work)
     assert at("a", "sync").code == 0
     shown = at("a", "status", "--session", clones["a"])
     assert shown.code == 0 and shown.data["number"] == 1
     assert any("status:main@2 cannot be read" in line for line in shown.json["notices"])
     done = at("a", "status", "write", "-m", "on", "--session", clones["a"])
     assert done.code == 0 and done.data["number"] == 3
-    git_in(work, env, "pull", "-q", "--rebase", "origin", "atlas")
+    git("pull", "-q", "--rebase", "origin", "atlas", cwd=work)
     good = f"---\nstream: main\nnumber: 4\nsession: {clones['b']}\nactor: b\n"
     entry = entry.with_name("000004.md")
     entry.write_text(f"{good}at: 2026-11-29T14:00:00Z\n---\n## Forged\n\nwords\n")
-    git_in(work, env, "add", ".")
-    git_in(work, env, "commit", "-qm", "by hand")
-    git_in(work, env, "push", "-q", "origin", "HEAD:atlas")
+    git("add", ".", cwd=work)
+    git("commit", "-qm", "by hand", cwd=work)
+    git("push", "-q", "origin", "HEAD:atlas", cwd=work)
     at("a", "sync")
     (part,) = at("a", "status", "--session", clones["a"]).data["sections"]
     assert (part["session"], part["by_hand"], part["operation"]) == (clones["b"], True, "")
     assert at("a", "end", "-m", "done", "--session", clones["a"]).code == 0
     hand = [part for part in at("a", "status").data["sections"] if part["by_hand"]]
     assert [part["heading"] for part in hand] == ["Forged"]
-    shutil.rmtree(work)
