@@ -15,7 +15,7 @@ from ..model.change import Change, Writer
 from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Outcome
-from ..records import status
+from ..records import status, status_write
 from ..records.board import assigning
 from ..sharing import parked
 from ..sharing.dealing import EAGER
@@ -162,11 +162,11 @@ def _wish(
     unchanged: str | None,
     section: str | None,
     replace: bool,
-) -> status.NewEntry | None:
+) -> status_write.NewEntry | None:
     """The status entry to be written; None if none is due. Raises Protocol if one is due and no
     text is given."""
     if unchanged is not None:
-        return status.NewEntry(unchanged=names.say(unchanged, "--unchanged"))
+        return status_write.NewEntry(unchanged=names.say(unchanged, "--unchanged"))
     if given is None:
         if not env.index.closed(me["id"]):
             raise Protocol(
@@ -178,7 +178,7 @@ def _wish(
             )
         return None
     heading = None if replace else (section or me.get("goal") or me["actor"])
-    return status.NewEntry(given, section=heading, replace=replace)
+    return status_write.NewEntry(given, section=heading, replace=replace)
 
 
 def _to_end(stop: AtlasError, stream: str, spared: list[str]) -> None:
@@ -195,7 +195,7 @@ def _close(
     tree: Tree,
     writer: Writer,
     me: Record,
-    wish: status.NewEntry | None,
+    wish: status_write.NewEntry | None,
     stream: str,
     spared: list[str],
     overflow: str | None,

@@ -14,7 +14,7 @@ from ..model.change import Change, Decide, Writer
 from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Block, Frame, Outcome, Table, listing
-from ..records import artifact, lease, signal, status
+from ..records import artifact, lease, signal, status, status_write
 from ..records.board import raising
 from ..sharing import parked
 from ..sharing.parked import unpark
@@ -106,7 +106,7 @@ def _again(env: Env, me: Record, record: Record, commit: str) -> Decide:
 
     def decide(tree: Tree, who: Writer) -> Change:
         if kind == "status":
-            wish = status.NewEntry(
+            wish = status_write.NewEntry(
                 record["body"], relies_on=tuple(record.get("relies_on", ())), new=True
             )
             base = _common(before, tree, record["number"], status.path_of, record["stream"])

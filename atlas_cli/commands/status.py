@@ -13,7 +13,7 @@ from ..model.change import Change, Writer
 from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Block, Frame, Outcome, Table, listing
-from ..records import artifact, correction, status
+from ..records import artifact, correction, status, status_write
 from . import Since, body, env_of, noun, parsed, verb, warned
 
 app = noun("show")
@@ -47,7 +47,7 @@ def entry(
     who: Writer,
     me: Record,
     stream: str,
-    wish: status.NewEntry,
+    wish: status_write.NewEntry,
     base: int | None,
     overflow: str | None,
 ) -> Change:
@@ -59,7 +59,7 @@ def entry(
     if base is None:
         seen = receipts.newest_read(env, tree, me, "status", stream, bool(wish.section))
     try:
-        return status.write(tree, who, stream, wish, seen)
+        return status_write.write(tree, who, stream, wish, seen)
     except Refused as refused:
         if overflow is None or refused.code != "limit":
             raise
@@ -71,7 +71,7 @@ def entry(
     )
     ref = f"artifact:{overflow}@{artifact.newest(tree, overflow) + 1}"
     short = f"{wish.body.strip().partition(chr(10) * 2)[0]}\n\nThe whole text: {ref}\n"
-    change = status.write(tree, who, stream, wish._replace(body=short), seen)
+    change = status_write.write(tree, who, stream, wish._replace(body=short), seen)
     return change._replace(files={**put.files, **change.files}, bases=(*put.bases, *change.bases))
 
 
@@ -81,7 +81,12 @@ def withdrawn(env: Env, stream: str) -> bool:
 
 
 def written(
-    env: Env, stream: str, wish: status.NewEntry, base: int | None, me: Record, overflow: str | None
+    env: Env,
+    stream: str,
+    wish: status_write.NewEntry,
+    base: int | None,
+    me: Record,
+    overflow: str | None,
 ) -> dict[str, Any]:
     """Writes the next entry. The session has read what it wrote."""
     wish = wish._replace(withdrawn=withdrawn(env, stream))
@@ -194,12 +199,12 @@ def write(
 
 def _new_entry(
     env: Env, text: str, unchanged: str | None, relies_on: list[str], caveat: str | None
-) -> status.NewEntry:
+) -> status_write.NewEntry:
     """An entry with this text, its REFs as they are stored. Raises Usage if an option is no text
     that can be kept."""
     relies = tuple(reading.pinned_ref(env, target) for target in relies_on)
     still = names.say(unchanged, "--unchanged") if unchanged else None
-    return status.NewEntry(
+    return status_write.NewEntry(
         text,
         unchanged=still,
         relies_on=relies,

@@ -11,7 +11,7 @@ from ..model import names, secrets, times
 from ..model.change import Decide, Writer
 from ..model.text import Record
 from ..model.times import SKEW
-from ..records import correction, policy, session, status
+from ..records import correction, policy, sections, session
 from ..store import transaction
 from ..store.transaction import Intent, Written
 from ..visible import theirs
@@ -197,4 +197,4 @@ def _withhold(env: Env, stop: AtlasError) -> None:
         base, _, mine = details["merge"]
         details["merge"] = (base, base, mine)
         if "merged" in details:
-            details["merged"] = status.merged(base, base, mine)
+            details["merged"] = sections.merged(base, base, mine)

@@ -11,7 +11,7 @@ from atlas_cli.errors import Damaged
 from atlas_cli.model import text, times
 from atlas_cli.model.change import Writer
 from atlas_cli.model.message import Message, change_digest
-from atlas_cli.records import judging, lease, policy, session, status
+from atlas_cli.records import judging, lease, policy, session, status_write
 
 from .files import ANN, BOB, NOW, STORE, Files, changes, done, judged, store, writer
 
@@ -34,7 +34,11 @@ def world() -> Files:
     """A store with a status entry, a lease that ann holds with token 2, her session and one that is
     over."""
     tree = store()
-    tree = done(tree, status.write(tree, writer(), "main", status.NewEntry("one"), None), writer())
+    tree = done(
+        tree,
+        status_write.write(tree, writer(), "main", status_write.NewEntry("one"), None),
+        writer(),
+    )
     for at in (NOW - 86400, NOW):
         tree = done(tree, lease.take(tree, writer(at=at), ["gpu0"], "w", 3600), writer(at=at))
     for who in (writer(), writer(BOB)):

@@ -10,8 +10,8 @@ import pytest
 from atlas_cli.errors import Damaged, NotFound, Protocol, Refused, Usage, VersionJump
 from atlas_cli.model import text
 from atlas_cli.model.change import Writer
-from atlas_cli.records import status
-from atlas_cli.records.status import NewEntry
+from atlas_cli.records import status, status_write
+from atlas_cli.records.status_write import NewEntry
 
 from .files import ANN, BOB, NOW, Files, done, store, writer
 
@@ -19,7 +19,7 @@ LONG = "".join(f"line {n} says where one thing stands\n" for n in range(10))  # 
 
 
 def written(tree: Files, who: Writer, body: str, seen: int | None, **wish: Any) -> Files:
-    return done(tree, status.write(tree, who, "main", NewEntry(body, **wish), seen), who)
+    return done(tree, status_write.write(tree, who, "main", NewEntry(body, **wish), seen), who)
 
 
 def body(tree: Files, number: int | None = None) -> str:
@@ -30,7 +30,7 @@ def body(tree: Files, number: int | None = None) -> str:
 def test_the_first_entry_needs_no_reading_and_the_next_follows_it() -> None:
     tree = written(store(), writer(), "one", None)
     assert body(tree) == "one\n" and status.newest(tree, "main") == 1
-    change = status.write(tree, writer(BOB), "main", NewEntry("two"), 1)
+    change = status_write.write(tree, writer(BOB), "main", NewEntry("two"), 1)
     blob = tree.blob("status/main/000/000001.md")
     assert change.bases == (f"status:main@1~{(blob or '')[:12]}",)
     assert (
@@ -72,10 +72,10 @@ def test_what_lies_in_a_wrong_place_is_no_entry() -> None:
 def test_who_has_not_read_the_current_entry_cannot_supersede_it() -> None:
     tree = written(store(), writer(), "one", None)
     with pytest.raises(Protocol, match="has not read status:main@1") as stop:
-        status.write(tree, writer(BOB), "main", NewEntry("two"), None)
+        status_write.write(tree, writer(BOB), "main", NewEntry("two"), None)
     assert (stop.value.exit, stop.value.code) == (5, "read_first")
     with pytest.raises(NotFound, match="newest entry is 1"):
-        status.write(tree, writer(BOB), "main", NewEntry("two"), 2)
+        status_write.write(tree, writer(BOB), "main", NewEntry("two"), 2)
 
 
 def test_who_read_an_older_entry_is_stopped_with_what_was_written_since() -> None:
@@ -85,7 +85,7 @@ def test_who_read_an_older_entry_is_stopped_with_what_was_written_since() -> Non
     with pytest.raises(
         VersionJump, match=f"you read status:main@1, and {BOB} wrote up to 3"
     ) as stop:
-        status.write(tree, writer(), "main", NewEntry("four"), 1)
+        status_write.write(tree, writer(), "main", NewEntry("four"), 1)
     details = stop.value.details
     assert (stop.value.exit, details["base"], details["head"], details["ref"]) == (
         3,
@@ -102,7 +102,7 @@ def test_who_read_an_older_entry_is_stopped_with_what_was_written_since() -> Non
         "status:main@3",
     ]
     with pytest.raises(VersionJump) as stop:  # "it still holds" is no text that could be merged
-        status.write(tree, writer(), "main", NewEntry(unchanged="why"), 1)
+        status_write.write(tree, writer(), "main", NewEntry(unchanged="why"), 1)
     assert "merge" not in stop.value.details
 
 
@@ -110,7 +110,7 @@ def test_a_section_written_meanwhile_is_merged_and_carried() -> None:
     tree = written(store(), writer(), "top\n\n## A\n\none\n", None)
     tree = written(tree, writer(BOB), "two", 1, section="B")
     with pytest.raises(VersionJump) as stop:
-        status.write(tree, writer(), "main", NewEntry("new", section="A"), 1)
+        status_write.write(tree, writer(), "main", NewEntry("new", section="A"), 1)
     assert stop.value.details["merged"] == "top\n\n## A\n\nnew\n\n## B\n\ntwo\n"
 
 
@@ -122,34 +122,36 @@ def test_unchanged_carries_the_whole_text_and_says_why() -> None:
     record = status.parse(path, tree.read(path) or b"")
     assert (record["body"], record["unchanged"], record["number"]) == (LONG, "only typos", 2)
     with pytest.raises(Usage, match="no entry yet"):
-        status.write(store(), writer(), "main", NewEntry(unchanged="why"), None)
+        status_write.write(store(), writer(), "main", NewEntry(unchanged="why"), None)
 
 
 @pytest.mark.parametrize("nothing", ["", " ", "\n\n", "\t\n"])
 def test_an_empty_text_is_refused(nothing: str) -> None:
     with pytest.raises(Usage, match="empty"):
-        status.write(store(), writer(), "main", NewEntry(nothing), None)
+        status_write.write(store(), writer(), "main", NewEntry(nothing), None)
 
 
 def test_a_text_over_the_limit_is_refused_and_handed_back() -> None:
     with pytest.raises(Refused, match="251 words long; at most 250") as stop:
-        status.write(store(), writer(), "main", NewEntry("word " * 251), None)
+        status_write.write(store(), writer(), "main", NewEntry("word " * 251), None)
     assert stop.value.code == "limit" and stop.value.details["body"] == "word " * 251 + "\n"
     tree = written(store(), writer(), "word " * 250, None)
     with pytest.raises(
         Refused, match="253 words"
     ):  # a section counts with its heading and with what it carries
-        status.write(tree, writer(), "main", NewEntry("x", section="x"), 1)
+        status_write.write(tree, writer(), "main", NewEntry("x", section="x"), 1)
     written(store(status_words=3), writer(), "one two three", None)
     with pytest.raises(Refused, match="at most 3"):
-        status.write(store(status_words=3), writer(), "main", NewEntry("one two three four"), None)
+        status_write.write(
+            store(status_words=3), writer(), "main", NewEntry("one two three four"), None
+        )
 
 
 def test_a_whole_text_that_drops_most_lines_is_refused() -> None:
     tree = written(store(), writer(), LONG, None)
     lines = LONG.splitlines()
     with pytest.raises(Refused, match="keeps 4 of the 10 lines") as stop:
-        status.write(tree, writer(BOB), "main", NewEntry("\n".join(lines[:4])), 1)
+        status_write.write(tree, writer(BOB), "main", NewEntry("\n".join(lines[:4])), 1)
     assert (
         stop.value.code == "drops_too_much"
         and "--replace" in stop.value.hint
