@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ..model import names
+from ..visible import theirs
 
 ALL = "all"
 ALL_WORDS = 25  # words of what is addressed to all
@@ -41,6 +42,11 @@ class Item(NamedTuple):
     def kind(self) -> str:
         """The kind of record; a section's is `status`."""
         return self.ref.partition(":")[0]
+
+    @property
+    def stream(self) -> str:
+        """The stream of a section; empty for a record."""
+        return self.key.partition(":")[2].partition("#")[0] if self.kind == "status" else ""
 
 
 class View(NamedTuple):
@@ -111,7 +117,8 @@ def _ground(item: Item, view: View) -> Reason | None:
     if not item.target:
         return None
     if item.relation == "superseded":
-        relied = any(ref.partition("@")[0] == item.target for ref in view.relies)
+        older = (ref.partition("@")[0] for ref in view.relies if ref != item.ref)
+        relied = item.target in older
         return Reason(SELDOM, f"{item.target}, on which yours relies, goes on") if relied else None
     if item.target not in view.relies:
         return None
@@ -202,5 +209,5 @@ def hot(touched: Mapping[str, Iterable[str]], declared: Iterable[str] = ()) -> f
 
 
 def label(item: Item) -> str:
-    """An item by its heading, or by its REF."""
-    return f"{item.ref} ## {item.heading}" if item.heading else item.ref
+    """An item by its REF, and a section by its heading as well."""
+    return f"{item.ref} {theirs(item.heading, 60)}" if item.heading else item.ref

@@ -25,6 +25,11 @@ class News(NamedTuple):
         """Whether it is to be told before the session goes on."""
         return self.reason is not None and self.reason.weight > NOTICE
 
+    @property
+    def seldom(self) -> bool:
+        """Whether it stops once in `stop_every` only."""
+        return self.reason is not None and self.reason.weight == SELDOM
+
 
 class Pace(NamedTuple):
     """When a session was stopped for files that meet, and when it was told anything at all; the
