@@ -21,16 +21,12 @@ from ..records.telling import News, Pace
 from ..store.git import Git
 from . import leases
 from .ask import WEEK, Questions
+from .sessions import readers
 from .stream import Part, parts
 
 RECORDS = 200  # of a kind, the newest, that are looked through
 COMMITS = 1000  # of the user's, that files are taken from
 STOPPED = "!stopped"  # noted for a session that was stopped since files meet
-
-
-def readers(me: Record) -> list[str]:
-    """A session and those that it descends from: what one of them was told, it knows."""
-    return [me["id"], *me.get("lineage", ())]
 
 
 def key(part: Part) -> str:
@@ -200,6 +196,23 @@ def own_key(ask: Questions, id: str) -> str:
         if row and row.get("section"):
             return f"{status.KIND.name}:{row['stream']}#{row['section']}"
     return ""
+
+
+def to_all(ask: Questions, id: str, since: int) -> int | None:
+    """The moment at which a session has last addressed all, after a moment; None if it has not."""
+    for commit in ask.index.commits(COMMITS, session=id, after=ask.index.upto(since))[0]:
+        for path in commit["paths"].split("\n"):
+            row = ask.index.readable(path) or {}
+            wrote = (part.get("for", ()) for part in _own_parts(row, commit["operation"]))
+            if any(concern.ALL in to for to in (row.get("for", ()), *wrote)):
+                return int(commit["at"])
+    return None
+
+
+def _own_parts(row: Record, operation: str) -> list[Record]:
+    """The items of an entry for the sections that its own write has put there."""
+    parts = [item for item in row.get("sections", ()) if isinstance(item, dict)]
+    return [item for item in parts if item.get("from", operation) == operation]
 
 
 def last_word(ask: Questions, me: Record) -> int:

@@ -70,7 +70,7 @@ def judge(news: Sequence[News], pace: Pace, blind: bool = False) -> Verdict:
     waited = pace.now - pace.told >= pace.look_within
     if blind and waited:
         news = [one if one.due else one._replace(reason=_UNKNOWN) for one in news]
-    due = _in_order([one for one in news if one.due])
+    due = in_order([one for one in news if one.due])
     rest = [one for one in news if not one.due]
     if due:
         count = fitting([len(one.item.text.split()) for one in due])
@@ -78,7 +78,7 @@ def judge(news: Sequence[News], pace: Pace, blind: bool = False) -> Verdict:
         fresh = tuple(one for one in rest if not one.known)
         return Verdict(stops, tuple(due[:count]), tuple(due[count:]), fresh)
     if waited and (unseen := [one for one in rest if one.known < HEADED]):
-        return Verdict(True, named=tuple(_in_order(unseen)), looked=True)
+        return Verdict(True, named=tuple(in_order(unseen)), looked=True)
     return Verdict(counted=tuple(one for one in rest if not one.known))
 
 
@@ -92,7 +92,7 @@ def _stops(one: News, pace: Pace) -> bool:
     return one.reason.weight == ALWAYS or pace.now - pace.stopped >= pace.stop_every
 
 
-def _in_order(news: Sequence[News]) -> list[News]:
+def in_order(news: Sequence[News]) -> list[News]:
     """What has a warning first, then what weighs most, then the newest."""
     return sorted(news, key=_rank)
 
