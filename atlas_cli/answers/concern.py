@@ -36,8 +36,8 @@ def key(part: Part) -> str:
 
 def version(part: Part) -> str:
     """The state of a section: what it says, whom, and warning of what."""
-    said = "\n".join([part.text, *part.to, *(warn.text for warn in part.warn)])
-    return sha256(said.encode(errors="replace")).hexdigest()[:16]
+    words = "\n".join([part.text, *part.to, *(warn.text for warn in part.warn)])
+    return sha256(words.encode(errors="replace")).hexdigest()[:16]
 
 
 # what there is to know
@@ -102,7 +102,7 @@ def _documents(ask: Questions, tree: Tree) -> Iterator[Item]:
                 break
             ref = kind.ref(path, row)
             item = Item(ref, ref, row.get("operation", ""), row["session"], at)
-            item = item._replace(on=tuple(row.get("on", ())), to=tuple(row.get("for", ())))
+            item = item._replace(on=tuple(row.get("files", ())), to=tuple(row.get("for", ())))
             yield _worded(ask, tree, item, row)
 
 
@@ -139,7 +139,7 @@ def _files_of(ask: Questions, tree: Tree, target: str) -> tuple[str, ...]:
         row = ask.index.readable(BY_NAME[ref.kind].find(tree, ref.id, ref.number))
     except AtlasError:
         return ()
-    return tuple((row or {}).get("on", ()))
+    return tuple((row or {}).get("files", ()))
 
 
 # who it may concern
@@ -290,11 +290,11 @@ def _near_tasks(ask: Questions, view: View) -> dict[str, list[str]]:
 
 def pace(ask: Questions, me: Record) -> Pace:
     """When a session was stopped and told last, and how often it may be."""
-    told = ask.local.told_at(me["id"], telling.HEADED)
+    last = ask.local.told_at(me["id"], telling.HEADED)
     return Pace(
         ask.now,
         ask.local.noted(me["id"], STOPPED),
-        max(told, times.moment(me["began"])),
+        max(last, times.moment(me["began"])),
         policy.seconds(ask.policy, "stop_every"),
         policy.seconds(ask.policy, "look_within"),
     )

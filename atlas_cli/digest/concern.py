@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from ..env import telling
 from ..outcome import Frame
-from ..records import telling as told
+from ..records import telling as rules
 from ..records.concern import label
 from .part import MOST, Part, State, listed
 
 
 def concern(state: State) -> Part | None:
     """The records and sections that concern this session, the first of them in words: these count
-    as told. The others by name."""
+    as rules. The others by name."""
     if state.me is None:
         return None
     rows, _ = telling.unread(state.env, state.me)
-    due = told.in_order([row for row in rows if row.due])
-    count = told.fitting([len(row.item.text.split()) for row in due])
+    due = rules.in_order([row for row in rows if row.due])
+    count = rules.fitting([len(row.item.text.split()) for row in due])
     shown, rest = due[:count], due[count:]
     blocks = [Frame(*block) for block in telling.blocks(state.env, state.me, shown)]
-    telling.keep(state.env, state.me, told.TOLD, (row.item for row in shown))
+    telling.keep(state.env, state.me, rules.TOLD, (row.item for row in shown))
     items = [
         {"ref": row.item.ref, "heading": row.item.heading, "why": row.reason.words}
         for row in due

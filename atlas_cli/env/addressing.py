@@ -17,11 +17,11 @@ from .env import Env
 
 
 def marks(env: Env, me: Record, given: Sequence[str], text: str) -> Record:
-    """The fields `on` and `for` of a record that a session writes. Raises NotFound for an addressee
+    """The fields `files` and `for` of a record that a session writes. Raises NotFound for an addressee
     that is not there, and Refused for a text to all that is too long or comes too soon."""
     to = addressees(env, me, given, text)
     on = concern.files(asked.files(env.ask, env.git, me) | _leased(env, me))
-    return change.given(on=list(on), **{"for": list(to)})
+    return change.given(files=list(on), **{"for": list(to)})
 
 
 def _leased(env: Env, me: Record) -> set[str]:

@@ -7,7 +7,7 @@ from ..errors import NotFound
 from ..model.text import Record
 from ..model.tree import Tree
 from ..records import artifact
-from ..records import telling as told
+from ..records import telling as rules
 from . import telling, who
 from .env import Env
 
@@ -25,7 +25,7 @@ def note(env: Env, kind: str, id: str, number: int, path: str, claimed: bool = F
 def note_text(env: Env, key: str, version: str) -> None:
     """Notes that the whole text of a record was printed for the session."""
     if me := who.session_or_none(env):
-        env.local.note(me["id"], told.READ, env.now(), [(key, version, 0)])
+        env.local.note(me["id"], rules.READ, env.now(), [(key, version, 0)])
 
 
 def note_status(env: Env, me: Record, stream: str, number: int, path: str) -> None:

@@ -14,7 +14,7 @@ from ..model import times
 from ..model.text import Record
 from ..outcome import Frame
 from ..records import lease, policy
-from ..records import telling as told
+from ..records import telling as rules
 from ..records.concern import label
 from ..records.correction import said, shown
 from ..visible import named, theirs
@@ -64,14 +64,14 @@ def read_first(env: Env, me: Record, paths: list[str], going: str) -> list[Findi
     rows, blind = telling.unread(env, me, paths)
     hook = judging.of(env)
     streams = hook.streams(paths)
-    verdict = told.judge(rows, concern.pace(env.ask, me), blind)
+    verdict = rules.judge(rows, concern.pace(env.ask, me), blind)
     if level == "warn":
         verdict = verdict._replace(stops=False)
     blocks = telling.blocks(env, me, verdict.told)
     noted = telling.note(env, me, verdict)
     hook.look(me, streams)
     if verdict.counted:
-        env.notices.append(f"{told.counted(verdict.counted)}: atlas status show {streams[0]}")
+        env.notices.append(f"{rules.counted(verdict.counted)}: atlas status show {streams[0]}")
     if not (verdict.told or verdict.named):
         return []
     message, hint = _message(verdict, env), f"take note of it, {GO_ON[going]}{_others(verdict)}"
@@ -97,22 +97,22 @@ def moved_on(env: Env, me: Record) -> None:
     """Counts, in a notice, what is new to a session; once each."""
     rows, _ = telling.unread(env, me)
     if fresh := [row for row in rows if not row.known]:
-        env.notices.append(f"{told.counted(fresh)}: atlas status show")
-        telling.keep(env, me, told.COUNTED, (row.item for row in fresh))
+        env.notices.append(f"{rules.counted(fresh)}: atlas status show")
+        telling.keep(env, me, rules.COUNTED, (row.item for row in fresh))
 
 
-def _message(verdict: told.Verdict, env: Env) -> str:
+def _message(verdict: rules.Verdict, env: Env) -> str:
     """What is new to a session, by name."""
     rows = verdict.named if verdict.looked else verdict.told
-    names = ", ".join(label(row.item) for row in rows[: told.MOST])
-    more = f" and {len(rows) - told.MOST} more" if rows[told.MOST :] else ""
+    names = ", ".join(label(row.item) for row in rows[: rules.MOST])
+    more = f" and {len(rows) - rules.MOST} more" if rows[rules.MOST :] else ""
     if verdict.looked:
         span = times.span(policy.seconds(env.policy, "look_within"))
         return f"{names}{more}: unread, and you were told nothing for {span}"
     return f"{names}{more}: it concerns you, and is new to you"
 
 
-def _others(verdict: told.Verdict) -> str:
+def _others(verdict: rules.Verdict) -> str:
     """The end of a hint: what was not printed, and the command that shows it."""
     if not verdict.named:
         return ""
@@ -122,7 +122,7 @@ def _others(verdict: told.Verdict) -> str:
     )
     if verdict.looked:
         return f"; to read it: {show}"
-    names = ", ".join(label(row.item) for row in verdict.named[: told.MOST])
+    names = ", ".join(label(row.item) for row in verdict.named[: rules.MOST])
     return f"; {len(verdict.named)} more that concern you: {names} ({show})"
 
 

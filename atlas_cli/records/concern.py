@@ -15,7 +15,7 @@ ALL_EVERY = 3600  # seconds between two such texts of a session
 FILES = 12  # that a record names; of more, their folders
 HOT_SESSIONS = 4  # sessions of a week that make a file hot, if they are a third of all
 # What a record carries: the files of its writer, and whom it is addressed to.
-FIELDS = {"on": "texts", "for": "texts"}
+FIELDS = {"files": "texts", "for": "texts"}
 # A stop at each commit; one in `stop_every`; a notice, which never stops.
 ALWAYS, SELDOM, NOTICE = 3, 2, 1
 

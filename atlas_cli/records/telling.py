@@ -56,7 +56,7 @@ class Verdict(NamedTuple):
     def headed(self) -> tuple[News, ...]:
         """What stops no more, since it was named. What always stops is told first, however much
         of it there is: no warning is bought off by many."""
-        return tuple(one for one in self.named if not one.reason or one.reason.weight < ALWAYS)
+        return tuple(row for row in self.named if not row.reason or row.reason.weight < ALWAYS)
 
     @property
     def silent(self) -> bool:
@@ -69,27 +69,27 @@ def judge(news: Sequence[News], pace: Pace, blind: bool = False) -> Verdict:
     known, so all of it is told, once in `look_within`."""
     waited = pace.now - pace.told >= pace.look_within
     if blind and waited:
-        news = [one if one.due else one._replace(reason=_UNKNOWN) for one in news]
-    due = in_order([one for one in news if one.due])
-    rest = [one for one in news if not one.due]
+        news = [row if row.due else row._replace(reason=_UNKNOWN) for row in news]
+    due = in_order([row for row in news if row.due])
+    rest = [row for row in news if not row.due]
     if due:
-        count = fitting([len(one.item.text.split()) for one in due])
-        stops = any(_stops(one, pace) for one in due)
-        fresh = tuple(one for one in rest if not one.known)
+        count = fitting([len(row.item.text.split()) for row in due])
+        stops = any(_stops(row, pace) for row in due)
+        fresh = tuple(row for row in rest if not row.known)
         return Verdict(stops, tuple(due[:count]), tuple(due[count:]), fresh)
-    if waited and (unseen := [one for one in rest if one.known < HEADED]):
+    if waited and (unseen := [row for row in rest if row.known < HEADED]):
         return Verdict(True, named=tuple(in_order(unseen)), looked=True)
-    return Verdict(counted=tuple(one for one in rest if not one.known))
+    return Verdict(counted=tuple(row for row in rest if not row.known))
 
 
 _UNKNOWN = Reason(SELDOM, "no file of yours is known, so it may be about them")
 
 
-def _stops(one: News, pace: Pace) -> bool:
+def _stops(row: News, pace: Pace) -> bool:
     """Whether a commit stops for an item; what was named by its heading stops no more."""
-    if one.reason is None or one.known == HEADED:
+    if row.reason is None or row.known == HEADED:
         return False
-    return one.reason.weight == ALWAYS or pace.now - pace.stopped >= pace.stop_every
+    return row.reason.weight == ALWAYS or pace.now - pace.stopped >= pace.stop_every
 
 
 def in_order(news: Sequence[News]) -> list[News]:
@@ -97,9 +97,9 @@ def in_order(news: Sequence[News]) -> list[News]:
     return sorted(news, key=_rank)
 
 
-def _rank(one: News) -> tuple[bool, int, int]:
-    weight = one.reason.weight if one.reason else 0
-    return not (one.due and one.item.warn), -weight, -one.item.at
+def _rank(row: News) -> tuple[bool, int, int]:
+    weight = row.reason.weight if row.reason else 0
+    return not (row.due and row.item.warn), -weight, -row.item.at
 
 
 def fitting(lengths: Sequence[int]) -> int:
@@ -156,12 +156,12 @@ def _first(words: Sequence[str], most: int) -> str:
 def counted(news: Sequence[News]) -> str:
     """What is only counted, in one line."""
     by_kind: dict[str, int] = {}
-    for one in news:
-        kind = "section" if one.item.kind == "status" else one.item.kind
+    for row in news:
+        kind = "section" if row.item.kind == "status" else row.item.kind
         by_kind[kind] = by_kind.get(kind, 0) + 1
     parts = [f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in by_kind.items()]
-    near = [one for one in news if one.reason is not None]
+    near = [row for row in news if row.reason is not None]
     about = "none on your files"
     if near:
-        about = ", ".join(f"{label(one.item)} {one.reason.words}" for one in near[:3] if one.reason)
+        about = ", ".join(f"{label(row.item)} {row.reason.words}" for row in near[:3] if row.reason)
     return f"the status moved on: {', '.join(parts)}, {about}"
