@@ -21,7 +21,7 @@ from ..records.telling import News, Pace
 from ..store.git import Git
 from . import leases
 from .ask import WEEK, Questions
-from .sessions import readers
+from .sessions import living, readers
 from .stream import Part, parts
 
 RECORDS = 200  # of a kind, the newest, that are looked through
@@ -222,11 +222,15 @@ def last_word(ask: Questions, me: Record) -> int:
 
 
 def files(ask: Questions, git: Git, me: Record, staged: Iterable[str] | None = None) -> set[str]:
-    """The files that only git knows to be a session's: staged in this worktree (asked of git if
-    they are not given), and committed since its last word."""
+    """The files that only git knows to be a session's: staged in its worktree, and committed since
+    its last word. What is staged is asked of git if it is not given, but not where several live in
+    the worktree: nobody knows whose it is there."""
     from ..checks import commits
 
-    paths = set(_staged(git) if staged is None else staged)
+    if staged is None:
+        others = [row for row in living(ask, me.get("worktree", "")) if row["id"] != me["id"]]
+        staged = () if others else _staged(git)
+    paths = set(staged)
     try:
         since = f"--since={last_word(ask, me)}"
         for commit in commits.read(git, "--no-merges", f"-n{COMMITS}", since, "HEAD"):

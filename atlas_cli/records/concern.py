@@ -138,7 +138,8 @@ def _of_ancestor(item: Item, view: View) -> Reason | None:
 
 def _overlap(item: Item, view: View) -> Reason | None:
     """The files of both meet, and not only those that nearly everybody touches."""
-    for path in (*item.on, *item.about):
+    about = (path for name in item.about for path in (name, f"{name.rstrip('/')}/"))
+    for path in (*item.on, *about):
         if meeting := _meeting(path, view):
             return Reason(SELDOM, f"on {meeting}")
     return None

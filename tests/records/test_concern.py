@@ -35,6 +35,9 @@ CASES: dict[str, tuple[dict[str, object], dict[str, object], int]] = {
     "another file": ({"on": ("src/y.py",)}, {}, 0),
     "a folder of many files": ({"on": ("src/",)}, {}, SELDOM),
     "a file named like a folder": ({"on": ("src",)}, {}, 0),
+    "about a folder": ({"about": ("src",)}, {}, SELDOM),
+    "about a file": ({"about": ("src/x.py",)}, {}, SELDOM),
+    "about another folder": ({"about": ("sr",)}, {}, 0),
     "a file that it leases": (
         {"on": ("docs/a",)},
         {"files": frozenset(), "leased": ("path:docs",)},

@@ -59,7 +59,10 @@ def test_read_first_prints_what_concerns_the_commit_and_the_same_command_passes(
 ) -> None:
     project.atlas("bob", "status", "write", "-m", "two", "--replace")
     done = project.commit("src/y.py")
-    assert (done.code, "the status moved on: 1 section, none on your files" in done.err) == (0, True)
+    assert (done.code, "the status moved on: 1 section, none on your files" in done.err) == (
+        0,
+        True,
+    )
     assert project.commit("src/y.py").err == "", "it is counted once"
     assert project.trailers() == project.signs("ann", 2)
     project.atlas("bob", *ALERT)
