@@ -17,8 +17,8 @@ from .env import Env
 
 
 def marks(env: Env, me: Record, given: Sequence[str], text: str) -> Record:
-    """The fields `files` and `for` of a record that a session writes. Raises NotFound for an addressee
-    that is not there, and Refused for a text to all that is too long or comes too soon."""
+    """The fields `files` and `for` of a record that a session writes. Raises NotFound for an
+    addressee that is not there, and Refused for a text to all that is too long or too soon."""
     to = addressees(env, me, given, text)
     on = concern.files(asked.files(env.ask, env.git, me) | _leased(env, me))
     return change.given(files=list(on), **{"for": list(to)})

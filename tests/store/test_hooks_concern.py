@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -154,3 +156,40 @@ def test_what_another_machine_published_stops_the_push_at_the_latest(
     )
     (made.top / "a/x.py").write_text("print('z')\n")
     assert "judged by what the remote had 11 min ago" in ran("commit", "-qam", "old copy").err
+
+
+def test_a_hook_fetches_where_the_users_own_file_says_so(
+    two: tuple[Fleet, list[Worker]],
+) -> None:
+    """Nobody waits for it; it is not started again within a minute, nor within ten after a
+    failure."""
+    made, (_, b) = two
+    own = made.top / "config"
+    (own / "atlas").mkdir(parents=True)
+    (own / "atlas/atlas.yaml").write_text("hook_fetch: on\n")
+    env = {**made.env, "XDG_CONFIG_HOME": str(own), "ATLAS_SESSION": made.sessions["a"]}
+    home = made.top / "a/.git/atlas"
+
+    def commit() -> Result:
+        words = ["git", "commit", "-q", "--allow-empty", "-m", "x"]
+        out = subprocess.run(words, cwd=made.top / "a", env=env, capture_output=True, text=True)
+        return Result(out.returncode, out.stdout, out.stderr)
+
+    done(b("signal", "post", "alert", "--for", made.sessions["a"], "-m", "DO NOT touch x.py"))
+    head = made.head("hub.git")
+    first = commit()
+    until = time.monotonic() + 30
+    while made.head("a") != head and time.monotonic() < until:
+        time.sleep(0.05)
+    assert made.head("a") == head
+    assert "DO NOT touch" in first.err + commit().err, "the next commit at the latest"
+    mark = (home / "hook-fetch").stat().st_mtime
+    assert commit().code == 0
+    assert (home / "hook-fetch").stat().st_mtime == mark, "a minute apart"
+    (made.top / "hub.git").rename(made.top / "away.git")
+    os.utime(home / "hook-fetch", (0, 0))
+    assert commit().code == 0
+    until = time.monotonic() + 30
+    while (home / "hook-fetch").stat().st_mtime < time.time() + 300 and time.monotonic() < until:
+        time.sleep(0.05)
+    assert (home / "hook-fetch").stat().st_mtime > time.time() + 300, "off after a failure"
