@@ -6,7 +6,7 @@ from .. import records
 from ..errors import NotFound
 from ..model.text import Record
 from ..model.tree import Tree
-from ..records import artifact
+from ..records import artifact, status
 from ..records import telling as rules
 from . import telling, who
 from .env import Env
@@ -39,6 +39,14 @@ def note_empty(env: Env, me: Record | None, stream: str) -> None:
     """A receipt for having been shown that a stream is empty: what comes then is a version jump."""
     if me is not None:
         env.local.read(me["id"], me["actor"], "status", stream, 0, "", env.now())
+
+
+def note_glance(env: Env, me: Record, stream: str, number: int) -> None:
+    """Notes that a session has looked at an entry, and knows what of it concerns it: the trailers
+    of its next commit say so. To supersede it, it must read it."""
+    blob = env.snapshot.blob(status.path_of(stream, number)) or ""
+    if (number, blob) not in env.local.seen(me["id"], "glance", stream):
+        env.local.glance(me["id"], me["actor"], stream, number, blob, env.now())
 
 
 def newest_read(

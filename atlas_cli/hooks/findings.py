@@ -6,14 +6,14 @@ import shlex
 
 from .. import callers
 from ..answers import concern
-from ..env import telling
+from ..env import receipts, telling
 from ..env.env import Env
 from ..env.who import session
 from ..errors import AtlasError, Held, NotFound, Protocol, Refused, Usage
 from ..model import times
 from ..model.text import Record
 from ..outcome import Frame
-from ..records import lease, policy
+from ..records import lease, policy, status
 from ..records import telling as rules
 from ..records.concern import label
 from ..records.correction import said, shown
@@ -69,7 +69,9 @@ def read_first(env: Env, me: Record, paths: list[str], going: str) -> list[Findi
         verdict = verdict._replace(stops=False)
     blocks = telling.blocks(env, me, verdict.told)
     noted = telling.note(env, me, verdict)
-    hook.look(me, streams)
+    for stream in streams:
+        if number := status.newest(env.snapshot, stream):
+            receipts.note_glance(env, me, stream, number)
     if verdict.counted:
         env.notices.append(f"{rules.counted(verdict.counted)}: atlas status show {streams[0]}")
     if not (verdict.told or verdict.named):

@@ -108,15 +108,6 @@ class Hook:
         """The streams of the status that changes of these paths have to do with."""
         return policy.streams_of(self.ask.policy, paths)
 
-    def look(self, me: Record, streams: Iterable[str]) -> None:
-        """Notes that a session was told of what is new in these streams: the trailers of its next
-        commit say so."""
-        for stream in streams:
-            if number := status.newest(self.tree, stream):
-                blob = self.tree.blob(status.path_of(stream, number)) or ""
-                if (number, blob) != glimpsed(self.ask.local, self.tree, me["id"], stream):
-                    self.ask.local.glance(me["id"], me["actor"], stream, number, blob, self.ask.now)
-
     def barred(self, me: Record | None, paths: list[str]) -> dict[str, list[str]]:
         """The leases of others that lie on these paths: by resource, the paths."""
         mine = {me["id"], *me.get("lineage", ())} if me else set()

@@ -242,8 +242,15 @@ def test_an_edit_of_what_another_leases_is_told(
     [("stop", "permissionDecision"), ("warn", "additionalContext"), ("off", None)],
 )
 def test_the_policy_says_what_a_lease_does(
-    choice: str, key: str | None, repo: Path, hook: Hook, other: str, env: dict[str, str]
+    choice: str,
+    key: str | None,
+    repo: Path,
+    hook: Hook,
+    other: str,
+    env: dict[str, str],
+    atlas: Atlas,
 ) -> None:
+    one(atlas, "begin")
     hand = Hand(repo, env)
     hand.commit(
         {
