@@ -20,14 +20,14 @@ def marks(env: Env, me: Record, given: Sequence[str], text: str) -> Record:
     """The fields `files` and `for` of a record that a session writes. Raises NotFound for an
     addressee that is not there, and Refused for a text to all that is too long or too soon."""
     to = addressees(env, me, given, text)
-    on = concern.files(asked.files(env.ask, env.git, me) | _leased(env, me))
-    return change.given(files=list(on), **{"for": list(to)})
+    return change.given(files=list(files(env, me)), **{"for": list(to)})
 
 
-def _leased(env: Env, me: Record) -> set[str]:
-    held = leases.held(env.ask, me["id"])
-    named = (row["resource"] for row in held)
-    return {resource.removeprefix("path:") for resource in named if resource.startswith("path:")}
+def files(env: Env, me: Record) -> tuple[str, ...]:
+    """The files that a session is on, as a record of it names them."""
+    held = (row["resource"] for row in leases.held(env.ask, me["id"]))
+    leased = {name.removeprefix("path:") for name in held if name.startswith("path:")}
+    return concern.files(asked.files(env.ask, env.git, me) | leased)
 
 
 def addressees(env: Env, me: Record, given: Sequence[str], text: str) -> tuple[str, ...]:

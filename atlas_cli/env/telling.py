@@ -79,7 +79,7 @@ def note(env: Env, me: Record, verdict: Verdict) -> bool:
     at = env.now()
     for how, rows in (
         (telling.TOLD, verdict.told),
-        (telling.HEADED, verdict.headed if verdict.stops or verdict.looked else ()),
+        (telling.HEADED, verdict.headed),
         (telling.COUNTED, verdict.counted),
     ):
         keep(env, me, how, (row.item for row in rows))

@@ -125,7 +125,8 @@ def _others(verdict: rules.Verdict) -> str:
     if verdict.looked:
         return f"; to read it: {show}"
     names = ", ".join(label(row.item) for row in verdict.named[: rules.MOST])
-    return f"; {len(verdict.named)} more that concern you: {names} ({show})"
+    more = f" and {len(verdict.named) - rules.MOST} more" if verdict.named[rules.MOST :] else ""
+    return f"; not shown: {names}{more} ({show})"
 
 
 def view(changed: list[tuple[str, str]]) -> list[Finding]:

@@ -75,8 +75,9 @@ def judge(news: Sequence[News], pace: Pace, blind: bool = False) -> Verdict:
     if due:
         count = fitting([len(row.item.text.split()) for row in due])
         stops = any(_stops(row, pace) for row in due)
-        fresh = tuple(row for row in rest if not row.known)
-        return Verdict(stops, tuple(due[:count]), tuple(due[count:]), fresh)
+        warning = [row for row in rest if row.item.warn and row.known < HEADED]
+        fresh = tuple(row for row in rest if not row.known and row not in warning)
+        return Verdict(stops, tuple(due[:count]), (*due[count:], *warning), fresh)
     if waited and (unseen := [row for row in rest if row.known < HEADED]):
         return Verdict(True, named=tuple(in_order(unseen)), looked=True)
     return Verdict(counted=tuple(row for row in rest if not row.known))

@@ -193,6 +193,12 @@ def test_what_always_stops_is_not_bought_off_by_many() -> None:
     assert not {one.item.key for one in again.told} & {one.item.key for one in verdict.told}
 
 
+def test_a_stop_names_other_warnings_too() -> None:
+    verdict = judged(news(ALWAYS), news(0, warn=("the rig is hot",)), news(0), news(0, HEADED))
+    assert [len(rows) for rows in (verdict.told, verdict.named, verdict.counted)] == [1, 1, 1]
+    assert verdict.named[0].item.warn
+
+
 @pytest.mark.parametrize(
     ("lengths", "shares"),
     [

@@ -21,6 +21,8 @@ from atlas_cli.model import names
 from ..conftest import ROOT, Result
 from .hooked import Project, install
 
+STATUS = ("status", "write", "-m", "two", "--replace")
+TO_ALL = ("signal", "post", "alert", "--for", "all", "-m", "two")
 ALERT = ("signal", "post", "alert", "--about", "src/x.py", "-m", "do not run x.py")
 
 
@@ -57,7 +59,7 @@ def test_a_commit_on_a_fresh_cache_passes_and_is_signed(project: Project) -> Non
 def test_read_first_prints_what_concerns_the_commit_and_the_same_command_passes(
     project: Project,
 ) -> None:
-    project.atlas("bob", "status", "write", "-m", "two", "--replace")
+    project.atlas("bob", *STATUS)
     done = project.commit("src/y.py")
     assert (done.code, "the status moved on: 1 section, none on your files" in done.err) == (
         0,
