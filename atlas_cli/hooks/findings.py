@@ -168,27 +168,32 @@ def _now(corrected: str | None) -> str:
 
 
 def leases(
-    env: Env, me: Record | None, paths: list[str], level: str = "warn stop"
+    env: Env, me: Record | None, paths: list[str], level: str = "warn stop", pushed: bool = False
 ) -> list[Finding]:
     """A finding for each lease of another that lies on these paths, if the policy has one of these
-    levels for it."""
+    levels for it. `pushed`: they are committed already."""
     if policy.level(env.policy, "leases") not in level.split():
         return []
     barred = judging.of(env).barred(me, paths)
-    return [("leases", _held(env, resource, held)) for resource, held in barred.items()]
+    return [("leases", _held(env, resource, held, pushed)) for resource, held in barred.items()]
 
 
-def _held(env: Env, resource: str, paths: list[str]) -> Held:
+def _held(env: Env, resource: str, paths: list[str], pushed: bool) -> Held:
     """What is said of a lease on these paths, and of the way past it."""
     row = env.ask.shown(lease.current(env.snapshot, resource) or {}, f"lease:{resource}")
     rest = times.span(lease.rest(row, env.now()) if row else 0)
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
     named_paths = shlex.join(paths[:3]) + (" …" if len(paths) > 3 else "")
+    leave = (
+        f"leave it out: git restore --staged -- {named_paths} (with -a, name the other paths"
+        f" instead), or wait until {row['expires']}"
+    )
+    if pushed:
+        leave = f"ask its holder, or push after {row['expires']}"
     return Held(
         f"{paths[0]}{more}: {named(resource)} is held by {named(row['holder'])} for"
         f" {rest} more: {said(row, 'why', env.now(), theirs)}",
-        f"leave it out: git restore --staged -- {named_paths} (with -a, name the other paths"
-        f" instead), or wait until {row['expires']}",
+        leave,
         details={"resource": resource, "holder": row["holder"], "paths": paths},
     )
 

@@ -172,13 +172,18 @@ def _copy_is_new(here: Here) -> bool:
 
 
 def _read(known: cache.HookCache, me: cache.Session) -> bool:
-    """Whether nothing new concerns what is being committed for certain."""
-    if known.levels["read_first"] == "off":
-        return True
-    if not known.heard(me):
+    """Whether nothing that no `--no-verify` skips stands against a commit for certain: nothing new
+    concerns it, and no lease stops it."""
+    asked, barred = known.levels["read_first"] != "off", known.levels["leases"] == "stop"
+    if asked and not known.heard(me):
         return False
-    changes = staged() if known.placed(me) else []
-    return changes is not None and not known.meets(me, [path for _, path in changes])
+    if not ((asked and known.placed(me)) or (barred and known.leases)):
+        return True
+    changes = staged()
+    paths = [path for _, path in changes or ()]
+    if changes is None or (asked and known.meets(me, paths)):
+        return False
+    return not (barred and known.near(paths, {me.id, *me.lineage}))
 
 
 def _no_integration(known: cache.HookCache, here: Here, args: list[str], given: bytes) -> bool:

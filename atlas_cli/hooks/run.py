@@ -118,7 +118,8 @@ def pre_push(env: Env, args: list[str], given: str) -> None:
         if guarded is None or branch in guarded:
             due += _write_last(env, f"{branch} of {remote}", branch, commits)
     if me:
-        due = [*findings.read_first(env, me, paths, ""), *due]
+        concerning = findings.read_first(env, me, paths, "")
+        due = [*concerning, *due, *findings.leases(env, me, paths, pushed=True)]
     say(env, due)
 
 
