@@ -12,10 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from atlas_cli.hooks import cache
+
 from ..conftest import Result
 from .crew import Worker
 from .fleet import Fleet, done, fleet
 from .hooked import Project
+from .test_hooks import fake_git
 
 WORDS = "the parser drops the last line of each file"
 
@@ -67,6 +70,37 @@ def test_a_day_of_stops(project: Project) -> None:
     assert "you were told nothing for 1 h" in out.err
     assert "of nothing here" not in out.err, "by its heading only"
     project.ok("commit", "-qm", "look", **later)
+
+
+def test_what_was_counted_leaves_the_quick_answer_quick(project: Project, tmp_path: Path) -> None:
+    signal(project, "--about", "src/y.py")
+    project.commit("docs/page.md")
+    project.commit("docs/page.md")
+    path = fake_git(tmp_path)
+    for name in ("pre-commit", "prepare-commit-msg", "commit-msg"):
+        file = project.top / ".git/hooks" / name
+        file.write_text(file.read_text().replace("exec ", f"exec env PATH={path} "))
+    assert project.commit("docs/page.md").err == ""
+    assert set((tmp_path / "calls").read_text().split()) == {"diff-index"}, "no whole program"
+    assert said(project.commit("src/y.py")) == "stop 5 (read first)"
+
+
+def test_the_picture_passes_only_what_is_certain() -> None:
+    rows = ["session\tann\twork\t/w\t9\t\t-", "item\t0\tsrc/x.py", "item\t1\tdocs"]
+    far = int(time.time()) + 999
+
+    def known(*news: object) -> tuple[cache.HookCache, cache.Session]:
+        lines = [cache.FORMAT, "head\tx\t0\t9", *rows, cache.line("news", "ann", *news), "end"]
+        picture = cache.HookCache("\n".join(lines))
+        return picture, picture.sessions["ann"]
+
+    for asks, look, heard in ((0, 0, True), (0, far, True), (0, 1, False), (1, 0, False)):
+        picture, me = known(asks, look)
+        assert (picture.heard(me), picture.placed(me)) == (heard, False), (asks, look)
+    picture, me = known(0, 0, 0, 1, 2)
+    for path, meets in {"src/x.py": 1, "docs/a/b": 1, "docs": 1, "src/y.py": 0, "src": 0}.items():
+        assert picture.meets(me, [path]) == bool(meets), path
+    assert cache.Session("eve", "work", "/w", "9", "", "-").asks, "of whom nothing is known"
 
 
 def test_whom_a_text_cannot_be_addressed_to(project: Project) -> None:
