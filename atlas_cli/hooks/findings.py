@@ -3,6 +3,7 @@ read, and what it runs into."""
 
 import os
 import shlex
+from collections.abc import Sequence
 
 from .. import callers
 from ..answers import concern
@@ -73,7 +74,7 @@ def read_first(env: Env, me: Record, paths: list[str], going: str) -> list[Findi
         if number := status.newest(env.snapshot, stream):
             receipts.note_glance(env, me, stream, number)
     if verdict.counted:
-        env.notices.append(f"{rules.counted(verdict.counted)}: atlas status show {streams[0]}")
+        env.notices.append(_counted(verdict.counted))
     if not (verdict.told or verdict.named):
         return []
     message, hint = _message(verdict, env), f"take note of it, {GO_ON[going]}{_others(verdict)}"
@@ -99,8 +100,15 @@ def moved_on(env: Env, me: Record) -> None:
     """Counts, in a notice, what is new to a session; once each."""
     rows, _ = telling.unread(env, me)
     if fresh := [row for row in rows if not row.known]:
-        env.notices.append(f"{rules.counted(fresh)}: atlas status show")
+        env.notices.append(_counted(fresh))
         telling.keep(env, me, rules.COUNTED, (row.item for row in fresh))
+
+
+def _counted(rows: Sequence[rules.News]) -> str:
+    """The line of what is only counted, with the command that shows it."""
+    streams = [row.item.stream for row in rows]
+    show = f"atlas status show {streams[0]}" if all(streams) else "atlas log"
+    return f"{rules.counted(rows)}: {show}"
 
 
 def _message(verdict: rules.Verdict, env: Env) -> str:
@@ -111,7 +119,7 @@ def _message(verdict: rules.Verdict, env: Env) -> str:
     if verdict.looked:
         span = times.span(policy.seconds(env.policy, "look_within"))
         return f"{names}{more}: unread, and you were told nothing for {span}"
-    return f"{names}{more}: it concerns you, and is new to you"
+    return f"{names}{more}: new, and concerns you"
 
 
 def _others(verdict: rules.Verdict) -> str:

@@ -46,7 +46,7 @@ def test_a_day_of_stops(project: Project) -> None:
     project.ok("commit", "-qm", "the same command")
     signal(project, "--about", "docs")
     out = project.commit("docs/page.md")
-    assert (out.code, f"│ finding: {WORDS}" in out.err, "it concerns you" in out.err) == (
+    assert (out.code, f"│ finding: {WORDS}" in out.err, "new, and concerns you" in out.err) == (
         0,
         True,
         True,
