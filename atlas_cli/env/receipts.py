@@ -42,11 +42,17 @@ def note_empty(env: Env, me: Record | None, stream: str) -> None:
 
 
 def note_glance(env: Env, me: Record, stream: str, number: int) -> None:
-    """Notes that a session has looked at an entry, and knows what of it concerns it: the trailers
-    of its next commit say so. To supersede it, it must read it."""
+    """Notes that a session was shown a part of an entry. To supersede it, it must read it."""
     blob = env.snapshot.blob(status.path_of(stream, number)) or ""
-    if (number, blob) not in env.local.seen(me["id"], "glance", stream):
-        env.local.glance(me["id"], me["actor"], stream, number, blob, env.now())
+    env.local.glance(me["id"], me["actor"], stream, number, blob, env.now())
+
+
+def note_look(env: Env, me: Record, stream: str, number: int) -> None:
+    """Notes that a session was told what concerns it of an entry: the trailers of its next commit
+    say so, and nothing else counts it."""
+    blob = env.snapshot.blob(status.path_of(stream, number)) or ""
+    if (number, blob) not in env.local.seen(me["id"], "look", stream):
+        env.local.glance(me["id"], me["actor"], stream, number, blob, env.now(), "look")
 
 
 def newest_read(

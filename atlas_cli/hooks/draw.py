@@ -120,9 +120,11 @@ def _entry(tree: Tree, stream: str, number: int) -> tuple[int, str]:
 
 
 def glimpsed(local: Notebook, tree: Tree, id: str, stream: str) -> tuple[int, str] | None:
-    """(number, blob) of the newest entry that a session has read, or that a hook has printed for
-    it. It counts only while it is still there as it was."""
-    seen = {*local.seen(id, "status", stream), *local.seen(id, "glance", stream)}
+    """(number, blob) of the newest entry that a session has read or seen a part of, or of which it
+    was told what concerns it. It counts only while it is still there as it was."""
+    seen = {
+        entry for kind in ("status", "glance", "look") for entry in local.seen(id, kind, stream)
+    }
     for number, blob in sorted(seen, reverse=True):
         if tree.blob(status.path_of(stream, number)) == blob:
             return number, blob

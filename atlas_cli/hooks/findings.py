@@ -72,7 +72,7 @@ def read_first(env: Env, me: Record, paths: list[str], going: str) -> list[Findi
     noted = telling.note(env, me, verdict)
     for stream in streams:
         if number := status.newest(env.snapshot, stream):
-            receipts.note_glance(env, me, stream, number)
+            receipts.note_look(env, me, stream, number)
     if verdict.counted:
         env.notices.append(_counted(verdict.counted))
     if not (verdict.told or verdict.named):

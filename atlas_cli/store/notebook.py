@@ -161,15 +161,24 @@ class Notebook(Database):
         return [(row[0], row[1]) for row in rows]
 
     def glance(
-        self, session: str, reader: str, stream: str, number: int, blob: str, at: int
+        self,
+        session: str,
+        reader: str,
+        stream: str,
+        number: int,
+        blob: str,
+        at: int,
+        kind: str = "glance",
     ) -> None:
-        """Notes that a hook has printed a status entry. That is enough to commit, and to put one's
-        own section beside it, but not to supersede it. It is not published."""
+        """Notes that a part of a status entry was printed, which is enough to put one's own section
+        beside it, and not to supersede it; or (`look`) that its session was told what of it
+        concerns it. It is not published."""
         self.moved = True
         self._put(
-            "INSERT OR REPLACE INTO receipts VALUES(?,?,'glance',?,?,?,?,0,1)",
+            "INSERT OR REPLACE INTO receipts VALUES(?,?,?,?,?,?,?,0,1)",
             session,
             reader,
+            kind,
             stream,
             number,
             blob,
