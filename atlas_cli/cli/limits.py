@@ -33,10 +33,13 @@ _GATED = (
     "a gate keeps tasks from being claimed; it stops nobody who works on one already, or without"
     " the board"
 )
-_SIGNALLED = "a signal is posted and listed, and tells nobody by itself"
+_SIGNALLED = (
+    "a signal is posted and listed; it tells only whom it concerns, at their next commit, and where"
+    " hooks are installed"
+)
 _HOOKS = (
     "hooks are this clone's: another has none until they are installed there; --no-verify skips"
-    " pre-commit and pre-push"
+    " pre-push, and of a commit all but what concerns it"
 )
 _PARKED = "parked in this clone: no other clone knows of it"
 _WAITING = "as this clone last heard from its remote: atlas sync asks it"

@@ -33,6 +33,14 @@ For = Annotated[
         "--for", parser=parsed(times.duration), metavar="DURATION", help="How long: 90m, 2h, 1h30m."
     ),
 ]
+To = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--for",
+        metavar="WHOM",
+        help="Who must know it: a session, task:ID, path:P or all: their next commit stops once.",
+    ),
+]
 Since = Annotated[
     str | None,
     typer.Option(

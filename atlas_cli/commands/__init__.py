@@ -11,6 +11,7 @@ from ..cli.grammar import verb as verb
 from ..cli.limits import rules_for as rules_for
 from ..cli.options import For as For
 from ..cli.options import Since as Since
+from ..cli.options import To as To
 from ..cli.options import Why as Why
 from ..cli.options import body as body
 from ..cli.options import parsed as parsed

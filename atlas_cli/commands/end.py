@@ -9,7 +9,7 @@ import typer
 from ..answers import leases
 from ..env import drafting, elsewhere, reading, who, wording, writing
 from ..env.env import Env
-from ..errors import AtlasError, NotFound, Protocol, Usage
+from ..errors import AtlasError, NotFound, Protocol, Usage, VersionJump
 from ..model import names
 from ..model.change import Change, Writer
 from ..model.text import Record
@@ -85,9 +85,13 @@ def end(
     spared = _spared(env, me, keep or [])
     last = _last(env, me, given, unchanged, stream, options)
     wording.claim(env, stream, base)
-    done = writing.write(
-        env, lambda tree, writer: last.close(env, tree, writer, me, spared), me, "session: end"
-    )
+    try:
+        done = writing.write(
+            env, lambda tree, writer: last.close(env, tree, writer, me, spared), me, "session: end"
+        )
+    except VersionJump as stop:
+        wording.told_by(env, me, stream, stop)
+        raise
     records = writing.records(env, done)
     return _answer(env, me, records, elsewhere.leave(env, me, spared))
 
@@ -118,7 +122,7 @@ def _answer(env: Env, me: Record, records: list[dict[str, Any]], left: list[str]
     lines: list[Block] = []
     if entry is not None:
         wording.note(env, me, entry)
-        entry, lines = wording.answer(env, entry)
+        entry, lines = wording.answer(env, me, entry)
     elif still := session.confirmed(closed):
         lines.append(f"{still['ref']} confirmed")
     back = [record["resource"] for record in by_kind.get("lease", ())]

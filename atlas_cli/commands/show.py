@@ -7,7 +7,7 @@ import typer
 
 from .. import records
 from ..answers import artifacts, inbox
-from ..env import reading, who
+from ..env import reading, receipts, who
 from ..env.env import Env
 from ..model import names, times
 from ..outcome import Block, Frame, Outcome, listing
@@ -78,6 +78,7 @@ def _shown(
             env, record["stream"], record["number"], who.session_or_none(env), withdrawn
         )
         return status_look.shown(env, record, withdrawn), record
+    receipts.note_text(env, record["ref"], record.get("operation", ""))
     if ref.kind == "decision":
         return decision.shown(env, record), data
     if ref.kind == "inbox":

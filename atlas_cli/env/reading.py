@@ -34,7 +34,7 @@ def since(env: Env, text: str) -> int:
 
 
 def _last_look(env: Env, now: int) -> int:
-    head = env.local.looked(who.reader(env))
+    head = who.last_look(env)
     number = env.index.reached(head) if head else None
     if number is None:
         env.notices.append("there is no last look of yours that is known here: the last seven days")

@@ -3,26 +3,28 @@ sections that were carried beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+from ..answers import concern as asked
 from ..answers import stream as streams
-from ..errors import NotFound, Refused, Usage
+from ..answers.sessions import readers
+from ..errors import NotFound, Refused, Usage, VersionJump
 from ..model import names, times
 from ..model.change import Change, Writer
 from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Block, Frame
-from ..records import artifact, parts, sections, status, status_write
+from ..records import artifact, concern, parts, sections, status, status_write, telling
 from ..records.parts import Part
 from ..records.status_write import Seen
 from ..records.wish import Wish, heir
-from . import reading, receipts, standing, touched, writing
+from . import addressing, reading, receipts, standing, writing
+from . import telling as teller
 from .env import Env
 
 HEADING = 80  # characters of a goal that name a section
 DAY = 86400  # seconds that a warning stands, if nothing else is said
-TOLD = 120  # words of the sections that were carried unseen
 
 
 class Options(NamedTuple):
@@ -87,8 +89,8 @@ def wish(env: Env, me: Record, stream: str, given: str, options: Options) -> Wis
         "" if options.replace else title,
         given,
         exact=options.section is not None,
-        on=tuple(path.removeprefix("path:") for path in paths) or touched.files(env, me),
-        to=options.to,
+        on=tuple(path.removeprefix("path:") for path in paths) or addressing.files(env, me),
+        to=addressing.addressees(env, me, options.to, given),
         warn=warn,
         replace=options.replace,
         withdrawn=withdrawn(env, stream),
@@ -159,7 +161,25 @@ def seen(env: Env, tree: Tree, me: Record, given: Wish, base: int | None) -> See
     if base is None:
         number = receipts.newest_read(env, tree, me, "status", given.stream, part=True)
         read = receipts.newest_read(env, tree, me, "status", given.stream)
-    return Seen(number, read, touched.meets(env, me, given.on))
+    return Seen(number, read, _meets(env, me, given.on))
+
+
+def _meets(env: Env, me: Record, about: tuple[str, ...]) -> Callable[[Part], str]:
+    """What a section that the session was not told of has to do with it, whose own one is about
+    these files: it is addressed to it, or about the same ones."""
+    ask = env.ask
+    view = asked.view(ask, me, about)._replace(lineage=(), named=(), own="")
+    view = view._replace(beside=frozenset(), relies=frozenset())
+    known = ask.local.heard(readers(me))
+
+    def words(part: Part) -> str:
+        item = asked.of_part(part, env.now())
+        reason = concern.concerns(item, view)
+        due = reason is not None and reason.weight > concern.NOTICE
+        due = due and known.get((item.key, item.version), 0) < telling.TOLD
+        return reason.words if due and reason else ""
+
+    return words
 
 
 def entry(env: Env, tree: Tree, who: Writer, me: Record, given: Wish, options: Options) -> Change:
@@ -193,16 +213,31 @@ def claim(env: Env, stream: str, base: int | None) -> None:
 def write(env: Env, me: Record, given: Wish, options: Options) -> Record:
     """Writes the next entry, and notes what the session knows by it."""
     claim(env, given.stream, options.base)
-    written = writing.write(
-        env,
-        lambda tree, who: entry(env, tree, who, me, given, options),
-        me,
-        f"status: {given.stream} ",
-    )
+    try:
+        written = writing.write(
+            env,
+            lambda tree, who: entry(env, tree, who, me, given, options),
+            me,
+            f"status: {given.stream} ",
+        )
+    except VersionJump as stop:
+        told_by(env, me, given.stream, stop)
+        raise
     rows = writing.records(env, written)
     record = next(row for row in rows if row["ref"].startswith("status:"))
     note(env, me, record)
     return record
+
+
+def told_by(env: Env, me: Record, stream: str, stop: VersionJump) -> None:
+    """Notes what a stop has shown of the sections: its session was told."""
+    shown = {(row.get("ref"), row.get("heading")) for row in stop.details.get("since", ())}
+    whole = streams.parts(env.ask, env.tree, stream)
+    _keep(env, me, [part for part in whole if (part.ref, part.heading) in shown], telling.TOLD)
+
+
+def _keep(env: Env, me: Record, whole: Sequence[Part], how: int) -> None:
+    teller.keep(env, me, how, (asked.of_part(part, env.now()) for part in whole))
 
 
 def note(env: Env, me: Record, record: Record) -> None:
@@ -216,23 +251,26 @@ def note(env: Env, me: Record, record: Record) -> None:
     receipts.note_entry(env, me, stream, number, whole)
 
 
-def carried(env: Env, record: Record) -> tuple[list[Record], list[Block]]:
-    """The sections that stand beside what was written and that its writer had not seen, as data and
-    as blocks: as many as go into 120 words, the rest by heading."""
+def carried(env: Env, me: Record, record: Record) -> tuple[list[Record], list[Block]]:
+    """The sections that stand beside what was written and that its writer had not been told of, as
+    data and as blocks: as many as go into 120 words, the rest by heading. By this it is told."""
     unseen = set(record.get("unseen", ()))
-    whole = [
-        part
-        for part in streams.parts(env.ask, env.tree, record["stream"], record["number"])
-        if part.ref in unseen
-    ]
+    known = env.local.heard(readers(me))
+    whole = []
+    for part in streams.parts(env.ask, env.tree, record["stream"], record["number"]):
+        item = asked.of_part(part, env.now())
+        if part.ref in unseen and known.get((item.key, item.version), 0) < telling.TOLD:
+            whole.append(part)
     if not whole:
         return [], []
     rows = [standing.in_force(env, streams.said(env.ask, part)) for part in newest_first(whole)]
-    shown, rest = streams.within(rows, TOLD)
+    shown, rest = streams.within(rows, telling.WORDS)
+    _keep(env, me, shown, telling.TOLD)
+    _keep(env, me, rest, telling.HEADED)
     many = "a section" if len(rows) == 1 else f"{len(rows)} sections"
     blocks: list[Block] = [f"carried beside it, and not seen by you before: {many}"]
     blocks += [
-        Frame(status_write.titled(part, env.now()), standing.words(env, part, TOLD))
+        Frame(status_write.titled(part, env.now()), standing.words(env, part, telling.WORDS))
         for part in shown
     ]
     if rest:
@@ -247,9 +285,9 @@ def newest_first(whole: Sequence[Part]) -> list[Part]:
     return sorted(whole, key=lambda part: (not part.warn, -part.written))
 
 
-def answer(env: Env, record: dict[str, Any]) -> tuple[dict[str, Any], list[Block]]:
+def answer(env: Env, me: Record, record: Record) -> tuple[Record, list[Block]]:
     """What a write of the status answers: its record, and what it says."""
-    rows, blocks = carried(env, record)
+    rows, blocks = carried(env, me, record)
     title = record.get("section")
     where = f", section {title!r}" if title else ""
     return {**record, "carried": rows}, [f"{record['ref']} written{where}", *blocks]

@@ -48,6 +48,7 @@ def pre_commit(env: Env, args: list[str], given: str, going: str = "") -> None:
     me, due = findings.who(env, going)
     if me:
         due += findings.read_first(env, me, paths, going)
+    findings.copy_is_old(env)
     due += findings.view(changed)
     due += findings.links(env, changed)
     due += findings.leases(env, me, paths)
@@ -57,14 +58,17 @@ def pre_commit(env: Env, args: list[str], given: str, going: str = "") -> None:
 
 
 def prepare_commit_msg(env: Env, args: list[str], given: str) -> None:
-    """Judges read first where git does not run pre-commit, once in a sequence. Adds the trailers if
-    a session commits."""
+    """Judges read first once more, or once in a sequence: git does not always run pre-commit. Adds
+    the trailers if a session commits."""
     hook, source = judging.of(env), args[1] if len(args) > 1 else ""
     going = hook.here.sequence()
     me, due = findings.who(env, going)
-    if going and not hook.here.settled():
+    if not hook.here.settled():
+        due = due if going else []
         if me:
-            due += findings.read_first(env, me, _changed(env), going)
+            paths = [path for _, path in hook.changed()]
+            due += findings.read_first(env, me, paths, going)
+            due += findings.leases(env, me, paths, "stop")
         say(env, due)
         hook.settle()
     if source == "template":
@@ -92,30 +96,38 @@ def _sign(env: Env, me: Record | None, file: str, source: str, typed: bool) -> N
 
 
 def pre_push(env: Env, args: list[str], given: str) -> None:
-    """Judges write last if a push updates a branch of integration. What the store has is published
-    before the code is."""
+    """Judges read first, by what the remote has now, and write last if a push updates a branch of
+    integration. What the store has is published before the code is."""
     if why := env.sharing.hastily():
         env.notices.append(
             f"NOT PUBLISHED, nobody else can see what this clone has recorded: {why}"
         )
     remote, due = args[0], list[Finding]()
-    guarded = judging.of(env).guarded(remote)
+    hook, me = judging.of(env), who.session_or_none(env, strict=True)
+    guarded, paths = hook.guarded(remote), list[str]()
     for line in given.split("\n"):
         if line.count(" ") != 3:
             continue
         _, local, ref, remote_end = line.split(" ")
         branch = ref.removeprefix("refs/heads/")
-        if branch != ref and local.strip("0") and (guarded is None or branch in guarded):
-            due += _write_last(env, remote, branch, local, remote_end)
+        if branch == ref or not local.strip("0"):
+            continue
+        commits = hook.unpushed(local, remote_end, remote)
+        if me:
+            paths += [path for code in commits if me["id"] in code.sessions for path in code.paths]
+        if guarded is None or branch in guarded:
+            due += _write_last(env, f"{branch} of {remote}", branch, commits)
+    if me:
+        concerning = findings.read_first(env, me, paths, "")
+        due = [*concerning, *due, *findings.leases(env, me, paths, pushed=True)]
     say(env, due)
 
 
-def _write_last(env: Env, remote: str, branch: str, local: str, remote_end: str) -> list[Finding]:
+def _write_last(env: Env, where: str, branch: str, commits: list[CodeCommit]) -> list[Finding]:
     """The finding that the status does not tell of commits that go to a branch of integration."""
     hook = judging.of(env)
     me, nobody = findings.who(env, "")
     mine = me["id"] if me else None
-    commits = hook.unpushed(local, remote_end, remote)
     newest = {hook.made_by(commit)[0]: commit for commit in reversed(commits)}
     mine_to_tell = []
     for owner, commit in newest.items():
@@ -132,7 +144,7 @@ def _write_last(env: Env, remote: str, branch: str, local: str, remote_end: str)
         return []
     if me is None:
         return [("write_last", error) for _, error in nobody]
-    error = _owing(env, me, mine_to_tell[0], f"{branch} of {remote}")
+    error = _owing(env, me, mine_to_tell[0], where)
     if me.get("class") == "person":
         env.notices.append(f"{error.message}; {error.hint}")
         return []
@@ -165,14 +177,10 @@ def _writing(env: Env, me: Record, read: dict[str, int]) -> str:
 
 
 def notice(env: Env, args: list[str], given: str) -> None:
-    """Says after a merge, a rewrite or a checkout that the status went on meanwhile."""
-    hook = judging.of(env)
-    me = None if hook.here.sequence() else who.session_or_none(env)  # a sequence is judged itself
-    missed = hook.missed(me, "main") if me else ()
-    if missed:
-        env.notices.append(
-            f"status:main@{missed[-1]} was written since you last looked: atlas status show main"
-        )
+    """Counts after a merge, a rewrite or a checkout what is new to the session since."""
+    me = None if judging.of(env).here.sequence() else who.session_or_none(env)
+    if me:  # (a sequence is judged itself)
+        findings.moved_on(env, me)
 
 
 HOOKS: dict[str, Callable[[Env, list[str], str], None]] = {

@@ -192,6 +192,21 @@ KEYS: dict[str, Key] = {
     "preconditions": Key(
         PRECONDITIONS, "what git's hooks do about each: stop, warn or off", _preconditions
     ),
+    "stop_every": Key(
+        "15m",
+        "a commit stops at most this often for what others wrote on the same files",
+        _duration,
+    ),
+    "look_within": Key(
+        "60m",
+        "a commit stops if something is unread, and nothing was told for so long",
+        _duration,
+    ),
+    "hot": Key(
+        [],
+        "patterns of files that everybody touches: what is written on them stops no commit",
+        _texts,
+    ),
     "integration": Key(
         [],
         "branches whose pushes need a status (none: the remote's default one, else main, master)",

@@ -153,7 +153,7 @@ def _written(
         wish = wording.brought(env, stream, section, back)
     else:
         wish = wording.wish(env, me, stream, given or "", options)
-    record, blocks = wording.answer(env, wording.write(env, me, wish, options))
+    record, blocks = wording.answer(env, me, wording.write(env, me, wish, options))
     return Outcome(record, tuple(blocks), published=False)
 
 
