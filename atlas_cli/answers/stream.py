@@ -10,6 +10,8 @@ from ..records import parts as of_entry
 from ..records.parts import Part, Warn
 from .ask import Questions
 
+HIDDEN = "(retracted)"  # in place of a heading
+
 __all__ = ["Part", "Warn", "parts", "said", "within"]
 
 
@@ -35,7 +37,8 @@ def said(ask: Questions, part: Part) -> Part:
     """A section as it is shown to anybody: without its words once its write was retracted."""
     if not ask.retracted(part.ref):
         return part
-    return part._replace(text=correction.WITHHELD, warn=())
+    heading = HIDDEN if part.heading else ""
+    return part._replace(heading=heading, text=correction.WITHHELD, warn=())
 
 
 def within(whole: Sequence[Part], words: int) -> tuple[list[Part], list[Part]]:

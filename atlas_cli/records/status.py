@@ -156,5 +156,5 @@ KIND = Kind(
     links=listed("relies_on"),
     path_of=path_of,
     numbered=numbered,
-    words=("body", "unchanged", "caveat"),
+    words=("body", "unchanged", "caveat", "section"),
 )

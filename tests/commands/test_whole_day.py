@@ -60,14 +60,14 @@ def test_a_day_costs_two_calls_and_each_mishap_one_more(repo: Path, atlas: Atlas
 
     # 09:00. Ann and Bob begin, and write the status at the same time, twice.
     first = day("ann", "begin", "--goal", "rewrite the parser", "--on", "src/x.py")["id"]
-    day("ann", "status", "write", "-m", "Parser: being rewritten.\n")
+    day("ann", "status", "write", "--replace", "-m", "Parser: being rewritten.\n")
     bob = day("bob", "begin", "--goal", "write the manual")["id"]
-    day("ann", "status", "write", "-m", "Parser: being rewritten.\nTests: green.\n")
-    jump = day(
-        "bob", "status", "write", "-m", "Parser: being rewritten.\nManual: chapter 1.\n", code=3
-    )  # first jump
+    day("ann", "status", "write", "--replace", "-m", "Parser: being rewritten.\nTests: green.\n")
+    manual = "Parser: being rewritten.\nManual: chapter 1.\n"
+    jump = day("bob", "status", "write", "--replace", "-m", manual, code=3)  # first jump
     assert "Tests: green." in day.submitted("bob", jump)["body"]
-    jump = day("ann", "end", "-m", "Lexer done.", code=3)  # second jump: her end meets his entry
+    whole = ("--replace", "-m", "Lexer done.")
+    jump = day("ann", "end", *whole, code=3)  # second jump: her end meets his entry
     assert day.submitted("ann", jump)["ended"]
     (repo / "notes.md").write_text("# notes\n\nthe grammar\n")
     day("bob", "artifact", "put", "grammar", "notes.md")
