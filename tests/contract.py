@@ -137,7 +137,6 @@ LISTS: list[Verb] = [
     ("parked", "list"),
     ("drafts", "list"),
     ("outbox", "list"),
-    ("status", "history"),
     ("task", "list"),
     ("task", "dead"),
     ("task", "results"),

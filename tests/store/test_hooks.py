@@ -76,7 +76,7 @@ def test_read_first_prints_what_concerns_the_commit_and_the_same_command_passes(
     project.ok("commit", "-qm", "change")
     assert project.commit("src/x.py").err == ""
     project.atlas(
-        "ann", "status", "write", "-m", "mine", code=3
+        "ann", "status", "write", "--replace", "-m", "mine", code=3
     )  # counted is not read: it cannot be superseded unread
 
 
