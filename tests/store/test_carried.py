@@ -103,6 +103,9 @@ def test_a_malformed_entry_by_hand_takes_nobody_down_and_a_good_one_is_said_to_b
     shown = at("a", "status", "--session", clones["a"])
     assert shown.code == 0 and shown.data["number"] == 1
     assert any("status:main@2 cannot be read" in line for line in shown.json["notices"])
+    log = at("a", "status", "log")
+    assert [row["number"] for row in log.data["items"]] == [1]
+    assert "000002.md" in str(log.json["notices"])
     done = at("a", "status", "write", "-m", "on", "--session", clones["a"])
     assert done.code == 0 and done.data["number"] == 3
     git("pull", "-q", "--rebase", "origin", "atlas", cwd=work)

@@ -13,11 +13,12 @@ from ...errors import NotFound
 from ...model import names, times
 from ...model.text import Record
 from ...outcome import Block, Frame, Outcome, Table, listing
-from ...records import correction, status
+from ...records import correction, parts, status
 from ...records.status_write import brief, titled
 from .. import Since, env_of, noun, parsed, verb, warned
 
 app = noun("show")
+_INNER = ("sections", "earlier", "kept", "wish")  # how an entry is put together
 Stream = Annotated[
     str, typer.Argument(metavar="[STREAM]", parser=parsed(lambda text: names.name(text, "stream")))
 ]
@@ -60,8 +61,9 @@ def log(
     items = [
         _brief(env, stream, number)
         for number in range(last, max(first, last - count), -1)
-        if env.tree.blob(status.path_of(stream, number))
+        if _is_readable(env, stream, number)
     ]
+    reading.damaged(env, f"{status.FOLDER}/{stream}/")
     rows = tuple(
         (
             item["ref"],
@@ -79,6 +81,12 @@ def log(
     return Outcome(listing(items, total), (table, *more))
 
 
+def _is_readable(env: Env, stream: str, number: int) -> bool:
+    """Whether there is an entry of that number, and no hand has put there what is none."""
+    record = status.readable(env.tree, stream, number)
+    return record is not None and record["number"] == number
+
+
 def _then(env: Env, stream: str, since: str) -> int:
     """The number of the entry that stood in a stream at a time; 0 if it was empty then."""
     path = env.index.as_of(f"{status.FOLDER}/{stream}", reading.since(env, since))
@@ -86,13 +94,14 @@ def _then(env: Env, stream: str, since: str) -> int:
 
 
 def _brief(env: Env, stream: str, number: int) -> dict[str, Any]:
-    record = env.ask.shown(
-        {"ref": f"status:{stream}@{number}", **status.get(env.tree, stream, number)}
-    )
-    body = record.pop("body")
-    if body is None:
-        return {**record, "first": None}
-    return {**record, "first": next((line for line in body.split("\n") if line.strip()), "")}
+    """An entry in a list: its own section, and the first line of that."""
+    record = status.get(env.tree, stream, number)
+    own = [part.text for part in parts.of_record(env.tree, record) if part.written == number]
+    lines = [line for text in own for line in text.split("\n") if line.strip()]
+    left = {key: value for key, value in record.items() if key not in _INNER}
+    row = env.ask.shown({"ref": f"status:{stream}@{number}", **left})
+    body = row.pop("body")
+    return {**row, "first": None if body is None else next(iter(lines), "")}
 
 
 @verb(app, "history", "atlas status history Parser", 7)
