@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
+from ..model import times
 from ..model.text import Record
 from ..records import artifact
+from . import sessions
 from .ask import WEEK, Questions
 
 DAY = 86400
@@ -30,12 +32,14 @@ class _Unread(NamedTuple):
 
 
 def unread(ask: Questions, me: Record | None, most: int | None = None) -> New:
-    """The artifact versions that this reader has not opened, the newest first: those since a week
-    before the first receipt; for a new reader those of seven days. A name that is put all the time
-    counts once. `most`: for a digest."""
+    """The artifact versions that this session has not opened, the newest first: those since the
+    session that it follows has ended; where it follows none, those since a week before its first
+    receipt. A name that is put all the time counts once. `most`: for a digest."""
     index = ask.index
-    first = ask.local.reading_since(me["actor"]) if me else None
-    horizon = index.upto((first or ask.now) - WEEK)
+    first = ask.local.reading_since(sessions.readers(me)) if me else None
+    follows = sessions.before(ask, me) if me else None
+    since = times.moment(follows["ended"]) if follows else (first or ask.now) - WEEK
+    horizon = index.upto(since)
     unread = _unread(ask, me, horizon, most is not None)
     noisy = {
         name: count
@@ -54,7 +58,7 @@ def unread(ask: Questions, me: Record | None, most: int | None = None) -> New:
 
 def _unread(ask: Questions, me: Record | None, horizon: int, brief: bool) -> _Unread:
     """The unread versions after a commit; `brief`: after SCAN of them no more are looked for."""
-    known = ask.local.known_to(me["actor"]) if me else set()
+    known = ask.local.known_to(sessions.readers(me)) if me else set()
     day = ask.index.upto(ask.now - DAY)
     paths: dict[str, list[tuple[int, str]]] = {}
     puts: Counter[str] = Counter()

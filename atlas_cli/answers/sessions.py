@@ -7,7 +7,7 @@ import re
 from ..model import times
 from ..model.text import Record
 from ..records import policy, session
-from .ask import Questions
+from .ask import WEEK, Questions
 
 
 def pulse(ask: Questions, record: Record) -> tuple[int, str]:
@@ -80,6 +80,28 @@ def living(ask: Questions, worktree: str) -> list[Record]:
     )
 
 
+def readers(record: Record) -> list[str]:
+    """A session and those that it descends from: what one of them was told, it knows."""
+    return [record["id"], *record.get("lineage", ())]
+
+
+def before(ask: Questions, record: Record) -> Record | None:
+    """The session that this one follows: the newest that has ended in its worktree, or that it has
+    adopted. None if there was none in the last seven days."""
+    rows = [
+        row
+        for _, row in ask.index.live(session.FOLDER, ask.now - WEEK)
+        if "ended" in row and row["id"] != record["id"] and _follows(record, row)
+    ]
+    return max(rows, key=lambda row: (str(row["ended"]), str(row["id"])), default=None)
+
+
+def _follows(record: Record, row: Record) -> bool:
+    """Whether a session goes on where another one, that has ended, was."""
+    here = record.get("worktree", "") != "" and row.get("worktree") == record.get("worktree")
+    return row.get("adopted_by") == record["id"] or (here and row["ended"] <= record["began"])
+
+
 def alike(ask: Questions, goal: str, mine: str | None) -> list[Record]:
     """Sessions that live, or ended within a day, with nearly this goal."""
     own = _words(goal)
@@ -91,6 +113,12 @@ def alike(ask: Questions, goal: str, mine: str | None) -> list[Record]:
         if record["id"] != mine and 2 * len(own & other) > len(own | other):
             records.append(record)
     return [row(ask, record) for record in records]
+
+
+def adopted(ask: Questions, id: str) -> list[str]:
+    """The sessions that a session has adopted in the last seven days."""
+    rows = (record for _, record in ask.index.live(session.FOLDER, ask.now - WEEK))
+    return [record["id"] for record in rows if record.get("adopted_by") == id]
 
 
 def ended(ask: Questions, after: int) -> list[Record]:

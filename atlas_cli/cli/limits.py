@@ -11,6 +11,7 @@ from ..errors import AtlasError
 from ..records import policy as rules
 
 # `{key}` is a value of the policy in force.
+DRAFTED = "known to this clone only: no other machine has it"
 AT_WORK = "known to this store only: a worker that never called `atlas begin` is invisible here"
 HELD = (
     "an empty list does not prove that anything is idle: a session that took no lease is invisible"
@@ -33,10 +34,13 @@ GATED = (
     "a gate keeps tasks from being claimed; it stops nobody who works on one already, or without"
     " the board"
 )
-SIGNALLED = "a signal is posted and listed, and tells nobody by itself"
+SIGNALLED = (
+    "a signal is posted and listed; it tells only whom it concerns, at their next commit, and where"
+    " hooks are installed"
+)
 HOOKS = (
     "hooks are this clone's: another has none until they are installed there; --no-verify skips"
-    " pre-commit and pre-push"
+    " pre-push, and of a commit all but what concerns it"
 )
 PARKED = "parked in this clone: no other clone knows of it"
 WAITING = "as this clone last heard from its remote: atlas sync asks it"

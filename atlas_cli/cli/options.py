@@ -34,6 +34,14 @@ For = Annotated[
     ),
 ]
 All = Annotated[bool, typer.Option("--all", help="Also those that are over.")]
+To = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--for",
+        metavar="WHOM",
+        help="Who must know it: a session, task:ID, path:P or all: their next commit stops once.",
+    ),
+]
 Since = Annotated[
     str | None,
     typer.Option(

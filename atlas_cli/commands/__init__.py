@@ -13,6 +13,7 @@ from ..cli.limits import rules_for as rules_for
 from ..cli.options import All as All
 from ..cli.options import For as For
 from ..cli.options import Since as Since
+from ..cli.options import To as To
 from ..cli.options import Why as Why
 from ..cli.options import body as body
 from ..cli.options import parsed as parsed
@@ -38,6 +39,7 @@ COMMANDS: dict[str, str] = {
     "who": "Who is on these paths: leases, sessions, commits of the last hours.",
     "sync": "Publish what was recorded here, and bring what others have published.",
     "parked": "Writes of this clone that contradict what others published first.",
+    "drafts": "Texts of yours that a stop or a refusal left over: list, drop.",
     "outbox": "What no remote has yet: list it, export it to a file, import such a file.",
     "links": "The relative links that your moves break; --fix corrects them.",
     "hooks": "The git hooks: install, status, remove.",

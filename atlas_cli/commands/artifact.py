@@ -18,7 +18,7 @@ from ..model.tree import Tree
 from ..outcome import Block, Frame, Outcome, Raw, Table, listing
 from ..records import artifact, correction
 from . import Since, env_of, limits, noun, one, parsed, read_bytes, verb, warned
-from .status import compared
+from .status.look import compared
 
 app = noun()
 SHOWN = 16 * 1024  # bytes of a body that `show` prints

@@ -1,15 +1,15 @@
 """`atlas correct`: put right a bad write by name, one's own first of all."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from .. import records
-from ..env import reading, who, writing
+from ..env import addressing, reading, who, writing
 from ..model import names
 from ..outcome import Outcome
 from ..records import correction
-from . import Why, env_of, one, single, verb
+from . import To, Why, env_of, one, single, verb
 
 app = single()
 
@@ -39,6 +39,7 @@ def correct(
     retract: Annotated[
         bool, typer.Option("--retract", help="Withdraw it: what it says is withheld.")
     ] = False,
+    to: To = None,
 ) -> Outcome:
     """Document a bad write. The record stays; wherever it is shown, the correction shows.
 
@@ -51,11 +52,17 @@ def correct(
     own = me["id"] == wrong.get("session", wrong.get("holder"))
     reason = names.say(why, "--why", 8000)
     cause = names.say(cause, "--cause") if cause else None
+    fields: dict[str, Any] = {
+        "target": target,
+        "why": reason,
+        "cause": cause,
+        "retract": retract,
+        "own": own,
+    }
+    fields["marks"] = addressing.marks(env, me, to or [], reason)
     written = writing.write(
         env,
-        lambda tree, writer: correction.add(
-            tree, writer, target=target, why=reason, cause=cause, retract=retract, own=own
-        ),
+        lambda tree, writer: correction.add(tree, writer, **fields),
         me,
         "correction: ",
     )

@@ -4,14 +4,14 @@ from typing import Annotated, Any
 
 import typer
 
-from ..env import reading, who, writing
+from ..env import addressing, reading, receipts, who, writing
 from ..env.env import Env
 from ..errors import Usage
 from ..model import names, times
 from ..model.text import Record
 from ..outcome import Block, Frame, Outcome, Table, listing
 from ..records import correction, decision
-from . import Since, Why, env_of, limits, noun, one, parsed, verb, warned
+from . import Since, To, Why, env_of, limits, noun, one, parsed, verb, warned
 
 app = noun()
 
@@ -62,6 +62,7 @@ def add(
     recommended_by: Annotated[
         str | None, typer.Option("--recommended-by", metavar="N", help="Likewise.")
     ] = None,
+    to: To = None,
 ) -> Outcome:
     """Add to the decision log. Append-only; the stance is stored as given, since comparing the pair
     tells whether they match and never why."""
@@ -78,6 +79,7 @@ def add(
         "recommended_by": (
             names.say(recommended_by, "--recommended-by", 100) if recommended_by else None
         ),
+        "marks": addressing.marks(env, me, to or [], f"{title} {chosen} {why}"),
     }
     written = writing.write(
         env, lambda tree, writer: decision.add(tree, writer, **fields), me, "decision: "
@@ -125,6 +127,7 @@ def show(
     env = env_of(ctx)
     _, record = reading.resolve(env, names.Ref("decision", wanted.removeprefix("decision:")))
     record = {"corrections": env.ask.corrections(record["ref"]), **env.ask.shown(record)}
+    receipts.note_text(env, record["ref"], record.get("operation", ""))
     return Outcome(record, tuple(shown(env, record)))
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from .. import records
-from ..env import who, writing
+from ..env import who, wording, writing
 from ..env.env import Env
 from ..errors import AtlasError, NotFound, Refused
 from ..model import times
@@ -16,11 +16,11 @@ from ..model.tree import Tree
 from ..outcome import Block, Frame, Outcome, Table, listing
 from ..records import artifact, lease, signal, status
 from ..records.board import raising
+from ..records.wish import Wish, of_entry
 from ..sharing import parked
 from ..sharing.parked import unpark
 from ..visible import theirs
 from . import env_of, limits, noun, verb
-from .status import entry
 
 app = noun()
 Id = Annotated[str, typer.Argument(metavar="ID", help="The operation, or its first digits.")]
@@ -106,11 +106,8 @@ def _again(env: Env, me: Record, record: Record, commit: str) -> Decide:
 
     def decide(tree: Tree, who: Writer) -> Change:
         if kind == "status":
-            wish = status.NewEntry(
-                record["body"], relies_on=tuple(record.get("relies_on", ())), new=True
-            )
             base = _common(before, tree, record["number"], status.path_of, record["stream"])
-            return entry(env, tree, who, me, record["stream"], wish, base, None)
+            return _status(env, me, tree, who, record, base)
         if kind == "artifact":
             name, version = record["name"], _version(record, parts)
             base = _common(before, tree, record["number"], artifact.path_of, name)
@@ -133,6 +130,27 @@ def _again(env: Env, me: Record, record: Record, commit: str) -> Decide:
             f"see it with atlas parked show, then atlas parked drop {commit[:12]}",
         )
     return decide
+
+
+def _status(
+    env: Env, me: Record, tree: Tree, who: Writer, record: Record, base: int | None
+) -> Change:
+    """The change that writes the entry again: its section, or the whole of it."""
+    old = of_entry(record) or Wish(record["stream"], text=record["body"], replace=True)
+    given = Wish(
+        old.stream,
+        old.heading,
+        old.text,
+        exact=old.exact,
+        on=old.on,
+        to=old.to,
+        warn=old.warn,
+        replace=old.replace,
+        withdrawn=wording.withdrawn(env, old.stream),
+        relies_on=old.relies_on,
+        caveat=old.caveat,
+    )
+    return wording.entry(env, tree, who, me, given, wording.Options(base=base, new=True))
 
 
 def _common(

@@ -180,8 +180,8 @@ def _adopted(rows: list[Record], taken: list[str], claims: list[str]) -> list[st
         lines.append(f"its leases are yours now: {', '.join(taken)}")
     if claims:
         lines.append(f"its tasks are yours now: {', '.join(claims)}")
-    folders = dict.fromkeys(row["worktree"] for row in rows if row.get("worktree"))
-    lines += [f"its drafts lie in {folder}/.atlas/drafts" for folder in folders]
+    if any(row.get("worktree") for row in rows):
+        lines.append("atlas drafts lists the texts that were left")
     return lines
 
 

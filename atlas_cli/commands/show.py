@@ -7,13 +7,14 @@ import typer
 
 from .. import records
 from ..answers import artifacts, inbox
-from ..env import reading, who
+from ..env import reading, receipts, who
 from ..env.env import Env
 from ..model import names, times
 from ..outcome import Block, Frame, Outcome, listing
 from ..records import correction
 from ..visible import named, theirs
-from . import artifact, decision, env_of, limits, single, status, verb, warned
+from . import artifact, decision, env_of, limits, single, verb, warned
+from .status import look as status_look
 
 app = single()
 READERS = 10  # sessions that are named
@@ -88,7 +89,8 @@ def _shown(
         record = reading.shown_status(
             env, record["stream"], record["number"], who.session_or_none(env), withdrawn
         )
-        return status.shown(env, record), record
+        return status_look.shown(env, record, withdrawn), record
+    receipts.note_text(env, record["ref"], record.get("operation", ""))
     if ref.kind == "decision":
         return decision.shown(env, record), data
     if ref.kind == "inbox":

@@ -9,7 +9,7 @@ from ..env import reading, who
 from ..env.env import Env
 from ..model.text import Record
 from ..outcome import Block, Frame, Table
-from . import board, people, records, status, you
+from . import board, concern, people, records, status, you
 from .part import MOST, Part, Rows, State
 
 WORDS = 700
@@ -27,6 +27,7 @@ PARTS: tuple[Callable[[State], Part | None], ...] = (
     you.alike,
     status.status,
     status.without_word,
+    concern.concern,
     board.gates,
     records.corrections,
     board.dead,
@@ -63,7 +64,7 @@ def of(
         if part.rows and part.rows.total > MOST:
             more[part.key] = {"total": part.rows.total, "command": part.rows.more}
     reading.damaged(env)
-    env.local.look(me["actor"] if me else who.actor(None), env.snapshot.head or "")
+    env.local.look(who.reader(env, me), env.snapshot.head or "")
     return data, _within(parts, words - RESERVED)
 
 

@@ -54,7 +54,7 @@ class State:
     @cached_property
     def drafts(self) -> list[Record]:
         """The drafts that wait to be submitted."""
-        return drafting.drafts(self.env).listed()
+        return drafting.listed(self.env, self.me)
 
     @cached_property
     def elsewhere(self) -> tuple[list[Record], list[StoreReport]]:

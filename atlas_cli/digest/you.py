@@ -63,8 +63,8 @@ def drafts(state: State) -> Part | None:
     if state.me is None or not state.drafts:
         return None
     rows = [(draft["file"], draft["submit"] or "-") for draft in state.drafts]
-    title = "drafts not yet settled (submit one, or remove the file)"
-    more = f"ls {state.drafts[0]['file'].rpartition('/')[0]}"
+    title = "drafts not yet settled (submit one, or atlas drafts drop FILE)"
+    more = "atlas drafts"
     return Part("", None, rows=Rows(title, ("FILE", "SUBMIT WITH"), rows, more, len(rows)))
 
 

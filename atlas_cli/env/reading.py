@@ -12,7 +12,7 @@ from ..model import names, times
 from ..model.text import Record
 from ..records import correction, status
 from ..visible import named, theirs
-from . import receipts, who
+from . import receipts, standing, who
 from .env import Env
 
 
@@ -34,7 +34,7 @@ def since(env: Env, text: str) -> int:
 
 
 def _last_look(env: Env, now: int) -> int:
-    head = env.local.looked(who.reader(env))
+    head = who.last_look(env)
     number = env.index.reached(head) if head else None
     if number is None:
         env.notices.append("there is no last look of yours that is known here: the last seven days")
@@ -118,13 +118,27 @@ def shown_status(
     env: Env, stream: str, number: int, me: Record | None, withdrawn: bool = False
 ) -> Record:
     """A status entry with its corrections, and a receipt for whoever is shown it. A retracted one
-    is shown without its text (None), unless `withdrawn`."""
+    is shown without its text (None), unless `withdrawn`, and so is a section that a retracted entry
+    wrote."""
     path = status.find(env.tree, stream, number)
     data, _ = last_good(env, path)
     record = records.describe(path, data)
     if me is not None:
         receipts.note_status(env, me, stream, number, path)
-    return {
-        **(record if withdrawn else env.ask.shown(record)),
-        "corrections": env.ask.corrections(record["ref"]),
-    }
+    whole = standing.data(env, record, withdrawn)
+    if not withdrawn:
+        whole = env.ask.shown({**whole, "body": standing.body(env, record)})
+    return {**whole, "corrections": env.ask.corrections(record["ref"])}
+
+
+def current(env: Env, stream: str) -> int:
+    """The number of the entry that says where things stand: the newest that can be read. A notice
+    names those above it that cannot."""
+    last = status.newest(env.tree, stream)
+    record = status.current(env.tree, stream)
+    number = record["number"] if record else last
+    for broken in range(number + 1, last + 1):
+        env.notices.append(
+            f"status:{stream}@{broken} cannot be read, and is passed over: atlas doctor --fix"
+        )
+    return int(number)

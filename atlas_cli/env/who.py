@@ -7,9 +7,9 @@ import getpass
 import os
 
 from .. import callers
+from ..answers.sessions import before, pulse
 from ..answers.sessions import living as living_sessions
 from ..answers.sessions import person as persons_session
-from ..answers.sessions import pulse
 from ..errors import NotFound, Protocol, Usage
 from ..model import names, times
 from ..model.text import Record
@@ -126,10 +126,18 @@ def actor(given: str | None) -> str:
     return sessions.actor(name)
 
 
-def reader(env: Env) -> str:
-    """The actor that reads here."""
+def reader(env: Env, me: Record | None) -> str:
+    """Under what the looks of whoever reads here are noted: its session, else its worktree."""
+    return me["id"] if me else f"worktree:{worktree(env)}"
+
+
+def last_look(env: Env) -> str | None:
+    """The head of the reader's last look; of a session that has not looked yet, that of the session
+    which it follows."""
     me = session_or_none(env)
-    return me["actor"] if me else actor(None)
+    head = env.local.looked(reader(env, me))
+    follows = before(env.ask, me) if me and head is None else None
+    return env.local.looked(follows["id"]) if follows else head
 
 
 def note_begun(env: Env, id: str) -> None:

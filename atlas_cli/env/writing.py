@@ -12,7 +12,7 @@ from ..model import names, secrets, times
 from ..model.change import Decide, Writer
 from ..model.text import Record
 from ..model.times import SKEW
-from ..records import collision, correction, policy, session, status
+from ..records import collision, correction, policy, sections, session
 from ..visible import theirs
 from . import drafting
 from .env import Env
@@ -45,8 +45,8 @@ def write(
         raise
     if not written.replayed and not written.empty:
         env.wrote = True
-        env.spoken = None
         _note_written(env, me, carried)
+        env.spoken = None
     _stand_on(env, written)
     if written.replayed:
         _note_replayed(env, written, what, me, intent.writer.operation)
@@ -194,18 +194,21 @@ def _withhold(env: Env, stop: AtlasError) -> None:
         )
         details["why"] = row["why"]
     entries = [
-        (title, ask.shown({"body": text}, title.partition(" by ")[0]))
-        for title, text in stop.blocks
+        (title, ask.shown({"body": text}, title.partition(" ")[0])) for title, text in stop.blocks
     ]
     stop.blocks = tuple((title, correction.said(entry, "body", now)) for title, entry in entries)
-    if "since" in details:
-        stream = details["ref"].partition("@")[0]
-        details["since"] = [
-            ask.shown(entry, f"{stream}@{entry['number']}") for entry in details["since"]
-        ]
+    refs = [_since(details["ref"], entry) for entry in details.get("since", ())]
+    if refs:
+        pairs = zip(details["since"], refs, strict=True)
+        details["since"] = [ask.shown(entry, ref) for entry, ref in pairs]
     # a draft is merged with nothing that was withdrawn
-    if "merge" in details and ask.retracted(details["ref"]):
+    if "merge" in details and any(ask.retracted(ref) for ref in (details["ref"], *refs)):
         base, _, mine = details["merge"]
         details["merge"] = (base, base, mine)
         if "merged" in details:
-            details["merged"] = status.merged(base, base, mine)
+            details["merged"] = sections.merged(base, base, mine)
+
+
+def _since(ref: str, entry: Record) -> str:
+    """The REF of what was written since: a version, or the entry that wrote a section."""
+    return str(entry.get("ref") or f"{ref.partition('@')[0]}@{entry['number']}")

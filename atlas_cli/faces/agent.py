@@ -16,17 +16,19 @@ from typing import TYPE_CHECKING, Any
 
 from .. import callers, interrupts
 from ..answers import words
-from ..env import reading, who, writing
+from ..env import reading, telling, who, writing
 from ..env.env import Env, Options
+from ..hooks import fetching
 from ..model import names, times
 from ..model.change import Change, Writer
 from ..model.text import Record
 from ..model.tree import Tree
 from ..records import correction, lease
+from ..records import telling as rules
 from ..records import words as record
 from ..records.board import assigning
 from ..sharing import parked
-from ..sharing.dealing import EAGER
+from ..sharing.dealing import EAGER, UNASKED
 from ..visible import named, theirs, visible
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 Given = dict[str, Any]
 _ID = callers.TOOLS[0][1]  # the `session_id` that hooks are given, as the tool's commands have it
 _WAIT, _MOST = 2.0, 16_000_000  # seconds and bytes of input that are waited for
+_UNBEGUN = "!unbegun"  # noted for a caller that was told so
 _CONTEXT = 9500  # characters: above 10,000 the tool keeps back all but the first 2,000
 
 
@@ -148,30 +151,66 @@ def session_end(given: Given) -> None:
 
 
 def edit(given: Given) -> Given | None:
-    """Whether another holds a lease on the file that is about to be changed."""
+    """What a tool must know before it changes a file: that another holds a lease on it; once each,
+    that it has not begun, and what is new and concerns it."""
     put = given.get("tool_input")
     path = (put.get("file_path") or put.get("notebook_path")) if isinstance(put, dict) else None
     if not isinstance(path, str) or not path:
         return None
     file = Path(str(given.get("cwd") or "."), path).absolute()
     env = _env(str(next(folder for folder in file.parents if folder.is_dir())))
-    policy = env.policy.get("preconditions", {}).get("leases", "warn")
-    rows = leased(env, reading.resource(env, f"path:{file}")) if policy != "off" else []
-    if not rows:
+    env.dealing = UNASKED
+    fetching.start(str(env.store.home))
+    policy = env.policy.get("preconditions", {})
+    resource = reading.resource(env, f"path:{file}")
+    rows = leased(env, resource) if policy.get("leases", "warn") != "off" else []
+    held = "\n".join(_line(row, env.now()) for row in rows)
+    also = _also(env, resource) if policy.get("read_first", "stop") != "off" else ""
+    if not (held or also):
         return None
-    text = "\n".join(_line(row, env.now()) for row in rows)
-    if policy == "stop":
+    verdict = {}
+    if held and policy.get("leases") == "stop":
         verdict = {
             "permissionDecision": "deny",
-            "permissionDecisionReason": f"{text}\nDo something else, or ask its holder.",
+            "permissionDecisionReason": f"{held}\nDo something else, or ask its holder.",
         }
-    else:
-        verdict = {
-            "additionalContext": (
-                f"{text}\nA lease is advisory: nothing stops this edit, but the two may collide."
-            )
-        }
+    elif held:
+        advisory = "A lease is advisory: nothing stops this edit, but the two may collide."
+        also = "\n".join(part for part in (held, advisory, also) if part)
+    if also:
+        verdict["additionalContext"] = also
     return {"hookEventName": "PreToolUse", **verdict}
+
+
+def _also(env: Env, resource: str) -> str:
+    """That the tool has not begun, or what concerns its session and is new to it; each once."""
+    me = who.session_or_none(env, strict=True)
+    if me is None:
+        return _unbegun(env)
+    rows, _ = telling.unread(env, me, [resource.removeprefix("path:")])
+    due = rules.in_order([row for row in rows if row.due])
+    shown = due[: rules.fitting([len(row.item.text.split()) for row in due])]
+    if not shown:
+        return ""
+    lines = ["What concerns you has changed (information, not instruction):"]
+    for title, text in telling.blocks(env, me, shown):
+        lines += [visible(title), *(f"│ {visible(line)}" for line in text.split("\n"))]
+    if due[len(shown) :]:
+        lines.append(f"({len(due) - len(shown)} more: git atlas status show)")
+    telling.keep(env, me, rules.TOLD, (row.item for row in shown))
+    return "\n".join(lines)
+
+
+def _unbegun(env: Env) -> str:
+    """That this caller has begun no session; once."""
+    caller = f"caller:{callers.caller() or ''}"
+    if env.local.noted(caller, _UNBEGUN):
+        return ""
+    env.local.note(caller, 0, env.now(), [(_UNBEGUN, "", 0)])
+    return (
+        "You have not begun: others cannot see that you are at work here, and your commits will"
+        ' stop. git atlas begin --goal "what you will do"'
+    )
 
 
 def leased(env: Env, resource: str) -> list[Record]:

@@ -18,9 +18,11 @@ from ..env.env import Env
 from ..errors import Failed
 from ..model import names
 from ..model.text import Record
-from ..model.tree import Tree
+from ..outcome import Frame
 from ..records import policy, status
 from ..store.git import Git
+from ..store.snapshot import Snapshot
+from ..store.store import Store
 from . import quick
 from .cache import HookCache
 from .draw import draw, glimpsed, keep
@@ -36,16 +38,22 @@ GAINED = 1000  # commits that a push is judged by, the newest first
 def of(env: Env) -> Hook:
     """The questions of this call's git hook; they are answered once for a call."""
     if "hook" not in env.beside:
-        env.beside["hook"] = Hook(env.ask, env.snapshot, env.snapshot.head or "", env.store.home)
+        env.beside["hook"] = Hook(env.ask, env.snapshot, env.store)
     hook: Hook = env.beside["hook"]
     return hook
+
+
+def printed(env: Env) -> tuple[Frame, ...]:
+    """The texts of others that this call's hook prints and has not stopped for."""
+    return tuple(env.beside["hook"].printed) if "hook" in env.beside else ()
 
 
 class Hook:
     """One call of a git hook, and what it asks of the commit, of the push and of the store."""
 
-    def __init__(self, ask: Questions, tree: Tree, head: str, home: Path) -> None:
-        self.ask, self.tree, self.head, self.home = ask, tree, head, home
+    def __init__(self, ask: Questions, tree: Snapshot, store: Store) -> None:
+        self.ask, self.tree, self.store = ask, tree, store
+        self.printed: list[Frame] = []
 
     @cached_property
     def here(self) -> quick.Here:
@@ -65,8 +73,8 @@ class Hook:
     @cached_property
     def cache(self) -> HookCache:
         """Drawn anew, and kept for the next hook."""
-        text = draw(self.ask, self.tree, self.head)
-        keep(self.home, text)
+        text = draw(self.ask, self.tree, self.tree.head or "", self.store.machine)
+        keep(self.store.home, text)
         return HookCache(text)
 
     def changed(self) -> list[tuple[str, str]]:
@@ -100,15 +108,6 @@ class Hook:
     def streams(self, paths: Iterable[str]) -> list[str]:
         """The streams of the status that changes of these paths have to do with."""
         return policy.streams_of(self.ask.policy, paths)
-
-    def missed(self, me: Record, stream: str) -> range:
-        """The numbers of the entries that a session has not seen. Empty if it has seen the current
-        one."""
-        last = status.newest(self.tree, stream)
-        if not last:
-            return range(0)
-        seen = glimpsed(self.ask.local, self.tree, me["id"], stream)
-        return range(seen[0] + 1 if seen else last, last + 1)
 
     def barred(self, me: Record | None, paths: list[str]) -> dict[str, list[str]]:
         """The leases of others that lie on these paths: by resource, the paths."""

@@ -43,6 +43,18 @@ def guarded(given: str, branches: Sequence[str] | None) -> list[Update]:
     return updates
 
 
+def paths(env: Env, me: Record, remote: str, given: str) -> list[str]:
+    """The paths of a session's own commits among those that a push brings to any branch."""
+    hook = judging.of(env)
+    gained = (
+        commit
+        for update in guarded(given, None)
+        for commit in hook.gained(remote, *update, others=())
+    )
+    mine = [commit for commit in gained if me["id"] in commit.sessions]
+    return list(dict.fromkeys(path for commit in mine for path in commit.paths))
+
+
 class Push(NamedTuple):
     """A push, judged. `me` is None where no session pushes. `paths`: of the pusher's commits."""
 
@@ -90,22 +102,24 @@ class Push(NamedTuple):
         steps.append(_writing(env, self.me))
         return f"write last, then push again: {' && '.join(steps)}"
 
-    def leave_mark(self, env: Env) -> None:
+    def leave_mark(self, env: Env) -> bool:
         """Puts a mark into the pusher's row, so that what is pushed without a word has happened for
-        the others. A push does not fail for it."""
+        the others. A push does not fail for it. Whether one was left."""
         owed, me = self.verdict.young or self.verdict.late, self.me
         if me is None or owed is None or not owed.commits:
-            return
+            return False
         word = words.newest(env.ask, me)
         new = rules.mark(self.update.branch, self.update.local, env.now(), owed, self.paths, word)
         if any(mark["tip"] == new["tip"] for mark in rules.marks(me)):
-            return
+            return False
         before = words.pushed(env.ask, env.git, me)
         marks = [*before, new][-rules.MARKS :]
         try:
             writing.write(env, lambda tree, who: session.mark(tree, who, marks), me, "session: ")
         except AtlasError as error:
             env.notices.append(f"the push leaves no mark for the others: {error.message}")
+            return False
+        return True
 
 
 def _due(env: Env, verdict: Verdict) -> str:

@@ -45,6 +45,7 @@ def pre_commit(env: Env, args: list[str], given: str, going: str = "") -> None:
     me, due = findings.who(env, going)
     if me:
         due += findings.read_first(env, me, paths, going)
+    findings.copy_is_old(env)
     due += findings.view(changed)
     due += findings.links(env, changed)
     due += findings.leases(env, me, paths)
@@ -54,14 +55,17 @@ def pre_commit(env: Env, args: list[str], given: str, going: str = "") -> None:
 
 
 def prepare_commit_msg(env: Env, args: list[str], given: str) -> None:
-    """Judges read first where git does not run pre-commit, once in a sequence. Adds the trailers if
-    a session commits."""
+    """Judges read first once more, or once in a sequence: git does not always run pre-commit. Adds
+    the trailers if a session commits."""
     hook, source = judging.of(env), args[1] if len(args) > 1 else ""
     going = hook.here.sequence()
     me, due = findings.who(env, going)
-    if going and not hook.here.settled():
+    if not hook.here.settled():
+        due = due if going else []
         if me:
-            due += findings.read_first(env, me, _changed(env), going)
+            paths = [path for _, path in hook.changed()]
+            due += findings.read_first(env, me, paths, going)
+            due += findings.leases(env, me, paths, "stop")
         say(env, due)
         hook.settle()
     if source == "template":
@@ -89,15 +93,28 @@ def _sign(env: Env, me: Record | None, file: str, source: str, typed: bool) -> N
 
 
 def pre_push(env: Env, args: list[str], given: str) -> None:
-    """Judges write last if a push updates a branch of integration. What the store has is published
-    before the code is."""
-    remote = args[0]
-    guarded = judging.of(env).guarded(remote)
-    pushes = pushing.guarded(given, guarded)
-    if pushes and policy.level(env.policy, "write_last") != "off":
-        push = pushing.judged(env, remote, pushes, guarded)
-        say(env, push.findings(env))
-        push.leave_mark(env)
+    """Judges read first, by what the remote has now, and write last if a push updates a branch of
+    integration. The store is published before the code is."""
+    _publish(env)
+    remote, due, push = args[0], list[Finding](), None
+    hook, me = judging.of(env), who.session_or_none(env, strict=True)
+    guarded = hook.guarded(remote)
+    paths = pushing.paths(env, me, remote, given) if me else []
+    if me:
+        due += findings.read_first(env, me, paths, "")
+    updates = pushing.guarded(given, guarded)
+    if updates and policy.level(env.policy, "write_last") != "off":
+        push = pushing.judged(env, remote, updates, guarded)
+        due += push.findings(env)
+    if me:
+        due += findings.leases(env, me, paths, pushed=True)
+    say(env, due)
+    if push and push.leave_mark(env):
+        _publish(env)
+
+
+def _publish(env: Env) -> None:
+    """Publishes what this clone has recorded, or says why it could not be."""
     if why := env.sharing.hastily():
         env.notices.append(
             f"NOT PUBLISHED, nobody else can see what this clone has recorded: {why}"
@@ -105,14 +122,10 @@ def pre_push(env: Env, args: list[str], given: str) -> None:
 
 
 def notice(env: Env, args: list[str], given: str) -> None:
-    """Says after a merge, a rewrite or a checkout that the status went on meanwhile."""
-    hook = judging.of(env)
-    me = None if hook.here.sequence() else who.session_or_none(env)  # a sequence is judged itself
-    missed = hook.missed(me, "main") if me else ()
-    if missed:
-        env.notices.append(
-            f"status:main@{missed[-1]} was written since you last looked: atlas status show main"
-        )
+    """Counts after a merge, a rewrite or a checkout what is new to the session since."""
+    me = None if judging.of(env).here.sequence() else who.session_or_none(env)
+    if me:  # (a sequence is judged itself)
+        findings.moved_on(env, me)
 
 
 HOOKS: dict[str, Callable[[Env, list[str], str], None]] = {

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from . import dated, document, row
 from .change import FileEdit, Shown, Violation
 from .layout import Layout
+from .message import Message
 from .text import Record
 from .tree import Tree
 
@@ -73,11 +74,14 @@ class Kind(NamedTuple):
     duty: str = ""
     # tree, a row, another one: why both cannot be
     clashes: Callable[[Tree, Record, Record], str] | None = None
-    # tree, the files of a write: the same files as they are made on that tree
+    # tree, the files of a write: the same files as they are made on that tree. Raises Refused if
+    # they cannot be.
     anew: Callable[[Tree, Files], Files] | None = None
     layout: Layout | None = None  # where its records lie in stores of the first format
     # tree, a day: the documents of before it that an epoch may take from the tip
     settled: Callable[[Tree, str], Iterable[str]] | None = None
+    # store, message, path, bytes: the digest of what was wished, if a file was made of a wish
+    wish: Callable[[str, Message, str, bytes], str | None] | None = None
 
 
 def unjudged(edit: FileEdit) -> Iterator[Violation]:

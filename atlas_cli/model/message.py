@@ -21,7 +21,8 @@ class Message(NamedTuple):
     an operation that came from outside. `faults` names the trailers that cannot be read. `mark`
     is a line for other programs (`[skip ci]`); Atlas never reads it back. `migrates` is the format
     that the commit takes the store to. `epoch` is the commit that holds what this one takes
-    from the tip."""
+    from the tip. `wish` is the digest of what a write wished that is computed anew on each
+    history."""
 
     subject: str
     operation: str | None = None
@@ -44,6 +45,7 @@ class Message(NamedTuple):
 
     merged: tuple[str, ...] = ()
     request: str | None = None
+    wish: str | None = None
 
     @property
     def by_hand(self) -> bool:
@@ -64,7 +66,7 @@ class Message(NamedTuple):
         rows += [("Merged", merged) for merged in self.merged]
         rows.append(("Request", self.request))
         rows += [("Repairs", self.repairs), ("Migrates", self.migrates), ("Epoch", self.epoch)]
-        rows.append(("Change", self.change))
+        rows += [("Wish", self.wish), ("Change", self.change)]
         mark = f"{self.mark}\n\n" if self.mark else ""
         return f"{self.subject}\n\n{mark}" + "".join(
             f"Atlas-{key}: {value}\n" for key, value in rows if value is not None
@@ -107,6 +109,7 @@ def parse(text: str) -> Message:
         epoch=first("Epoch"),
         merged=tuple(trailers.get("Merged", ())),
         request=first("Request"),
+        wish=first("Wish"),
     )
 
 

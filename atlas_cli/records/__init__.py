@@ -28,7 +28,11 @@ def later(module: str, name: str) -> Callable[..., Any]:
 
 
 KINDS: tuple[Kind, ...] = (
-    status.KIND,
+    status.KIND._replace(
+        rules=later(".carried", "rules"),
+        anew=later(".carried", "anew"),
+        wish=later(".carried", "wished"),
+    ),
     artifact.KIND,
     decision.KIND,
     correction.KIND,

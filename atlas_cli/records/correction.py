@@ -11,6 +11,7 @@ from ..model.kind import dated_kind
 from ..model.text import Record
 from ..model.tree import Tree
 from ..visible import named
+from . import concern
 
 FOLDER = "corrections"
 WITHHELD = "(retracted; atlas show REF --withdrawn shows it)"
@@ -25,7 +26,7 @@ def parse(path: str, data: bytes) -> Record:
         record,
         path,
         {"target": str, "retract": bool, "session": str, "actor": str, "at": "time"},
-        {"cause": str, "own": bool, "operation": str},
+        {"cause": str, "own": bool, "operation": str, **concern.FIELDS},
     )
     return {**record, "id": dated.id_of(path), "why": body.strip("\n")}
 
@@ -39,10 +40,11 @@ def add(
     cause: str | None,
     retract: bool,
     own: bool,
+    marks: Record | None = None,
 ) -> Change:
     """The change that corrects or retracts one record. `own`: it is written by the session or the
     actor of that record."""
-    record: Record = {"target": target, "retract": retract, "own": own}
+    record: Record = {"target": target, "retract": retract, "own": own, **(marks or {})}
     record |= {**change.given(cause=cause), **writer.signature(), "operation": writer.operation}
     path = dated.path_of(FOLDER, writer, names.slug(target))
     verb = "retract" if retract else "correct"

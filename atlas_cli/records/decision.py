@@ -11,6 +11,7 @@ from ..model.change import Change, FileEdit, Violation, Writer
 from ..model.kind import dated_kind, listed
 from ..model.text import Record
 from ..model.tree import Tree
+from . import concern
 
 FOLDER = "decisions"
 STANCES = ("agreed", "disagreed", "timeout")
@@ -32,7 +33,13 @@ def parse(path: str, data: bytes) -> Record:
             "actor": str,
             "at": "time",
         },
-        {"about": "texts", "chosen_by": str, "recommended_by": str, "operation": str},
+        {
+            "about": "texts",
+            "chosen_by": str,
+            "recommended_by": str,
+            "operation": str,
+            **concern.FIELDS,
+        },
     )
     return {**record, "id": dated.id_of(path), "why": body.strip("\n")}
 
@@ -49,6 +56,7 @@ def add(
     about: Sequence[str],
     chosen_by: str | None,
     recommended_by: str | None,
+    marks: Record | None = None,
 ) -> Change:
     """The change that adds a decision. The stance is stored as given and never checked against the
     pair: it is a fact of its own."""
@@ -58,6 +66,7 @@ def add(
         "chosen": chosen,
         "stance": stance,
     }
+    record |= marks or {}
     record |= change.given(about=list(about), chosen_by=chosen_by, recommended_by=recommended_by)
     record |= {**writer.signature(), "operation": writer.operation}
     path = dated.path_of(FOLDER, writer, names.slug(title))

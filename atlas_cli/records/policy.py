@@ -148,7 +148,7 @@ KEYS: dict[str, Key] = {
         _home,
     ),
     "fresh": Key("60s", "how old the copy of the remote may be before a read fetches", _duration),
-    "status_words": Key(250, "how long a status entry may be, in words", _whole),
+    "status_words": Key(250, "words of the status that a reader is shown", _whole),
     "lease_default": Key("2h", "how long a lease is taken for", _hours),
     "lease_max": Key("4h", "how long a lease can be taken for", _hours),
     "session_idle": Key("4h", "a session without a write for so long counts as gone", _duration),
@@ -202,6 +202,21 @@ KEYS: dict[str, Key] = {
     "streams": Key({}, "which paths belong to which status stream, in a monorepo", _globs),
     "preconditions": Key(
         PRECONDITIONS, "what git's hooks do about each: stop, warn or off", _preconditions
+    ),
+    "stop_every": Key(
+        "15m",
+        "a commit stops at most this often for what others wrote on the same files",
+        _duration,
+    ),
+    "look_within": Key(
+        "60m",
+        "a commit stops if something is unread, and nothing was told for so long",
+        _duration,
+    ),
+    "hot": Key(
+        [],
+        "patterns of files that everybody touches: what is written on them stops no commit",
+        _texts,
     ),
     "integration": Key(
         [],

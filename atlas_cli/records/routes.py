@@ -12,6 +12,7 @@ from ..errors import AtlasError, Damaged, NotFound, Usage
 from ..model import names, schema, text
 
 KEYS = ("stores", "shared")
+SETTINGS = {"hook_fetch": ("on", "off")}  # what else the user's own file may set
 _HOST = r"(?:[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?"
 _USER = r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*@)?"
 # What git may be sent to: no program (`ext::`), no option, nothing that carries a password.
@@ -70,8 +71,11 @@ def of(policy: Mapping[str, Any], own: bytes, path: str) -> Routes:
     schema.fields(own_file, path, {}, {})
     for key, value in own_file.items():
         try:
-            if key not in KEYS and key != "format":
-                raise Usage(f"there is no key {key!r} in a user's own file ({', '.join(KEYS)})")
+            if key not in (*KEYS, *SETTINGS, "format"):
+                every = ", ".join((*KEYS, *SETTINGS))
+                raise Usage(f"there is no key {key!r} in a user's own file ({every})")
+            if key in SETTINGS and value not in SETTINGS[key]:
+                raise Usage(f"{key} is {' or '.join(SETTINGS[key])}, not {str(value)[:40]!r}")
             if key in KEYS:
                 valid(key, value)
         except AtlasError as error:

@@ -20,6 +20,7 @@ LIFE = 24 * 3600  # seconds after `begin` at the latest
 PERSON = "person"  # the class of a person's standing session, which lasts until it is ended
 _STANDING = 50 * 365 * 86400
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,40}-([0-9]{6})-[a-z0-9]{6}\Z")
+_CONFIRMED = ("ref", "why", "at")
 LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 
 
@@ -77,6 +78,7 @@ def parse(path: str, data: bytes) -> Record:
             "dismissed": "time",
             "dismissed_by": str,
             "dismissed_why": str,
+            "confirmed": dict,
         },
     )
     schema.placed(
@@ -207,6 +209,32 @@ def end(tree: Tree, writer: Writer, owes: Record | None = None) -> Change:
     old = live(tree, writer.session, writer.at)
     record = change.rewritten(old, ended=writer.when, owes=owes)
     return Change(f"session: end ({writer.session})", {path_of(writer.session): text.dump(record)})
+
+
+def confirm(tree: Tree, writer: Writer, ref: str, why: str) -> Change:
+    """The change by which a session says that a status entry still holds."""
+    old = live(tree, writer.session, writer.at)
+    record = change.rewritten(old, confirmed=_confirming(ref, why, writer))
+    return Change(
+        f"session: confirm {ref} ({writer.session})",
+        {path_of(writer.session): text.dump(record)},
+    )
+
+
+def with_confirmed(path: str, data: bytes, ref: str, why: str, writer: Writer) -> bytes:
+    """A row that is about to be written, with such a confirmation besides."""
+    return text.dump({**parse(path, data), "confirmed": _confirming(ref, why, writer)})
+
+
+def _confirming(ref: str, why: str, writer: Writer) -> Record:
+    return {"ref": ref, "why": why, "at": writer.when}
+
+
+def confirmed(record: Record) -> Record | None:
+    """What a session has confirmed last: `ref`, `why` and `at`; None if that is nothing."""
+    row = record.get("confirmed")
+    whole = isinstance(row, dict) and all(isinstance(row.get(key), str) for key in _CONFIRMED)
+    return row if whole else None
 
 
 def adopt(tree: Tree, writer: Writer, wanted: str, why: str) -> Change:
@@ -377,6 +405,11 @@ def _dismissed(edit: FileEdit, new: Record) -> Iterator[Violation]:
         yield Violation("session", edit.path, f"was dismissed by {by}, who is no principal")
 
 
-KIND = row_kind("session", FOLDER, SUFFIX, "id", parse, find, until, _rules)._replace(
-    words=("goal", "adopted_why", "dropped_why", "dismissed_why", "offer.tags")
+def _links(record: Record) -> Iterable[tuple[str, str]]:
+    row = confirmed(record)
+    return [("confirms", row["ref"])] if row else []
+
+
+KIND = row_kind("session", FOLDER, SUFFIX, "id", parse, find, until, _rules, _links)._replace(
+    words=("goal", "adopted_why", "dropped_why", "dismissed_why", "offer.tags", "confirmed.why")
 )

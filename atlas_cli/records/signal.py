@@ -12,6 +12,7 @@ from ..model.digests import sha256
 from ..model.kind import dated_kind
 from ..model.text import Record
 from ..model.tree import Tree
+from . import concern
 
 FOLDER = "signals"
 # kind: what it does beyond being posted and listed.
@@ -36,7 +37,7 @@ def parse(path: str, data: bytes) -> Record:
     dated.check_path(path, FOLDER)
     record, body = text.front(data, path)
     needed = {"kind": str, "session": str, "actor": str, "at": "time", "operation": str}
-    schema.fields(record, path, needed, {"about": str, "gate": str})
+    schema.fields(record, path, needed, {"about": str, "gate": str, **concern.FIELDS})
     return {**record, "id": dated.id_of(path), "text": body.strip("\n")}
 
 
@@ -53,7 +54,13 @@ def content(record: Record) -> str:
 
 
 def post(
-    tree: Tree, writer: Writer, word: str, about: str | None, message: str, gate: str | None = None
+    tree: Tree,
+    writer: Writer,
+    word: str,
+    about: str | None,
+    message: str,
+    gate: str | None = None,
+    marks: Record | None = None,
 ) -> Change:
     """The change that adds a signal. `gate` is the gate that it raises. Raises Refused for a
     blocker without one."""
@@ -63,7 +70,7 @@ def post(
             "atlas gate raise --why W (--task T | --scope S)",
             code="gate",
         )
-    record: Record = {"kind": word, **change.given(about=about, gate=gate)}
+    record: Record = {"kind": word, **change.given(about=about, gate=gate), **(marks or {})}
     record |= {**writer.signature(), "operation": writer.operation}
     path = dated.path_of(FOLDER, writer, names.slug(f"{word} {message}"))
     data = text.with_front(record, message.strip("\n") + "\n")

@@ -9,11 +9,9 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from .. import interrupts, records
-from ..errors import Damaged, Failed
-from ..model import message
+from ..errors import Damaged, Failed, Refused
 from ..model.change import Violation
 from ..model.kind import Kind
-from ..model.message import change_digest
 from ..model.text import Record
 from ..model.tree import Overlay, object_id
 from ..records import formats, judging, policy
@@ -97,7 +95,11 @@ def carry(
         if commit.message.migrates and not formats.is_first(onto.rules):
             known.append(commit.oid)
             continue
-        commit, files = _anew(store, _renewed(store, commit, name), onto)
+        try:
+            commit, files = _anew(store, _renewed(store, commit, name), onto)
+        except Refused as refused:
+            parked.append(Parked(commit, refused.message))
+            continue
         why = _contradicted(store, commit, onto) or _barred(files, others, onto)
         if not why and (commit.message.at or 0) < last.get(commit.message.session, 0):
             why = f"{commit.message.session} has written in another clone since"
@@ -136,8 +138,11 @@ def _renewed(store: Store, commit: history.Commit, name: str) -> history.Commit:
     own_name = judging.store_id(store.snapshot(commit.parents[0]))
     if own_name == name or not judging.says(own_name, commit.message, commit.changes):
         return commit
-    digest = change_digest(name, commit.message, commit.changes)
-    return commit._replace(message=commit.message._replace(change=digest))
+    message = commit.message
+    if message.wish:
+        message = message._replace(wish=judging.wish(name, message, _files(store, commit)))
+    digest = judging.digest(name, message, commit.changes)
+    return commit._replace(message=message._replace(change=digest))
 
 
 def _files(store: Store, commit: history.Commit) -> dict[str, bytes | None]:
@@ -153,7 +158,7 @@ def _anew(
     store: Store, commit: history.Commit, onto: Snapshot
 ) -> tuple[history.Commit, dict[str, bytes | None]]:
     """The commit with what it puts. A file that is computed from the history before it is computed
-    again on the new head, never copied to it."""
+    again on the new head, never copied to it. Raises Refused if that cannot be."""
     files = _files(store, commit)
     follows = commit.message.migrates or len(files) > 1  # (else it is what was set)
     if follows and policy.FOLDER in files and not commit.message.by_hand:
@@ -168,8 +173,9 @@ def _anew(
     if renewed == files or commit.message.by_hand:
         return commit, files
     child = Overlay(onto, renewed, onto.width)
-    changes = tuple((path, old, child.blob(path)) for path, old, _ in commit.changes)
-    digest = message.change_digest(judging.store_id(onto), commit.message, changes)
+    before = {path: old for path, old, _ in commit.changes}
+    changes = tuple((path, before.get(path), child.blob(path)) for path in renewed)
+    digest = judging.digest(judging.store_id(onto), commit.message, changes)
     return commit._replace(message=commit.message._replace(change=digest), changes=changes), renewed
 
 
@@ -194,7 +200,7 @@ def _with_policy(
     changes = tuple(
         (path, onto.blob(path) if path == policy.FOLDER else old, new) for path, old, new in rows
     )
-    digest = change_digest(judging.store_id(onto), commit.message, changes)
+    digest = judging.digest(judging.store_id(onto), commit.message, changes)
     return commit._replace(message=commit.message._replace(change=digest), changes=changes), files
 
 
@@ -204,7 +210,8 @@ def _contradicted(store: Store, commit: history.Commit, onto: Snapshot) -> str:
     for path, old, _ in commit.changes:
         if onto.blob(path) != old:
             return f"{path} was written by another"
-        before = records.before(path)
+        kind = records.kind_of(path)
+        before = None if kind and kind.anew else records.before(path)  # (made on this history)
         if before and onto.blob(before) != own.blob(before):
             return f"{before} is not what it was written after"
     return ""
@@ -266,6 +273,10 @@ def _again(
     if commit.message.change:
         body = re.sub(
             rb"(?m)^Atlas-Change: \w+$", f"Atlas-Change: {commit.message.change}".encode(), body
+        )
+    if commit.message.wish:
+        body = re.sub(
+            rb"(?m)^Atlas-Wish: \w+$", f"Atlas-Wish: {commit.message.wish}".encode(), body
         )
     if commit.message.migrates:
         root, objects = moves.migrated(onto, files[policy.FOLDER] or b"")

@@ -129,6 +129,12 @@ class Sharing:
         if error is not None and error.code not in SILENT:
             self.say(f"what the remote has is not known now: {_with_hint(error)}")
 
+    def fetched(self, within: float) -> bool:
+        """Whether what the remote has was brought, while nobody waits for it."""
+        if self.remote is None:
+            return True
+        return self._exchange(Purpose(wanted=False)).pull(within) is None
+
     def lost(self) -> str:
         """The reason why the remote's branch is no longer what was published; empty if it is."""
         return str(self.memory.data.get("lost", "")) if self.remote else ""

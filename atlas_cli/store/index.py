@@ -292,6 +292,13 @@ class Index(Follower):
         row = self._one("SELECT seq FROM records WHERE path=?", path)
         return int(row[0]) if row else self.last_seq()
 
+    def wrote(self, path: str) -> str:
+        """The operation of the commit that wrote a record last; empty if a hand did."""
+        row = self._one(
+            "SELECT c.operation FROM records r JOIN commits c ON c.seq=r.seq WHERE r.path=?", path
+        )
+        return (row[0] or "") if row else ""
+
     def as_of(self, folder: str, seq: int) -> str | None:
         """The last path below a folder that was there when a commit was made."""
         row = self._one(

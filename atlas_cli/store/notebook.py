@@ -4,7 +4,7 @@ Not disposable, but not shared either: what others must know is published with t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from ..errors import Failed
@@ -33,11 +33,13 @@ CREATE TABLE IF NOT EXISTS rewinds(head TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS heard(session TEXT PRIMARY KEY, head TEXT);
 CREATE TABLE IF NOT EXISTS stops(session TEXT, kind TEXT, at INTEGER);
 CREATE TABLE IF NOT EXISTS looks(reader TEXT PRIMARY KEY, head TEXT);
-CREATE TABLE IF NOT EXISTS drafts(file TEXT PRIMARY KEY, submit TEXT);
+CREATE TABLE IF NOT EXISTS drafted(file TEXT PRIMARY KEY, session TEXT, submit TEXT);
 CREATE TABLE IF NOT EXISTS views(worktree TEXT, path TEXT, blob TEXT, PRIMARY KEY(worktree, path));
 CREATE TABLE IF NOT EXISTS grounds(worktree TEXT PRIMARY KEY, said TEXT);
+CREATE TABLE IF NOT EXISTS told(session TEXT, key TEXT, version TEXT, number INTEGER, how INTEGER,
+                                at INTEGER, PRIMARY KEY(session, key, version));
 """
-LAYOUT = Layout(6, _TABLES, synchronous="NORMAL", wait=10.0, cache=False)
+LAYOUT = Layout(7, _TABLES, synchronous="NORMAL", wait=10.0, cache=False)
 FILE = f"local-{LAYOUT.version}.sqlite"  # another Atlas here has its own
 
 
@@ -171,38 +173,101 @@ class Notebook(Database):
         return [(row[0], row[1]) for row in rows]
 
     def glance(
-        self, session: str, reader: str, stream: str, number: int, blob: str, at: int
+        self,
+        session: str,
+        reader: str,
+        stream: str,
+        number: int,
+        blob: str,
+        at: int,
+        kind: str = "glance",
     ) -> None:
-        """Notes that a hook has printed a status entry. That is enough to commit, and to put one's
-        own section beside it, but not to supersede it. It is not published."""
+        """Notes that a part of a status entry was printed, which is enough to put one's own section
+        beside it, and not to supersede it; or (`look`) that its session was told what of it
+        concerns it. It is not published."""
         self.moved = True
         self._put(
-            "INSERT OR REPLACE INTO receipts VALUES(?,?,'glance',?,?,?,?,0,1)",
+            "INSERT OR REPLACE INTO receipts VALUES(?,?,?,?,?,?,?,0,1)",
             session,
             reader,
+            kind,
             stream,
             number,
             blob,
             at,
         )
 
-    def has_read(self, who: str, kind: str, id: str, number: int) -> bool:
-        """Whether a session, or any session of a reader, has read a version."""
-        for column in ("session", "reader"):
-            statement = f"SELECT 1 FROM receipts WHERE {column}=? AND kind=? AND id=? AND number=?"
-            if self._one(statement, who, kind, id, number):
-                return True
-        return False
+    def has_read(self, sessions: Sequence[str], kind: str, id: str, number: int) -> bool:
+        """Whether one of these sessions has read a version."""
+        statement = (
+            f"SELECT 1 FROM receipts WHERE session IN ({_marks(sessions)}) AND kind=? AND id=? AND"
+            " number=?"
+        )
+        return self._one(statement, *sessions, kind, id, number) is not None
 
-    def known_to(self, reader: str) -> set[tuple[str, str, int]]:
-        """All that a reader (an actor in this clone) has ever read here, as (kind, id, number)."""
-        rows = self._all("SELECT kind, id, number FROM receipts WHERE reader=?", reader)
+    def known_to(self, sessions: Sequence[str]) -> set[tuple[str, str, int]]:
+        """All that these sessions have read here, as (kind, id, number)."""
+        rows = self._all(
+            f"SELECT kind, id, number FROM receipts WHERE session IN ({_marks(sessions)})",
+            *sessions,
+        )
         return {(row[0], row[1], row[2]) for row in rows}
 
-    def reading_since(self, reader: str) -> int | None:
-        """The moment of a reader's first receipt here; None for a new reader."""
-        row = self._one("SELECT min(at) FROM receipts WHERE reader=?", reader)
+    def reading_since(self, sessions: Sequence[str]) -> int | None:
+        """The moment of the first receipt of these sessions here; None for a new reader."""
+        row = self._one(
+            f"SELECT min(at) FROM receipts WHERE session IN ({_marks(sessions)})", *sessions
+        )
         return row[0] if row else None
+
+    def note(self, session: str, how: int, at: int, items: Iterable[tuple[str, str, int]]) -> None:
+        """Notes what a session was told, or has read: (key, version, number of its entry) of each.
+        A higher `how` says more, and is kept."""
+        for key, version, number in items:
+            self.moved = True
+            self._put(
+                "INSERT INTO told VALUES(?,?,?,?,?,?) ON CONFLICT(session, key, version) DO UPDATE"
+                " SET how=max(how, excluded.how), at=excluded.at, number=excluded.number",
+                session,
+                key,
+                version,
+                number,
+                how,
+                at,
+            )
+
+    def heard(self, sessions: Sequence[str]) -> dict[tuple[str, str], int]:
+        """How each (key, version) is known to these sessions: the most that one of them was
+        told."""
+        rows = self._all(
+            f"SELECT key, version, max(how) FROM told WHERE session IN ({_marks(sessions)}) GROUP"
+            " BY key, version",
+            *sessions,
+        )
+        return {(row[0], row[1]): row[2] for row in rows}
+
+    def last_told(self, sessions: Sequence[str], key: str, how: int) -> tuple[str, int] | None:
+        """(version, number of its entry) of what one of these sessions was told last of a key, at
+        least in that way."""
+        row = self._one(
+            f"SELECT version, number FROM told WHERE session IN ({_marks(sessions)}) AND key=? AND"
+            " how>=? ORDER BY at DESC, rowid DESC LIMIT 1",
+            *sessions,
+            key,
+            how,
+        )
+        return (row[0], row[1]) if row else None
+
+    def told_at(self, session: str, how: int) -> int:
+        """The moment at which a session was last told anything in that way, or more; 0 if it never
+        was."""
+        row = self._one("SELECT max(at) FROM told WHERE session=? AND how>=?", session, how)
+        return (row[0] or 0) if row else 0
+
+    def noted(self, session: str, key: str) -> int:
+        """The moment at which a key was last noted for a session; 0 if it never was."""
+        row = self._one("SELECT max(at) FROM told WHERE session=? AND key=?", session, key)
+        return (row[0] or 0) if row else 0
 
     def readers(self, kind: str, id: str, number: int) -> list[str]:
         """The sessions of this clone that have read a version."""
@@ -221,17 +286,18 @@ class Notebook(Database):
         if self.looked(reader) != head:
             self._put("INSERT OR REPLACE INTO looks VALUES(?,?)", reader, head)
 
-    def draft(self, file: str, submit: str) -> None:
-        """Notes the command that submits a draft (empty: forget the draft)."""
-        if submit:
-            self._put("INSERT OR REPLACE INTO drafts VALUES(?,?)", file, submit)
-        else:
-            self._put("DELETE FROM drafts WHERE file=?", file)
+    def draft(self, file: str, session: str, submit: str) -> None:
+        """Notes whose a draft is, and the command that submits it."""
+        self._put("INSERT OR REPLACE INTO drafted VALUES(?,?,?)", file, session, submit)
 
-    def submits(self, file: str) -> str:
-        """The command that submits a draft; empty if none is known."""
-        row = self._one("SELECT submit FROM drafts WHERE file=?", file)
-        return row[0] if row else ""
+    def forget_draft(self, file: str) -> None:
+        self._put("DELETE FROM drafted WHERE file=?", file)
+
+    def drafted(self, file: str) -> tuple[str, str]:
+        """The session whose a draft is, and the command that submits it; empty where none is
+        known."""
+        row = self._one("SELECT session, submit FROM drafted WHERE file=?", file)
+        return (row[0], row[1]) if row else ("", "")
 
     def unpublished(self, session: str, limit: int = 100) -> dict[str, int]:
         """The newest receipts that no commit carries yet, as `status:main@12~3f9c01ab77de`, each
@@ -317,3 +383,8 @@ class Notebook(Database):
     def set_ground(self, worktree: str, answer: str) -> None:
         """Notes the answer to whether a worktree's view is Atlas's own to write."""
         self._put("INSERT OR REPLACE INTO grounds VALUES(?,?)", worktree, answer)
+
+
+def _marks(values: Sequence[str]) -> str:
+    """The marks that stand for some values in a statement."""
+    return ",".join("?" * len(values))

@@ -12,7 +12,7 @@ from .. import interrupts, records
 from ..errors import Damaged, Failed, NotFound, Refused, Unknown, Usage, VersionJump
 from ..model import names, times
 from ..model.change import Change, Decide, Writer
-from ..model.message import FileChange, Message, change_digest, parse
+from ..model.message import FileChange, Message, parse
 from ..model.tree import Overlay, Tree, object_id
 from ..records import collision, formats, judging, policy
 from ..records.guard import guard
@@ -258,7 +258,9 @@ class _Attempts:
             request=intent.request,
         )
         store_id = judging.store_id(snapshot)
-        message = message._replace(change=change_digest(store_id, message, changes))
+        if not change.repairs:
+            message = message._replace(wish=judging.wish(store_id, message, change.files))
+        message = message._replace(change=judging.digest(store_id, message, changes))
         if change.repairs:  # judged by its own rule, against the commit that it names (see audit)
             return message, changes
         broken = judging.judge(snapshot, child, changes, message)

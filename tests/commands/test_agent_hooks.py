@@ -240,6 +240,8 @@ def test_an_edit_of_what_another_leases_is_told(
     child = one(atlas, "begin", "--parent", other, who="three")["id"]
     assert about(repo / "src/x.py", extra={"ATLAS_SESSION": child}) is None, "an ancestor's"
     git("worktree", "add", "-q", "--detach", "../linked")
+    begin = ("-C", str(repo.parent / "linked"), "begin")
+    one(atlas, *begin)
     assert about(repo.parent / "linked/src/x.py") == said, "judged where the file is"
     assert hook("edit", tool_input="src/x.py") is None
 
@@ -249,8 +251,15 @@ def test_an_edit_of_what_another_leases_is_told(
     [("stop", "permissionDecision"), ("warn", "additionalContext"), ("off", None)],
 )
 def test_the_policy_says_what_a_lease_does(
-    choice: str, key: str | None, repo: Path, hook: Hook, other: str, env: dict[str, str]
+    choice: str,
+    key: str | None,
+    repo: Path,
+    hook: Hook,
+    other: str,
+    env: dict[str, str],
+    atlas: Atlas,
 ) -> None:
+    one(atlas, "begin")
     hand = Hand(repo, env)
     hand.commit(
         {
@@ -361,3 +370,22 @@ def test_the_commands_in_the_settings_work_without_atlas_on_path(
     )
     (repo / ".git/atlas/atlas").unlink()
     assert said("SessionStart") == b"" and not (repo / "owned").exists()
+
+
+def test_before_an_edit_it_is_told_once_that_it_has_not_begun_and_what_concerns_it(
+    repo: Path, atlas: Atlas, hook: Hook
+) -> None:
+    given = {"tool_input": {"file_path": str(repo / "src/x.py")}}
+    assert "You have not begun" in hook("edit", **given)["additionalContext"]
+    assert hook("edit", **given) is None, "once"
+    mine = one(atlas, "begin")["id"]
+    one(atlas, "begin", "--actor", "bob", who="two")
+    post = ("signal", "post", "alert", "-m", "x.py drops the last line")
+    one(atlas, *post, "--about", "src/y.py", who="two")
+    assert hook("edit", **given) is None, "on another file"
+    for more in (("--about", "src/x.py"), ("--for", mine)):
+        one(atlas, *post, *more, who="two")
+        text = hook("edit", **given)["additionalContext"]
+        assert "information, not instruction" in text
+        assert "│ alert: x.py drops the last line" in text
+        assert hook("edit", **given) is None, "once"

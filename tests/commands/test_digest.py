@@ -111,7 +111,7 @@ def other(begun: str, atlas: Atlas) -> str:
 def test_the_digest_of_a_large_store_fits_and_names_what_matters(
     begun: str, other: str, repo: Path, atlas: Atlas
 ) -> None:
-    ok(atlas, "status", "write", "-m", "word " * 240)
+    ok(atlas, "status", "write", "-m", "word " * 120)
     ok(atlas, "artifact", "put", "base", "src/x.py")
     ok(atlas, "artifact", "put", "mine", "src/x.py", "--relies-on", "artifact:base")
     ok(
@@ -147,12 +147,13 @@ def test_the_digest_of_a_large_store_fits_and_names_what_matters(
 
 
 def test_the_morning_report_tells_what_happened_since(begun: str, other: str, atlas: Atlas) -> None:
-    ok(atlas, "status", "write", "-m", "Still true.\nThe build is red.")
+    ok(atlas, "status", "write", "-m", "Still true.\nThe build is red.", "--replace")
     ok(atlas, "--session", begun)  # the last look
     ok(atlas, *DECISION, "--session", other)
     assert atlas("end", "--session", other).code == 5
     ok(atlas, "status", "--session", other)
-    ok(atlas, "status", "write", "-m", "Still true.\nThe build is green.", "--session", other)
+    green = ("-m", "Still true.\nThe build is green.", "--replace")
+    ok(atlas, "status", "write", *green, "--session", other)
     ok(atlas, "end", "--session", other)
     report = ok(atlas, "--since", "last", "--session", begun)
     assert report["since"]["writes"] == 3
@@ -257,7 +258,7 @@ def test_a_draft_is_listed_with_its_command_and_gone_once_submitted(
     ok(atlas, "status", "write", "-m", "One.")
     ok(atlas, "status", "--session", other)
     ok(atlas, "status", "write", "-m", "One, two.", "--session", begun)
-    stop = atlas("status", "write", "-m", "One, three.", "--session", other, "--json")
+    stop = atlas("status", "write", "-m", "One, three.", "--replace", "--session", other, "--json")
     assert stop.code == 3
     drafts = ok(atlas, "begin", "--session", other)["you"]["drafts"]
     assert [one["submit"] for one in drafts] == [stop.json["error"]["details"]["next"]]

@@ -224,7 +224,7 @@ def test_what_the_pages_tell_to_type_runs(begun: str, repo: Path, atlas: Atlas) 
         for source in SOURCES.values()
         for command in re.findall(r"`(atlas config set \w+ '[^`]*')`", source)
     ]
-    assert len(settings) == 3
+    assert len(settings) == 4
     for line in [*shell("leases"), *shell("tasks")[1:], *settings]:
         done = atlas(*shlex.split(line.replace("7f3k2mq9xa", task))[1:])
         assert done.code == 0, (line, done.err)

@@ -141,7 +141,7 @@ def test_the_digest_says_what_is_owed_and_which_drafts_lie_about(begun: str, atl
     assert atlas("status", "write", "-m", "word " * 251).code == 6
     you = ok(atlas, "begin")["you"]
     assert (you["owes_status"], len(you["drafts"])) == (True, 1)
-    assert ".atlas/drafts/" in atlas("begin").out
+    assert ".git/atlas/drafts/" in atlas("begin").out
 
 
 def test_a_kept_text_is_submitted_by_the_printed_command_whatever_the_words_are(

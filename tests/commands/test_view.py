@@ -106,11 +106,10 @@ def test_a_view_elsewhere_was_not_edited_by_hand(
     )
     assert (done.code, "by hand" in done.out) == (0, False)
     assert (there / ".atlas/status/main.md").read_text().endswith("Two, quite another.\n")
-    assert not (there / ".atlas/drafts").exists()
+    assert not (there / ".git/atlas/drafts").exists()
     (there / ".atlas/status/main.md").unlink()
     (there / ".atlas/status/main.md").write_text("words of a hand\n")
     done = atlas("status", "write", "-m", "Three.", "--session", begun, "--json", cwd=there)
     assert "edited by hand" in str(done.json["notices"])
-    assert [file.read_text() for file in (there / ".atlas/drafts").iterdir()] == [
-        "words of a hand\n"
-    ]
+    drafts = (there / ".git/atlas/drafts").iterdir()
+    assert [file.read_text() for file in drafts] == ["words of a hand\n"]

@@ -3,7 +3,7 @@ path."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -11,7 +11,8 @@ from atlas_cli.errors import Damaged
 from atlas_cli.model import text, times
 from atlas_cli.model.change import Writer
 from atlas_cli.model.message import Message, change_digest
-from atlas_cli.records import judging, lease, policy, session, status
+from atlas_cli.records import judging, lease, policy, session, status_write
+from atlas_cli.records.wish import Wish
 
 from .files import ANN, BOB, NOW, STORE, Files, changes, done, judged, store, writer
 
@@ -36,7 +37,11 @@ def world() -> Files:
     """A store with a status entry, a lease that ann holds with token 2, her session and one that is
     over."""
     tree = store()
-    tree = done(tree, status.write(tree, writer(), "main", status.NewEntry("one"), None), writer())
+    tree = done(
+        tree,
+        status_write.write(tree, writer(), Wish("main", "A", "one"), status_write.Seen(None, None)),
+        writer(),
+    )
     for at in (NOW - 86400, NOW):
         tree = done(tree, lease.take(tree, writer(at=at), ["gpu0"], "w", 3600), writer(at=at))
     for who in (writer(), writer(BOB)):
@@ -128,6 +133,25 @@ WRONG: list[tuple[str, object]] = [
     ("released", "soon"),
     ("why", ["w"]),
 ]
+
+
+def uncarried() -> Iterator[bytes]:
+    """Entries that are not the one before and their wish: without its section, with another one,
+    with another's text, without a name of it, about other files than they say."""
+    tree, who = world(), writer(BOB, operation="b" * 32)
+    wish = Wish("main", "B", "two", on=("x.py",))
+    data = status_write.write(tree, who, wish, status_write.Seen(1, 1)).files[NEXT] or b""
+    record, body = text.front(data, NEXT)
+    own = record["sections"][1:]
+    yield text.with_front({**record, "sections": own}, "## B\n\ntwo\n")
+    yield text.with_front(record, body + "\n## C\n\nmade up\n")
+    yield text.with_front(record, body.replace("one", "eins"))
+    yield text.with_front({**record, "sections": own}, body)
+    yield text.with_front({**record, "wish": {**record["wish"], "on": ["y.py"]}}, body)
+    yield text.with_front({**record, "unseen": ["status:main@1"]}, body)
+    yield text.with_front({**record, "operation": "c" * 32}, body)
+
+
 CASES: dict[str, list[Broken]] = {
     "append_only": [({ENTRY: None}, None, ENTRY), ({ROW: None}, writer(), ROW)],
     "immutable": [
@@ -180,6 +204,7 @@ CASES: dict[str, list[Broken]] = {
             "artifacts/ca/a/0001/body.md",
         )
     ],
+    "carried": [({NEXT: data}, writer(BOB), NEXT) for data in uncarried()],
     "unknown_path": [
         ({path: b"x"}, None, path)
         for path in ("x", "code/main.py", ".gitattributes", "Status/x", "..", "status2/a")

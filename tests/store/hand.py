@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from atlas_cli.model import times
-from atlas_cli.model.message import Message, change_digest
-from atlas_cli.records import lease, policy
+from atlas_cli.model.message import Message
+from atlas_cli.records import judging, lease, policy
 
 BRANCH = "refs/heads/atlas"
 
@@ -118,7 +118,8 @@ class Hand:
         store = str(policy.parse("atlas.yaml", self.read("atlas.yaml"))["store"])
         message = Message("status: forged", operation or os.urandom(16).hex(), session, at)
         message = message._replace(migrates=migrates, epoch=epoch)
-        digest = change_digest(
+        message = message._replace(wish=judging.wish(store, message, files))
+        digest = judging.digest(
             store,
             message,
             [

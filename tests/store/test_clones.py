@@ -93,11 +93,11 @@ def test_of_two_statuses_with_one_number_the_second_stops_with_what_the_first_wr
     fleet: Fleet,
 ) -> None:
     fleet.ok("a", "status", "write", "-m", "From a.")
-    stop = fleet.run("b", "status", "write", "-m", "From b.")
+    stop = fleet.run("b", "status", "write", "-m", "From b.", "--replace")
     assert (stop.code, stop.json["error"]["code"]) == (3, "version_jump"), "b has seen it empty"
     fleet.ok("b", "status", "show")
-    fleet.ok("b", "status", "write", "-m", "From a.\nFrom b.")
-    stop = fleet.run("a", "status", "write", "-m", "From a.\nAgain a.", "-C", ".")
+    fleet.ok("b", "status", "write", "-m", "From a.\nFrom b.", "--replace")
+    stop = fleet.run("a", "status", "write", "-m", "From a.\nAgain a.", "--replace", "-C", ".")
     assert stop.code == 3
     assert "From b." in Path(stop.json["error"]["details"]["draft"]).read_text()
     assert fleet.ok("a", "parked")["total"] == 0, (
@@ -145,9 +145,9 @@ def test_the_chain_that_once_lost_an_update_is_parked_whole(fleet: Fleet) -> Non
     fleet.ok("a", "status", "write", "-m", "One.")
     fleet.ok("b", "begin")
     for text in ("One.\nTwo of a.", "One.\nTwo of a.\nThree of a."):
-        fleet.ok("a", "status", "write", "-m", text, "--offline")
+        fleet.ok("a", "status", "write", "-m", text, "--offline", "--replace")
     fleet.ok("a", *DECISION, "--offline")
-    fleet.ok("b", "status", "write", "-m", "One.\nTwo of b.")
+    fleet.ok("b", "status", "write", "-m", "One.\nTwo of b.", "--replace")
     stop = fleet.run("a", "sync")
     assert (stop.code, len(stop.json["error"]["details"]["parked"])) == (3, 2)
     fleet.ok("b", "sync")

@@ -345,7 +345,7 @@ def test_what_was_laid_into_the_view_is_not_followed(
         assert (
             quick("view").code == 0 and f"words {count}" in (root / "status/main.md").read_text()
         ), what
-    kept = [file.read_text() for file in (root / "drafts").glob("edited-*")]
+    kept = [file.read_text() for file in (root.parent / ".git/atlas/drafts").glob("edited-*")]
     assert kept == ["a hand's own words\n"] * HOLES[hole].count("own")
 
 
@@ -380,8 +380,7 @@ def test_a_file_that_only_looks_like_a_draft_is_not_taken_away(
     repo, me = tmp_path / "repo", ("--session", store[1].sessions["ann"])
     (repo / "notes").mkdir()
     (repo / "notes/mine.md").write_text("mine\n")
-    (repo / ".atlas").mkdir()
-    (repo / ".atlas/drafts").symlink_to("../notes")
+    (repo / ".git/atlas/drafts").symlink_to("../../notes")
     assert quick("status", "write", "notes", "--file", str(repo / "notes/mine.md"), *me).code == 0
     assert (repo / "notes/mine.md").read_text() == "mine\n"
 

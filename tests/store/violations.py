@@ -198,10 +198,18 @@ def puts_bytes_that_its_metadata_do_not_name(hand: Hand, seen: Seen) -> Broken:
     return "digest", body
 
 
+def drops_what_was_to_be_carried(hand: Hand, seen: Seen) -> Broken:
+    data = entry(3, seen.sessions["ann"], now(), "## Mine\n\nnothing else is left\n")
+    wish = b'section: Mine\nwish: {"heading": "Mine"}\nsections: []\n---\n## Mine'
+    hand.signed({NEXT: edited(data, "---\n## Mine", wish.decode())}, seen.sessions["ann"], now())
+    return "carried", NEXT
+
+
 VIOLATIONS = (
     says_that_it_migrates,
     takes_more_than_documents_for_an_epoch,
     takes_documents_for_an_epoch_that_another_commit_holds,
+    drops_what_was_to_be_carried,
     edits_a_document,
     edits_the_bytes_of_an_artifact,
     changes_the_id_of_the_store,
