@@ -97,10 +97,9 @@ def _in_force(until: str, now: int) -> bool:
 def _documents(ask: Questions, tree: Tree) -> Iterator[Item]:
     for kind in (decisions.KIND, corrections.KIND, signal.KIND, artifacts.KIND):
         for path, row in ask.index.newest(kind.folder, RECORDS):
-            at = times.moment(row["at"])
+            ref, at = kind.ref(path, row), times.moment(row["at"])
             if at <= ask.now - WEEK:
-                break
-            ref = kind.ref(path, row)
+                continue
             item = Item(ref, ref, row.get("operation", ""), row["session"], at)
             item = item._replace(on=tuple(row.get("files", ())), to=tuple(row.get("for", ())))
             yield _worded(ask, tree, item, row)

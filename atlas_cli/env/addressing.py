@@ -33,7 +33,7 @@ def files(env: Env, me: Record) -> tuple[str, ...]:
 def addressees(env: Env, me: Record, given: Sequence[str], text: str) -> tuple[str, ...]:
     """Whom a text is addressed to, as it is stored: session:ID, task:ID, path:P or all."""
     to = tuple(dict.fromkeys(_addressee(env, name) for name in given))
-    if concern.ALL in to and not _unlimited(env, me):
+    if concern.ALL in to:
         _judge_all(env, me, text)
     return to
 
@@ -76,13 +76,13 @@ def _session(env: Env, name: str) -> str:
 
 
 def _unlimited(env: Env, me: Record) -> bool:
-    """Whether a session may address all without number: a person's, a principal's."""
+    """Whether a session may address all as often as it likes: a person's, a principal's."""
     return me.get("class") == session.PERSON or me["actor"] in env.policy["principals"]
 
 
 def _judge_all(env: Env, me: Record, text: str) -> None:
     """Raises Refused for a text to all of more than 25 words, or within an hour of the last one of
-    the session."""
+    the session, if it is bound by that."""
     words = len(text.split())
     if words > concern.ALL_WORDS:
         raise Refused(
@@ -91,7 +91,7 @@ def _judge_all(env: Env, me: Record, text: str) -> None:
             code="limit",
         )
     last = asked.to_all(env.ask, me["id"], env.now() - concern.ALL_EVERY)
-    if last is not None:
+    if last is not None and not _unlimited(env, me):
         left = times.span(last + concern.ALL_EVERY - env.now())
         raise Refused(
             f"{me['id']} has addressed all already, {times.ago(last, env.now())}",

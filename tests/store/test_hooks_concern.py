@@ -118,7 +118,9 @@ def test_whom_a_text_cannot_be_addressed_to(project: Project) -> None:
     assert "has addressed all already" in post("--for", "all", code=6)
     decision = ("--title", "t", "--recommended", "r", "--chosen", "c", "--stance", "agreed")
     project.atlas("bob", "decision", "add", *decision, "--why", "w", "--for", "all", code=6)
-    project.atlas("ann", "signal", "post", "alert", "-m", "w", "--for", "all")
+    project.atlas("ann", "config", "set", "principals", '["bob"]')
+    post("--for", "all", code=0)
+    assert "at most 25 words" in post("--for", "all", code=6, text="w " * 26)
     assert "stop 5" in said(project.commit("src/x.py"))
 
 
