@@ -123,10 +123,14 @@ def test_what_was_not_read_cannot_be_superseded(begun: str, other: str, atlas: A
     ):
         stop = atlas(*args, "--session", who, "--json")
         assert (stop.code, stop.json["error"]["code"]) == (code, name), stop.out
-    # an own section is put beside what was not seen, and that is said
+    # an own section is put beside what was not seen, and that is said, unless a stop has said it
     done = atlas("status", "write", "-m", "Two.", "--session", other)
+    assert done.code == 0 and "carried beside it" not in done.out
+    assert ok(atlas, "status")["unseen"] == ["status:main@1"]
+    ok(atlas, "status", "write", "-m", "One, again.", "--session", begun)
+    done = atlas("status", "write", "-m", "Two, again.", "--session", other)
     assert done.code == 0 and "carried beside it, and not seen by you before" in done.out
-    assert "One." in done.out and ok(atlas, "status")["unseen"] == ["status:main@1"]
+    assert "One, again." in done.out and ok(atlas, "status")["unseen"] == ["status:main@3"]
     ok(atlas, "status", "--session", other)
     ok(atlas, "status", "write", "-m", "One and two.", "--replace", "--session", other)
     ok(atlas, "artifact", "put", "notes", "src/x.py", "--base", "1", "--session", other)
@@ -359,10 +363,8 @@ def test_a_text_over_the_limit_becomes_an_artifact_with_its_first_paragraph_as_t
     line = "word " * 400  # no paragraph of it is short
     record = ok(atlas, "status", "write", "-m", f"Again. {line}", "--overflow", "long-story")
     body = record["body"]
-    assert body.startswith("Again. word") and body.count("word") == 244 and " …\n\nThe w" in body
-    full = atlas("end", "-m", whole, "--overflow", "long-story")
-    assert full.code == 6 and "its other sections leave no room" in full.err, full
-    ok(atlas, "status", "write", "--replace", "-m", "All is new.")
+    assert "## test\n\nAgain. word" in body and " …\n\nThe w" in body
+    assert 100 < body.count("word") <= 125
     ended = ok(atlas, "end", "-m", whole, "--overflow", "long-story")
     assert (
         "## test\n\nThe short of it.\n\nThe whole text: artifact:long-story@3\n"

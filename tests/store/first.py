@@ -7,7 +7,7 @@ from pathlib import Path
 
 from atlas_cli import records
 from atlas_cli.model import message
-from atlas_cli.records import policy
+from atlas_cli.records import judging, policy
 from atlas_cli.store import history
 from atlas_cli.store.git import Git
 from atlas_cli.store.root import root_id
@@ -64,7 +64,7 @@ def _commit(
     """One commit for `git fast-import`: who and when stay, the digest is that of its changes."""
     said = commit.message
     raw = git.run("cat-file", "commit", commit.oid).decode()
-    digest = message.change_digest(store, said, changes)
+    digest = judging.digest(store, said, changes)
     text = raw.partition("\n\n")[2].replace(said.change or "\0", digest).encode()
     who = [line for line in raw.split("\n") if line.startswith(("author ", "committer "))]
     parts = [f"commit {BRANCH}\n", *(f"{line}\n" for line in who[:2])]

@@ -86,7 +86,7 @@ def test_what_was_counted_leaves_the_quick_answer_quick(project: Project, tmp_pa
 
 
 def test_the_picture_passes_only_what_is_certain() -> None:
-    rows = ["session\tann\twork\t/w\t9\t\t-", "item\t0\tsrc/x.py", "item\t1\tdocs"]
+    rows = ["session\tann\twork\t/w\t9\t\t-\tnone", "item\t0\tsrc/x.py", "item\t1\tdocs"]
     far = int(time.time()) + 999
 
     def known(*news: object) -> tuple[cache.HookCache, cache.Session]:
