@@ -83,9 +83,11 @@ class Result:
 def environment(home: Path) -> dict[str, str]:
     """A fixed environment: own home, no configuration of the machine, no variable of an AI tool or
     of Atlas."""
-    kept = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR")
+    kept = ("PYTHONPATH", "VIRTUAL_ENV", "TMPDIR")
     env = {key: os.environ[key] for key in kept if key in os.environ}
+    programs = Path(sys.executable).parent  # where `atlas` and `atlas-hook` are installed
     return env | {
+        "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "HOME": str(home),
         "XDG_CONFIG_HOME": str(home / ".config"),
         "XDG_STATE_HOME": str(home / ".state"),

@@ -19,7 +19,7 @@ from ..store import founding
 from ..store.store import create
 from . import env_of, single, verb
 from .begin import register
-from .hooks import at_init
+from .hooks import at_join
 
 app = single()
 UNHOOKED = "no git hooks: atlas hooks install puts them in"
@@ -81,7 +81,7 @@ def init(
     env.forget("snapshot", "policy")
     if env.policy["store"] != own:
         made, joined = False, True
-    hooks, line = ([], UNHOOKED) if no_hooks else at_init(env)
+    hooks, line = ([], UNHOOKED) if no_hooks else at_join(env)
     lines = [line]
     if made and hooks and _person(env):
         person = register(env, goal="", kind=session.PERSON, everywhere=True)
