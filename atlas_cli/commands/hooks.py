@@ -7,7 +7,7 @@ import typer
 from ..env.env import Env
 from ..errors import AtlasError, Refused
 from ..hooks import NAMES, managers
-from ..hooks.install import HookFiles
+from ..hooks.install import UNREACHED, HookFiles
 from ..outcome import Outcome, Table, listing
 from . import env_of, limits, noun, shown, verb
 
@@ -141,12 +141,14 @@ def lacking(env: Env) -> list[str]:
     try:
         if env.own["hooks"] == "off":
             return []
-        bad = [row.name for row in HookFiles(env.place, _closed(env)).status() if row.lacking]
+        bad = [row for row in HookFiles(env.place, _closed(env)).status() if row.lacking]
     except AtlasError as error:
         return [error.message]
     if not bad:
         return []
-    which = "git hooks" if len(bad) == len(NAMES) else f"{len(bad)} git hooks ({bad[0]} …)"
+    which = "git hooks" if len(bad) == len(NAMES) else f"{len(bad)} git hooks ({bad[0].name} …)"
+    if bad[0].text == UNREACHED:
+        return [f"{which} do nothing here: {UNREACHED}; put the folder of `atlas` on PATH"]
     return [f"{which} missing here: atlas hooks install"]
 
 

@@ -24,6 +24,7 @@ from . import NAMES, managers
 
 VERSION = "1"  # of the section's text
 ASIDE = "before-atlas"
+UNREACHED = "there is no atlas-hook on PATH, where they look"
 _ALONE = b"#!/bin/sh\n"
 # alone: nothing else is in the file; kept: it goes on to the hook aside; within: the rest is
 # somebody else's.
@@ -202,7 +203,7 @@ class HookFiles:
         elif section[0] != self.section(name, kind):
             state, text = _outdated(section[0])
         elif not self.python and shutil.which("atlas-hook") is None:
-            state, text = "missing", "there is no atlas-hook on PATH, where it looks"
+            state, text = "missing", UNREACHED
         return HookFile(name, state, str(file), before, text, section[1].decode())
 
     def _state_without(self, name: str, file: Path, data: bytes) -> HookFile:
