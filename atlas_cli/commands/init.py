@@ -109,7 +109,7 @@ def _outcome(
     env.notices += env.sharing.copied()
     remote = env.sharing.known
     if remote is None:
-        lines.append(f"known to this clone only: {env.sharing.alone}")
+        env.notices.append(f"known to this clone only: {env.sharing.alone}")
     data = {
         "store": store,
         "created": made,

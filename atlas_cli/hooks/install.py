@@ -276,8 +276,7 @@ def fleeting(file: str, top: Path) -> bool:
     in a temporary folder or in a cache."""
     home = Path.home()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
-    temporary = (tempfile.gettempdir(), "/tmp", "/var/tmp")
-    folders = (top, cache, home / "Library/Caches", *map(Path, temporary))
+    folders = (top, cache, home / "Library/Caches", Path(tempfile.gettempdir()), Path("/var/tmp"))
     return any(Path(file).is_relative_to(folder) for folder in folders)
 
 

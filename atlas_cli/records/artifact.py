@@ -304,8 +304,8 @@ def alien(old: str, new: str) -> bool:
 
 def _shingles(body: str) -> set[tuple[str, str]]:
     """The pairs of words that stand beside each other. Every number counts as the same word: a
-    table with new figures is the same table. Where a script has no blanks, each three characters
-    are a word."""
+    table with new figures is the same table. Each three characters are a word in a script that has
+    no blanks."""
     words: list[str] = []
     for run in _RUN.findall(body.lower()):
         if _UNSPACED.match(run):
