@@ -26,7 +26,7 @@ NOISE = 48  # versions a day above which a name counts once among what is new
 _PATH = re.compile(r"artifacts/([^/]+)/([0-9]{4,})/(about\.yaml|body\.[a-z0-9]{1,16})\Z")
 # Of the shorter text's shingles, the share below which two texts are of two topics: both errors are
 # measured (tests/records/test_other_topic.py). Fewer shingles than SHORT tell nothing.
-UNLIKE, SHORT = 0.06, 12
+UNLIKE, SHORT = 0.06, 11
 _NO_BLANKS = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uf900-\ufaff\U00020000-\U0003ffff"
