@@ -144,6 +144,7 @@ def _outcome(commands: Root, words: list[str], env: Env) -> Outcome:
 def _ended(outcome: Outcome, talk: Talk, env: Env) -> Answer:
     """The answer of a command that came to its end, once all is done that follows from it."""
     after.answer(env, _keep_up_hooks)
+    outcome = outcome._replace(limits=after.unsaid(env, outcome.limits))
     if outcome.published is not None:
         outcome = outcome._replace(published=(env.elsewhere or env).sharing.published)
     interrupts.waited()

@@ -16,7 +16,7 @@ def run() -> None:
     git."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
-    if sys.argv[1:] in ([], ["--help"]):
+    if sys.argv[1:] in ([], ["-h"], ["--help"]):
         sys.stdout.write(_help())
         sys.exit(0)
     name, *args = sys.argv[1:]

@@ -13,6 +13,7 @@ from ..outcome import Outcome, Table
 from ..verify.audit import Finding
 from ..visible import named
 from . import begin, env_of, single, verb
+from .hooks import lacking
 
 app = single()
 
@@ -37,6 +38,7 @@ def doctor(
     if all(item["state"] != "bad" for item in items if item["what"] in ("repository", "branch")):
         items += _records(env, fix)
         items += _shared(env)
+        items += [{"what": "hooks", "state": "warn", "text": text} for text in lacking(env)]
     bad = [item for item in items if item["state"] == "bad"]
     done = [
         f"repaired: {item['what']}: {item['text']}" for item in items if item["state"] == "fixed"

@@ -130,15 +130,14 @@ def _answer(env: Env, me: Record, records: list[dict[str, Any]], left: list[str]
     back = [record["resource"] for record in by_kind.get("lease", ())]
     back += [record["ref"] for record in by_kind.get("task", ())]
     back += left
+    deeds = [f"{entry['ref']} written"] if entry else []
     if back:
-        lines.append(f"given back: {', '.join(back)}")
-    lines.append(f"{me['id']} has ended")
-    lines += _left_over(env, me)
+        deeds.append(f"given back: {', '.join(back)}")
+    line = "; ".join([*deeds, f"{me['id']} has ended"])
     alone = env.sharing.known is not None and not env.sharing.published
     limits = ("NOT PUBLISHED: nobody else can see this",) if alone else ()
-    return Outcome(
-        {**closed, "status": entry, "released": back}, tuple(lines), limits, published=False
-    )
+    data = {**closed, "status": entry, "released": back}
+    return Outcome(data, (line, *_left_over(env, me)), limits, published=False)
 
 
 def _judge_parked(env: Env, me: Record) -> None:

@@ -76,7 +76,7 @@ def _count_on(item: dict[str, Any], now: int) -> str:
     """How long a holder may count on a lease, and its token; empty if it was given back."""
     if "released" in item:
         return ""
-    return f": {times.span(lease.left(item, now))} to count on, token {item['token']}"
+    return f" (advisory) for {times.span(lease.left(item, now))}, token {item['token']}"
 
 
 @verb(

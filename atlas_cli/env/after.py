@@ -55,6 +55,19 @@ def _tell(env: Env) -> None:
         env.notices += corrections.news(env.ask, me)
 
 
+def unsaid(env: Env, limits: tuple[str, ...]) -> tuple[str, ...]:
+    """The limits that this session has not been told yet. A program is told all of them, and so is
+    whoever has no session; the digest closes with its own each time."""
+    options, digest = env.options, not env.words or env.words[0] in ("begin", "digest")
+    if not limits or digest or options.json or options.quiet or not env.made("place"):
+        return limits
+    try:
+        me = who.session_id(env) if env.store else None
+        return tuple(line for line in limits if me is None or env.local.untold(me, line, env.now()))
+    except AtlasError:  # there is no store, or it is not to be read
+        return limits
+
+
 def stop(env: Env, error: AtlasError) -> None:
     """A stop is a test result: counted for the session, and published with its next write."""
     if not env.made("store"):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..answers import leases
-from ..errors import AtlasError, Damaged, Usage
+from ..errors import AtlasError, Usage
 from ..model import times
 from ..model.change import Change, Decide, Writer
 from ..model.text import Record
@@ -103,14 +103,7 @@ def only_store(resources: dict[str, list[str]]) -> str:
 
 
 def _routes(env: Env) -> routes.Routes:
-    file = env.own_rules
-    try:
-        own = file.read_bytes()
-    except FileNotFoundError:
-        own = b""
-    except OSError as error:
-        raise Damaged(f"{file}: {error.strerror}", "mend it or remove it") from None
-    return routes.of(env.policy, own, str(file))
+    return routes.of(env.policy, env.own)
 
 
 class StoreReport(NamedTuple):

@@ -6,16 +6,17 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..answers import damage
 from ..answers.ask import Questions
-from ..errors import Failed, Usage
+from ..errors import Damaged, Failed, Usage
 from ..model.digests import sha256
 from ..model.tree import Overlay, Tree
-from ..records import policy
+from ..records import own, policy
 from ..sharing.dealing import USUAL
 from ..sharing.sharing import Sharing
 from ..store import repo, store
@@ -174,10 +175,21 @@ class Env:
 
     @property
     def own_rules(self) -> Path:
-        """The user's own part of the policy: which resources are shared, and where."""
+        """The user's own file: what is shared, and where; what the hooks do."""
         return Path(
             os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "atlas", policy.FOLDER
         )
+
+    @cached_property
+    def own(self) -> Mapping[str, Any]:
+        """The user's own choices. Raises Damaged if their file cannot be read."""
+        try:
+            data = self.own_rules.read_bytes()
+        except FileNotFoundError:
+            data = b""
+        except OSError as error:
+            raise Damaged(f"{self.own_rules}: {error.strerror}", "mend it or remove it") from None
+        return own.parse(data, str(self.own_rules))
 
     @property
     def shares(self) -> bool:

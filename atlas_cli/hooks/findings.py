@@ -9,7 +9,7 @@ from .. import callers
 from ..answers import concern
 from ..env import receipts, telling
 from ..env.env import Env
-from ..env.who import session
+from ..env.who import session, session_id
 from ..errors import AtlasError, Held, NotFound, Protocol, Refused, Usage
 from ..model import times
 from ..model.text import Record
@@ -54,6 +54,16 @@ def who(env: Env, going: str) -> tuple[Record | None, list[Finding]]:
             hint = f"begin one that stands for you in this clone: {begin}, {GO_ON[going]}"
         code = error.code.replace("usage", "no_session")
         return None, [("read_first", Protocol(error.message, hint, code=code))]
+
+
+def attended(env: Env) -> bool:
+    """Whether a session or an AI tool is at work here, rather than a person without a session."""
+    if callers.tool() or os.environ.get("ATLAS_SESSION"):
+        return True
+    try:
+        return session_id(env, strict=True) is not None
+    except Protocol:  # several live here, and nothing tells which of them this is
+        return True
 
 
 def read_first(env: Env, me: Record, paths: list[str], going: str) -> list[Finding]:

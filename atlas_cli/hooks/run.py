@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from ..env import who
 from ..env.env import Env
+from ..errors import AtlasError
 from ..model.text import Record
 from ..records import policy
 from . import NOTICES, findings, judging, pushing
@@ -15,19 +16,34 @@ from .findings import Finding
 
 def say(env: Env, due: list[Finding]) -> None:
     """Raises the first finding that stops by the policy, and names the others. A finding that only
-    warns becomes a notice."""
+    warns becomes a notice. A person who works without a session is stopped by nothing, and told in
+    one line, unless the policy has it otherwise (`unattended: stop`)."""
     preconditions = policy.KEYS["preconditions"][0]
+    levels = {key: policy.level(env.policy, key) for key in preconditions}
+    due = [(key, error) for key, error in due if levels.get(key) != "off"]
+    if due and env.policy["unattended"] != "stop" and not findings.attended(env):
+        env.notices.append(_one_line([error for _, error in due]))
+        return
     stops = []
     for key, error in due:
-        level = policy.level(env.policy, key) if key in preconditions else "stop"
+        level = levels.get(key, "stop")
         if level == "stop":
             stops.append(error)
-        elif level == "warn":
+        else:
             env.notices.append(f"{error.message}; {error.hint}")
     for other in stops[1:]:
         env.notices.append(f"also: {other.message}: {other.hint}")
     if stops:
         raise stops[0]
+
+
+def _one_line(due: list[AtlasError]) -> str:
+    """The line for a person: what their commit runs into, else that nobody sees who makes it."""
+    met = [error for error in due if error.code != "no_session"]
+    if not met:
+        return "no session makes this commit, so others do not see who does: atlas begin --person"
+    more = f" (and {len(met) - 1} more)" if len(met) > 1 else ""
+    return f"{met[0].message}{more}"
 
 
 def pre_merge_commit(env: Env, args: list[str], given: str) -> None:

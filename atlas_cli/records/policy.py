@@ -15,7 +15,7 @@ from ..model.kind import Kind
 from ..model.schema import FORMAT, Misplaced, fields
 from ..model.text import Record
 from ..model.tree import Tree
-from . import formats
+from . import formats, own
 
 Policy = Mapping[str, Any]
 FOLDER = "atlas.yaml"
@@ -161,7 +161,8 @@ KEYS: dict[str, Key] = {
     "artifact_limit": Key(10_000_000, "bytes of an artifact above which it is refused", _whole),
     "unattended": Key(
         "ok",
-        "ok, warn or stop: what `atlas check` says of commits that name no session",
+        "ok, warn or stop: what `atlas check` says of commits that name no session; at stop the"
+        " hooks stop them too",
         _choice("ok", "warn", "stop"),
     ),
     "check_on_receive": Key(
@@ -173,11 +174,6 @@ KEYS: dict[str, Key] = {
         "[skip ci]",
         "a line in each of the store's commits that keeps CI from running for it; empty: none",
         _line,
-    ),
-    "hooks_missing": Key(
-        "open",
-        "open: a git hook whose Atlas is gone lets pass; closed: it stops (hooks install)",
-        _choice("open", "closed"),
     ),
     "claim_default": Key("1h", "how long a task is claimed for", _hours),
     "claim_max": Key("4h", "how long a task can be claimed for", _hours),
@@ -338,6 +334,8 @@ def valid(key: str, value: object) -> None:
 def unknown(key: str) -> NotFound:
     """The error for a key that the policy does not have."""
     hint = names.hint(key, KEYS, f"the keys are {', '.join(KEYS)}")
+    if key in own.CHOICES:
+        hint = f"it is each user's own: {key} in atlas/atlas.yaml in the folder of your settings"
     return NotFound(f"there is no key {key[:80]!r} in the policy", hint)
 
 

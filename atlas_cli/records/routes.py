@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from ..errors import AtlasError, Damaged, NotFound, Usage
-from ..model import names, schema, text
+from ..errors import NotFound, Usage
+from ..model import names
 
 KEYS = ("stores", "shared")
-SETTINGS = {"hook_fetch": ("on", "off")}  # what else the user's own file may set
 _HOST = r"(?:[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?"
 _USER = r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*@)?"
 # What git may be sent to: no program (`ext::`), no option, nothing that carries a password.
@@ -64,25 +63,11 @@ class Routes(NamedTuple):
         return self.stores[name]
 
 
-def of(policy: Mapping[str, Any], own: bytes, path: str) -> Routes:
-    """The routes of the policy, with those of the user's own file before them. Raises Damaged,
-    naming the file's path, if it cannot be read."""
-    own_file = text.load(own, path, comments=True) if own.strip() else {}
-    schema.fields(own_file, path, {}, {})
-    for key, value in own_file.items():
-        try:
-            if key not in (*KEYS, *SETTINGS, "format"):
-                every = ", ".join((*KEYS, *SETTINGS))
-                raise Usage(f"there is no key {key!r} in a user's own file ({every})")
-            if key in SETTINGS and value not in SETTINGS[key]:
-                raise Usage(f"{key} is {' or '.join(SETTINGS[key])}, not {str(value)[:40]!r}")
-            if key in KEYS:
-                valid(key, value)
-        except AtlasError as error:
-            raise Damaged(f"{path}: {error.message}", "mend it or remove it") from None
-    shared = own_file.get("shared", {})
+def of(policy: Mapping[str, Any], own: Mapping[str, Any]) -> Routes:
+    """The routes of the policy, with those of the user's own file (`own.parse`) before them."""
+    shared = own.get("shared", {})
     rest = {pattern: name for pattern, name in policy["shared"].items() if pattern not in shared}
-    return Routes({**policy["stores"], **own_file.get("stores", {})}, {**shared, **rest})
+    return Routes({**policy["stores"], **own.get("stores", {})}, {**shared, **rest})
 
 
 def valid(key: str, value: object) -> None:

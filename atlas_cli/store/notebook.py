@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from ..errors import Failed
+from ..model.digests import sha256
 from .database import (
     ENDS,
     MEMORY,
@@ -196,6 +197,16 @@ class Notebook(Database):
             blob,
             at,
         )
+
+    def untold(self, session: str, line: str, at: int) -> bool:
+        """Whether a session is told a line for the first time. From now on it was."""
+        id = sha256(line.encode()).hexdigest()[:16]
+        if self.seen(session, "line", id):
+            return False
+        self._put(
+            "INSERT OR REPLACE INTO receipts VALUES(?,'','line',?,0,'',?,0,1)", session, id, at
+        )
+        return True
 
     def has_read(self, sessions: Sequence[str], kind: str, id: str, number: int) -> bool:
         """Whether one of these sessions has read a version."""

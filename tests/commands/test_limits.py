@@ -1,5 +1,5 @@
-"""Each example of a help page does what it says; each answer, text and JSON, closes with the limits
-that its help shows, under the policy in force, and tells times as its reader needs them: ages to
+"""Each example of a help page does what it says; each answer, JSON and the first text of a session,
+closes with the limits that its help shows, under the policy in force, and tells times as its reader needs them: ages to
 people, RFC 3339 to programs."""
 
 from __future__ import annotations
@@ -219,6 +219,7 @@ def repo(told: Path, tmp_path: Path) -> Path:
 def test_each_example_runs_and_its_answer_closes_with_its_limits(
     form: str, repo: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    told: set[str] = set()  # to the session, by then
     with standing(repo, NOON + 3600) as patch:
         for name in ORDER:
             words, text = example(name)
@@ -231,7 +232,10 @@ def test_each_example_runs_and_its_answer_closes_with_its_limits(
                 if form == "json"
                 else re.findall("^note: (.*)$", out + err, re.MULTILINE)
             )
-            assert set(closing(name)) <= set(said), (name, out, err)
+            assert set(closing(name)) - told <= set(said), (name, out, err)
+            if form == "text":  # in full once a session; `begin` is the digest, `end` ends it
+                assert not told & set(said) or name in ("begin", "end"), (name, out, err)
+                told |= set(said) if name not in ("init", "begin", "end") else set()
             if form == "json":
                 moments(json.loads(out)["data"])
             else:  # (what a record says, in a frame, is its own)
@@ -243,8 +247,8 @@ def test_each_example_runs_and_its_answer_closes_with_its_limits(
 
 
 def test_the_examples_that_start_programs_run_too(repo: Path, atlas: Atlas) -> None:
-    assert atlas("begin").code == 0
     for name, code in PROGRAMS.items():
+        assert atlas("begin", "--new").code == 0
         words, _ = example(name)
         done = atlas(*words)
         assert done.code == code, (name, done)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from atlas_cli.errors import Damaged, NotFound, Usage
+from atlas_cli.records import own as own_file
 from atlas_cli.records import policy, routes
 
 from .files import store, writer
@@ -15,7 +16,7 @@ BOX = {"box": "https://forge.example/group/box.git"}
 
 
 def known(shared: dict[str, str], own: str = "", stores: dict[str, str] = BOX) -> routes.Routes:
-    return routes.of({"stores": stores, "shared": shared}, own.encode(), "own.yaml")
+    return routes.of({"stores": stores, "shared": shared}, own_file.parse(own.encode(), "own.yaml"))
 
 
 def test_the_first_pattern_that_matches_counts() -> None:

@@ -104,7 +104,18 @@ def test_without_a_session_the_stop_names_how_to_begin(project: Project) -> None
     )
 
 
+def test_a_person_without_a_session_is_told_in_one_line(project: Project) -> None:
+    project.atlas("bob", "lease", "take", "path:src/x.py", "--why", "w")
+    del project.env["CODEX_THREAD_ID"]
+    for path, line in (("src/x.py", "is held by bob-"), ("src/y.py", "atlas begin --person")):
+        done = project.commit(path, who="nobody")
+        assert done.code == 0 and done.err.count("\n") == 1 and line in done.err, done
+    assert project.commit("src/y.py", who="nobody", CLAUDECODE="1").code == 1
+    assert project.commit("src/y.py", who="nobody", ATLAS_SESSION="bob-261129-aaaaaa").code == 1
+
+
 def test_a_person_has_a_standing_session(project: Project) -> None:
+    project.atlas("ann", "config", "set", "unattended", "stop")
     person = {key: value for key, value in project.env.items() if key != "CODEX_THREAD_ID"}
     project.env = person
     done = project.commit("src/x.py", who="nobody")
