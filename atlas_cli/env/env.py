@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 from ..answers import damage
 from ..answers.ask import Questions
-from ..errors import Damaged, Failed, Usage
-from ..model.digests import sha256
+from ..errors import Failed, Usage
 from ..model.tree import Overlay, Tree
-from ..records import own, policy
+from ..records import policy
 from ..sharing.dealing import USUAL
 from ..sharing.sharing import Sharing
 from ..store import repo, store
@@ -25,6 +24,7 @@ from ..store.index import Index
 from ..store.notebook import FILE, Notebook
 from ..store.snapshot import Snapshot
 from ..store.store import Store
+from . import choices
 
 
 class Options(NamedTuple):
@@ -176,31 +176,17 @@ class Env:
     @property
     def own_rules(self) -> Path:
         """The user's own file: what is shared, and where; what the hooks do."""
-        return Path(
-            os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "atlas", policy.FOLDER
-        )
+        return choices.file()
 
     @cached_property
     def own(self) -> Mapping[str, Any]:
         """The user's own choices. Raises Damaged if their file cannot be read."""
-        try:
-            data = self.own_rules.read_bytes()
-        except FileNotFoundError:
-            data = b""
-        except OSError as error:
-            raise Damaged(f"{self.own_rules}: {error.strerror}", "mend it or remove it") from None
-        return own.parse(data, str(self.own_rules))
+        return choices.read(self.own_rules)
 
     @property
     def shares(self) -> bool:
         """Whether the leases on some names may be kept in another store."""
         return bool(self.policy["shared"]) or self.own_rules.exists()
-
-    def request(self) -> str:
-        """The digest of what was asked for: the command's words, and what it was given to read."""
-        parts = [*(word.encode(errors="surrogateescape") for word in self.words), *self.given]
-        whole = sha256(b"".join(b"%d:%s" % (len(part), part) for part in parts))
-        return str(whole.hexdigest()[:32])
 
     def now(self) -> int:
         """Seconds since 1970, by the store's clock."""

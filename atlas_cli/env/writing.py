@@ -10,6 +10,7 @@ from .. import records as kinds
 from ..errors import AtlasError, NotPublished, Refused, Unknown, VersionJump
 from ..model import names, secrets, times
 from ..model.change import Decide, Writer
+from ..model.digests import sha256
 from ..model.text import Record
 from ..model.times import SKEW
 from ..records import collision, correction, policy, sections, session
@@ -76,11 +77,18 @@ def _intent(env: Env, me: Record, bases: tuple[str, ...], anew: bool) -> Intent:
         bases=bases,
         stops=tuple(stop.text() for stop in stops),
         met=tuple(stop.ref for stop in stops if stop.code == VersionJump.code),
-        request=env.request() if operation is not None else None,
+        request=_request(env) if operation is not None else None,
         given=operation is not None,
         expect=transaction.expectation(expect) if expect is not None else None,
         anew=session.anew(me) if anew else "",
     )
+
+
+def _request(env: Env) -> str:
+    """The digest of what was asked for: the command's words, and what it was given to read."""
+    parts = [*(word.encode(errors="surrogateescape") for word in env.words), *env.given]
+    whole = sha256(b"".join(b"%d:%s" % (len(part), part) for part in parts))
+    return str(whole.hexdigest()[:32])
 
 
 def _note_written(env: Env, me: Record, carried: Mapping[str, int]) -> None:
@@ -109,7 +117,7 @@ def _note_replayed(env: Env, written: Written, what: str, me: Record, operation:
     """A notice that the operation was done before. Raises Refused if that was another write. (A
     `begin` had its own new id.)"""
     same = what == "session: begin" or written.writer.session == me["id"]
-    other = written.request is not None and written.request != env.request()
+    other = written.request is not None and written.request != _request(env)
     if other or not (same and written.subject.startswith(what)):
         raise Refused(
             f"the operation {operation} is there already, for another request:"

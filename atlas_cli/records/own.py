@@ -10,6 +10,8 @@ from ..errors import AtlasError, Damaged, Usage
 from ..model import schema, text
 from . import routes
 
+FILE = "atlas.yaml"
+
 
 class Choice(NamedTuple):
     """A key whose value is one of a few words. The first word is the default."""
