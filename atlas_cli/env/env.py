@@ -175,9 +175,8 @@ class Env:
     @property
     def own_rules(self) -> Path:
         """The user's own part of the policy: which resources are shared, and where."""
-        return Path(
-            os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "atlas", policy.FOLDER
-        )
+        base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+        return Path(base, "atlas", policy.FOLDER)
 
     @property
     def shares(self) -> bool:
@@ -187,8 +186,9 @@ class Env:
     def request(self) -> str:
         """The digest of what was asked for: the command's words, and what it was given to read."""
         parts = [*(word.encode(errors="surrogateescape") for word in self.words), *self.given]
-        whole = sha256(b"".join(b"%d:%s" % (len(part), part) for part in parts))
-        return str(whole.hexdigest()[:32])
+        return str(
+            sha256(b"".join(b"%d:%s" % (len(part), part) for part in parts)).hexdigest()[:32]
+        )
 
     def now(self) -> int:
         """Seconds since 1970, by the store's clock."""
