@@ -203,6 +203,15 @@ class Sharing:
                         details=stop.details,
                     ) from None
 
+    def taken_back(self, operation: str) -> bool:
+        """Whether a write that nobody but this clone has ever seen is out of its history again."""
+        from .taking_back import taken_back
+
+        try:
+            return taken_back(self.store, operation)
+        except (AtlasError, OSError):
+            return False
+
     def _looked(self, by: str) -> bool:
         """Publishes what was recorded, and brings what the remote has now."""
         return self._tried(Purpose(by=by, aside=False), look=True).published
