@@ -10,15 +10,16 @@ import typer
 from ..answers import leases
 from ..env import reading, who, writing
 from ..env.env import Env
-from ..errors import Held, Refused, Usage
+from ..errors import EXITS, Held, Refused, Usage
 from ..model import names, times
 from ..model.change import Change, Decide, Writer
 from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Frame, Outcome, Table, listing
 from ..records import correction, lease, policy
+from ..records import resources as declared
 from ..visible import named
-from . import For, Since, Why, env_of, noun, one, verb
+from . import For, Since, Wait, Why, env_of, noun, one, verb
 from .leased_run import end_own, give_back, under_lease
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 app = noun()
 HOLD = "you hold"
+BESIDE = 4  # leases of others that the answer of a take names
 Resources = Annotated[
     list[str], typer.Argument(metavar="RES…", help="gpu0, path:src/x.py, glob:**/*.sql, repo:run")
 ]
@@ -39,26 +41,24 @@ def _resources(env: Env, given: list[str]) -> list[str]:
 
 @contextmanager
 def _kept(
-    env: Env, wanted: list[str], me: Record | None, held: bool = False, taking: Decide | None = None
+    env: Env, wanted: list[str], me: Record | None, held: bool = False
 ) -> Iterator["LeaseStore"]:
     """The one store that the leases on these resources are kept in. `held`: what the session holds
-    is sought where it is held. `taking`: the write that takes them; if it goes to another store,
-    the project's own store is asked too, because somebody may hold them there (since before they
-    were shared, or from a clone that does not know of it)."""
+    is sought where it is held."""
     from ..env import elsewhere
 
     resources = {"": wanted}
     if env.shares:
         resources = elsewhere.by_store(env, wanted, me if held else None)
     name = elsewhere.only_store(resources)
-    if name and taking and me:
-        above = tuple(me.get("lineage", ()))
-        taking(env.snapshot, Writer(me["id"], me["actor"], env.store.machine, env.now(), "", above))
     with elsewhere.opened(env, name, me) as store:
         yield store
 
 
-def _answer(store: "LeaseStore", items: list[dict[str, Any]], done: str) -> Outcome:
+def _answer(
+    store: "LeaseStore", items: list[dict[str, Any]], done: str, beside: bool = False
+) -> Outcome:
+    """The answer for these leases. `beside`: with the others that are live."""
     now = store.env.now()
     lines = [f"{done} {named(item['resource'])}{_count_on(item, now)}" for item in items]
     if store.name:
@@ -66,10 +66,29 @@ def _answer(store: "LeaseStore", items: list[dict[str, Any]], done: str) -> Outc
     data = listing(items)
     if len(items) == 1:
         data = {**one(items), "seconds_left": lease.left(one(items), now)}
+    if beside:
+        data["beside"] = [row for row in leases.live(store.env.ask) if not _among(row, items)]
+        lines += _beside(data["beside"])
     limits = _limits(store.env, store.name)
     if store.env.options.offline and done == HOLD:
         limits = ("held: this machine, since --offline was given",)
     return Outcome(data, tuple(lines), limits, published=False)
+
+
+def _among(row: Record, items: list[dict[str, Any]]) -> bool:
+    return row["resource"] in {item["resource"] for item in items}
+
+
+def _beside(rows: list[Record]) -> list[str]:
+    """A line for what others hold beside it, those that are free first."""
+    if not rows:
+        return []
+    shown = [
+        f"{named(row['resource'])} ({named(row['holder'])}, {times.span(row['seconds_left'])})"
+        for row in rows[:BESIDE]
+    ]
+    more = f", and {len(rows) - BESIDE} more" if len(rows) > BESIDE else ""
+    return [f"beside it: {', '.join(shown)}{more}"]
 
 
 def _count_on(item: dict[str, Any], now: int) -> str:
@@ -81,7 +100,12 @@ def _count_on(item: dict[str, Any], now: int) -> str:
 
 @verb(app, "take", 'atlas lease take gpu0 --why "training run 12" --for 90m', 3, 4, 5, 6, 7)
 def take(
-    ctx: typer.Context, resources: Resources, why: Why, for_: For = None, any_of: Any_ = False
+    ctx: typer.Context,
+    resources: Resources,
+    why: Why,
+    for_: For = None,
+    any_of: Any_ = False,
+    wait: Wait = None,
 ) -> Outcome:
     """Take a lease: all of the resources or none (--any: the first free one). Taking what one holds
     renews it.
@@ -95,9 +119,9 @@ def take(
     def decide(tree: Tree, who: Writer) -> Change:
         return lease.take(tree, who, wanted, reason, for_, any_of)
 
-    with _kept(env, wanted, me, taking=decide) as store:
-        rows = _exclusive(store, me, decide)
-        return _answer(store, rows, HOLD)
+    with _kept(env, wanted, me) as store:
+        rows = _had(env, store, me, wanted, decide, wait, any_of)
+        return _answer(store, rows, HOLD, beside=True)
 
 
 @verb(app, "renew", "atlas lease renew gpu0 --for 1h", 3, 4, 5, 6, 7)
@@ -128,6 +152,35 @@ def release(ctx: typer.Context, resources: Resources) -> Outcome:
             store.env, lambda tree, who: lease.release(tree, who, wanted), me, "lease: release "
         )
         return _answer(store, writing.records(store.env, written), "given back:")
+
+
+def _had(
+    env: Env,
+    store: "LeaseStore",
+    me: Record,
+    wanted: list[str],
+    decide: Decide,
+    wait: int | None,
+    any_of: bool,
+) -> list[Record]:
+    """Takes a lease: its rows. With `wait` it is waited for so many seconds."""
+
+    def attempt() -> list[Record]:
+        if store.name:
+            # Somebody may hold them in the project's own store: since before they were shared, or
+            # from a clone that does not know of it.
+            by, above = env.store.machine, tuple(me.get("lineage", ()))
+            decide(env.snapshot, Writer(me["id"], me["actor"], by, env.now(), "", above))
+        return _exclusive(store, me, decide)
+
+    if wait is None:
+        return attempt()
+    from ..env import waiting
+
+    if not store.name:
+        decide = waiting.settled(decide)
+    whats = waiting.Wanted([f"lease:{resource}" for resource in wanted], wait, any_of)
+    return waiting.had(store.env, env, me, whats, attempt, decide)
 
 
 def _exclusive(store: "LeaseStore", me: Record, decide: Decide) -> list[Record]:
@@ -224,6 +277,8 @@ def list_(
     env = env_of(ctx)
     after = None if since is None else reading.since(env, since)
     items, limits = _listed(env, after, all_), _limits(env)
+    if after is None:
+        items += _declared(env, items)
     if env.shares:
         from ..env import elsewhere
 
@@ -240,15 +295,25 @@ def list_(
         (
             f"{r['resource']} ({r['store']})" if "store" in r else r["resource"],
             r["state"],
-            r["holder"],
-            times.span(r["seconds_left"]) if r["seconds_left"] else "-",
-            correction.said(r, "why", env.now()),
+            r.get("holder", "-"),
+            times.span(r["seconds_left"]) if r.get("seconds_left") else "-",
+            correction.said(r, "why", env.now()) if "why" in r else r.get("about", "-"),
         )
         for r in items
         if r["ref"]
     ]
     table = Table(("RESOURCE", "STATE", "HOLDER", "LEFT", "WHY"), tuple(rows), "nothing is held")
     return Outcome(listing(items), (table,), limits)
+
+
+def _declared(env: Env, items: list[Record]) -> list[Record]:
+    """The resources that the policy names, and that nobody holds now."""
+    held = {item.get("resource") for item in items}
+    return [
+        {"ref": f"lease:{name}", "id": name, "resource": name, "state": "free", "about": about}
+        for name, about in declared.declared(env.policy).items()
+        if name not in held
+    ]
 
 
 def _listed(env: Env, after: int | None, every: bool) -> list[Record]:
@@ -270,12 +335,18 @@ def _listed(env: Env, after: int | None, every: bool) -> list[Record]:
     app, "run", 'atlas lease run gpu0 --why "nightly" -- ./train.sh', 3, 4, 5, 6, 7, terminal=True
 )
 def run(
-    ctx: typer.Context, resources: Resources, why: Why, for_: For = None, any_of: Any_ = False
+    ctx: typer.Context,
+    resources: Resources,
+    why: Why,
+    for_: For = None,
+    any_of: Any_ = False,
+    wait: Wait = None,
 ) -> Outcome:
     """Run a command (behind `--`) under a lease, renewed at half-time while it runs; returns the
     command's code.
 
-    If the lease is lost the command is told to stop (SIGTERM). It finds the session in
+    It is given back when the command ends, however it ends. If the lease is lost the command is
+    told to stop (SIGTERM). A command that cannot be started is 127, or 126. It finds the session in
     ATLAS_SESSION and what it holds in ATLAS_LEASE. Outside a session one of class `run` is
     begun."""
     env = env_of(ctx)
@@ -297,8 +368,8 @@ def run(
         return lease.take(tree, who, wanted, reason, for_, any_of, run=True)
 
     try:
-        with _kept(env, wanted, me, taking=decide) as store:
-            rows = _exclusive(store, me, decide)
+        with _kept(env, wanted, me) as store:
+            rows = _had(env, store, me, wanted, decide, wait, any_of)
             held = [record["resource"] for record in rows]
             seconds = for_ or policy.seconds(store.env.policy, "lease_default")
             code, lost = under_lease(store.env, me, held, seconds)
@@ -317,4 +388,6 @@ def run(
             code="lost",
             details=data,
         )
+    if code in EXITS and code:
+        env.notices.append(f"the code {code} is the command's own, and says nothing of Atlas")
     return Outcome(data, (), published=False, exit=code)

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from .. import callers, interrupts
 from ..env import reading, who, writing
 from ..env.env import Env, Options
-from ..model import names, times
+from ..model import times
 from ..model.text import Record
-from ..records import correction, lease
+from ..records import correction, lease, resources
 from ..records.board import assigning
 from ..sharing import parked
 from ..sharing.dealing import EAGER
@@ -174,7 +174,7 @@ def leased(env: Env, resource: str) -> list[Record]:
         for _, row in env.index.live(lease.FOLDER, now)
         if lease.holds(row, now)
         and row["holder"] not in ours
-        and names.overlap(resource, row["resource"])
+        and resources.meet(env.policy, resource, row["resource"])
     ]
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import NotFound, Protocol, Refused, Usage
 from ..model import change, names, schema, text, times
@@ -72,6 +72,7 @@ def parse(path: str, data: bytes) -> Record:
             "dropped_why": str,
             "offer": dict,
             "project": str,
+            "waits": dict,
         },
     )
     schema.placed(
@@ -234,6 +235,28 @@ def offer(tree: Tree, writer: Writer, fields: Record) -> Change:
     return Change(
         f"session: offer ({writer.session})", {path_of(writer.session): text.dump(record)}
     )
+
+
+def wait(
+    tree: Tree, writer: Writer, wanted: Sequence[str], over: int, any_of: bool = False
+) -> Change:
+    """The change by which a session says what it waits for, and until when at the latest.
+    `any_of`: the first of these is enough."""
+    old = live(tree, writer.session, writer.at)
+    until = times.rfc3339(over)
+    waits = {"for": list(wanted), "at": writer.when, "until": until, **change.given(any=any_of)}
+    record = change.rewritten(old, waits=waits)
+    return Change(f"session: wait ({writer.session})", {path_of(writer.session): text.dump(record)})
+
+
+def waited(tree: Tree, writer: Writer) -> dict[str, bytes | None]:
+    """The writer's row without what it waited for; nothing if it says of none."""
+    path = path_of(writer.session)
+    data = tree.read(path)
+    record = {} if data is None else parse(path, data)
+    if "waits" not in record:
+        return {}
+    return {path: text.dump(change.rewritten(record, waits=None))}
 
 
 def drop(tree: Tree, writer: Writer, wanted: str, why: str, principals: Iterable[str]) -> Change:
