@@ -10,7 +10,7 @@ import typer
 from ..answers import leases
 from ..env import reading, who, writing
 from ..env.env import Env
-from ..errors import EXITS, Held, Refused, Usage
+from ..errors import EXITS, AtlasError, Held, Refused, Usage
 from ..model import names, times
 from ..model.change import Change, Decide, Writer
 from ..model.text import Record
@@ -380,6 +380,11 @@ def run(
     finally:
         if own is None:
             end_own(env, me)
+    return _ran(env, held, code, lost)
+
+
+def _ran(env: Env, held: list[str], code: int, lost: AtlasError | None) -> Outcome:
+    """The outcome of a command that ran under leases. Raises Held if they were lost meanwhile."""
     data = {"resources": held, "exit": code, "lost": lost.message if lost else None}
     if lost:
         raise Held(

@@ -25,8 +25,8 @@ app = single()
 WORDS = ("ready", "status", "mail", "any")
 FORMS = f"lease:RES, task:ID, session:ID, gate:ID, another REF, a time, or {', '.join(WORDS)}"
 Timeout = Annotated[
-    int,
-    typer.Option("--timeout", parser=parsed(wait_time), metavar="D", help="At most so long: 100s."),
+    int | None,
+    typer.Option("--timeout", parser=parsed(wait_time), metavar="D", help="At most so long (100s)."),
 ]
 
 
@@ -44,7 +44,7 @@ def wait(
     what: Annotated[
         str, typer.Argument(metavar="[WHAT]", help=f"{FORMS} (what another session writes).")
     ] = "any",
-    timeout: Timeout = waiting.USUAL,
+    timeout: Timeout = None,
 ) -> Outcome:
     """Sleep until it is over or there: a lease is free, a task done, a session ended, a task can be
     claimed (ready), somebody wrote a status (status), something for you (mail), or anything (any).
@@ -55,13 +55,14 @@ def wait(
     me = who.session_or_none(env)
     target = what if what in WORDS else _ref(env, what)
     with contextlib.ExitStack() as stack:
-        there = _store(env, target, me, stack)
-        look = _look(there, target, me)
+        place = _store(env, target, me, stack)
+        look = _look(place, target, me)
         whats = () if what in WORDS else (target,)
-        wanted = waiting.Wanted(whats, timeout)
-        news = waiting.Waiting(there, env, me, wanted).until(look)
+        seconds = timeout or waiting.USUAL
+        wanted = waiting.Wanted(whats, seconds)
+        news = waiting.Waiting(place, env, me, wanted).until(look)
         if news is None:
-            raise _timeout(env, there, target, me, timeout)
+            raise _timeout(env, place, target, me, seconds)
     return Outcome({"waited_for": target, **news.data}, (news.line, *news.frame))
 
 
@@ -170,15 +171,19 @@ def for_session(record: Record, me: Record | None) -> bool:
         return True
     sections = [part for part in record.get("sections", ()) if isinstance(part, dict)]
     named_in = [record.get("for"), *(part.get("for") for part in sections)]
-    to = [one for some in named_in for one in (some if isinstance(some, list) else [some]) if one]
+    to = [str(name) for part in named_in for name in _as_list(part) if name]
     own = {me["id"], f"session:{me['id']}", "all"}
     paths = [f"path:{path}" for path in me.get("paths", ())]
-    if any(one in own or any(names.overlap(str(one), path) for path in paths) for one in to):
+    if any(name in own or any(names.overlap(name, path) for path in paths) for name in to):
         return True
     return set(record) <= {"name", "title", "body"}
 
 
-def _timeout(env: Env, there: Env, target: str, me: Record | None, seconds: int) -> Held | NotFound:
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _timeout(env: Env, place: Env, target: str, me: Record | None, seconds: int) -> Held | NotFound:
     """The end of a wait whose time is up: 4 for what is held or claimed, else 7."""
     span, hint = times.span(seconds), f"go on: {waiting.command(env)}"
     details: dict[str, Any] = {"waited_for": target, "waited": seconds}
@@ -186,9 +191,9 @@ def _timeout(env: Env, there: Env, target: str, me: Record | None, seconds: int)
         what = {"ready": "no task can be claimed", "status": "nobody wrote a status"}
         text = what.get(target, "nobody wrote anything" + (" for you" if target == "mail" else ""))
         return NotFound(f"waited {span}: {text}", hint, code="timeout", details=details)
-    now = standing(there.ask, there.tree, target, _own(me))
-    text = f"waited {span}: {named(target)} is {now.how}{_left(now, there.now())}"
-    details |= {"holder": now.holder, "seconds_left": _seconds(now, there.now())}
+    now = standing(place.ask, place.tree, target, _own(me))
+    text = f"waited {span}: {named(target)} is {now.how}{_left(now, place.now())}"
+    details |= {"holder": now.holder, "seconds_left": _seconds(now, place.now())}
     kind = Held if now.holder and not target.startswith("session:") else NotFound
     return kind(text, hint, code="timeout", details=details)
 

@@ -84,6 +84,8 @@ class Waiting:
     def _changed(self, mark: tuple[object, ...]) -> bool:
         """Sleeps until something may have changed. False once the time is up."""
         probe = time.monotonic() + PROBE
+        if self.me is not None and self.wanted.whats:
+            probe = min(probe, self.note_at)
         while (now := time.monotonic()) < self.deadline:
             interrupts.waited()
             if self._mark() != mark or now >= probe:

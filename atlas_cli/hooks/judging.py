@@ -119,7 +119,7 @@ class Hook:
         return barred
 
     def _leased_as(self, place: str, mine: set[str]) -> str:
-        """The name under which others hold a place: its own, or one that the policy says means it."""
+        """The name under which others hold a place: its own, or one that means it by the policy."""
         policy, now = self.ask.policy, self.ask.now
         for _, row in self.ask.index.live(lease.FOLDER, now):
             others = lease.holds(row, now) and row["holder"] not in mine

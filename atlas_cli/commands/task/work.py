@@ -8,9 +8,10 @@ import typer
 from ...answers import code, sessions
 from ...env import who, writing
 from ...env.env import Env
-from ...errors import AtlasError, Usage
+from ...errors import AtlasError, Protocol, Usage
 from ...model import names
 from ...model.change import Change, Writer
+from ...model.text import Record
 from ...model.tree import Tree
 from ...outcome import Outcome, listing
 from ...records import artifact

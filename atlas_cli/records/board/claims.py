@@ -209,22 +209,14 @@ def proved(
     Raises Held, with a code for each fact that is stale, and Refused if nobody holds the claim."""
     old = task.get(tree, wanted)
     claim: Record = old.get("claim", {})
-    given = (receipt or "").rsplit(".", 4)
-    if receipt is not None and given[:-4] != [wanted]:
-        what = (
-            f"is of task {given[0]}, not of {wanted}" if len(given) == 5 else "is none of a claim"
-        )
-        raise Usage(
-            f"the receipt {receipt[:80]!r} {what}",
-            f"give the one that the claim printed: {wanted}.1.1.1.STORE",
-        )
+    given = _parts(wanted, receipt) if receipt is not None else []
     facts = [
         ("generation", old["generation"]),
         ("attempt", old["attempt"]),
         ("claim", old["token"]),
         ("claim", policy.of(tree).get("store", "")),
     ]
-    for (what, now), value in zip(facts, given[1:], strict=False):
+    for (what, now), value in zip(facts, given, strict=False):
         if receipt is not None and str(now) != value:
             raise Held(
                 f"task {wanted}: the {what} of your receipt is {value[:40]}, and it is at {now}",
@@ -251,6 +243,20 @@ def proved(
             code="stale_claim",
         )
     return old
+
+
+def _parts(wanted: str, receipt: str) -> list[str]:
+    """The parts of a receipt behind its task's id, which one of before did not have. Raises Usage
+    if it is none, or another task's."""
+    words = receipt.split(".")
+    of, parts = ".".join(words[:-4]), words[-4:]
+    if len(parts) < 4 or of not in ("", wanted):
+        what = f"is of task {of[:80]}, not of {wanted}" if of else "is no receipt of a claim"
+        raise Usage(
+            f"{receipt[:80]!r} {what}",
+            f"give the one that the claim printed: {wanted}.1.1.1.STORE",
+        )
+    return parts
 
 
 def renew(

@@ -14,6 +14,14 @@ from ...model.tree import Tree
 from .. import lease, policy
 from . import readiness, task, using
 
+STANDING = (
+    "claimed by others",
+    "claimed by you",
+    "held back",
+    "frozen",
+    "dead",
+    "expired",
+)  # how open tasks stand that nobody can be given
 Queue = Iterable[tuple[str, Record]]
 
 
@@ -67,7 +75,7 @@ def none_ready(
         what = f"the board is done{whom}: {done} done" if done else f"the board is empty{whom}"
         hint = "atlas task add posts a task; with nothing left to do: atlas end"
         return NotFound(what, hint, code="no_task", details=details)
-    parts = [f"{number} {state}" for state, number in states.items() if number]
+    parts = [f"{states[state]} {state}" for state in STANDING if states[state]]
     lines = "".join(f"; {stop.message}" for stop in passed)
     return NotFound(
         f"no task is ready{whom}: {', '.join(parts)}{lines}",

@@ -29,8 +29,8 @@ def barred(tree: Tree, writer: Writer, record: Record) -> Held | None:
         for resource in of(tree, record):
             _take(tree, writer, resource, record["id"], writer.at)
     except Held as stop:
-        stop.message = f"task {record['id']} uses {resource}, and {stop.message}"
-        return stop
+        message = f"task {record['id']} uses {resource}, and {stop.message}"
+        return Held(message, stop.hint, details=stop.details)
     return None
 
 
