@@ -39,6 +39,10 @@ _HOOKS = (
 )
 _PARKED = "parked in this clone: no other clone knows of it"
 _WAITING = "as this clone last heard from its remote: atlas sync asks it"
+_WAITED = (
+    "there is no queue: whoever comes first has it; what other machines do is seen when the remote"
+    " is asked, every 20 s at the latest"
+)
 _POLICY = "the policy binds Atlas's own commands and hooks only, from the next write on"
 _HOSTS = (
     "whoever may write the policy chooses the hosts in `stores` that your git asks about shared"
@@ -63,6 +67,7 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "outbox list": (_WAITING,),
     "outbox export": (_WAITING,),
     "outbox import": ("who wrote what is taken in is its commits' word: Atlas judges their form",),
+    "wait": (_WAITED,),
     "begin": (_AT_WORK, _HELD),
     "end": (_WORD,),
     "show": (

@@ -26,7 +26,9 @@ WORDS = ("ready", "status", "mail", "any")
 FORMS = f"lease:RES, task:ID, session:ID, gate:ID, another REF, a time, or {', '.join(WORDS)}"
 Timeout = Annotated[
     int | None,
-    typer.Option("--timeout", parser=parsed(wait_time), metavar="D", help="At most so long (100s)."),
+    typer.Option(
+        "--timeout", parser=parsed(wait_time), metavar="D", help="At most so long (100s)."
+    ),
 ]
 
 

@@ -50,6 +50,7 @@ ORDER = [
     "lease show",
     "lease list",
     "lease release",
+    "wait",
     "decision show",
     "decision add",
     "decision list",
