@@ -153,6 +153,29 @@ def test_a_claim_offline_of_what_another_has_is_parked_and_cannot_be_finished(fl
     assert fleet.ok("b", "task", "done", one)["state"] == "done"
 
 
+def test_done_says_what_nobody_else_has_yet(fleet: Fleet) -> None:
+    one, two = (fleet.ok("a", "task", "add", title)["id"] for title in ("one", "two"))
+    fleet.ok("a", "task", "claim", one, two)
+    fleet.git("a", "fetch", "-q")
+    assert not any(
+        "remote" in line for line in fleet.run("a", "task", "start", one).json["notices"]
+    )
+    (fleet.top / "a/x.py").write_text("print('y')\n")
+    me = fleet.ok("a", "session", "show")["id"]
+    fleet.git("a", "commit", "-qam", f"more\n\nAtlas-Session: {me}", "--no-verify")
+    fleet.ok("a", "config", "set", "done_unpushed", "stop")
+    stop = fleet.run("a", "task", "done", one, "-m", "it")
+    assert (stop.code, stop.json["error"]["code"]) == (5, "unpushed")
+    fleet.ok("a", "config", "set", "done_unpushed", "warn")
+    told = fleet.run("a", "task", "done", one, "-m", "it")
+    assert told.code == 0 and "a commit of yours is on no remote" in str(told.json["notices"])
+    [kept] = fleet.ok("a", "task", "results", one)["items"]
+    assert kept["commit"] == fleet.git("a", "rev-parse", "HEAD")
+    fleet.git("a", "push", "-q", "--no-verify", "origin", "HEAD")
+    told = fleet.run("a", "task", "done", two)
+    assert told.code == 0 and "on no remote" not in str(told.json["notices"])
+
+
 def test_a_lost_race_takes_the_next_one_in_the_same_call(fleet: Fleet) -> None:
     first, second = (fleet.ok("a", "task", "add", title)["id"] for title in ("one", "two"))
     fleet.ok("b", "sync")
