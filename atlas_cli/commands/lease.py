@@ -1,8 +1,7 @@
 """`atlas lease`: sign up for a resource before you use it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,9 +9,9 @@ import typer
 from ..answers import leases
 from ..env import reading, who, writing
 from ..env.env import Env
-from ..errors import EXITS, AtlasError, Held, Refused, Usage
+from ..errors import EXITS, AtlasError, Held, Usage
 from ..model import names, times
-from ..model.change import Change, Decide, Writer
+from ..model.change import Change, Writer
 from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Frame, Outcome, Table, listing
@@ -21,6 +20,7 @@ from ..records import resources as declared
 from ..visible import named
 from . import For, Since, Wait, Why, env_of, noun, one, verb
 from .leased_run import end_own, give_back, under_lease
+from .taking import Take
 
 if TYPE_CHECKING:
     from ..env.elsewhere import LeaseStore
@@ -41,16 +41,22 @@ def _resources(env: Env, given: list[str]) -> list[str]:
 
 @contextmanager
 def _kept(
-    env: Env, wanted: list[str], me: Record | None, held: bool = False
+    env: Env,
+    wanted: list[str],
+    me: Record | None,
+    held: bool = False,
+    before: Callable[[], None] = lambda: None,
 ) -> Iterator["LeaseStore"]:
     """The one store that the leases on these resources are kept in. `held`: what the session holds
-    is sought where it is held."""
+    is sought where it is held. `before`: what is done before another store is opened."""
     from ..env import elsewhere
 
     resources = {"": wanted}
     if env.shares:
         resources = elsewhere.by_store(env, wanted, me if held else None)
     name = elsewhere.only_store(resources)
+    if name:
+        before()
     with elsewhere.opened(env, name, me) as store:
         yield store
 
@@ -119,8 +125,9 @@ def take(
     def decide(tree: Tree, who: Writer) -> Change:
         return lease.take(tree, who, wanted, reason, for_, any_of)
 
-    with _kept(env, wanted, me) as store:
-        rows = _had(env, store, me, wanted, decide, wait, any_of)
+    take = Take(env, me, wanted, decide, wait, any_of)
+    with _kept(env, wanted, me, before=take.in_own_store) as store:
+        rows = take.had(store)
         return _answer(store, rows, HOLD, beside=True)
 
 
@@ -152,61 +159,6 @@ def release(ctx: typer.Context, resources: Resources) -> Outcome:
             store.env, lambda tree, who: lease.release(tree, who, wanted), me, "lease: release "
         )
         return _answer(store, writing.records(store.env, written), "given back:")
-
-
-def _had(
-    env: Env,
-    store: "LeaseStore",
-    me: Record,
-    wanted: list[str],
-    decide: Decide,
-    wait: int | None,
-    any_of: bool,
-) -> list[Record]:
-    """Takes a lease: its rows. With `wait` it is waited for so many seconds."""
-
-    def attempt() -> list[Record]:
-        if store.name:
-            # Somebody may hold them in the project's own store: since before they were shared, or
-            # from a clone that does not know of it.
-            by, above = env.store.machine, tuple(me.get("lineage", ()))
-            decide(env.snapshot, Writer(me["id"], me["actor"], by, env.now(), "", above))
-        return _exclusive(store, me, decide)
-
-    if wait is None:
-        return attempt()
-    from ..env import waiting
-
-    if not store.name:
-        decide = waiting.settled(decide)
-    whats = waiting.Wanted([f"lease:{resource}" for resource in wanted], wait, any_of)
-    return waiting.had(store.env, env, me, whats, attempt, decide)
-
-
-def _exclusive(store: "LeaseStore", me: Record, decide: Decide) -> list[Record]:
-    """Takes a lease: its rows. It counts only once it is published; one that is not confirmed is
-    given back."""
-    env, what = store.env, "lease: take "
-    written = writing.exclusive(
-        env,
-        partial(store.decided, decide),
-        me,
-        what,
-        lambda: [row["resource"] for row in leases.held(env.ask, me["id"])],
-        lambda new: give_back(env, me, new),
-    )
-    # In another store the session's own row is written with them.
-    rows = [row for row in writing.records(env, written) if "resource" in row]
-    now = [lease.current(env.snapshot, row["resource"]) or row for row in rows]
-    over = [row["resource"] for row in now if "released" in row or row["holder"] != me["id"]]
-    if written.replayed and over:
-        raise Refused(
-            f"the operation {written.writer.operation} was done before, and {', '.join(over)} is no"
-            " longer held by it",
-            "take it anew, with another operation id",
-            code="not_held",
-        )
-    return rows
 
 
 def _state(record: dict[str, Any], now: int) -> str:
@@ -368,8 +320,9 @@ def run(
         return lease.take(tree, who, wanted, reason, for_, any_of, run=True)
 
     try:
-        with _kept(env, wanted, me) as store:
-            rows = _had(env, store, me, wanted, decide, wait, any_of)
+        take = Take(env, me, wanted, decide, wait, any_of)
+        with _kept(env, wanted, me, before=take.in_own_store) as store:
+            rows = take.had(store)
             held = [record["resource"] for record in rows]
             seconds = for_ or policy.seconds(store.env.policy, "lease_default")
             code, lost = under_lease(store.env, me, held, seconds)

@@ -64,6 +64,13 @@ class Waiting:
             self.env.dealing = dealing
             self.env.notices[:] = dict.fromkeys(self.env.notices)
 
+    def rest(self) -> None:
+        """Sleeps for a while, whatever happens."""
+        until = min(self.deadline, time.monotonic() + PROBE)
+        while (left := until - time.monotonic()) > 0:
+            interrupts.waited()
+            time.sleep(min(STEP, left))
+
     def _anew(self) -> None:
         """The command sees the store as it is now."""
         for env in (self.env, self.own):
@@ -171,7 +178,9 @@ def had(
             if not may_change(stop):
                 raise
             last = stop
-        if not waiting.until(free):
+        if refusal(env, me, decide) is None:
+            waiting.rest()  # what is in the way is in no tree that is looked at here
+        if time.monotonic() >= waiting.deadline or not waiting.until(free):
             raise timed_out(own, refusal(env, me, decide) or last, wanted.seconds) from None
 
 

@@ -8,6 +8,7 @@ import typer
 
 from ...answers import board
 from ...env import reading, who, writing
+from ...env import using as using_elsewhere
 from ...env.env import Env
 from ...errors import AtlasError, Held, Protocol, Refused, Usage
 from ...model import times
@@ -15,7 +16,7 @@ from ...model.change import Change, Decide, Writer
 from ...model.text import Record
 from ...model.tree import Tree
 from ...outcome import Block, Frame, Outcome, listing
-from ...records import correction, lease
+from ...records import correction, lease, policy
 from ...records import ref as ref_of
 from ...records.board import claims, offering, result, task
 from ...sharing.dealing import FRESH
@@ -168,18 +169,60 @@ def claim_next(
     def decide(tree: Tree, who: Writer) -> Change:
         return claims.claim_next(tree, who, queue(env)(), role, for_)
 
-    return one(_had(env, me, decide, wait, []))
+    def attempt(decide: Decide) -> list[Record]:
+        return _next(env, me, decide, role, for_) if env.shares else _claimed(env, me, decide)
+
+    return one(_had(env, me, decide, wait, [], attempt))
 
 
-def _had(env: Env, me: Record, decide: Decide, wait: int | None, whats: list[str]) -> list[Record]:
+def _next(env: Env, me: Record, decide: Decide, role: str | None, for_: int | None) -> list[Record]:
+    """The same where other stores keep some of what tasks use: each is tried, in their order, with
+    what it uses."""
+    passed: list[Held] = []
+    by = _writer(env, me)
+    for row in offering.ready(env.tree, queue(env)(), by, role, passed):
+        if not passed and not using_elsewhere.stores_of(env, [row]):
+            return _claimed(env, me, decide)  # what it uses is taken with the claim
+        this = partial(claims.claim, wanted=[row["id"]], seconds=for_)
+        try:
+            claimed = _with_uses(env, me, this, [row], for_)
+        except Held as stop:
+            passed.append(stop)
+            continue
+        env.notices += [f"passed over: {stop.message}" for stop in passed]
+        return claimed
+    raise offering.none_ready(env.tree, by, role, passed)
+
+
+def _with_uses(
+    env: Env, me: Record, decide: Decide, rows: list[Record], for_: int | None
+) -> list[Record]:
+    """The rows of a claim, made once the session holds what other stores keep of what these tasks
+    use."""
+    seconds = for_ or policy.seconds(env.policy, "claim_default")
+    claim = partial(_claimed, env, me, decide)
+    claimed = using_elsewhere.first(env, me, rows, seconds, claim)
+    got = {row["id"] for row in claimed}
+    using_elsewhere.follow(env, me, [row for row in rows if row["id"] not in got])
+    return claimed
+
+
+def _had(
+    env: Env,
+    me: Record,
+    decide: Decide,
+    wait: int | None,
+    whats: list[str],
+    attempt: Callable[[Decide], list[Record]],
+) -> list[Record]:
     """The rows of a claim. With `wait` it is waited for so many seconds."""
     if wait is None:
-        return _claimed(env, me, decide)
+        return attempt(decide)
     from ...env import waiting
 
     settled = waiting.settled(decide)
     wanted = waiting.Wanted(whats, wait)
-    return waiting.had(env, env, me, wanted, lambda: _claimed(env, me, settled), settled)
+    return waiting.had(env, env, me, wanted, lambda: attempt(settled), settled)
 
 
 def _writer(env: Env, me: Record) -> Writer:
@@ -194,8 +237,15 @@ def claim(ctx: typer.Context, wanted: Ids, for_: For = None, wait: Wait = None) 
     env = env_of(ctx)
     me = who.session(env)
     ids = list(dict.fromkeys(wanted))
-    whats = [f"task:{name}" for name in ids]
-    rows = _had(env, me, lambda tree, who: claims.claim(tree, who, ids, for_), wait, whats)
+
+    def decide(tree: Tree, who: Writer) -> Change:
+        return claims.claim(tree, who, ids, for_)
+
+    def attempt(decide: Decide) -> list[Record]:
+        open_ = [task.get(env.tree, name) for name in ids if env.tree.blob(task.path_of(name))]
+        return _with_uses(env, me, decide, open_, for_)
+
+    rows = _had(env, me, decide, wait, [f"task:{name}" for name in ids], attempt)
     if len(ids) == 1:
         return Outcome(with_receipt(env, one(rows)), tuple(lines_of(env, rows)), published=False)
     got = {row["id"] for row in rows}

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from ...answers import over
-from ...env import reading, who, writing
+from ...env import reading, using, who, writing
 from ...env.env import Env
 from ...errors import Usage
 from ...imports import plan
@@ -290,7 +290,9 @@ def cancel(
     done = writing.write(
         env, lambda tree, who: posting.cancel(tree, who, wanted, reason, base), me, "task: cancel "
     )
-    return written(env, done, "{ref} is cancelled; what needs it is blocked")
+    answer = written(env, done, "{ref} is cancelled; what needs it is blocked")
+    using.follow(env, me, [answer.data])
+    return answer
 
 
 @verb(

@@ -1,15 +1,16 @@
 """`atlas task`, the side of those who work: start, renew, done, fail, release, assign. The other
 verbs of this noun are in claiming.py (next, claim), post.py (they post) and look.py (they show)."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from ...answers import code, sessions
-from ...env import who, writing
+from ...env import using, who, writing
 from ...env.env import Env
 from ...errors import AtlasError, Protocol, Usage
-from ...model import names
+from ...model import names, times
 from ...model.change import Change, Writer
 from ...model.text import Record
 from ...model.tree import Tree
@@ -36,13 +37,16 @@ def start(ctx: typer.Context, wanted: Id, proof: Receipt = None) -> Outcome:
     of an hour."""
     env = env_of(ctx)
     me = who.session(env)
-    done = writing.write(
-        env,
-        lambda tree, who: claims.start(tree, who, wanted, proof),
-        me,
-        "task: start ",
-        exclusive=True,
-    )
+    row = task.get(env.tree, wanted)
+    claim: Record = row.get("claim", {})
+    assigned = claim.get("session") == me["id"] and "started" not in claim
+    left = times.moment(claim["expires"]) - env.now() if assigned else 0
+
+    def decide(tree: Tree, who: Writer) -> Change:
+        return claims.start(tree, who, wanted, proof)
+
+    begun = partial(writing.write, env, decide, me, "task: start ", exclusive=True)
+    done = using.first(env, me, [row] if assigned else [], left, begun)
     return written(env, done, "{ref} is begun")
 
 
@@ -60,6 +64,7 @@ def renew(ctx: typer.Context, wanted: Ids, for_: For = None, proof: Receipt = No
         exclusive=True,
     )
     rows = tasks_of(writing.records(env, done))
+    using.follow(env, me, rows)
     return Outcome(
         one(rows) if len(rows) == 1 else listing(rows), tuple(lines_of(env, rows)), published=False
     )
@@ -97,6 +102,7 @@ def done(
         env, lambda tree, who: claims.done(tree, who, wanted, proof, new), me, "task: done "
     )
     answer = written(env, wrote, "{ref} is done")
+    using.follow(env, me, [answer.data])
     free = unblocks_now(env, wanted)
     lines = [*answer.blocks, *([f"unblocked: {', '.join(free)}"] if free else [])]
     data = {**answer.data, "unblocked": free, "next": None}
@@ -157,6 +163,7 @@ def fail(ctx: typer.Context, wanted: Id, why: Why, proof: Receipt = None) -> Out
     wrote = writing.write(
         env, lambda tree, who: claims.fail(tree, who, wanted, proof, reason), me, "task: fail "
     )
+    using.follow(env, me, tasks_of(writing.records(env, wrote)))
     now = (
         "a dead letter"
         if tasks_of(writing.records(env, wrote))[0]["state"] == "failed"
@@ -175,6 +182,7 @@ def release(ctx: typer.Context, wanted: Ids, proof: Receipt = None) -> Outcome:
         env, lambda tree, who: claims.release(tree, who, wanted, proof), me, "task: release "
     )
     rows = tasks_of(writing.records(env, done))
+    using.follow(env, me, rows)
     lines = tuple(f"{row['ref']} is given back" for row in rows)
     return Outcome(one(rows) if len(rows) == 1 else listing(rows), lines, published=False)
 

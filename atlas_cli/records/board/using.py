@@ -4,7 +4,7 @@ as it is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 
 from ...errors import Held
 from ...model.change import Change, Writer
@@ -27,7 +27,7 @@ def barred(tree: Tree, writer: Writer, record: Record) -> Held | None:
     """Why the writer cannot have what a task uses now; None if it can."""
     try:
         for resource in of(tree, record):
-            _take(tree, writer, resource, record["id"], writer.at)
+            take(tree, writer, resource, record["id"], writer.at)
     except Held as stop:
         message = f"task {record['id']} uses {resource}, and {stop.message}"
         return Held(message, stop.hint, details=stop.details)
@@ -43,13 +43,24 @@ def follow(tree: Tree, writer: Writer, change: Change) -> Change:
     files: Files = {}
     child = Overlay(tree, {**change.files})
     for resource in dict.fromkeys(name for row in rows for name in of(tree, row)):
-        claims = [row for row in _claimed(child, writer, rows) if resource in row["uses"]]
-        if claims:
-            last = max(claims, key=task.claim_ends)
-            files |= _take(tree, writer, resource, last["id"], task.claim_ends(last))
-        elif _tagged(tree, writer, resource, rows):
-            files |= lease.release(tree, writer, [resource]).files
+        users = [row for row in _claimed(child, writer, rows) if resource in row["uses"]]
+        files |= kept(tree, writer, resource, users, {row["id"] for row in rows})
     return change._replace(files={**change.files, **files})
+
+
+def kept(
+    tree: Tree, writer: Writer, resource: str, users: Sequence[Record], ids: Container[str]
+) -> Files:
+    """The row of a resource that the writer's claims `users` use; given back if there are none, and
+    it was held for one of the tasks `ids`."""
+    if users:
+        last = max(users, key=task.claim_ends)
+        return take(tree, writer, resource, last["id"], task.claim_ends(last))
+    old = lease.current(tree, resource)
+    mine = old is not None and old["holder"] == writer.session and lease.holds(old, writer.at)
+    if mine and old is not None and old.get("task") in ids:
+        return dict(lease.release(tree, writer, [resource]).files)
+    return {}
 
 
 def _rows(change: Change) -> Iterator[Record]:
@@ -76,7 +87,7 @@ def _claimed(tree: Tree, writer: Writer, rows: list[Record]) -> list[Record]:
     ]
 
 
-def _take(tree: Tree, writer: Writer, resource: str, wanted: str, over: int) -> Files:
+def take(tree: Tree, writer: Writer, resource: str, wanted: str, over: int) -> Files:
     """The row of a resource that the writer holds for a task until that moment; nothing if it held
     the resource before, or somebody holds it for the writer."""
     old = lease.current(tree, resource)
@@ -92,10 +103,3 @@ def _take(tree: Tree, writer: Writer, resource: str, wanted: str, over: int) -> 
     seconds = min(most, max(lease.SHORTEST, seconds))
     why = f"task {wanted}"
     return dict(lease.take(tree, writer, [resource], why, seconds, task=wanted).files)
-
-
-def _tagged(tree: Tree, writer: Writer, resource: str, rows: list[Record]) -> bool:
-    """Whether the writer holds a resource for one of these tasks."""
-    old = lease.current(tree, resource)
-    mine = old is not None and old["holder"] == writer.session and lease.holds(old, writer.at)
-    return mine and old is not None and old.get("task") in {row["id"] for row in rows}
