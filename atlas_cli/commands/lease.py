@@ -64,7 +64,7 @@ def _kept(
 def _answer(
     store: "LeaseStore", items: list[dict[str, Any]], done: str, beside: bool = False
 ) -> Outcome:
-    """The answer for these leases. `beside`: with the others that are live."""
+    """The answer for these leases. `beside`: with those that others hold."""
     now = store.env.now()
     lines = [f"{done} {named(item['resource'])}{_count_on(item, now)}" for item in items]
     if store.name:
@@ -73,7 +73,8 @@ def _answer(
     if len(items) == 1:
         data = {**one(items), "seconds_left": lease.left(one(items), now)}
     if beside:
-        data["beside"] = [row for row in leases.live(store.env.ask) if not _among(row, items)]
+        others = leases.live(store.env.ask)
+        data["beside"] = [row for row in others if row["holder"] != items[0]["holder"]]
         lines += _beside(data["beside"])
     limits = _limits(store.env, store.name)
     if store.env.options.offline and done == HOLD:
@@ -81,12 +82,8 @@ def _answer(
     return Outcome(data, tuple(lines), limits, published=False)
 
 
-def _among(row: Record, items: list[dict[str, Any]]) -> bool:
-    return row["resource"] in {item["resource"] for item in items}
-
-
 def _beside(rows: list[Record]) -> list[str]:
-    """A line for what others hold beside it, those that are free first."""
+    """A line for what others hold beside it, those that are over soonest first."""
     if not rows:
         return []
     shown = [

@@ -213,6 +213,7 @@ def test_a_take_names_what_is_held_beside_it_and_lists_name_what_is_declared(
     rig = '{"rig": {"about": "the test rig", "paths": ["tools/rig"]}}'
     do("config", "set", "resources", rig)
     [free] = do("lease", "list")["items"]
+    assert "│ rig" in quick("digest").out or "│ rig" in quick().out
     assert (free["id"], free["state"], free["about"]) == ("rig", "free", "the test rig")
     other = do("begin", "--new", "--goal", "other")["id"]
     do("lease", "take", "rig", "--why", "w", "--session", begun)
