@@ -198,7 +198,7 @@ def text(record: Record, data: Record) -> str:
     """A task in its writers' words: the title, the fields, the failures, the text."""
     keys = ("role", "labels", "slots", "deadline", "relies_on", "uses", "why")
     lines = [correction.WITHHELD if record["title"] is None else record["title"]]
-    lines += [f"{key}: {data[key]}" for key in keys if data.get(key) is not None]
+    lines += [f"{key}: {_plain(data[key])}" for key in keys if data.get(key) is not None]
     if "frozen" in data:
         lines.append(f"frozen: {_frozen(data)}")
     for entry in record.get("failures", ()):
@@ -212,6 +212,10 @@ def text(record: Record, data: Record) -> str:
     if body.strip():
         lines += ["", body]
     return "\n".join(lines)
+
+
+def _plain(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def receipt(record: Record) -> str:
