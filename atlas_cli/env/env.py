@@ -186,9 +186,8 @@ class Env:
     def request(self) -> str:
         """The digest of what was asked for: the command's words, and what it was given to read."""
         parts = [*(word.encode(errors="surrogateescape") for word in self.words), *self.given]
-        return str(
-            sha256(b"".join(b"%d:%s" % (len(part), part) for part in parts)).hexdigest()[:32]
-        )
+        whole = b"".join(b"%d:%s" % (len(part), part) for part in parts)
+        return str(sha256(whole).hexdigest()[:32])
 
     def now(self) -> int:
         """Seconds since 1970, by the store's clock."""
@@ -196,7 +195,6 @@ class Env:
 
     def close(self) -> None:
         """The answer is out: nothing that goes wrong now changes it."""
-        for part in ("local", "store"):
+        for part in filter(self.made, ("local", "store")):
             with contextlib.suppress(Exception):
-                if self.made(part):
-                    self.__dict__[part].close()
+                self.__dict__[part].close()

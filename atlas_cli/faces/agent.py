@@ -18,11 +18,11 @@ from .. import callers, interrupts
 from ..answers import words
 from ..env import reading, who, writing
 from ..env.env import Env, Options
-from ..model import names, times
+from ..model import times
 from ..model.change import Change, Writer
 from ..model.text import Record
 from ..model.tree import Tree
-from ..records import correction, lease
+from ..records import correction, lease, resources
 from ..records import words as record
 from ..records.board import assigning
 from ..sharing import parked
@@ -183,7 +183,7 @@ def leased(env: Env, resource: str) -> list[Record]:
         for _, row in env.index.live(lease.FOLDER, now)
         if lease.holds(row, now)
         and row["holder"] not in ours
-        and names.overlap(resource, row["resource"])
+        and resources.meet(env.policy, resource, row["resource"])
     ]
 
 

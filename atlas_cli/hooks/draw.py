@@ -10,7 +10,7 @@ from ..answers.ask import Questions
 from ..env.env import Env
 from ..model.text import Record
 from ..model.tree import Tree
-from ..records import correction, lease, policy, session, status
+from ..records import correction, lease, policy, resources, session, status
 from ..store import files
 from ..store.notebook import Notebook
 from . import cache
@@ -62,12 +62,17 @@ def _lease_lines(ask: Questions, now: int) -> tuple[list[str], list[int]]:
     ends."""
     lines, changes = [], []
     for _, row in ask.index.live(lease.FOLDER, now):
-        if row["resource"].startswith(("path:", "glob:", "repo:")):
+        places = [part for part in resources.parts(ask.policy, row["resource"]) if _is_place(part)]
+        if places:
             first = lease.honoured_from(row)
             changes.append(first if first > now else lease.until(row) or 0)
             if lease.holds(row, now):
-                lines.append(line("lease", row["resource"], row["holder"], lease.until(row)))
+                lines += [line("lease", part, row["holder"], lease.until(row)) for part in places]
     return lines, changes
+
+
+def _is_place(resource: str) -> bool:
+    return resource.startswith(("path:", "glob:", "repo:"))
 
 
 def keep(home: Path, text: str) -> None:

@@ -81,6 +81,12 @@ def _route(key: str, value: object) -> None:
     routes.valid(key, value)
 
 
+def _resources(key: str, value: object) -> None:
+    from . import resources
+
+    resources.valid(key, value)
+
+
 def _preconditions(key: str, value: object) -> None:
     if not isinstance(value, dict) or not all(
         name in PRECONDITIONS and value[name] in LEVELS for name in value
@@ -176,6 +182,11 @@ KEYS: dict[str, Key] = {
     "max_retries": Key(
         3, "how often a task that failed is offered again, before it is a dead letter", _whole
     ),
+    "done_unpushed": Key(
+        "warn",
+        "off, warn or stop: `task done` while commits of the session are on no remote",
+        _choice("off", "warn", "stop"),
+    ),
     "open_tasks": Key(10_000, "how many tasks can be open", _whole),
     "task_needs": Key(100, "how many tasks one task can need", _whole),
     "session_claims": Key(20, "how many tasks a session can have claimed", _whole),
@@ -199,6 +210,11 @@ KEYS: dict[str, Key] = {
     ),
     "stores": Key(
         {}, "other stores by name, each with its git address: for what is `shared`", _route
+    ),
+    "resources": Key(
+        {},
+        "what names of resources mean: `about` in words, and `paths` that are the same",
+        _resources,
     ),
     "shared": Key(
         {},
