@@ -74,7 +74,7 @@ def task_row(
 
 
 def came_back(record: Record) -> str:
-    """Why a task is on offer again; empty if it never was claimed in vain."""
+    """The reason why a task is on offer again; empty if it never was claimed in vain."""
     entries = record.get("failures", ())
     if not entries or record["state"] == "claimed":
         return ""
@@ -85,8 +85,7 @@ def came_back(record: Record) -> str:
 
 
 def thaws(ask: Questions, tree: Tree, record: Record) -> Over | None:
-    """What a frozen task waited for, once it is over; None before, and where it waits for
-    nothing."""
+    """The end of what a frozen task waited for; None before it, and where it waits for nothing."""
     until = record["frozen"].get("until")
     try:
         return None if until is None else over(ask, tree, until)

@@ -16,7 +16,7 @@ SEQUENCES = {
 
 
 class Work(NamedTuple):
-    """Where the code stands: the commit that is checked out, and what keeps others from it, with
+    """The state of the code: the commit that is checked out, and what keeps others from it, with
     the command that mends that (both empty: nothing)."""
 
     head: str

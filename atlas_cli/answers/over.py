@@ -32,7 +32,7 @@ class Over(NamedTuple):
 
 
 def over(ask: Questions, tree: Tree, what: str) -> Over | None:
-    """What is over, and how; None while it is not."""
+    """The way in which it is over; None while it is not."""
     now = standing(ask, tree, what)
     return now if now.over else None
 

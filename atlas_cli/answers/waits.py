@@ -1,4 +1,5 @@
-"""Who waits for whom: what stands in the rows of sessions, followed until it comes back."""
+"""The waiters and whom they wait for: what stands in the rows of sessions, followed until it comes
+back."""
 
 from __future__ import annotations
 
@@ -52,8 +53,8 @@ def _links(ask: Questions, tree: Tree, waiter: str, wanted: Iterable[str]) -> li
 
 
 def waits_of(ask: Questions, name: str) -> list[str]:
-    """What a session waits for now. Whoever has written since, or past its time, waits no more. One
-    who would take the first of several is in nobody's way."""
+    """The names that a session waits for now. One that has written since, or is past its time,
+    waits no more. One that would take the first of several is in nobody's way."""
     row = ask.index.readable(session.path_of(name)) if session.valid(name) else None
     waits: Record = (row or {}).get("waits", {})
     try:

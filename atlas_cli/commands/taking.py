@@ -20,7 +20,8 @@ T = TypeVar("T")
 
 
 class Take(NamedTuple):
-    """What is to be taken, by which write, and for how many seconds it is waited for."""
+    """The resources to be taken, the write that takes them, and the seconds that they are waited
+    for."""
 
     env: Env
     me: Record

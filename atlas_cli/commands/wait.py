@@ -33,7 +33,7 @@ Timeout = Annotated[
 
 
 class News(NamedTuple):
-    """What ended a wait: a line, the data, and words of others."""
+    """The news that ended a wait: a line, the data, and words of others."""
 
     line: str
     data: Record
@@ -60,7 +60,7 @@ def wait(
     claimed (ready), somebody wrote a status (status), something for you (mail), or anything (any).
 
     It takes nothing: `--wait` of `lease take`, `lease run`, `task next --claim` and `task claim`
-    does. Whoever comes first has it; there is no queue."""
+    does. There is no queue: who comes first has it."""
     env = env_of(ctx)
     me = who.session_or_none(env)
     target = what if what in WORDS else _ref(env, what)
@@ -77,7 +77,7 @@ def wait(
 
 
 def _ref(env: Env, what: str) -> str:
-    """What is waited for, as it is stored. Raises Usage if it is nothing to wait for."""
+    """The thing that is waited for, as it is stored. Raises Usage if it is nothing to wait for."""
     if what.startswith("lease:"):
         return f"lease:{reading.resource(env, what)}"
     try:
@@ -90,7 +90,7 @@ def _ref(env: Env, what: str) -> str:
 
 
 def _store(env: Env, target: str, me: Record | None, stack: contextlib.ExitStack) -> Env:
-    """Where it is kept: a lease may be in another store."""
+    """The place where it is kept: a lease may be in another store."""
     if not target.startswith("lease:") or not env.shares:
         return env
     from ..env import elsewhere
@@ -105,7 +105,7 @@ def _own(me: Record | None) -> tuple[str, ...]:
 
 
 def _look(env: Env, target: str, me: Record | None) -> Callable[[], News | None]:
-    """What is asked each time that something may have changed."""
+    """The question that is asked each time that something may have changed."""
     if target == "ready":
         return lambda: _ready(env)
     if target in WORDS:
@@ -136,7 +136,8 @@ def _ready(env: Env) -> News | None:
 
 
 def _written(env: Env, target: str, me: Record | None) -> Callable[[], News | None]:
-    """What other sessions write from now on: a status, something for this one, or anything."""
+    """The things that other sessions write from now on: a status, something for this one, or
+    anything."""
     start, own = env.index.last_seq(), me["id"] if me else ""
 
     def news() -> News | None:

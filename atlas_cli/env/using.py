@@ -1,5 +1,5 @@
-"""What tasks use and other stores keep: leased before the claim, store by store in the order of
-their names, and given back where the claim is not had, or ends."""
+"""The resources that tasks use and other stores keep: leased before the claim, store by store in
+the order of their names, and given back where the claim is not had, or ends."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def stores_of(env: Env, rows: Iterable[Record]) -> dict[str, list[str]]:
 
 
 def first(env: Env, me: Record, rows: list[Record], seconds: int, claim: Callable[[], T]) -> T:
-    """Runs `claim` once the session holds, in other stores, what these tasks use. What is new of
-    that is given back if it is not had. Raises Held if somebody holds it there."""
+    """Runs `claim` once the session holds, in other stores, what these tasks use. The new ones
+    are given back if the claim is not had. Raises Held if somebody holds it there."""
     stores = stores_of(env, rows)
     if not stores:
         return claim()
@@ -86,7 +86,7 @@ def _give_back(store: LeaseStore, me: Record, resources: list[str]) -> None:
 
 
 def _written(store: LeaseStore, me: Record, decide: Decide) -> None:
-    """Writes there. What cannot be done is a notice: such a lease expires by itself."""
+    """Writes there. A write that cannot be made is a notice: such a lease expires by itself."""
     try:
         writing.write(store.env, partial(store.decided, decide), me, "lease: ")
     except AtlasError as error:
@@ -94,8 +94,8 @@ def _written(store: LeaseStore, me: Record, decide: Decide) -> None:
 
 
 def follow(env: Env, me: Record, rows: list[Record]) -> None:
-    """What the session holds in other stores for these tasks goes on with their claims, or ends
-    with them."""
+    """The leases that the session holds in other stores for these tasks go on with their claims, or
+    ends with them."""
     stores = stores_of(env, rows)
     if not stores:
         return

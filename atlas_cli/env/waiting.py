@@ -31,7 +31,8 @@ T = TypeVar("T")
 
 
 class Wanted(NamedTuple):
-    """What is waited for, and for how many seconds. `any_of`: the first of these is enough."""
+    """The things that are waited for, and for how many seconds. `any_of`: the first of these is
+    enough."""
 
     whats: Sequence[str]
     seconds: int
@@ -49,7 +50,7 @@ class Waiting:
         self.note_at = self.began + NOTED
 
     def until(self, look: Callable[[], T | None]) -> T | None:
-        """What `look` gives as soon as it gives something; None once the time is up."""
+        """The answer of `look` as soon as it gives one; None once the time is up."""
         dealing, self.env.dealing = self.env.dealing, UNASKED  # it is asked here, and no more often
         try:
             while True:
@@ -78,7 +79,7 @@ class Waiting:
             env.forget("tree", "policy")
 
     def _mark(self) -> tuple[object, ...]:
-        """What changes with the head, at the cost of two looks at a file."""
+        """A mark that changes with the head, at the cost of two looks at a file."""
         marks: list[object] = []
         for name in ("refs/heads/atlas", "packed-refs"):
             try:
@@ -160,9 +161,9 @@ def _in_circle(links: list[waits.Link]) -> Held:
 def had(
     env: Env, own: Env, me: Record, wanted: Wanted | None, attempt: Callable[[], T], decide: Decide
 ) -> T:
-    """What `attempt` takes, as soon as it can be had; `decide` is the write that it makes. Without
-    `wanted` it is tried once. Raises the stop of the last try, with the code `timeout`, once the
-    time is up."""
+    """The things that `attempt` takes, as soon as they can be had; `decide` is the write that it
+    makes. Without `wanted` it is tried once. Raises the stop of the last try, with the code
+    `timeout`, once the time is up."""
     if wanted is None:
         return attempt()
     waiting, options = Waiting(env, own, me, wanted), env.options
@@ -185,7 +186,7 @@ def had(
 
 
 def refusal(env: Env, me: Record, decide: Decide) -> AtlasError | None:
-    """Why a write would not be made now, if it is something that passes."""
+    """The stop of a write that would not be made now, if it is something that passes."""
     above = tuple(me.get("lineage", ()))
     writer = Writer(me["id"], me["actor"], env.store.machine, env.now(), "", above)
     assert env.index  # (what decides may ask it)

@@ -165,7 +165,7 @@ def exclusive(
 
 def _taken_back(env: Env, error: AtlasError) -> bool:
     """Whether the write of this error is out of the clone's history again, as if it had never been
-    recorded. Where the remote may have it (Unknown), it stays."""
+    recorded. If the remote may have it (Unknown), it stays."""
     operation = error.details.get("operation", "")
     known = isinstance(error, NotPublished) and operation
     if not known or not env.sharing.taken_back(operation):

@@ -89,7 +89,7 @@ def _sign(env: Env, me: Record | None, file: str, source: str, typed: bool) -> N
 
 
 def pre_push(env: Env, args: list[str], given: str) -> None:
-    """Judges write last if a push updates a branch of integration. What the store has is published
+    """Judges write last if a push updates a branch of integration. The store's writes are published
     before the code is."""
     remote = args[0]
     guarded = judging.of(env).guarded(remote)

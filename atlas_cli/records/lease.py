@@ -147,13 +147,11 @@ def allowed(in_force: policy.Policy, what: str, shortest: int, seconds: int | No
     if seconds is None:
         seconds = policy.seconds(in_force, f"{what}_default")
     if not shortest <= seconds <= most:
-        least = f"ask for at least {times.span(shortest)}"
-        raise Refused(
-            f"a {what} of {times.span(seconds)}; one runs from {times.span(shortest)} to"
-            f" {times.span(most)}",
-            least if seconds < shortest else "ask for less and renew it while you work",
-            code="limit",
-        )
+        hint = f"ask for at most {times.span(most)} and renew it while you work"
+        if seconds < shortest:
+            hint = f"ask for at least {times.span(shortest)}, and give it back when you are done"
+        bounds = f"one runs from {times.span(shortest)} to {times.span(most)}"
+        raise Refused(f"a {what} of {times.span(seconds)}; {bounds}", hint, code="limit")
     return seconds
 
 

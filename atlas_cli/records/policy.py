@@ -59,7 +59,8 @@ def usable(tree: Tree) -> Policy:
 
 
 def readable(data: bytes) -> Policy:
-    """What this program can read of a policy, of whatever format: to read by, never to write by."""
+    """The part of a policy that this program can read, of any format: to read by, never to write
+    by."""
     record = text.load(data, FOLDER, comments=True)
     whole: dict[str, Any] = {**defaults(), **record}
     for key, value in record.items():

@@ -56,8 +56,8 @@ def declared(policy: Mapping[str, Any]) -> dict[str, str]:
 
 
 def parts(policy: Mapping[str, Any], resource: str) -> tuple[str, ...]:
-    """What a resource is in the way of: itself, and the paths that mean it. A name that is kept in
-    another store means no path of this one."""
+    """The names that a resource is in the way of: itself, and the paths that mean it. A name that
+    is kept in another store means no path of this one."""
     fields = policy["resources"].get(resource)
     if fields is None or not is_own(policy, resource):
         return (resource,)

@@ -83,7 +83,8 @@ def tasks_of(rows: list[Record]) -> list[Record]:
 
 
 def lines_of(env: Env, items: list[Record]) -> list[Block]:
-    """What whoever has claimed these must know: how long, the task whole, what it builds on."""
+    """All that a worker must know who has claimed these: how long, the task whole, what it builds
+    on."""
     blocks: list[Block] = []
     for row in items:
         left = max(0, task.claim_ends(row) - times.SKEW - env.now())
@@ -244,7 +245,8 @@ def _writer(env: Env, me: Record) -> Writer:
 )
 def claim(ctx: typer.Context, wanted: Ids, for_: For = None, wait: Wait = None) -> Outcome:
     """Claim these tasks: those that can be had, with the reason for each other. One's own claim is
-    renewed. What a task uses is leased with it. --wait waits until one of them can be had."""
+    renewed. The resources that a task uses are leased with it. --wait waits until one of them can
+    be had."""
     env = env_of(ctx)
     me = who.session(env)
     ids = list(dict.fromkeys(wanted))

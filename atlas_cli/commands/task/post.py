@@ -103,8 +103,8 @@ def frozen(env: Env, why: str | None, until: str | None) -> Record | None:
 
 
 def _until(env: Env, text: str) -> str:
-    """What a task waits for, as it is stored. Raises NotFound if a session, task or gate is not
-    there: it will not be over either."""
+    """The thing that a task waits for, as it is stored. Raises NotFound if a session, task or gate
+    is not there: it will not be over either."""
     kind = text.partition(":")[0]
     if not kind.isalpha():
         return times.rfc3339(moment(env, text))

@@ -24,7 +24,7 @@ def of(tree: Tree, record: Record) -> list[str]:
 
 
 def barred(tree: Tree, writer: Writer, record: Record) -> Held | None:
-    """Why the writer cannot have what a task uses now; None if it can."""
+    """The reason why the writer cannot have what a task uses now; None if it can."""
     try:
         for resource in of(tree, record):
             take(tree, writer, resource, record["id"], writer.at)
