@@ -72,6 +72,7 @@ CALLS: dict[Verb, tuple[list[str], int | None]] = {
     ("outbox", "list"): ([], 0),
     ("outbox", "export"): (["OUT"], None),
     ("outbox", "import"): (["OUT"], None),
+    ("wait",): (["artifact:a"], 0),
     ("who",): (["src"], 0),
     ("links",): ([], 0),
     ("hooks", "status"): ([], 0),

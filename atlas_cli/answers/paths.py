@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..model import names, times
 from ..model.text import Record
-from ..records import lease, session
+from ..records import lease, resources, session
 from ..store.git import Git
 from . import sessions
 from .ask import Questions
@@ -48,7 +48,7 @@ def _on(ask: Questions, path: str, known: _Known, hours: int) -> Iterator[Record
     codes = [code for code, touched in known.commits if path in touched]
     changed = {name for code in codes for name in code.sessions}
     for row in known.leases:
-        if names.overlap(f"path:{path}", row["resource"]):
+        if resources.meet(ask.policy, f"path:{path}", row["resource"]):
             yield _lease(ask, path, row)
     for row in known.sessions:
         near = any(names.overlap(f"path:{path}", f"path:{other}") for other in row.get("paths", ()))

@@ -1,5 +1,5 @@
-"""What a session has left for the next one, and what it owes a word for. Records and words are
-asked of the index, code commits of the user's git."""
+"""The words that a session has left for the next one, and its debts: the work that it owes a word
+for. Records and words are asked of the index, code commits of the user's git."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def coded(commit: CodeCommit, id: str, words: Sequence[Word]) -> Work:
 
 
 def debt(ask: Questions, record: Record, made: Iterable[CodeCommit] = ()) -> Debt | None:
-    """What a session, or its heir, owes a word for. `made` are its code commits."""
+    """The work that a session, or its heir, owes a word for. `made` are its code commits."""
     id, words = record["id"], heard(ask, record)
     return rules.debt([*records(ask, id), *(coded(commit, id, words) for commit in made)], words)
 
@@ -140,7 +140,7 @@ def commits_of(git: Git, rows: Sequence[Record]) -> dict[str, list[CodeCommit]]:
 
 
 def heir(ask: Questions, record: Record) -> Record:
-    """Whoever has taken over what a session left, last of all; the session itself if nobody has."""
+    """The last session that has taken over what one left; that one itself if none has."""
     seen = {record["id"]}
     while (other := row(ask, record.get("adopted_by", ""))) and other["id"] not in seen:
         seen.add(other["id"])
@@ -149,8 +149,8 @@ def heir(ask: Questions, record: Record) -> Record:
 
 
 def owed(ask: Questions, me: Record, git: Git | None) -> Debt | None:
-    """What a session owes a word for, with what it has taken over. `git`: code commits are asked
-    for as well."""
+    """The work that a session owes a word for, with what it has taken over. `git`: code commits are
+    asked for as well."""
     rows = [me, *inherited(ask, me["id"])]
     made = commits_of(git, rows) if git else {}
     debts = [debt(ask, record, made.get(record["id"], ())) for record in rows]
@@ -180,8 +180,8 @@ def _is_there(git: Git, mark: Record) -> bool:
 
 
 def without_word(ask: Questions, git: Git) -> list[Record]:
-    """What was pushed to the branches of integration, and what no word speaks of yet: marks, each
-    with its session, the newest first."""
+    """The pushes to the branches of integration that no word speaks of yet: marks, each with its
+    session, the newest first."""
     marks = [
         {"session": record["id"], **mark}
         for _, record in ask.index.live(session.FOLDER, ask.now - WEEK)
@@ -237,7 +237,7 @@ def _was_asked(ask: Questions, record: Record) -> bool:
 
 
 def _owes(ask: Questions, git: Git, record: Record, owing: Collection[str]) -> str:
-    """What a session owes a word for, by the store; empty if nothing is known."""
+    """The work that a session owes a word for, by the store; empty if nothing is known."""
     if record["id"] in owing and (due := debt(ask, record)):
         return due.text()
     if marks := pushed(ask, git, record):

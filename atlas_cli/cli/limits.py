@@ -44,6 +44,10 @@ HOOKS = (
 )
 PARKED = "parked in this clone: no other clone knows of it"
 WAITING = "as this clone last heard from its remote: atlas sync asks it"
+WAITED = (
+    "there is no queue: whoever comes first has it; what other machines do is seen when the remote"
+    " is asked, every 20 s at the latest"
+)
 POLICY = "the policy binds Atlas's own commands and hooks only, from the next write on"
 HOSTS = (
     "whoever may write the policy chooses the hosts in `stores` that your git asks about shared"

@@ -10,6 +10,8 @@ from ..env.env import Env
 from ..errors import AtlasError, Usage
 from ..model import times
 
+LONGEST_WAIT = 4 * 3600  # seconds
+
 
 def parsed(parse: Callable[[str], Any]) -> Callable[[str], Any]:
     """A parser for an option or argument: an AtlasError becomes part of the usage error."""
@@ -26,6 +28,14 @@ def parsed(parse: Callable[[str], Any]) -> Callable[[str], Any]:
     return checked
 
 
+def wait_time(text: str) -> int:
+    """The seconds of a wait. Raises Usage if they are too many."""
+    seconds = times.duration(text)
+    if seconds > LONGEST_WAIT:
+        raise Usage(f"a wait of {text}; at most {times.span(LONGEST_WAIT)}", "wait again then")
+    return seconds
+
+
 Why = Annotated[str, typer.Option("--why", help="The reason, in a few words.", metavar="TEXT")]
 For = Annotated[
     int | None,
@@ -40,6 +50,15 @@ To = Annotated[
         "--for",
         metavar="WHOM",
         help="Who must know it: a session, task:ID, path:P or all: their next commit stops once.",
+    ),
+]
+Wait = Annotated[
+    int | None,
+    typer.Option(
+        "--wait",
+        parser=parsed(wait_time),
+        metavar="D",
+        help="If it cannot be had now, wait for it so long at most: 100s.",
     ),
 ]
 Since = Annotated[

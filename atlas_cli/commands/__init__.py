@@ -14,10 +14,12 @@ from ..cli.options import All as All
 from ..cli.options import For as For
 from ..cli.options import Since as Since
 from ..cli.options import To as To
+from ..cli.options import Wait as Wait
 from ..cli.options import Why as Why
 from ..cli.options import body as body
 from ..cli.options import parsed as parsed
 from ..cli.options import read_bytes as read_bytes
+from ..cli.options import wait_time as wait_time
 from ..env.env import Env
 from ..model.text import Record
 from ..outcome import Frame
@@ -36,6 +38,7 @@ COMMANDS: dict[str, str] = {
     "signal": "Signals about records and paths: post one, list them.",
     "decision": "The decision log: recommended, chosen, the stance, and why.",
     "correct": "Put right a bad write by name, your own first of all.",
+    "wait": "Sleep until a lease is free, a task done, a session over, or somebody has written.",
     "who": "Who is on these paths: leases, sessions, commits of the last hours.",
     "sync": "Publish what was recorded here, and bring what others have published.",
     "parked": "Writes of this clone that contradict what others published first.",

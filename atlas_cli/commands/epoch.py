@@ -41,7 +41,7 @@ def epoch(
     entries and artifact versions that were superseded.
 
     Nothing is lost: the commit before holds them, the policy names it, and REFs, receipts and
-    `verify` go on as before. Where the policy names principals, only they may."""
+    `verify` go on as before. If the policy names principals, only they may."""
     env = env_of(ctx)
     now = times.rfc3339(env.now())
     try:

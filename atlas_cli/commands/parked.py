@@ -65,8 +65,8 @@ def _text(row: dict[str, Any]) -> str:
 
 @verb(app, "take", "atlas parked take 3f9c01ab", 3, 4, 5, 6, 7, limits=(limits.PARKED,))
 def take(ctx: typer.Context, wanted: Id) -> Outcome:
-    """Write it again, on what is there now. If that stops, the text is kept as a draft, and the
-    stop says how on."""
+    """Write it again, on what is there now. If that stops, the text is kept as a draft, the stop
+    says how on, and the write stays parked until it is taken or dropped."""
     env = env_of(ctx)
     me = who.session(env, strict=True)
     write = _parked(env, wanted)
@@ -78,8 +78,7 @@ def take(ctx: typer.Context, wanted: Id) -> Outcome:
                 env, _again(env, me, record, write["commit"]), me, "", punctual=held
             )
         except AtlasError as stop:
-            if "draft" in stop.details:
-                unpark(env.store, write["operation"])
+            stop.hint = f"{stop.hint}\nthen atlas parked drop {write['operation'][:12]} settles it"
             raise
         refs = standing if written.empty else done
         refs.extend(row["ref"] for row in writing.records(env, written))

@@ -36,6 +36,7 @@ PARTS: tuple[Callable[[State], Part | None], ...] = (
     records.new,
     board.ready,
     people.leases,
+    people.resources,
     people.sessions,
     people.done,
     records.decisions,

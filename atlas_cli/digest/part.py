@@ -14,10 +14,10 @@ from ..answers import leases
 from ..answers.ask import Questions
 from ..env import drafting, reading
 from ..env.env import Env
-from ..model import names, times
+from ..model import times
 from ..model.text import Record
 from ..outcome import Block
-from ..records import correction
+from ..records import correction, resources
 
 if TYPE_CHECKING:
     from ..env.elsewhere import StoreReport
@@ -69,7 +69,7 @@ class State:
     def mine(self, resource: str) -> bool:
         """Whether a resource (`path:…`) meets what this session said it would touch."""
         paths = self.me.get("paths", ()) if self.me else ()
-        return any(names.overlap(f"path:{path}", resource) for path in paths)
+        return any(resources.meet(self.env.policy, f"path:{path}", resource) for path in paths)
 
     def words(self, record: Record, field: str, empty: str = "-") -> str:
         """The words of a field, or that the record was retracted."""

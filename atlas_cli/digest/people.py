@@ -8,6 +8,7 @@ from ..answers import sessions as working
 from ..env.who import session_id
 from ..model import times
 from ..model.text import Record
+from ..records import resources as declared
 from .part import Part, State, listed
 
 
@@ -73,6 +74,20 @@ def leases(state: State) -> Part:
     )
     columns = "RESOURCE|HOLDER|LEFT|WHY"
     return listed("leases", items, rows, columns, "live leases", "atlas lease list")
+
+
+def resources(state: State) -> Part | None:
+    """The names that the policy declares, and whether one can be had."""
+    if not (names := declared.declared(state.env.policy)):
+        return None
+    holders = {row["resource"]: row["holder"] for row in held.live(state.ask)}
+    items: list[Record] = [
+        {"resource": name, "about": about, "holder": holders.get(name)}
+        for name, about in names.items()
+    ]
+    rows = ((row["resource"], row["holder"] or "free", row["about"] or "-") for row in items)
+    title, more = "resources: atlas lease take NAME", "atlas lease list"
+    return listed("resources", items, rows, "RESOURCE|HOLDER|ABOUT", title, more)
 
 
 def sessions(state: State) -> Part:

@@ -37,7 +37,7 @@ def status(state: State) -> Part:
 
 
 def without_word(state: State) -> Part:
-    """What was pushed, and has no word behind it: it has happened all the same."""
+    """The pushes that have no word behind them: they have happened all the same."""
     marks = pushed.marks(state.env)
     return Part("pushed", marks[: pushed.MOST], pushed.frames(state.env, marks))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..answers import corrections
+from ..answers import board, corrections
 from ..errors import AtlasError
 from ..records import collision
 from ..sharing import parked
@@ -53,6 +53,7 @@ def _tell(env: Env) -> None:
         env.notices.append(f"{lost}: atlas doctor says what can be done")
     if me:
         env.notices += corrections.news(env.ask, me)
+        env.notices += board.thawed(env.ask, env.snapshot, me)
 
 
 def unsaid(env: Env, limits: tuple[str, ...]) -> tuple[str, ...]:

@@ -87,6 +87,14 @@ def opened(env: Env, name: str, me: Record | None) -> Iterator[LeaseStore]:
         yield LeaseStore(other, name, _guest(env, me) if me else None)
 
 
+@contextlib.contextmanager
+def kept_in(env: Env, name: str, me: Record) -> Iterator[LeaseStore]:
+    """One of the other stores, for a part of what the command does."""
+    url = _routes(env).url(name)
+    with _env_on(env, copies.copy(name, url, env.options.offline), me) as other:
+        yield LeaseStore(other, name, _guest(env, me))
+
+
 def only_store(resources: dict[str, list[str]]) -> str:
     """The name of the one store that all these resources go to. Raises Usage if there are
     several."""

@@ -194,7 +194,6 @@ class Env:
 
     def close(self) -> None:
         """The answer is out: nothing that goes wrong now changes it."""
-        for part in ("local", "store"):
+        for part in filter(self.made, ("local", "store")):
             with contextlib.suppress(Exception):
-                if self.made(part):
-                    self.__dict__[part].close()
+                self.__dict__[part].close()

@@ -1,4 +1,4 @@
-"""What was pushed to the branches of integration and has no word behind it yet, as it is shown
+"""The pushes to the branches of integration that have no word behind them yet, as they are shown
 under the status."""
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ MOST = 5  # that are shown
 
 
 def marks(env: Env) -> list[Record]:
-    """What was pushed without a word, the newest first."""
+    """The pushes without a word, the newest first."""
     return words.without_word(env.ask, env.git)
 
 
 def frames(env: Env, marks: list[Record]) -> list[Frame]:
-    """What was pushed without a word, under one title."""
+    """The pushes without a word, under one title."""
     if not marks:
         return []
     lines = [_line(env, mark) for mark in marks[:MOST]]

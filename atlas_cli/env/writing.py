@@ -151,8 +151,9 @@ def exclusive(
     held: Callable[[], list[str]],
     back: Callable[[list[str]], None],
 ) -> Written:
-    """A write that counts only once it is published. If it is not confirmed, the new ones of `held`
-    are given `back`."""
+    """A write that counts only once it is published. If it is not confirmed, it is taken out of
+    this clone's history again; if the remote may have it, the new ones of `held` are given
+    `back`."""
     env.dealing = env.dealing._replace(look=True, eager=True)
     _on_time(env)
     before = held()
@@ -164,9 +165,22 @@ def exclusive(
             raise
         env.dealing = env.dealing._replace(eager=False)
         if new := [name for name in held() if name not in before]:
-            back(new)
+            if not _taken_back(env, error):
+                back(new)
             error.message += f"; {', '.join(new)} was given back"
         raise
+
+
+def _taken_back(env: Env, error: AtlasError) -> bool:
+    """Whether the write of this error is out of the clone's history again, as if it had never been
+    recorded. If the remote may have it (Unknown), it stays."""
+    operation = error.details.get("operation", "")
+    known = isinstance(error, NotPublished) and operation
+    if not known or not env.sharing.taken_back(operation):
+        return False
+    env.look_again()
+    env.forget("tree")
+    return True
 
 
 def public(env: Env, what: str, text: str) -> str:

@@ -19,11 +19,11 @@ from ..answers import words
 from ..env import reading, telling, who, writing
 from ..env.env import Env, Options
 from ..hooks import fetching
-from ..model import names, times
+from ..model import times
 from ..model.change import Change, Writer
 from ..model.text import Record
 from ..model.tree import Tree
-from ..records import correction, lease
+from ..records import correction, lease, resources
 from ..records import telling as rules
 from ..records import words as record
 from ..records.board import assigning
@@ -222,7 +222,7 @@ def leased(env: Env, resource: str) -> list[Record]:
         for _, row in env.index.live(lease.FOLDER, now)
         if lease.holds(row, now)
         and row["holder"] not in ours
-        and names.overlap(resource, row["resource"])
+        and resources.meet(env.policy, resource, row["resource"])
     ]
 
 

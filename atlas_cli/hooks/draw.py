@@ -11,7 +11,7 @@ from ..answers.ask import Questions
 from ..env.env import Env
 from ..model.text import Record
 from ..model.tree import Tree
-from ..records import correction, lease, policy, session, status, telling
+from ..records import correction, lease, policy, resources, session, status, telling
 from ..records.concern import Item, View
 from ..records.telling import News
 from ..store import files
@@ -94,12 +94,17 @@ def _lease_lines(ask: Questions, now: int) -> tuple[list[str], list[int]]:
     ends."""
     lines, changes = [], []
     for _, row in ask.index.live(lease.FOLDER, now):
-        if row["resource"].startswith(("path:", "glob:", "repo:")):
+        places = [part for part in resources.parts(ask.policy, row["resource"]) if _is_place(part)]
+        if places:
             first = lease.honoured_from(row)
             changes.append(first if first > now else lease.until(row) or 0)
             if lease.holds(row, now):
-                lines.append(line("lease", row["resource"], row["holder"], lease.until(row)))
+                lines += [line("lease", part, row["holder"], lease.until(row)) for part in places]
     return lines, changes
+
+
+def _is_place(resource: str) -> bool:
+    return resource.startswith(("path:", "glob:", "repo:"))
 
 
 def keep(home: Path, text: str) -> None:

@@ -19,7 +19,7 @@ from ..errors import Failed
 from ..model import names
 from ..model.text import Record
 from ..outcome import Frame
-from ..records import policy, status
+from ..records import lease, policy, resources, status
 from ..store.git import Git
 from ..store.snapshot import Snapshot
 from ..store.store import Store
@@ -115,8 +115,17 @@ class Hook:
         barred: dict[str, list[str]] = {}
         for resource, path in self.cache.near(paths, mine):
             if names.overlap(resource, f"path:{path}"):
-                barred.setdefault(resource, []).append(path)
+                barred.setdefault(self._leased_as(resource, mine), []).append(path)
         return barred
+
+    def _leased_as(self, place: str, mine: set[str]) -> str:
+        """The name under which others hold a place: its own, or one that means it by the policy."""
+        policy, now = self.ask.policy, self.ask.now
+        for _, row in self.ask.index.live(lease.FOLDER, now):
+            others = lease.holds(row, now) and row["holder"] not in mine
+            if others and place in resources.parts(policy, row["resource"]):
+                return str(row["resource"])
+        return place
 
     def settle(self) -> None:
         """Notes that read first was judged in this sequence."""

@@ -176,7 +176,8 @@ def _owner(env: Env, row: Record, works: list[rules.Work]) -> Owner:
 
 
 def _writing(env: Env, me: Record) -> str:
-    """The command that writes the session's word. What it supersedes must be read before."""
+    """The command that writes the session's word. The entry that it supersedes must be read
+    before."""
     last = status.newest(env.tree, "main")
     unread = last and receipts.newest_read(env, env.tree, me, "status", "main") != last
     shown = "atlas status show main && " if unread else ""

@@ -23,6 +23,7 @@ _FIELDS = {
     "labels": list,
     "slots": int,
     "relies_on": list,
+    "uses": list,
     "deadline": str,
 }
 _FIELD_LINE = re.compile(rf"(- )?({'|'.join((*_FIELDS, 'depends_on'))}): ")

@@ -59,7 +59,7 @@ def find(tree: Tree, kind: str, folder: str, wanted: str) -> str:
 
 
 def layout(folder: str) -> Layout:
-    """Where a folder's documents lie in stores of the first format: a year in one folder."""
+    """The places of a folder's documents in stores of the first format: a year in one folder."""
 
     def first(path: str) -> str | None:
         top, _, rest = path.partition("/")

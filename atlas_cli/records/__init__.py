@@ -81,7 +81,7 @@ def place_now(path: str) -> str | None:
 
 
 def names_in(lies: Names, folder: str) -> Iterable[str]:
-    """What stands in a folder by the paths of now, asked of what lies there."""
+    """The names that stand in a folder by the paths of now, asked of what lies there."""
     kind = kind_of(folder)
     return kind.layout.names(lies, folder) if kind and kind.layout else lies(folder)
 

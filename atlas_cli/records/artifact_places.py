@@ -1,4 +1,4 @@
-"""Where artifacts lie: by the hash of their name, so that no folder holds all names."""
+"""The places of artifacts: by the hash of their name, so that no folder holds all names."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def read(text: str) -> Stop:
 
 
 def met(code: str, details: Mapping[str, Any]) -> Stop:
-    """What a stop with these details had met."""
+    """The thing that a stop with these details had met."""
     keys = (("ref", ""), ("resource", "lease:"), ("task", "task:"))
     refs = (f"{lead}{details[key]}" for key, lead in keys if isinstance(details.get(key), str))
     ref = next((ref for ref in refs if len(ref) < 200 and names.one_line(ref)), "")
@@ -55,7 +55,7 @@ def met(code: str, details: Mapping[str, Any]) -> Stop:
 
 
 def merged(before: Tree, files: Files, refs: Iterable[str]) -> tuple[str, ...]:
-    """What a write keeps of the versions that it was stopped by, by their REFs: its lines."""
+    """The lines that a write keeps of the versions that it was stopped by, by their REFs."""
     notes = []
     for ref in dict.fromkeys(refs):
         kind, _, name = ref.partition(":")

@@ -1,5 +1,5 @@
 """The format of a store, as its policy says it: what a program must know that reads it, and how it
-goes from one format to the next. What no transaction of Atlas wrote there does not count."""
+goes from one format to the next. A need that no transaction of Atlas wrote there does not count."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import NotFound, Protocol, Refused, Usage
 from ..model import change, names, schema, text, times
@@ -79,6 +79,7 @@ def parse(path: str, data: bytes) -> Record:
             "dismissed_by": str,
             "dismissed_why": str,
             "confirmed": dict,
+            "waits": dict,
         },
     )
     schema.placed(
@@ -169,9 +170,7 @@ def begin(
         "lineage": [*above.get("lineage", ()), parent] if parent else None,
     }
     record = change.rewritten({"id": writer.session, "version": 0, "actor": writer.actor}, **fields)
-    return Change(
-        f"session: begin ({writer.session})", {path_of(writer.session): text.dump(record)}
-    )
+    return _written(f"session: begin ({writer.session})", record)
 
 
 def enter_as_guest(tree: Tree, writer: Writer, guest: Record) -> dict[str, bytes | None]:
@@ -199,16 +198,14 @@ def update_goal(
     old = live(tree, writer.session, writer.at)
     fields = {"goal": goal or old.get("goal"), "paths": paths or old.get("paths")}
     record = change.rewritten(old, **fields, streams=streams or old.get("streams"))
-    return Change(
-        f"session: go on ({writer.session})", {path_of(writer.session): text.dump(record)}
-    )
+    return _written(f"session: go on ({writer.session})", record)
 
 
 def end(tree: Tree, writer: Writer, owes: Record | None = None) -> Change:
     """The change that ends the writer's session. `owes`: what it leaves without a word."""
     old = live(tree, writer.session, writer.at)
     record = change.rewritten(old, ended=writer.when, owes=owes)
-    return Change(f"session: end ({writer.session})", {path_of(writer.session): text.dump(record)})
+    return _written(f"session: end ({writer.session})", record)
 
 
 def confirm(tree: Tree, writer: Writer, ref: str, why: str) -> Change:
@@ -253,10 +250,7 @@ def adopt(tree: Tree, writer: Writer, wanted: str, why: str) -> Change:
         "adopted": writer.when,
         "adopted_why": why,
     }
-    return Change(
-        f"adopt: {wanted} ({writer.session})",
-        {path_of(wanted): text.dump(change.rewritten(old, **fields))},
-    )
+    return _written(f"adopt: {wanted} ({writer.session})", change.rewritten(old, **fields))
 
 
 def dismiss(tree: Tree, writer: Writer, wanted: str, why: str, principals: Iterable[str]) -> Change:
@@ -280,16 +274,13 @@ def dismiss(tree: Tree, writer: Writer, wanted: str, why: str, principals: Itera
         "dismissed": writer.when,
         "dismissed_why": why,
     }
-    return Change(
-        f"dismiss: {wanted} ({writer.session})",
-        {path_of(wanted): text.dump(change.rewritten(old, **fields))},
-    )
+    return _written(f"dismiss: {wanted} ({writer.session})", change.rewritten(old, **fields))
 
 
 def mark(tree: Tree, writer: Writer, marks: list[Record]) -> Change:
     """The change that puts the marks of the writer's pushes into its row."""
     record = change.rewritten(live(tree, writer.session, writer.at), marks=marks)
-    return Change(f"session: push ({writer.session})", {path_of(writer.session): text.dump(record)})
+    return _written(f"session: push ({writer.session})", record)
 
 
 def offer(tree: Tree, writer: Writer, fields: Record) -> Change:
@@ -297,9 +288,29 @@ def offer(tree: Tree, writer: Writer, fields: Record) -> Change:
     basis points."""
     old = live(tree, writer.session, writer.at)
     record = change.rewritten(old, offer={**fields, "at": writer.when})
-    return Change(
-        f"session: offer ({writer.session})", {path_of(writer.session): text.dump(record)}
-    )
+    return _written(f"session: offer ({writer.session})", record)
+
+
+def wait(
+    tree: Tree, writer: Writer, wanted: Sequence[str], over: int, any_of: bool = False
+) -> Change:
+    """The change by which a session says what it waits for, and until when at the latest.
+    `any_of`: the first of these is enough."""
+    old = live(tree, writer.session, writer.at)
+    until = times.rfc3339(over)
+    waits = {"for": list(wanted), "at": writer.when, "until": until, **change.given(any=any_of)}
+    record = change.rewritten(old, waits=waits)
+    return _written(f"session: wait ({writer.session})", record)
+
+
+def waited(tree: Tree, writer: Writer) -> dict[str, bytes | None]:
+    """The writer's row without what it waited for; nothing if it says of none."""
+    path = path_of(writer.session)
+    data = tree.read(path)
+    record = {} if data is None else parse(path, data)
+    if "waits" not in record:
+        return {}
+    return {path: text.dump(change.rewritten(record, waits=None))}
 
 
 def drop(tree: Tree, writer: Writer, wanted: str, why: str, principals: Iterable[str]) -> Change:
@@ -315,10 +326,12 @@ def drop(tree: Tree, writer: Writer, wanted: str, why: str, principals: Iterable
             code="not_yours",
         )
     fields = {"ended": writer.when, "dropped_by": writer.session, "dropped_why": why}
-    return Change(
-        f"drop: {wanted} ({writer.session})",
-        {path_of(wanted): text.dump(change.rewritten(old, **fields))},
-    )
+    return _written(f"drop: {wanted} ({writer.session})", change.rewritten(old, **fields))
+
+
+def _written(subject: str, record: Record) -> Change:
+    """The change that writes a session's row."""
+    return Change(subject, {path_of(record["id"]): text.dump(record)})
 
 
 def _above(record: Record, by: str, actor: str, principals: Iterable[str]) -> bool:

@@ -18,9 +18,9 @@ LANDS = 3600  # seconds within which a push arrives, or it never does
 
 
 class Word(NamedTuple):
-    """What a session has left for the next one. `place` and `operation` are those of its commit.
-    `since`: it is the text of a result, and speaks of the commits made from that moment on.
-    `confirms`: it says that the status holds, and speaks of no commit."""
+    """A word: the text that a session has left for the next one. `place` and `operation` are those
+    of its commit. `since`: it is the text of a result, and speaks of the commits made from that
+    moment on. `confirms`: it says that the status holds, and speaks of no commit."""
 
     place: int
     operation: str
@@ -30,8 +30,8 @@ class Word(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What a session owes a word for: a record or a code commit. `after` is the place in the
-    history that it stands behind; of a commit, the newest that its maker knew."""
+    """A piece of work that a session owes a word for: a record or a code commit. `after` is the
+    place in the history that it stands behind; of a commit, the newest that its maker knew."""
 
     name: str
     at: int
@@ -52,7 +52,7 @@ class Debt(NamedTuple):
 
     @property
     def names(self) -> set[str]:
-        """What it is made of, by name."""
+        """The names of the work in it."""
         return {work.name for work in self.works}
 
     @property
@@ -61,7 +61,7 @@ class Debt(NamedTuple):
         return sum(work.code for work in self.works)
 
     def text(self) -> str:
-        """What is owed for, counted."""
+        """The work that is owed for, counted."""
         records = len(self.works) - self.commits
         counts = ((self.commits, "commit"), (records, "record"))
         return " and ".join(
@@ -71,7 +71,7 @@ class Debt(NamedTuple):
 
 def known(words: Sequence[Word], named: Collection[str], made: int, read: int = 0) -> int:
     """The place of the newest thing in the store that the maker of a commit knew. `named` are the
-    operations of its trailers, `read` is the place of the newest entry that they name. Where these
+    operations of its trailers, `read` is the place of the newest entry that they name. If these
     tell nothing, the moment at which it was made does."""
     places = [word.place for word in words if word.operation in named]
     if not places and not read and set(named) != {WITHOUT}:
@@ -142,7 +142,7 @@ def _has(value: Mapping[str, Any], kinds: Mapping[str, type]) -> bool:
 
 
 def left(owed: Debt, at: int, word: str) -> Record:
-    """What a session owed a word for as its tool closed it, for its row."""
+    """The debt of a session as its tool closed it, for its row."""
     return {"text": owed.text(), "at": times.rfc3339(at), "word": word}
 
 
@@ -174,7 +174,7 @@ class Owner(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What is said of a push. `late`: the pusher's own debt, if that stops it; `young`: if it does
+    """The verdict on a push. `late`: the pusher's own debt, if that stops it; `young`: if it does
     not yet. `left`: the sessions that are over, and are to be adopted. `at_work`: others whose word
     is due."""
 

@@ -115,9 +115,7 @@ class Sharing:
         `fresh`. After a failure it is not asked again for a minute.
 
         look: ask it however new the copy is."""
-        if self.remote is None:
-            return
-        if time.time() - self.memory.get("away_at") < AWAY:
+        if self.remote is None or time.time() - self.memory.get("away_at") < AWAY:
             return
         age = time.time() - self.memory.get("asked_at")
         if not look and age < policy.seconds(self._policy(), "fresh"):
@@ -214,6 +212,15 @@ class Sharing:
                         stop.hint,
                         details=stop.details,
                     ) from None
+
+    def taken_back(self, operation: str) -> bool:
+        """Whether a write that nobody but this clone has ever seen is out of its history again."""
+        from .taking_back import taken_back
+
+        try:
+            return taken_back(self.store, operation)
+        except (AtlasError, OSError):
+            return False
 
     def _looked(self, by: str) -> bool:
         """Publishes what was recorded, and brings what the remote has now."""

@@ -71,8 +71,8 @@ class Differ:
         return changes, {path: mode for path, _, new, mode in rows if new}, self.faults[at]
 
     def _placed(self, listed: list[_Change], root: str) -> list[_Change]:
-        """The changes by the paths of now. What was moved there has not changed. (Beside a record
-        that lies in its place, a file in its first place is only a file that lies wrong.)"""
+        """The changes by the paths of now. A file that was moved there has not changed. (Beside a
+        record that lies in its place, a file in its first place is only a file that lies wrong.)"""
         child, paths = Placed(self.git, root, len(root)), {row[0] for row in listed}
         rows: dict[str, _Change] = {}
         for path, old, new, mode in listed:

@@ -88,13 +88,10 @@ def between(git: Git, old: str | None, new: str) -> Iterator[Commit]:
         ]
         plain = [raw for _, raw, lines in owned if len(lines) < 2]
         steps = _Steps(git, [(_tree_before(git, raw, trees), raw) for raw in plain])
-        at = 0
+        at = iter(range(len(plain)))
         for name, raw, lines in owned:
-            if len(lines) > 1:
-                yield _merge(git, name, raw, lines)
-                continue
-            yield steps.commit(at, name)
-            at += 1
+            merged = len(lines) > 1
+            yield _merge(git, name, raw, lines) if merged else steps.commit(next(at), name)
         trees = {some[-1]: raws[-1].tree}
 
 
@@ -394,10 +391,8 @@ def _parsed(oid: str, answer: tuple[str, str, bytes] | None) -> _Raw:
     start = header or re.match(_START, data)
     if start is None:
         raise Damaged(f"the store's commit {oid} is missing or broken", "atlas doctor")
-    parents = tuple(
-        start["parents"].decode().removeprefix("parent ").rstrip("\n").split("\nparent ")
-    )
+    parents = tuple(start["parents"].decode().split()[1::2])
     message = data[header.end() :] if header else data.partition(b"\n\n")[2]
     fault = "" if header else "its header is not as git writes it"
     fault = fault or ("its message holds a NUL byte" if b"\0" in message else "")
-    return _Raw(start["tree"].decode(), parents if parents[0] else (), message, fault)
+    return _Raw(start["tree"].decode(), parents, message, fault)

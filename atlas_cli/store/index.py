@@ -67,6 +67,16 @@ class Index(Follower):
             )
             yield from ((row[0], json.loads(row[1])) for row in rows)
 
+    def held_back(self, folder: str, moment: int) -> list[tuple[str, Record]]:
+        """The queued records of a folder by path that nobody may be given before a moment."""
+        rows = self._all(
+            "SELECT path, data FROM records WHERE folder=? AND rank IS NOT NULL AND due>=?"
+            " ORDER BY born, path",
+            folder,
+            moment,
+        )
+        return [(row[0], json.loads(row[1])) for row in rows]
+
     def queue_length(self, folder: str, now: int | None = None) -> int:
         """How many records of a folder are queued.
 

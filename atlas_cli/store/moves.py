@@ -1,5 +1,5 @@
-"""Commits that only move records: to the places of another format, or out of the tip. What such a
-commit makes follows from its parent, so that anybody can judge it."""
+"""Commits that only move records: to the places of another format, or out of the tip. Such a
+commit's tree follows from its parent, so that anybody can judge it."""
 
 from __future__ import annotations
 

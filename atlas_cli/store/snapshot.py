@@ -178,6 +178,7 @@ class Snapshot(Placed):
         return answer[2].split(b"\n", 1)[0].split(b" ")[1].decode()
 
     def read(self, path: str) -> bytes | None:
+        """The bytes of a file; None if it is not there."""
         entry = self.entry(path)
         if entry is None:
             before = self._holder(path)
@@ -189,6 +190,7 @@ class Snapshot(Placed):
         return self._blobs[entry[1]]
 
     def blob(self, path: str) -> str | None:
+        """The id of a file's bytes; None if it is not there."""
         entry = self.entry(path)
         if entry is None:
             before = self._holder(path)
@@ -196,6 +198,7 @@ class Snapshot(Placed):
         return None if entry[0] == FOLDER else entry[1]
 
     def names(self, folder: str) -> list[str]:
+        """The names in a folder, in order."""
         names = set(records.names_in(self.lies, folder))
         if before := self._holder(folder):
             names |= set(before.names(folder))
@@ -212,6 +215,7 @@ class Snapshot(Placed):
         return Snapshot(self.git, oid, self.width) if len(oid) == self.width else None
 
     def live(self, folder: str, after: int) -> Iterable[tuple[str, Record]]:
+        """The path and the record of each row below a folder that is in force after a moment."""
         if self.head is None or self._live is None:
             return ()
         return self._live(self.head, folder, after)

@@ -51,6 +51,7 @@ ORDER = [
     "lease show",
     "lease list",
     "lease release",
+    "wait",
     "decision show",
     "decision add",
     "decision list",

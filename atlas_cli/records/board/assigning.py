@@ -10,7 +10,7 @@ from ...model.change import Change, Writer
 from ...model.text import Record
 from ...model.tree import Tree
 from .. import lease, policy, session
-from . import claims, posting, task
+from . import claims, offering, posting, task
 
 
 def leave(
@@ -30,7 +30,7 @@ def leave(
     ]
     change = lease.release(tree, writer, held)
     if claimed := [row["id"] for row in task.held(tree, writer.session, writer.at)]:
-        given = claims.release(tree, writer, claimed)
+        given = claims.released(tree, writer, claimed)
         change = Change(change.subject if held else given.subject, {**change.files, **given.files})
     if not over:
         return change
@@ -77,7 +77,7 @@ def effective(offer: Record, held: Iterable[Record]) -> int:
 def assign(
     tree: Tree,
     writer: Writer,
-    queue: claims.Queue,
+    queue: offering.Queue,
     wanted: str | None,
     holder: str | None,
     fresh: Collection[str],
@@ -88,17 +88,21 @@ def assign(
     that are not stale. Raises NotFound if no task is ready, Refused if no session fits, and the
     refusal of the named task if it cannot be claimed."""
     free = _free(tree, writer.at, holder, fresh)
-    if wanted is not None and (why := claims.refusal(tree, writer, wanted)):
+    if wanted is not None and (why := claims.refusal(tree, writer, wanted, False)):
         raise why
     ready = False
     named = () if wanted is None else [(task.find(tree, wanted), task.get(tree, wanted))]
-    for row in claims.ready(tree, named or queue, writer.at, writer.machine):
+    for row in offering.ready(tree, named or queue, writer):
         ready = True
         if worker := _best(free, row):
             files = claims.grant(tree, writer, row, seconds, "assign", worker)
             return posting.change_rows("assign", [row["id"]], writer, files)
     if not ready:
-        raise posting.not_free(tree, named[0][1], writer.at) if named else claims.none_ready()
+        raise (
+            posting.not_free(tree, named[0][1], writer.at)
+            if named
+            else offering.none_ready(tree, writer)
+        )
     raise Refused(
         "no healthy session with a free slot fits",
         "atlas session offer --slots N offers some",
