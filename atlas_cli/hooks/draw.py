@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from ..answers import sessions
+from ..answers import corrections, sessions
 from ..answers.ask import Questions
 from ..env.env import Env
 from ..model.text import Record
 from ..model.tree import Tree
-from ..records import correction, lease, policy, session, status
+from ..records import lease, policy, session, status
 from ..store import files
 from ..store.notebook import Notebook
 from . import cache
@@ -34,7 +34,7 @@ def draw(ask: Questions, tree: Tree, head: str) -> str:
     rows = {row["id"]: row for _, row in ask.index.live(session.FOLDER, now)}
     ends = {id: sessions.over(ask, row, sessions.pulse(ask, row)[0]) for id, row in rows.items()}
     alive = {id: end for id, end in ends.items() if end > now}
-    retracted = {leaning[0] for leaning in ask.index.leaning(correction.FOLDER)}
+    retracted = {leaning[0] for leaning in corrections.leaning(ask.index)}
     for id, end in alive.items():
         lines.append(_session_line(rows[id], end, id in retracted))
         for stream in entries:

@@ -5,6 +5,7 @@ import os
 import shlex
 
 from .. import callers
+from ..answers import corrections
 from ..env import reading, receipts
 from ..env.env import Env
 from ..env.who import session
@@ -170,7 +171,7 @@ def _held(env: Env, resource: str, paths: list[str]) -> Held:
 def retracted(env: Env, me: Record) -> list[Finding]:
     """A finding for each record of a session that relies on what was retracted."""
     findings: list[Finding] = []
-    for owner, ref, target, record in env.index.leaning(correction.FOLDER):
+    for owner, ref, target, record in corrections.leaning(env.index):
         if owner != me["id"]:
             continue
         was = correction.shown(record, env.now(), theirs)

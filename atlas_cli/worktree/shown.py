@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import cached_property
 
 from .. import records
-from ..answers.ask import corrections, same_words
+from ..answers.ask import same_words, withdrawing
 from ..errors import AtlasError, NotFound
 from ..model import names
 from ..model.kind import Kind
@@ -117,7 +117,7 @@ class Shown:
         """(blob, bytes) of a file of the store; None if its record was retracted."""
         about = source if records.is_record(source) else self.index.beside(source)
         ref = self.index.ref_of(about)
-        if any(entry["retract"] for _, entry in corrections(self.index, ref)):
+        if withdrawing(self.index, ref):
             return None
         data = self.tree.read(source)
         return None if data is None else (self.tree.blob(source) or "", data)
