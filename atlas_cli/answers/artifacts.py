@@ -6,7 +6,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from ..model.text import Record
-from ..records import artifact
+from ..records import artifact, correction
 from .ask import WEEK, Questions
 
 DAY = 86400
@@ -68,6 +68,16 @@ def _unread(ask: Questions, me: Record | None, horizon: int, brief: bool) -> _Un
         if ("artifact", name, number) not in known:
             paths.setdefault(name, []).append((seq, path))
     return _Unread(paths, puts, more=False)
+
+
+def line(row: Record, now: int) -> str:
+    """The title of a version for a cell, behind what its reader must know: its caveat, and that the
+    time is over for which it was good."""
+    parts = [f"(caveat: {row['caveat']})"] if row.get("caveat") else []
+    if old := artifact.outlived(row, now):
+        parts.append(f"({old})")
+    title = correction.said(row, "title", now)
+    return " ".join([*parts, title] if title != "-" or not parts else parts)
 
 
 def read_by(ask: Questions, kind: str, id: str, number: int) -> list[str]:

@@ -13,7 +13,7 @@ from ..model import words
 from ..model.kind import Kind
 from ..model.text import Record
 from ..outcome import Frame
-from ..records import correction, signal
+from ..records import artifact, correction, signal
 from ..records.board import gate, task
 from ..store.index import Index
 from ..store.notebook import Notebook
@@ -122,14 +122,30 @@ class Questions:
         """A line for each thing that whoever sees a record must know: its caveat, its corrections,
         and those of the records that it relies on. `say` puts the words of others into a line."""
         lines = [f"caveat: {say(record['caveat'])}"] if record.get("caveat") else []
+        if old := artifact.outlived(record, self.now):
+            lines.append(old)
         lines += [
             correction.shown(entry, self.now, say) for entry in self.corrections(record["ref"])
         ]
         for target in record.get("relies_on", ()):
-            lines += [
-                f"relies on {named(target)}, which was {correction.shown(entry, self.now, say)}"
-                for entry in self.corrections(target)
-            ]
+            lines += self._below(target, say)
+        return lines
+
+    def _below(self, target: str, say: Callable[[str], str]) -> list[str]:
+        """The warnings of a record for whoever sees what relies on it."""
+        on = f"relies on {named(target)}"
+        lines = [
+            f"{on}, which was {correction.shown(entry, self.now, say)}"
+            for entry in self.corrections(target)
+        ]
+        path = self.index.path_of(target)
+        below = self.index.readable(path) if path else None
+        if below is None or self.retracted(target):
+            return lines
+        if below.get("caveat"):
+            lines.append(f"{on}, whose caveat is: {say(below['caveat'])}")
+        if old := artifact.outlived(below, self.now):
+            lines.append(f"{on}: {old}")
         return lines
 
     def warned(self, record: Record) -> list[Frame]:

@@ -51,10 +51,7 @@ def new(state: State) -> Part:
     state.env.notices += [
         artifact.noise(name, count, "day", count) for name, count in unread.noisy.items()
     ]
-    rows = (
-        (row["ref"], row["session"], state.words(row, "title", row.get("caveat", "-")))
-        for row in unread.items
-    )
+    rows = ((row["ref"], row["session"], artifacts.line(row, state.now)) for row in unread.items)
     title = "artifacts that you have not read"
     if unread.older:
         title += f" ({unread.older} older ones are not counted)"
