@@ -33,7 +33,10 @@ GATED = (
     "a gate keeps tasks from being claimed; it stops nobody who works on one already, or without"
     " the board"
 )
-SIGNALLED = "a signal is posted and listed, and tells nobody by itself"
+SIGNALLED = (
+    "a signal is listed, and shows in `who` and in the digest of those whose paths it names; it"
+    " stops nobody"
+)
 HOOKS = (
     "hooks are this clone's: another has none until they are installed there; --no-verify skips"
     " pre-commit and pre-push"
