@@ -6,6 +6,7 @@ import shlex
 
 from .. import callers
 from ..answers import corrections
+from ..answers import moved as stale
 from ..env import reading, receipts
 from ..env.env import Env
 from ..env.who import session
@@ -122,7 +123,11 @@ def links(env: Env, changed: list[tuple[str, str]]) -> list[Finding]:
     moved = any(how == "D" for how, _ in changed)
     if not moved or policy.level(env.policy, "links") == "off":
         return []
-    dead = judging.of(env).broken()
+    hook = judging.of(env)
+    dead, gone = hook.broken()
+    if gone:
+        listed = {link.file for link in dead}
+        env.notices += stale.notices(env.ask, env.tree, hook.git, gone, None, listed)
     if not dead:
         return []
     lines = []
