@@ -85,3 +85,12 @@ def read_by(ask: Questions, kind: str, id: str, number: int) -> list[str]:
     clone's."""
     ref = f"{kind}:{id}@{number}"
     return sorted({*ask.index.readers(ref), *ask.local.readers(kind, id, number)})
+
+
+def inline(data: bytes) -> dict[str, str]:
+    """Bytes as a field of JSON: text as it is, anything else in base64."""
+    if artifact.is_text(data):
+        return {"body": data.decode()}
+    import base64
+
+    return {"body_base64": base64.b64encode(data).decode()}

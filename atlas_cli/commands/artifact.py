@@ -253,7 +253,7 @@ def get(
         save(env, out, data)
         return Outcome({**full, "file": out}, (f"{exact} written to {out}: {len(data):,} bytes",))
     if env.options.json:
-        return Outcome({**full, **_inline(data)})
+        return Outcome({**full, **artifacts.inline(data)})
     if sys.stdout.isatty() and not artifact.is_text(data):
         raise Usage(f"{exact} would steer the terminal", "give it a file: -o FILE")
     return Outcome(full, (Raw(data),))
@@ -269,15 +269,6 @@ def _version(env: Env, name: str, number: int | None) -> tuple[Record, bytes]:
     path = artifact.find(env.tree, name, number)
     record = artifact.parse(path, reading.last_good(env, path)[0])
     return record, artifact.body(env.tree, record)
-
-
-def _inline(data: bytes) -> dict[str, str]:
-    """Bytes as a field of JSON: text as it is, anything else in base64."""
-    if artifact.is_text(data):
-        return {"body": data.decode()}
-    import base64
-
-    return {"body_base64": base64.b64encode(data).decode()}
 
 
 @verb(app, "list", "atlas artifact list --new", 7, limits=(limits.HANDED,))
