@@ -132,7 +132,7 @@ def _talk(commands: Root, options: Options, words: list[str]) -> Talk:
 
 
 def _asked(commands: Root, words: list[str], env: Env) -> Outcome:
-    """The outcome of a command. What is not there is asked of the remote once."""
+    """The outcome of a command. The remote is asked once for what is not there."""
     options, heard = env.options, len(env.notices)
     try:
         return _outcome(commands, words, env)

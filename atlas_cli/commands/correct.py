@@ -18,6 +18,14 @@ from ..records import correction
 from . import Why, env_of, single, verb
 
 app = single()
+Cause = Annotated[
+    str | None, typer.Option("--cause", metavar="REF|PATH@COMMIT", help="What led to it.")
+]
+Retract = Annotated[bool, typer.Option("--retract", help="Withdraw it: what it says is withheld.")]
+FollowUp = Annotated[
+    str | None,
+    typer.Option("--follow-up", metavar="TITLE", help="Post the task of mending what it led to."),
+]
 
 
 @verb(
@@ -39,19 +47,9 @@ def correct(
     ctx: typer.Context,
     ref: Annotated[str, typer.Argument(metavar="REF", help="The record that is wrong.")],
     why: Why,
-    cause: Annotated[
-        str | None,
-        typer.Option("--cause", metavar="REF|PATH@COMMIT", help="What led to it."),
-    ] = None,
-    retract: Annotated[
-        bool, typer.Option("--retract", help="Withdraw it: what it says is withheld.")
-    ] = False,
-    follow_up: Annotated[
-        str | None,
-        typer.Option(
-            "--follow-up", metavar="TITLE", help="Post the task of mending what it led to."
-        ),
-    ] = None,
+    cause: Cause = None,
+    retract: Retract = False,
+    follow_up: FollowUp = None,
 ) -> Outcome:
     """Document a bad write. The record stays; wherever it is shown, the correction shows.
 
@@ -134,6 +132,6 @@ def _lines(record: Record, reach: Reach, posted: list[str]) -> list[str]:
     if reach.leaning:
         lines.append(f"it was relied on by {', '.join(reach.leaning)}")
     if reach.readers:
-        told = "; those at work are told at their next command" if reach.live else ""
-        lines.append(f"known to have read it: {reach.line()}{told}")
+        rest = "; those at work are told at their next command" if reach.live else ""
+        lines.append(f"known to have read it: {reach.line()}{rest}")
     return lines

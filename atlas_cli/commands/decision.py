@@ -26,6 +26,11 @@ def _stance(text: str) -> str:
     return text
 
 
+ReliesOn = Annotated[
+    list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")
+]
+
+
 @verb(
     app,
     "add",
@@ -57,9 +62,7 @@ def add(
     on: Annotated[
         list[str] | None, typer.Option("--on", metavar="REF", help="A record that it is about.")
     ] = None,
-    relies_on: Annotated[
-        list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")
-    ] = None,
+    relies_on: ReliesOn = None,
     chosen_by: Annotated[
         str | None, typer.Option("--chosen-by", metavar="N", help="Who chose (a claim).")
     ] = None,
