@@ -124,6 +124,8 @@ def test_a_caveat_stays_with_its_name_and_shows_on_what_relies_on_it(
     for listed in (atlas("artifact", "list"), atlas("artifact", "list", "--new", **BOB)):
         assert "(caveat: only of May) the rate" in listed.out
     assert "(caveat: only of May) the rate" in atlas("artifact", "log", "rate").out
+    beside = repo / ".atlas/artifacts/rate.CAVEAT.txt"
+    assert beside.read_text() == "only of May\n"
     assert "good until" not in atlas("artifact", "show", "rate@1").out
     late = {"ATLAS_CLOCK_OFFSET": "7200"}
     assert "it was good until" in atlas("artifact", "show", "rate@1", **late).out
@@ -131,6 +133,7 @@ def test_a_caveat_stays_with_its_name_and_shows_on_what_relies_on_it(
     file.write_text("one two three four five\n")
     assert "caveat" not in ok(atlas, "artifact", "put", "rate", "n.md", "--no-caveat")
     assert "caveat" not in atlas("artifact", "show", "rate").out
+    assert not beside.exists()
     both = atlas("artifact", "put", "rate", "n.md", "--no-caveat", "--caveat", "w")
     assert both.code == 2
 
