@@ -31,6 +31,7 @@ CREATE TABLE IF NOT EXISTS receipts(session TEXT, reader TEXT, kind TEXT, id TEX
 CREATE INDEX IF NOT EXISTS by_reader ON receipts(reader, kind, id, number);
 CREATE TABLE IF NOT EXISTS rewinds(head TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS heard(session TEXT PRIMARY KEY, head TEXT);
+CREATE TABLE IF NOT EXISTS once(session TEXT, said TEXT, PRIMARY KEY(session, said));
 CREATE TABLE IF NOT EXISTS stops(session TEXT, kind TEXT, at INTEGER);
 CREATE TABLE IF NOT EXISTS looks(reader TEXT PRIMARY KEY, head TEXT);
 CREATE TABLE IF NOT EXISTS drafted(file TEXT PRIMARY KEY, session TEXT, submit TEXT);
@@ -39,7 +40,7 @@ CREATE TABLE IF NOT EXISTS grounds(worktree TEXT PRIMARY KEY, said TEXT);
 CREATE TABLE IF NOT EXISTS told(session TEXT, key TEXT, version TEXT, number INTEGER, how INTEGER,
                                 at INTEGER, PRIMARY KEY(session, key, version));
 """
-LAYOUT = Layout(7, _TABLES, synchronous="NORMAL", wait=10.0, cache=False)
+LAYOUT = Layout(8, _TABLES, synchronous="NORMAL", wait=10.0, cache=False)
 FILE = f"local-{LAYOUT.version}.sqlite"  # another Atlas here has its own
 
 
@@ -339,6 +340,14 @@ class Notebook(Database):
     def tell(self, session: str, head: str) -> None:
         """Notes the head up to which a session has been told of corrections."""
         self._put("INSERT OR REPLACE INTO heard VALUES(?,?)", session, head)
+
+    def first_time(self, session: str, text: str) -> bool:
+        """Whether a session is told this for the first time; it was told from now on."""
+        statement = "SELECT 1 FROM once WHERE session=? AND said=?"
+        if self._one(statement, session, text):
+            return False
+        self._put("INSERT OR REPLACE INTO once VALUES(?,?)", session, text)
+        return True
 
     def stopped(self, session: str, kind: str, at: int) -> None:
         """Counts a stop. It is a test result, and published with the next write."""
