@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from .. import records
 from ..errors import AtlasError
@@ -14,6 +16,7 @@ from ..visible import named
 from .ask import Questions
 
 MOST = 5  # names that are listed for a path
+_ON = ("files", "on")  # fields that say where a writer was at work, and not what he says
 _FOLDERS = (status.FOLDER, artifact.FOLDER, decision.FOLDER, task.FOLDER)
 
 
@@ -35,7 +38,8 @@ def notices(
     in_code = renames.naming(git, code, moved)
     lines = []
     for old, new in moved.items():
-        refs = [ref for file in in_store.get(old, ()) if (ref := _current(ask, tree, file))]
+        files = [file for file in in_store.get(old, ()) if _says(tree, file, old)]
+        refs = [ref for file in files if (ref := _current(ask, tree, file))]
         rest = dict.fromkeys(but)
         names = [*refs, *(file for file in in_code.get(old, ()) if file not in rest)]
         names = list(dict.fromkeys(names))
@@ -47,6 +51,26 @@ def notices(
         listed = ", ".join(map(named, names[:MOST]))
         lines.append(f"{listed}{more} still {verb} {named(old)}, which {became}")
     return lines
+
+
+def _says(tree: Tree, file: str, path: str) -> bool:
+    """Whether a file of the store names a path in what its writer says."""
+    kind = records.kind_of(file)
+    if kind is None or not records.is_record(file):
+        return True
+    try:
+        record = kind.parse(file, tree.read(file) or b"")
+    except AtlasError:
+        return False
+    return _in(record, re.compile(rf"(?<!\w){re.escape(path)}(?!\w)"))
+
+
+def _in(value: Any, pattern: re.Pattern[str]) -> bool:
+    if isinstance(value, dict):
+        return any(_in(item, pattern) for key, item in value.items() if key not in _ON)
+    if isinstance(value, list):
+        return any(_in(item, pattern) for item in value)
+    return pattern.search(str(value)) is not None
 
 
 def _current(ask: Questions, tree: Tree, file: str) -> str:

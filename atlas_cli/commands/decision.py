@@ -26,6 +26,15 @@ def _stance(text: str) -> str:
     return text
 
 
+Stance = Annotated[
+    str,
+    typer.Option(
+        "--stance",
+        metavar="agreed|disagreed|timeout",
+        parser=parsed(_stance),
+        help="Given, never worked out from the two.",
+    ),
+]
 ReliesOn = Annotated[
     list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")
 ]
@@ -49,15 +58,7 @@ def add(
         str, typer.Option("--recommended", metavar="R", help="What was recommended.")
     ],
     chosen: Annotated[str, typer.Option("--chosen", metavar="C", help="What was chosen.")],
-    stance: Annotated[
-        str,
-        typer.Option(
-            "--stance",
-            metavar="agreed|disagreed|timeout",
-            parser=parsed(_stance),
-            help="Given, never worked out from the two.",
-        ),
-    ],
+    stance: Stance,
     why: Why,
     on: Annotated[
         list[str] | None, typer.Option("--on", metavar="REF", help="A record that it is about.")

@@ -224,6 +224,6 @@ def test_a_lifted_retraction_shows_and_withholds_nothing() -> None:
 
 def test_a_decision_relies() -> None:
     tree = done(store(), add(store(), writer(), relies_on=["status:main@1"]), writer())
-    path = "decisions/2026/11-29-use-x-000000.md"
+    path = "decisions/2026/11/29-use-x-000000.md"
     record = decision.parse(path, tree.read(path) or b"")
     assert list(decision.KIND.links(record)) == [("relies_on", "status:main@1")]
