@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..model import times
 from ..model.text import Record
-from ..records import artifact
+from ..records import artifact, correction
 from . import sessions
 from .ask import WEEK, Questions
 
@@ -74,8 +74,27 @@ def _unread(ask: Questions, me: Record | None, horizon: int, brief: bool) -> _Un
     return _Unread(paths, puts, more=False)
 
 
+def line(row: Record, now: int) -> str:
+    """The title of a version for a cell, behind what its reader must know: its caveat, and that the
+    time is over for which it was good."""
+    parts = [f"(caveat: {row['caveat']})"] if row.get("caveat") else []
+    if old := artifact.outlived(row, now):
+        parts.append(f"({old})")
+    title = correction.said(row, "title", now)
+    return " ".join([*parts, title] if title != "-" or not parts else parts)
+
+
 def read_by(ask: Questions, kind: str, id: str, number: int) -> list[str]:
     """The sessions that are known to have read a version: those that said so with a write, and this
     clone's."""
     ref = f"{kind}:{id}@{number}"
     return sorted({*ask.index.readers(ref), *ask.local.readers(kind, id, number)})
+
+
+def inline(data: bytes) -> dict[str, str]:
+    """Bytes as a field of JSON: text as it is, anything else in base64."""
+    if artifact.is_text(data):
+        return {"body": data.decode()}
+    import base64
+
+    return {"body_base64": base64.b64encode(data).decode()}

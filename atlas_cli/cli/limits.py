@@ -35,8 +35,8 @@ GATED = (
     " the board"
 )
 SIGNALLED = (
-    "a signal is posted and listed; it tells only whom it concerns, at their next commit, and where"
-    " hooks are installed"
+    "a signal shows in `who` and in the digest of those whose paths it names; it tells only whom it"
+    " concerns, at their next commit, and where hooks are installed"
 )
 HOOKS = (
     "hooks are this clone's: another has none until they are installed there; --no-verify skips"

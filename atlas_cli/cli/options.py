@@ -92,7 +92,15 @@ def body(env: Env, text: str | None, file: str | None, dash: str | None = None) 
 
 
 def read_bytes(env: Env, name: str) -> bytes:
-    """The bytes of a file, or of standard input for `-`."""
+    """The bytes of a file, or of standard input for `-`. A command that is run again gets the same
+    bytes: standard input, or a pipe, is read once."""
+    given: dict[str, bytes] = env.beside.setdefault("given", {})
+    if name not in given:
+        given[name] = _read(env, name)
+    return given[name]
+
+
+def _read(env: Env, name: str) -> bytes:
     import sys
     from pathlib import Path
 

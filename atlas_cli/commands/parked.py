@@ -163,6 +163,12 @@ def _common(
     return None
 
 
+def _rest(record: Record) -> int:
+    """The seconds for which a parked version was said to be good; 0 if none were."""
+    until = record.get("good_until")
+    return times.moment(until) - times.moment(record["at"]) if until else 0
+
+
 def _version(record: Record, parts: Tree) -> artifact.NewVersion:
     """The version that a parked record put; `parts` are the files of its commit."""
     return artifact.NewVersion(
@@ -173,6 +179,7 @@ def _version(record: Record, parts: Tree) -> artifact.NewVersion:
         tuple(record.get("relies_on", ())),
         same_topic=True,
         new=True,
+        good_for=_rest(record),
     )
 
 

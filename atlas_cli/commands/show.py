@@ -129,7 +129,7 @@ def _shown(
         for key, value in record.items()
         if value is not None and key != "corrections"
     ]
-    if "corrections" in record:  # words are withheld
+    if any(map(correction.withdraws, record.get("corrections", ()))) and not withdrawn:
         lines.append(correction.WITHHELD)
     at = record.get("at", record.get("began"))
     age = f", {times.ago(times.moment(at), env.now())}" if at else ""

@@ -10,7 +10,7 @@ from ..env.env import Env
 from ..model.text import Record
 from ..outcome import Block, Frame, Table
 from . import board, concern, people, records, status, you
-from .part import MOST, Part, Rows, State
+from .part import Part, Rows, State
 
 WORDS = 700
 FRAME = 10  # words that console.py prints around the title and below the body of a frame
@@ -62,7 +62,7 @@ def of(
         if not part.key:
             continue
         data[part.key] = part.value
-        if part.rows and part.rows.total > MOST:
+        if part.rows and part.rows.total > len(part.value):
             more[part.key] = {"total": part.rows.total, "command": part.rows.more}
     reading.damaged(env)
     env.local.look(who.reader(env, me), env.snapshot.head or "")

@@ -73,13 +73,18 @@ class State:
 
     def words(self, record: Record, field: str, empty: str = "-") -> str:
         """The words of a field, or that the record was retracted."""
-        if field in record or "corrections" in record:
+        if record.get(field) is not None or _withheld(record):
             return correction.said(record, field, self.now)
         return empty
 
     def ago(self, text: str) -> str:
         """The age of a time, in words."""
         return times.ago(times.moment(text), self.now)
+
+
+def _withheld(record: Record) -> bool:
+    """Whether a record's words are withheld."""
+    return any(map(correction.withdraws, record.get("corrections", ())))
 
 
 class Rows(NamedTuple):

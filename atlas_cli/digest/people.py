@@ -40,12 +40,24 @@ def unfinished(state: State) -> Part:
 
 
 def on_paths(state: State) -> Part | None:
-    """The others on the paths that this session said it would touch."""
-    wanted = state.me.get("paths") if state.me else None
-    if not wanted:
+    """The others on the paths that this session said it would touch, or leases; and what was
+    signalled of them."""
+    if state.me is None:
         return None
     env = state.env
+    leased = (row["resource"] for row in held.held(state.ask, state.id))
+    wanted = list(
+        dict.fromkeys(
+            [
+                *state.me.get("paths", ()),
+                *(name.partition(":")[2] for name in leased if name.startswith("path:")),
+            ]
+        )
+    )
+    if not wanted:
+        return None
     items = paths.who(state.ask, env.git, session_id(env), wanted)
+    items = [item for item in items if item["who"] != state.id]
     rows = (
         (item["path"], item["what"], item["who"], item["when"], state.words(item, "text"))
         for item in items

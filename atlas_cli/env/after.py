@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..answers import board, corrections
+from ..answers import board, news
 from ..errors import AtlasError
 from ..records import collision
 from ..sharing import parked
@@ -43,7 +43,7 @@ def answer(env: Env, also: Callable[[Env], None] = lambda env: None) -> None:
 
 def _tell(env: Env) -> None:
     """The notices that the session must hear: first its parked writes, then what the remote has
-    lost, then each retraction of what it relied on or has read, once."""
+    lost, then what others wrote that concerns it, once."""
     me = who.session_or_none(env)
     rows = parked.of(env.store, env.index, me["id"]) if me else []
     if rows:
@@ -52,7 +52,7 @@ def _tell(env: Env) -> None:
     if lost := env.sharing.lost():
         env.notices.append(f"{lost}: atlas doctor says what can be done")
     if me:
-        env.notices += corrections.news(env.ask, me)
+        env.notices += news.news(env.ask, env.snapshot, me)
         env.notices += board.thawed(env.ask, env.snapshot, me)
 
 

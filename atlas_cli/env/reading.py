@@ -60,7 +60,7 @@ def pinned_ref(env: Env, text: str) -> str:
     env.notices += [
         f"{record['ref']} was {correction.shown(row, env.now(), theirs)}"
         for row in env.ask.corrections(record["ref"])
-        if row["retract"]
+        if correction.withdraws(row)
     ]
     return str(record["ref"])
 

@@ -16,6 +16,7 @@ from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Block, Frame
 from ..records import artifact, concern, parts, sections, status, status_write, telling
+from ..records.correction import withdraws
 from ..records.parts import Part
 from ..records.status_write import Seen
 from ..records.wish import Wish, heir
@@ -137,7 +138,7 @@ def withdrawn(env: Env, stream: str) -> tuple[tuple[int, str], ...]:
     pairs = []
     for number in numbers:
         ref = f"status:{stream}@{number}"
-        rows = [row for row in env.ask.corrections(ref) if row["retract"] and row["target"] == ref]
+        rows = [row for row in env.ask.corrections(ref) if withdraws(row) and row["target"] == ref]
         if env.ask.retracted(ref) and rows:
             pairs.append((number, rows[-1]["ref"].partition(":")[2]))
     return tuple(pairs)

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from ..answers import concern, sessions, words
+from ..answers import concern, corrections, sessions, words
 from ..answers.ask import Questions
 from ..env.env import Env
 from ..model.text import Record
 from ..model.tree import Tree
-from ..records import correction, lease, policy, resources, session, status, telling
+from ..records import lease, policy, resources, session, status, telling
 from ..records.concern import Item, View
 from ..records.telling import News
 from ..store import files
@@ -38,7 +38,7 @@ def draw(ask: Questions, tree: Tree, head: str, machine: str) -> str:
     rows = {row["id"]: row for _, row in ask.index.live(session.FOLDER, now)}
     ends = {id: sessions.over(ask, row, sessions.pulse(ask, row)[0]) for id, row in rows.items()}
     alive = {id: end for id, end in ends.items() if end > now}
-    retracted = {leaning[0] for leaning in ask.index.leaning(correction.FOLDER)}
+    retracted = {leaning[0] for leaning in corrections.leaning(ask.index)}
     for id, end in alive.items():
         lines.append(_session_line(rows[id], end, id in retracted, words.newest(ask, rows[id])))
         for stream in entries:

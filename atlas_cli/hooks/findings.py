@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Sequence
 
 from .. import callers
-from ..answers import concern
+from ..answers import concern, corrections
+from ..answers import moved as stale
 from ..env import receipts, telling
 from ..env.env import Env
 from ..env.who import session, session_id
@@ -17,7 +18,7 @@ from ..outcome import Frame
 from ..records import lease, policy, status
 from ..records import telling as rules
 from ..records.concern import label
-from ..records.correction import FOLDER, said, shown
+from ..records.correction import said, shown
 from ..visible import named, theirs
 from . import judging, quick
 
@@ -162,7 +163,11 @@ def links(env: Env, changed: list[tuple[str, str]]) -> list[Finding]:
     moved = any(how == "D" for how, _ in changed)
     if not moved or policy.level(env.policy, "links") == "off":
         return []
-    dead = judging.of(env).broken()
+    hook = judging.of(env)
+    dead, gone = hook.broken()
+    if gone:
+        listed = {link.file for link in dead}
+        env.notices += stale.notices(env.ask, env.tree, hook.git, gone, None, listed)
     if not dead:
         return []
     lines = []
@@ -219,7 +224,7 @@ def _held(env: Env, resource: str, paths: list[str], pushed: bool) -> Held:
 def retracted(env: Env, me: Record) -> list[Finding]:
     """A finding for each record of a session that relies on what was retracted."""
     findings: list[Finding] = []
-    for owner, ref, target, record in env.index.leaning(FOLDER):
+    for owner, ref, target, record in corrections.leaning(env.index):
         if owner != me["id"]:
             continue
         was = shown(record, env.now(), theirs)

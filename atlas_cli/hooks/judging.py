@@ -95,15 +95,15 @@ class Hook:
             return Path(self.here.git, "MERGE_HEAD").read_text().split()
         return [key.removeprefix("GITHEAD_") for key in os.environ if key.startswith("GITHEAD_")]
 
-    def broken(self) -> list[Broken]:
-        """The links that the commit breaks. A merge breaks none: its sides have answered for
-        theirs."""
+    def broken(self) -> tuple[list[Broken], dict[str, str | None]]:
+        """(the links that the commit breaks, what it moves). A merge breaks none: its sides have
+        answered for theirs."""
         from ..checks import links, renames
 
         if self._merged() or quick.ask("rev-parse", "--verify", "-q", "HEAD")[0]:
-            return []
+            return [], {}
         before, after, moved = renames.between(self.git, "HEAD", None)
-        return links.broken(before, after, moved) if moved else []
+        return (links.broken(before, after, moved) if moved else []), moved
 
     def streams(self, paths: Iterable[str]) -> list[str]:
         """The streams of the status that changes of these paths have to do with."""

@@ -67,7 +67,13 @@ def parse(path: str, data: bytes) -> Record:
             "actor": str,
             "at": "time",
         },
-        {"title": str, "caveat": str, "relies_on": "texts", "same_topic": bool},
+        {
+            "title": str,
+            "caveat": str,
+            "relies_on": "texts",
+            "same_topic": bool,
+            "good_until": "time",
+        },
     )
     schema.is_name(path, "file type", record["ext"], file_type(record["ext"]))
     name = record["name"]
@@ -156,10 +162,12 @@ class NewVersion(NamedTuple):
     data: bytes
     ext: str
     title: str | None = None
-    caveat: str | None = None
+    caveat: str | None = None  # None: the name's stays
     relies_on: tuple[str, ...] = ()
     same_topic: bool = False
     new: bool = False  # a name that nearly is another is meant
+    no_caveat: bool = False  # the name's caveat holds no more
+    good_for: int = 0  # seconds after which showing it warns; 0: for ever
 
 
 def put(tree: Tree, writer: Writer, name: str, version: NewVersion, seen: int | None) -> Change:
@@ -192,14 +200,24 @@ def put(tree: Tree, writer: Writer, name: str, version: NewVersion, seen: int | 
     }
     record |= change.given(
         title=version.title,
-        caveat=version.caveat,
+        caveat=_caveat(tree, name, last, version),
         relies_on=list(version.relies_on),
         same_topic=version.same_topic,
+        good_until=times.rfc3339(writer.at + version.good_for) if version.good_for else None,
     )
     files = {path_of(name, last + 1): text.dump(record), body_path(record): version.data}
     before = tree.blob(path_of(name, last)) or ""
     bases = (f"artifact:{name}@{last}~{before[:12]}",) if last else ()
     return Change(f"artifact: {name} {last + 1} ({writer.session})", files, bases, notices)
+
+
+def _caveat(tree: Tree, name: str, last: int, version: NewVersion) -> str | None:
+    """The caveat of a new version: its own, else that of the version before, until one is put that
+    has none (`no_caveat`)."""
+    if version.caveat or version.no_caveat or not last:
+        return version.caveat
+    before: str | None = get(tree, name, last).get("caveat")
+    return before
 
 
 def _has_read(
@@ -243,6 +261,8 @@ def _jump(
     if all(is_text(part) for part in (base, theirs, version.data)) and len(theirs) < 2**20:
         stop.details["merge"] = (base.decode(), theirs.decode(), version.data.decode())
         flags = change.flags(version.relies_on, title=version.title, caveat=version.caveat)
+        flags += " --no-caveat" if version.no_caveat else ""
+        flags += f" --good-for {version.good_for}s" if version.good_for else ""
         stop.details["submit"] = (
             f"atlas artifact put {name} {{draft}} --base {last}{flags} --type {version.ext}"
         )
@@ -314,6 +334,17 @@ def _shingles(body: str) -> set[tuple[str, str]]:
         else:
             words.append("0" if run.isdecimal() else run)
     return set(pairwise(words))
+
+
+def outlived(record: Record, now: int) -> str:
+    """That the time is over for which a version was said to be good; empty before, and where none
+    was said."""
+    until = record.get("good_until")
+    if until is None or times.moment(until) > now:
+        return ""
+    return (
+        f"it was good until {until}, {times.ago(times.moment(until), now)}: look whether it holds"
+    )
 
 
 def _view(tree: Tree, path: str, record: Record, now: int) -> Shown:

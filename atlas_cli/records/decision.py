@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from ..model import change, dated, names, schema, text
 from ..model.change import Change, FileEdit, Violation, Writer
-from ..model.kind import dated_kind, listed
+from ..model.kind import dated_kind
 from ..model.text import Record
 from ..model.tree import Tree
 from . import concern
@@ -35,6 +35,7 @@ def parse(path: str, data: bytes) -> Record:
         },
         {
             "about": "texts",
+            "relies_on": "texts",
             "chosen_by": str,
             "recommended_by": str,
             "operation": str,
@@ -56,6 +57,7 @@ def add(
     about: Sequence[str],
     chosen_by: str | None,
     recommended_by: str | None,
+    relies_on: Sequence[str] = (),
     marks: Record | None = None,
 ) -> Change:
     """The change that adds a decision. The stance is stored as given and never checked against the
@@ -67,11 +69,21 @@ def add(
         "stance": stance,
     }
     record |= marks or {}
-    record |= change.given(about=list(about), chosen_by=chosen_by, recommended_by=recommended_by)
+    record |= change.given(
+        about=list(about),
+        relies_on=list(relies_on),
+        chosen_by=chosen_by,
+        recommended_by=recommended_by,
+    )
     record |= {**writer.signature(), "operation": writer.operation}
     path = dated.path_of(FOLDER, writer, names.slug(title))
     data = text.with_front(record, why.strip("\n") + "\n")
     return Change(f"decision: {names.slug(title, 50)} ({writer.session})", {path: data})
+
+
+def _links(record: Record) -> Iterator[tuple[str, str]]:
+    for relation in ("about", "relies_on"):
+        yield from ((relation, target) for target in record.get(relation, ()))
 
 
 def _rules(edit: FileEdit, record: Record) -> Iterator[Violation]:
@@ -84,4 +96,4 @@ def _rules(edit: FileEdit, record: Record) -> Iterator[Violation]:
 
 
 _WORDS = ("title", "recommended", "chosen", "why", "recommended_by", "chosen_by")
-KIND = dated_kind("decision", FOLDER, parse, listed("about"), _rules, _WORDS, "work")
+KIND = dated_kind("decision", FOLDER, parse, _links, _rules, _WORDS, "work")

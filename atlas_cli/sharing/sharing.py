@@ -81,7 +81,7 @@ class Sharing:
 
     def fetched_at(self) -> str | None:
         """The moment at which the remote was last asked with success."""
-        at = int(self.memory.get("fetched_at")) if self.remote else 0
+        at = int(self.memory.get("fetched_at")) if self.known else 0
         return times.rfc3339(at) if at else None
 
     def asked_ago(self) -> int | None:

@@ -386,6 +386,16 @@ class Index(Follower):
         row = self._one("SELECT ref FROM records WHERE path=?", path)
         return row[0] if row and row[0] else path
 
+    def path_of(self, ref: str) -> str:
+        """The path of the record of a REF; empty if there is none."""
+        row = self._one("SELECT path FROM records WHERE ref=?", ref)
+        return row[0] if row else ""
+
+    def seq_of(self, ref: str) -> int:
+        """The number of the commit that wrote the record of a REF last; 0 if there is none."""
+        row = self._one("SELECT seq FROM records WHERE ref=?", ref)
+        return int(row[0]) if row else 0
+
     def beside(self, path: str) -> str:
         """The record beside a file that is none: the one in the same folder."""
         folder = path.rpartition("/")[0]

@@ -31,7 +31,7 @@ CREATE TABLE records(path TEXT PRIMARY KEY, folder TEXT, ref TEXT, blob TEXT, un
                      seq INTEGER, data TEXT, damage TEXT, rank INTEGER, born INTEGER, due INTEGER,
                      over INTEGER, unmet INTEGER);
 CREATE INDEX by_rank ON records(folder, unmet, rank, born, due, over) WHERE rank IS NOT NULL;
-CREATE INDEX by_ref ON records(ref) WHERE born IS NOT NULL;
+CREATE INDEX by_ref ON records(ref);
 CREATE INDEX by_time ON records(folder, until);
 CREATE INDEX by_age ON records(folder, seq, path);
 CREATE INDEX by_damage ON records(path) WHERE damage IS NOT NULL;
@@ -45,7 +45,7 @@ NAMES = ("commits", "moved", "records", "reads", "links", "meta", *notes.NAMES)
 EDIT, BROKEN = "edit", "broken"
 _PUT_RECORD = "INSERT INTO records VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _NEEDS = "path IN (SELECT path FROM links WHERE target=? AND relation='needs')"
-LAYOUT = Layout(16, _TABLES + notes.TABLES, synchronous="OFF", wait=3.0, cache=True)
+LAYOUT = Layout(17, _TABLES + notes.TABLES, synchronous="OFF", wait=3.0, cache=True)
 ENDING = f"-{LAYOUT.version}.sqlite"  # of its file's name: another Atlas here has its own
 
 

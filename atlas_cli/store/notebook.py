@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS grounds(worktree TEXT PRIMARY KEY, said TEXT);
 CREATE TABLE IF NOT EXISTS told(session TEXT, key TEXT, version TEXT, number INTEGER, how INTEGER,
                                 at INTEGER, PRIMARY KEY(session, key, version));
 """
-LAYOUT = Layout(7, _TABLES, synchronous="NORMAL", wait=10.0, cache=False)
+LAYOUT = Layout(8, _TABLES, synchronous="NORMAL", wait=10.0, cache=False)
 FILE = f"local-{LAYOUT.version}.sqlite"  # another Atlas here has its own
 
 

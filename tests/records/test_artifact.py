@@ -202,3 +202,26 @@ def test_a_hand_that_changes_or_adds_bytes_breaks_a_rule() -> None:
     assert "damaged" in broken(
         tree, {"artifacts/3e/b/0001/about.yaml": text.dump({**about, "ext": "../x"})}
     )
+
+
+def test_a_caveat_stays_until_a_version_says_otherwise() -> None:
+    def caveat(tree: Files, number: int) -> object:
+        return artifact.get(tree, "a", number).get("caveat")
+
+    tree = put(store(), writer(), b"one", caveat="only May")
+    tree = put(tree, writer(), b"two", seen=1)
+    tree = put(tree, writer(), b"three", seen=2, caveat="only June")
+    tree = put(tree, writer(), b"four", seen=3)
+    tree = put(tree, writer(), b"five", seen=4, no_caveat=True)
+    tree = put(tree, writer(), b"six", seen=5)
+    caveats = ["only May", "only May", "only June", "only June", None, None]
+    assert [caveat(tree, number) for number in range(1, 7)] == caveats
+
+
+def test_a_version_is_good_for_a_time() -> None:
+    tree = put(store(), writer(), b"one", good_for=3600)
+    record = artifact.get(tree, "a", 1)
+    assert record["good_until"] == "2026-11-29T15:00:00Z"
+    assert artifact.outlived(record, NOW + 3599) == ""
+    assert "it was good until 2026-11-29T15:00:00Z" in artifact.outlived(record, NOW + 3601)
+    assert "good_until" not in artifact.get(put(tree, writer(), b"two", seen=1), "a", 2)

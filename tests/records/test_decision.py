@@ -187,3 +187,43 @@ def test_neither_is_ever_edited_removed_or_signed_by_another() -> None:
         broken(store(), {path: text.with_front({**record, "about": "x"}, "w")}) == {"damaged"}
         and STORE
     )
+
+
+@pytest.mark.parametrize(
+    ("cause", "path"),
+    [
+        ("docs/a.md@1a2b3c4", "docs/a.md"),
+        ("a.md@" + "f" * 40, "a.md"),
+        ("path:docs", "docs"),
+        ("status:main@12", ""),
+        ("a.md@12", ""),
+        ("a.md", ""),
+        ("a broken README", ""),
+        ("ann@deadbeef", "ann"),
+    ],
+)
+def test_a_cause_is_a_path_where_it_names_a_commit(cause: str, path: str) -> None:
+    assert correction.path_of_cause(cause) == path
+
+
+def test_a_lifted_retraction_shows_and_withholds_nothing() -> None:
+    row = {"retract": True, "session": ANN, "own": True, "at": "2026-11-29T13:00:00Z", "why": "w"}
+    assert correction.withdraws(row)
+    assert correction.said({"corrections": [row], "title": None}, "title", NOW).startswith("(retr")
+    lifted = {**row, "why": None, "lifted": {**row, "session": BOB, "own": False, "why": "no"}}
+    assert not correction.withdraws(lifted)
+    assert correction.said({"corrections": [lifted], "title": "t"}, "title", NOW) == "t"
+    assert correction.said({"corrections": [{**row, "retract": False}], "t": "x"}, "t", NOW) == (
+        "(corrected) x"
+    )
+    assert correction.shown(lifted, NOW) == (
+        "retracted, put right by its writer, 1 h ago, which was lifted: retracted, by"
+        f" {BOB}, 1 h ago: no"
+    )
+
+
+def test_a_decision_relies() -> None:
+    tree = done(store(), add(store(), writer(), relies_on=["status:main@1"]), writer())
+    path = "decisions/2026/11/29-use-x-000000.md"
+    record = decision.parse(path, tree.read(path) or b"")
+    assert list(decision.KIND.links(record)) == [("relies_on", "status:main@1")]
