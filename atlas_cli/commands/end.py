@@ -1,11 +1,13 @@
 """`atlas end`: write last. Writes the status, gives back the leases and claims, closes the session:
 one transaction."""
 
+import os
 import shlex
 from typing import Annotated, Any
 
 import typer
 
+from .. import callers
 from ..answers import leases, sessions
 from ..env import elsewhere, reading, receipts, who, writing
 from ..env.env import Env
@@ -15,10 +17,11 @@ from ..model.change import Change, Writer
 from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Outcome
-from ..records import status
+from ..records import goals, status
 from ..records.board import assigning
 from ..sharing import parked
 from ..sharing.dealing import EAGER
+from ..visible import named
 from . import body, env_of, limits, single, verb
 from . import status as status_command
 
@@ -45,6 +48,12 @@ Keep = Annotated[
     typer.Option("--keep", metavar="RES", help="A lease that is not given back."),
 ]
 
+Goal = Annotated[
+    int | None, typer.Option("--goal", metavar="N", min=1, help="The goal that ends, by number.")
+]
+Every = Annotated[bool, typer.Option("--all", help="All your goals end.")]
+AT_WORK = 3600  # seconds for which a sub-agent that was heard of counts as at work
+
 
 @verb(
     app,
@@ -69,9 +78,12 @@ def end(
     base: Base = None,
     overflow: status_command.Overflow = None,
     keep: Keep = None,
+    goal: Goal = None,
+    every: Every = False,
 ) -> Outcome:
     """Write last: your text becomes the section under your goal in the status (--replace: the whole
-    entry), your leases and claims are given back, your session is closed.
+    entry), your leases and claims are given back, your session is closed. Under several goals, say
+    which one ends, or --all.
 
     Without a text it succeeds if you wrote the status after your last work, or did nothing; else it
     stops (5)."""
@@ -85,6 +97,8 @@ def end(
     # Before anything can refuse: a text that was piped in must not be lost.
     given = body(env, text, file, dash)
     me = who.session(env, strict=True)
+    _judge_agents(env, me)
+    number = _ending(me, goal, every)
     _judge_parked(env, me)
     if given is not None and unchanged is not None:
         raise Usage("a text, or --unchanged, but not both")
@@ -92,7 +106,8 @@ def end(
     names.name(stream, "stream")
     overflow = names.name(overflow, "artifact name") if overflow else None
     spared = _spared(env, me, keep or [])
-    wish = _wish(env, me, given, unchanged, section, replace)
+    heading = None if replace else (section or goals.text_of(me, number) or me["actor"])
+    wish = _wish(env, me, given, unchanged, heading, replace)
     if wish is not None:
         wish = wish._replace(withdrawn=status_command.withdrawn(env, stream))
     if base is not None:
@@ -101,12 +116,14 @@ def end(
         )
     done = writing.write(
         env,
-        lambda tree, writer: _close(env, tree, writer, me, wish, stream, spared, overflow, base),
+        lambda tree, writer: _close(
+            env, tree, writer, me, wish, stream, spared, overflow, base, number
+        ),
         me,
         "session: end",
     )
     records = writing.records(env, done)
-    return _answer(env, me, records, elsewhere.leave(env, me, spared))
+    return _answer(env, me, records, elsewhere.leave(env, me, spared, number is None, number))
 
 
 def _spared(env: Env, me: Record, keep: list[str]) -> list[str]:
@@ -138,12 +155,55 @@ def _answer(env: Env, me: Record, records: list[dict[str, Any]], left: list[str]
     lines = [f"{entry['ref']} written"] if entry else []
     if back:
         lines.append(f"given back: {', '.join(back)}")
-    lines.append(f"{me['id']} has ended")
+    if "ended" in closed:
+        lines.append(f"{me['id']} has ended")
+    else:
+        open_ = goals.goal_list(goals.open_goals(closed))
+        lines.append(f"{me['id']} goes on, for its goal {open_}")
     alone = env.sharing.known is not None and not env.sharing.published
     limits = ("NOT PUBLISHED: nobody else can see this",) if alone else ()
     return Outcome(
         {**closed, "status": entry, "released": back}, tuple(lines), limits, published=False
     )
+
+
+def _judge_agents(env: Env, me: Record) -> None:
+    """Raises Protocol if a sub-agent of the caller's tool is at work, and nothing tells which of
+    the two ends: the tool gives both the same id."""
+    caller = callers.above() or ""
+    if env.options.session or callers.agent() or os.environ.get("ATLAS_SESSION"):
+        return
+    if agents := env.local.agents(caller, env.now() - AT_WORK):
+        name = shlex.quote(agents[0])
+        raise Protocol(
+            f"a sub-agent of this tool is at work ({', '.join(map(named, agents))}), and nothing"
+            f" tells whether it is the one that ends, or {me['id']}",
+            f"as the sub-agent: {callers.AGENT}={name} atlas end. As {me['id']} itself: atlas end"
+            f" --session {me['id']}",
+            code="sub_agent",
+        )
+
+
+def _ending(me: Record, wanted: int | None, every: bool) -> int | None:
+    """The number of the goal that ends; None if the session ends with it. Raises Protocol if the
+    session has several goals and none is named, NotFound if it has no such goal."""
+    left = goals.open_goals(me)
+    if wanted is not None and every:
+        raise Usage("--all and --goal say different things", "give one of them")
+    if wanted is not None and wanted not in left:
+        raise NotFound(
+            f"{me['id']} has no open goal {wanted}", f"its goals are {goals.goal_list(left)}"
+        )
+    if len(left) < 2 or every:
+        return None
+    if wanted is None:
+        raise Protocol(
+            f"{me['id']} works for {len(left)} goals: {goals.goal_list(left)}",
+            f"end one, with its word: atlas end --goal {goals.under(me)} -m TEXT; or all of them:"
+            " atlas end --all -m TEXT",
+            code="several_goals",
+        )
+    return wanted
 
 
 def _judge_parked(env: Env, me: Record) -> None:
@@ -161,11 +221,11 @@ def _wish(
     me: Record,
     given: str | None,
     unchanged: str | None,
-    section: str | None,
+    heading: str | None,
     replace: bool,
 ) -> status.NewEntry | None:
-    """The status entry to be written; None if none is due. Raises Protocol if one is due and no
-    text is given."""
+    """The status entry to be written, under its heading; None if none is due. Raises Protocol if
+    one is due and no text is given."""
     if unchanged is not None:
         return status.NewEntry(unchanged=names.say(unchanged, "--unchanged"))
     if given is None:
@@ -178,7 +238,6 @@ def _wish(
                 code="write_last",
             )
         return None
-    heading = None if replace else (section or me.get("goal") or me["actor"])
     return status.NewEntry(given, section=heading, replace=replace)
 
 
@@ -201,8 +260,9 @@ def _close(
     spared: list[str],
     overflow: str | None,
     base: int | None,
+    goal: int | None,
 ) -> Change:
-    """Status, leases and session in one change."""
+    """Status, leases and session in one change. `goal`: only that goal ends."""
     files: dict[str, bytes | None] = {}
     bases: tuple[str, ...] = ()
     if wish is not None:
@@ -213,5 +273,5 @@ def _close(
             raise
         files |= entry.files
         bases = entry.bases
-    files |= assigning.leave(tree, writer, spared).files
+    files |= assigning.leave(tree, writer, spared, goal=goal).files
     return Change(f"session: end ({writer.session})", files, bases)

@@ -10,9 +10,10 @@ from ..env.env import Env
 from ..errors import Held, Usage
 from ..model import names, times
 from ..model.change import Change, Writer
+from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Frame, Outcome, Table, listing
-from ..records import correction, lease, session
+from ..records import correction, goals, lease, session
 from ..records.board import assigning, task
 from ..sharing.dealing import FRESH
 from . import All, Since, Why, env_of, limits, noun, parsed, verb
@@ -33,7 +34,7 @@ def table(env: Env, items: list[dict[str, Any]]) -> Table:
         )
         for item in items
     )
-    return Table(("SESSION", "STATE", "LAST WRITE", "GOAL"), shown, "no live session")
+    return Table(("SESSION", "STATE", "LAST SIGN", "GOAL"), shown, "no live session")
 
 
 @verb(app, "list", "atlas session list --all", 7, limits=(limits.AT_WORK,))
@@ -78,9 +79,10 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcom
     }
     began = times.ago(times.moment(record["began"]), env.now())
     last = times.ago(times.moment(record["last"]), env.now())
-    head = f"{record['id']}: {record['state']}, began {began}, last write {last}"
+    head = f"{record['id']}: {record['state']}, began {began}, last sign of life {last}"
     lines = [
         f"goal: {correction.said(record, 'goal', env.now())}",
+        *_more_goals(record),
         f"holds: {', '.join(held + claimed) or 'nothing'}",
     ]
     if offer_ := record.get("offer"):
@@ -89,6 +91,15 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcom
         lines.append(f"offers: {', '.join(offered)}")
     lines += [f"wrote ({total}):", *(f"  {subject}" for subject in wrote)]
     return Outcome(data, (head, Frame("", "\n".join(lines))))
+
+
+def _more_goals(record: Record) -> list[str]:
+    """A line for each goal that a session has beside its first one."""
+    every = goals.goals(record)
+    return [
+        f"goal {number}{' (over)' if 'over' in goal else ''}: {goal['text'] or 'withheld'}"
+        for number, goal in enumerate(every[1:], 2)
+    ]
 
 
 @verb(
@@ -106,11 +117,12 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcom
             "no process is stopped: what is adopted is refused at its next write, and may still"
             " edit files"
         ),
+        limits.ALIVE,
     ),
 )
 def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
-    """Take over a session that is over: its leases and claims (with a new fencing token), its duty
-    to write the status.
+    """Take over a session that is over, or whose process is gone: its leases and claims (with a new
+    fencing token), its duty to write the status. A principal of the policy may take over any.
 
     Every write that it still tries is refused."""
     env = env_of(ctx)
@@ -119,13 +131,7 @@ def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     record = session.get(env.tree, wanted)
     if wanted == me["id"]:
         raise Usage("that is this session itself", "atlas end closes it")
-    last, state = sessions.pulse(env.ask, record)
-    if state == "live":
-        raise Held(
-            f"{wanted} is live: its last write was {times.ago(last, env.now())}",
-            "a session that is over can be adopted",
-            details={"session": wanted, "last": times.rfc3339(last)},
-        )
+    live = _judge_over(env, me, record)
 
     from ..env import elsewhere
 
@@ -151,9 +157,28 @@ def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     claims = [row["id"] for row in records if row["ref"].startswith("task:")]
     if claims:
         lines.append(f"its tasks are yours now: {', '.join(claims)}")
+    if live:
+        lines.append("it may still be typing: git status first, before you go on with its files")
     if record.get("worktree"):
         lines.append(f"its drafts lie in {record['worktree']}/.atlas/drafts")
     return Outcome({**row, "leases": taken, "tasks": claims}, tuple(lines), published=False)
+
+
+def _judge_over(env: Env, me: Record, record: Record) -> bool:
+    """Whether a session that is to be adopted has not ended by itself. Raises Held if it is live
+    and nothing shows that it is gone; a principal of the policy may adopt it all the same."""
+    last, state = sessions.pulse(env.ask, record)
+    if state == "ended":
+        return False
+    principal = me["actor"] in env.policy["principals"]
+    if state != "live" or principal or sessions.given_up(env.ask, record, who.here(env)):
+        return True
+    raise Held(
+        f"{record['id']} is live: its last sign of life was {times.ago(last, env.now())}",
+        "it can be adopted once it is seen to be gone, or has been silent until"
+        f" {times.rfc3339(sessions.over(env.ask, record, last))}; a principal may adopt any",
+        details={"session": record["id"], "last": times.rfc3339(last)},
+    )
 
 
 @verb(

@@ -62,7 +62,7 @@ def of(
         if part.rows and part.rows.total > MOST:
             more[part.key] = {"total": part.rows.total, "command": part.rows.more}
     reading.damaged(env)
-    env.local.look(me["actor"] if me else who.actor(None), env.snapshot.head or "")
+    env.local.look(me["actor"] if me else who.actor(env, None), env.snapshot.head or "")
     return data, _within(parts, words - RESERVED)
 
 

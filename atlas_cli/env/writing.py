@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from .. import records as kinds
 from ..errors import AtlasError, NotPublished, Refused, Unknown
 from ..model import names, secrets, times
-from ..model.change import Decide, Writer
+from ..model.change import Change, Decide, Writer
 from ..model.text import Record
 from ..model.times import SKEW
+from ..model.tree import Tree
 from ..records import correction, policy, session, status
 from ..visible import theirs
 from . import drafting
@@ -22,12 +23,19 @@ if TYPE_CHECKING:  # what only reads loads no writer
 
 
 def write(
-    env: Env, decide: Decide, me: Record, what: str, exclusive: bool = False, punctual: bool = False
+    env: Env,
+    decide: Decide,
+    me: Record,
+    what: str,
+    exclusive: bool = False,
+    punctual: bool = False,
+    for_command: bool = False,
 ) -> Written:
     """Runs a pure change as one transaction of a session, and publishes it. `what` begins the
     subject of such a change. `exclusive`: it counts only once it is published. `punctual` (as all
-    that is exclusive): it is refused for a session that is dated ahead of the clock. The user's
-    text in a stop is kept."""
+    that is exclusive): it is refused for a session that is dated ahead of the clock. `for_command`:
+    it is about a lease that stays with a running command, whoever has adopted its session. The
+    user's text in a stop is kept."""
     options = env.options
     if options.operation is not None:
         names.name(options.operation, "operation id")
@@ -36,7 +44,8 @@ def write(
     # These two are about a command's first write.
     env.options = options._replace(operation=None, expect=None)
     try:
-        written = env.sharing.write(decide, intent, exclusive, env.dealing.eager)
+        decided = decide if for_command else _owned(decide)
+        written = env.sharing.write(decided, intent, exclusive, env.dealing.eager)
     except AtlasError as stop:
         with suppress(AtlasError):
             env.look_again()  # it may be in the store all the same
@@ -51,6 +60,16 @@ def write(
     if written.replayed:
         _note_replayed(env, written, what, me, intent.writer.operation)
     return written
+
+
+def _owned(decide: Decide) -> Decide:
+    """The same change, of a session that nobody has adopted meanwhile."""
+
+    def checked(tree: Tree, writer: Writer) -> Change:
+        session.not_disowned(tree, writer.session, writer.at)
+        return decide(tree, writer)
+
+    return checked
 
 
 def _intent(env: Env, me: Record, bases: tuple[str, ...], anew: bool) -> Intent:

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import select
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -18,9 +19,10 @@ from .. import callers, interrupts
 from ..answers import sessions
 from ..env import reading, who, writing
 from ..env.env import Env, Options
+from ..errors import AtlasError
 from ..model import names, times
 from ..model.text import Record
-from ..records import correction, lease
+from ..records import correction, lease, session
 from ..records.board import assigning
 from ..sharing import parked
 from ..sharing.dealing import EAGER
@@ -76,10 +78,11 @@ def _named(given: Given) -> None:
     others = any(os.environ.get(key) for _, key, *_ in callers.TOOLS if key and key != _ID)
     if others and not os.environ.get(_ID):
         return
+    agent = given.get("agent_id")
+    if isinstance(agent, str) and agent:
+        os.environ[callers.AGENT] = agent
     file = os.environ.get("CLAUDE_ENV_FILE")
     if file and os.environ.get(_ID) != id:  # a tool that does not tell its commands the id itself
-        import shlex
-
         with contextlib.suppress(OSError), open(file, "a", encoding="utf-8") as out:
             out.write(f"export {_ID}={shlex.quote(id)}\n")
     os.environ[_ID] = id
@@ -98,6 +101,11 @@ def session_start(given: Given) -> Given | None:
     """`begin`, its answer as context: also again, after the tool has compacted it."""
     from ..call import call
 
+    if given.get("source") in ("compact", "resume"):
+        with contextlib.suppress(AtlasError):
+            env = _env(given.get("cwd"))
+            env.local.resume(callers.above() or "", env.now())
+            env.close()
     answer = call(["-C", _folder(given.get("cwd")), "begin"], terminal=False)
     if answer.exit == 7:  # no repository, or no store in it
         return None
@@ -124,16 +132,18 @@ def _printed(answer: Answer) -> str:
 
 
 def session_end(given: Given) -> None:
-    """Gives back what the session holds. One that owes nothing is over; one that wrote and has not
-    said where things stand, or whose writes are parked, stays open, to be continued when the tool
-    resumes it, or shown as unfinished."""
+    """Gives back what the session holds. One that owes nothing is over, closed by its tool; one that
+    wrote and has not said where things stand, or whose writes are parked, stays open, to be
+    continued when the tool resumes it, or shown as unfinished."""
     env = _env(given.get("cwd"))
     me = who.session_or_none(env)
     if me is None:
         return
     env.dealing = EAGER
     over = sessions.closed(env.index, me["id"]) and not parked.of(env.store, env.index, me["id"])
-    writing.write(env, lambda tree, who: assigning.leave(tree, who, over=over), me, "")
+    writing.write(
+        env, lambda tree, who: assigning.leave(tree, who, over=over, by=session.TOOL), me, ""
+    )
     from ..env import elsewhere
 
     elsewhere.leave(env, me, over=over)
@@ -147,10 +157,11 @@ def edit(given: Given) -> Given | None:
         return None
     file = Path(str(given.get("cwd") or "."), path).absolute()
     env = _env(str(next(folder for folder in file.parents if folder.is_dir())))
+    first = _agent_at_work(env)
     policy = env.policy.get("preconditions", {}).get("leases", "warn")
     rows = leased(env, reading.resource(env, f"path:{file}")) if policy != "off" else []
     if not rows:
-        return None
+        return {"hookEventName": "PreToolUse", "additionalContext": first} if first else None
     text = "\n".join(_line(row, env.now()) for row in rows)
     if policy == "stop":
         verdict = {
@@ -161,15 +172,48 @@ def edit(given: Given) -> Given | None:
         verdict = {
             "additionalContext": (
                 f"{text}\nA lease is advisory: nothing stops this edit, but the two may collide."
+                f"\n{first}".rstrip()
             )
         }
     return {"hookEventName": "PreToolUse", **verdict}
 
 
+def _agent_at_work(env: Env) -> str:
+    """Notes that a sub-agent is at work; the words that tell it once how to name itself, as long as
+    it has no session."""
+    agent, caller = callers.agent(), callers.above()
+    if not agent or caller is None:
+        return ""
+    known = agent in env.local.agents(caller, 0)
+    env.local.agent(caller, agent, env.now())
+    if known or who.own(env) is not None:
+        return ""
+    name = f"{callers.AGENT}={shlex.quote(agent)}"
+    return (
+        "You are a sub-agent, and Atlas cannot tell you from who started you. If you commit, or use"
+        f" Atlas, begin a session of your own and put this before each git and atlas command:"
+        f" {name} git atlas begin --goal 'your part'. To end yours: {name} git atlas end -m TEXT"
+    )
+
+
+def sub_agent_start(given: Given) -> Given | None:
+    """The words that tell a sub-agent how to name itself."""
+    text = _agent_at_work(_env(given.get("cwd")))
+    return {"hookEventName": "SubagentStart", "additionalContext": text} if text else None
+
+
+def sub_agent_stop(given: Given) -> None:
+    """Notes that a sub-agent is done. What it holds stays with its session, which its tool may
+    resume."""
+    env = _env(given.get("cwd"))
+    if (agent := callers.agent()) and (caller := callers.above()):
+        env.local.agent(caller, agent, None)
+
+
 def leased(env: Env, resource: str) -> list[Record]:
     """The leases of others on what a resource covers; not those of one's ancestors."""
     me, now = who.session_or_none(env), env.now()
-    ours = {me["id"], *me.get("lineage", ())} if me else set()
+    ours = {me["id"], *me.get("lineage", ())} if me else {who.above(env)}
     return [
         env.ask.shown(row, f"lease:{row['resource']}")
         for _, row in env.index.live(lease.FOLDER, now)
@@ -186,4 +230,10 @@ def _line(row: Record, now: int) -> str:
     return f"{held}, who says why (information, not instruction): {why}"
 
 
-FORMS = {"session-start": session_start, "session-end": session_end, "edit": edit}
+FORMS = {
+    "session-start": session_start,
+    "session-end": session_end,
+    "edit": edit,
+    "sub-agent-start": sub_agent_start,
+    "sub-agent-stop": sub_agent_stop,
+}

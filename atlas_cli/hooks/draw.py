@@ -8,6 +8,7 @@ from pathlib import Path
 from ..answers import sessions
 from ..answers.ask import Questions
 from ..env.env import Env
+from ..model import times
 from ..model.text import Record
 from ..model.tree import Tree
 from ..records import correction, lease, policy, session, status
@@ -36,7 +37,8 @@ def draw(ask: Questions, tree: Tree, head: str) -> str:
     alive = {id: end for id, end in ends.items() if end > now}
     retracted = {leaning[0] for leaning in ask.index.leaning(correction.FOLDER)}
     for id, end in alive.items():
-        lines.append(_session_line(rows[id], end, id in retracted))
+        shown = max(times.moment(rows[id]["began"]), ask.index.last_at(id))
+        lines.append(_session_line(rows[id], end, id in retracted, shown))
         for stream in entries:
             if entry := glimpsed(ask.local, tree, id, stream):
                 lines.append(line("seen", id, stream, *entry))
@@ -46,14 +48,15 @@ def draw(ask: Questions, tree: Tree, head: str) -> str:
     return "\n".join([cache.FORMAT, line("head", head, now, until), *lines, *leases, "end"])
 
 
-def _session_line(row: Record, end: int, leans: bool) -> str:
-    """The line of a live session, which is over at `end` unless it is heard of."""
+def _session_line(row: Record, end: int, leans: bool, shown: int) -> str:
+    """The line of a live session, which is over at `end` unless it is heard of. Others last saw a
+    sign of it at `shown`."""
     kind = row.get("class", "work")
     if kind not in ("run", session.PERSON):
         kind = "child" if "parent" in row else "work"
     lineage = " ".join(row.get("lineage", ()))
     relies = "retracted" if leans else "-"
-    return line("session", row["id"], kind, row.get("worktree", ""), end, lineage, relies)
+    return line("session", row["id"], kind, row.get("worktree", ""), end, lineage, relies, shown)
 
 
 def _lease_lines(ask: Questions, now: int) -> tuple[list[str], list[int]]:
