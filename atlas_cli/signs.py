@@ -131,7 +131,7 @@ def _seen(pid: int, start: str) -> Process:
 
 
 def _here() -> dict[str, int | str]:
-    """What a process can be seen from: this start of the machine, the namespace, the user."""
+    """The place that a process is seen from: this start of the machine, the namespace, the user."""
     try:
         namespace = os.readlink("/proc/self/ns/pid")
     except OSError:

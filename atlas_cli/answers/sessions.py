@@ -110,6 +110,11 @@ def left(ask: Questions, here: Here, mine: str | None) -> list[tuple[Record, str
     return sorted(rows, key=lambda pair: (pair[0]["began"], pair[0]["id"]), reverse=True)
 
 
+def left_rows(ask: Questions, left: list[tuple[Record, str]]) -> list[Record]:
+    """The sessions that were left, as they are shown, with `how`."""
+    return [{**ask.shown(row, f"session:{row['id']}"), "how": why} for row, why in left]
+
+
 def stale(ask: Questions, record: Record) -> bool:
     """Whether a worker has given no sign for so long that it is assigned no task."""
     return pulse(ask, record)[0] <= ask.now - policy.seconds(ask.policy, "worker_stale")

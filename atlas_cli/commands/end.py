@@ -3,6 +3,7 @@ one transaction."""
 
 import os
 import shlex
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -97,9 +98,7 @@ def end(
     # Before anything can refuse: a text that was piped in must not be lost.
     given = body(env, text, file, dash)
     me = who.session(env, strict=True)
-    _judge_agents(env, me)
-    number = _ending(me, goal, every)
-    _judge_parked(env, me)
+    number = _ending(env, me, goal, every)
     if given is not None and unchanged is not None:
         raise Usage("a text, or --unchanged, but not both")
     status_command.with_text(given, section, replace, overflow)
@@ -107,22 +106,13 @@ def end(
     overflow = names.name(overflow, "artifact name") if overflow else None
     spared = _spared(env, me, keep or [])
     heading = None if replace else (section or goals.text_of(me, number) or me["actor"])
-    wish = _wish(env, me, given, unchanged, heading, replace)
-    if wish is not None:
-        wish = wish._replace(withdrawn=status_command.withdrawn(env, stream))
+    wish = _wish(env, me, given, unchanged, heading, replace, stream)
     if base is not None:
         receipts.note(
             env, "status", stream, base, status.find(env.tree, stream, base), claimed=True
         )
-    done = writing.write(
-        env,
-        lambda tree, writer: _close(
-            env, tree, writer, me, wish, stream, spared, overflow, base, number
-        ),
-        me,
-        "session: end",
-    )
-    records = writing.records(env, done)
+    close = partial(_close, env, me, wish, stream, spared, overflow, base, number)
+    records = writing.records(env, writing.write(env, close, me, "session: end"))
     return _answer(env, me, records, elsewhere.leave(env, me, spared, number is None, number))
 
 
@@ -184,9 +174,12 @@ def _judge_agents(env: Env, me: Record) -> None:
         )
 
 
-def _ending(me: Record, wanted: int | None, every: bool) -> int | None:
+def _ending(env: Env, me: Record, wanted: int | None, every: bool) -> int | None:
     """The number of the goal that ends; None if the session ends with it. Raises Protocol if the
-    session has several goals and none is named, NotFound if it has no such goal."""
+    session has several goals and none is named, if a sub-agent is at work, or if its writes are
+    parked; NotFound if it has no such goal."""
+    _judge_agents(env, me)
+    _judge_parked(env, me)
     left = goals.open_goals(me)
     if wanted is not None and every:
         raise Usage("--all and --goal say different things", "give one of them")
@@ -223,11 +216,13 @@ def _wish(
     unchanged: str | None,
     heading: str | None,
     replace: bool,
+    stream: str,
 ) -> status.NewEntry | None:
     """The status entry to be written, under its heading; None if none is due. Raises Protocol if
     one is due and no text is given."""
     if unchanged is not None:
-        return status.NewEntry(unchanged=names.say(unchanged, "--unchanged"))
+        said_so = names.say(unchanged, "--unchanged")
+        return status.NewEntry(unchanged=said_so, withdrawn=status_command.withdrawn(env, stream))
     if given is None:
         if not sessions.closed(env.index, me["id"]):
             raise Protocol(
@@ -238,7 +233,8 @@ def _wish(
                 code="write_last",
             )
         return None
-    return status.NewEntry(given, section=heading, replace=replace)
+    withdrawn = status_command.withdrawn(env, stream)
+    return status.NewEntry(given, section=heading, replace=replace, withdrawn=withdrawn)
 
 
 def _to_end(stop: AtlasError, stream: str, spared: list[str]) -> None:
@@ -252,8 +248,6 @@ def _to_end(stop: AtlasError, stream: str, spared: list[str]) -> None:
 
 def _close(
     env: Env,
-    tree: Tree,
-    writer: Writer,
     me: Record,
     wish: status.NewEntry | None,
     stream: str,
@@ -261,6 +255,8 @@ def _close(
     overflow: str | None,
     base: int | None,
     goal: int | None,
+    tree: Tree,
+    writer: Writer,
 ) -> Change:
     """Status, leases and session in one change. `goal`: only that goal ends."""
     files: dict[str, bytes | None] = {}

@@ -132,8 +132,8 @@ def _printed(answer: Answer) -> str:
 
 
 def session_end(given: Given) -> None:
-    """Gives back what the session holds. One that owes nothing is over, closed by its tool; one that
-    wrote and has not said where things stand, or whose writes are parked, stays open, to be
+    """Gives back what the session holds. One that owes nothing is over, closed by its tool; one
+    that wrote and has not said where things stand, or whose writes are parked, stays open, to be
     continued when the tool resumes it, or shown as unfinished."""
     env = _env(given.get("cwd"))
     me = who.session_or_none(env)
@@ -203,8 +203,8 @@ def sub_agent_start(given: Given) -> Given | None:
 
 
 def sub_agent_stop(given: Given) -> None:
-    """Notes that a sub-agent is done. What it holds stays with its session, which its tool may
-    resume."""
+    """Notes that a sub-agent is done. Its session keeps all that it holds: the tool may resume
+    it."""
     env = _env(given.get("cwd"))
     if (agent := callers.agent()) and (caller := callers.above()):
         env.local.agent(caller, agent, None)

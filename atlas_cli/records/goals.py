@@ -1,5 +1,5 @@
-"""The goals of a session: it may work for several, one after the other or in turn. What it takes
-carries the number of the goal that it is for."""
+"""The goals of a session: it may work for several, one after the other or in turn. All
+that it takes carries the number of the goal that it is for."""
 
 from __future__ import annotations
 

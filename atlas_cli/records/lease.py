@@ -241,8 +241,8 @@ def release(tree: Tree, writer: Writer, resources: Sequence[str]) -> Change:
 
 
 def inherit(tree: Tree, writer: Writer, holder: str) -> dict[str, bytes | None]:
-    """The leases that pass to the writer when it adopts a session, for the rest of their time. What
-    is held for a running command stays with it."""
+    """The leases that pass to the writer when it adopts a session, for the rest of their time. A
+    lease that is held for a running command stays with it."""
     goal = goals.goal_of(tree, writer.session)
     files: dict[str, bytes | None] = {}
     for path, old in tree.live(FOLDER, writer.at + SHORTEST):

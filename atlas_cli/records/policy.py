@@ -145,12 +145,8 @@ KEYS: dict[str, Key] = {
     "status_words": Key(250, "how long a status entry may be, in words", _whole),
     "lease_default": Key("2h", "how long a lease is taken for", _hours),
     "lease_max": Key("4h", "how long a lease can be taken for", _hours),
-    "session_idle": Key(
-        "4h", "a session without a sign of life for so long counts as gone", _duration
-    ),
-    "worker_stale": Key(
-        "15m", "a worker without a sign of life for so long is assigned no task", _duration
-    ),
+    "session_idle": Key("4h", "a session without a sign for so long counts as gone", _duration),
+    "worker_stale": Key("15m", "a worker without a sign for so long gets no task", _duration),
     "artifact_notice": Key(1_000_000, "bytes of an artifact above which it says so", _whole),
     "artifact_limit": Key(10_000_000, "bytes of an artifact above which it is refused", _whole),
     "unattended": Key(
