@@ -277,6 +277,8 @@ def _scope(env: Env, on: list[str], streams: list[str]) -> tuple[list[str], list
     """The paths of --on, as they are stored, and the streams of the status."""
     resources = [reading.resource(env, f"path:{path.removeprefix('path:')}") for path in on]
     paths = [resource.partition(":")[2] for resource in resources]
+    if paths:
+        reading.code_age(env)
     return paths, _streams(env, streams, paths)
 
 
