@@ -123,6 +123,8 @@ def test_a_session_whose_process_is_dead_is_adopted_at_once(
     assert first["left"] == [], "a process that is there is never gone"
     assert stop(atlas, "session", "adopt", lost, "--why", "w", **heir)["code"] == "held"
     tool.child.kill(), tool.child.wait()
+    error = stop(atlas, "lease", "take", "gpu0", "--why", "w", **heir)
+    assert error["hint"].startswith(f"{lost} is gone (its process is gone): atlas session adopt")
     states = {row["id"]: row["state"] for row in data(atlas, "session", "list")["items"]}
     assert states == {lost: "gone", first["id"]: "live"}
     (repo / "half.py").write_text("half\n")
@@ -138,7 +140,12 @@ def test_a_session_whose_process_is_dead_is_adopted_at_once(
         error = stop(atlas, *words, **CLAUDE)
         assert (error["code"], error["message"].count("its tool is dead")) == ("adopted", 1)
     assert "draft" in error["hint"], "its text is kept"
+    assert atlas("hooks", "install").code == 0
+    commit = ("git", "commit", "--allow-empty", "-qm", "blind")
+    done = subprocess.run(commit, cwd=repo, env=env | CLAUDE, capture_output=True, text=True)
+    assert (done.returncode != 0, "its tool is dead" in done.stderr) == (True, True), done
     assert data(atlas, "begin", **CLAUDE)["id"] != lost
+    assert subprocess.run(commit, cwd=repo, env=env | CLAUDE).returncode == 0
     assert atlas("verify", "--full").code == 0
 
 
