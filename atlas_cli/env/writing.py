@@ -202,12 +202,13 @@ def _adoptable(env: Env, stop: AtlasError) -> None:
     over."""
     holder = stop.details.get("holder")
     row = session.row_of(env.snapshot, str(holder)) if holder else {}
-    if row and "adopted_by" not in row and "ended" not in row:
-        if why := sessions.given_up(env.ask, row, who.here(env)):
-            stop.hint = (
-                f"{holder} is gone ({why}): atlas session adopt {holder} --why 'it is gone' takes"
-                f" over what it holds; or {stop.hint}"
-            )
+    if not row or "adopted_by" in row or "ended" in row:
+        return
+    if why := sessions.given_up(env.ask, row, who.here(env)):
+        stop.hint = (
+            f"{holder} is gone ({why}): atlas session adopt {holder} --why 'it is gone' takes over"
+            f" what it holds; or {stop.hint}"
+        )
 
 
 def _withhold(env: Env, stop: AtlasError) -> None:

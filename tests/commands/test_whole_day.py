@@ -130,7 +130,7 @@ def test_a_day_costs_two_calls_and_each_mishap_one_more(repo: Path, atlas: Atlas
     assert "artifact:grammar@1" in str(atlas("show", "artifact:code", CODEX_THREAD_ID="dan").out), (
         "and is warned"
     )
-    assert day("cid", "artifact", "put", "code", "src/x.py", code=5)["code"] == "no_session"
+    assert day("cid", "artifact", "put", "code", "src/x.py", code=5)["code"] == "adopted"
     day("dan", "end", "-m", "Cid's code rests on a withdrawn grammar: to be done again.")
 
     assert atlas("verify", "--full").code == 0
