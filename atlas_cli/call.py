@@ -143,6 +143,7 @@ def _outcome(commands: Root, words: list[str], env: Env) -> Outcome:
 
 def _ended(outcome: Outcome, talk: Talk, env: Env) -> Answer:
     """The answer of a command that came to its end, once all is done that follows from it."""
+    after.sign(env)
     after.answer(env, _keep_up_hooks)
     if outcome.published is not None:
         outcome = outcome._replace(published=(env.elsewhere or env).sharing.published)

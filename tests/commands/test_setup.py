@@ -274,8 +274,9 @@ def test_what_is_not_clear_is_refused_before_anything_is_written(
     ]
 
 
-def test_what_the_block_says_works(begun: str, repo: Path, atlas: Atlas) -> None:
+def test_what_the_block_says_works(repo: Path, atlas: Atlas) -> None:
     """Every command of the block, as it stands there."""
+    begun = ok(atlas, "begin")["id"]
     text = (ROOT / "templates/agents.md").read_text()
     lines = re.findall(r"`git (atlas [^`]+)`", text)
     assert len(lines) >= 8

@@ -12,7 +12,7 @@ from ...model.change import Change, Writer
 from ...model.text import Record
 from ...model.tree import Tree
 from ...visible import named
-from .. import lease, policy
+from .. import goals, lease, policy
 from . import posting, readiness, result, task
 
 SHORTEST = 60  # seconds of a claim
@@ -177,7 +177,7 @@ def grant(
         "attempt": old["attempt"] + (again or old["state"] != "claimed"),
     }
     receipt = {
-        **(_assigned(writer, to, in_force) if to is not None else _started(writer)),
+        **(_assigned(writer, to, in_force) if to is not None else _started(tree, writer)),
         **counts,
         "store": in_force.get("store", ""),
         "at": writer.when,
@@ -197,7 +197,7 @@ def grant(
     )
 
 
-def _started(writer: Writer) -> Record:
+def _started(tree: Tree, writer: Writer) -> Record:
     """The holder's fields of a receipt for a task that the writer claims itself."""
     return {
         "session": writer.session,
@@ -205,6 +205,7 @@ def _started(writer: Writer) -> Record:
         "machine": writer.machine,
         "started": writer.when,
         "parent": writer.lineage[-1] if writer.lineage else None,
+        "goal": goals.goal_of(tree, writer.session),
     }
 
 
