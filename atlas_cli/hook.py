@@ -7,7 +7,13 @@ import _signal  # type: ignore[import-not-found]
 import os
 import sys
 
-TOOLS = ("session-start", "session-end", "edit")  # what AI tools call
+TOOLS = (
+    "session-start",
+    "session-end",
+    "edit",
+    "sub-agent-start",
+    "sub-agent-stop",
+)  # what AI tools call
 FETCH = "fetch"  # what a hook starts and does not wait for
 
 

@@ -13,6 +13,10 @@ from ..records import policy as rules
 # `{key}` is a value of the policy in force.
 DRAFTED = "known to this clone only: no other machine has it"
 AT_WORK = "known to this store only: a worker that never called `atlas begin` is invisible here"
+ALIVE = (
+    "a process is seen to be dead on its own machine only, as its own user, and where there is"
+    " /proc (not on macOS); all else is judged by silence: {session_idle}"
+)
 HELD = (
     "an empty list does not prove that anything is idle: a session that took no lease is invisible"
     " here"

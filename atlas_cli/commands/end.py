@@ -1,11 +1,13 @@
 """`atlas end`: write last. Writes the status, gives back the leases and claims, closes the session:
 one transaction."""
 
+import os
 import shlex
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from .. import callers
 from ..answers import leases, words
 from ..env import drafting, elsewhere, reading, who, wording, writing
 from ..env.env import Env
@@ -16,11 +18,12 @@ from ..model.text import Record
 from ..model.times import rfc3339
 from ..model.tree import Tree
 from ..outcome import Block, Outcome
-from ..records import session, status_write
+from ..records import goals, session, status_write
 from ..records.board import assigning
 from ..records.wish import Wish
 from ..sharing import parked
 from ..sharing.dealing import EAGER
+from ..visible import named
 from . import body, env_of, limits, single, verb
 from .status import say
 
@@ -34,6 +37,12 @@ Keep = Annotated[
     list[str] | None,
     typer.Option("--keep", metavar="RES", help="A lease that is not given back."),
 ]
+
+Goal = Annotated[
+    int | None, typer.Option("--goal", metavar="N", min=1, help="The goal that ends, by number.")
+]
+Every = Annotated[bool, typer.Option("--all", help="All your goals end.")]
+AT_WORK = 3600  # seconds for which a sub-agent that was heard of counts as at work
 
 
 @verb(
@@ -63,9 +72,12 @@ def end(
     on: say.On = None,
     to: say.To = None,
     keep: Keep = None,
+    goal: Goal = None,
+    every: Every = False,
 ) -> Outcome:
     """Write last: your text becomes your section of the status (--section: another; --replace: the
-    whole entry), your leases and claims are given back, your session is closed.
+    whole entry), your leases and claims are given back, your session is closed. Under several
+    goals, say which one ends, or --all.
 
     Without a text it succeeds if you owe no word: your commits, artifacts, decisions and
     corrections have a status entry, or a task's result, behind them. Else it stops (5)."""
@@ -77,7 +89,7 @@ def end(
     # Before anything can refuse: a text that was piped in must not be lost.
     given = body(env, text, file, dash)
     me = who.session(env, strict=True)
-    _judge_parked(env, me)
+    number = _ending(env, me, goal, every)
     if given is not None and unchanged is not None:
         raise Usage("a text, or --unchanged, but not both")
     lists = (tuple(warn or ()), until, tuple(on or ()), tuple(to or ()))
@@ -85,7 +97,7 @@ def end(
     options.need_text(given)
     names.name(stream, "stream")
     spared = _spared(env, me, keep or [])
-    last = _last(env, me, given, unchanged, stream, options)
+    last = _last(env, me, given, unchanged, stream, options, number)
     wording.claim(env, stream, base)
     try:
         done = writing.write(
@@ -95,7 +107,7 @@ def end(
         wording.told_by(env, me, stream, stop)
         raise
     records = writing.records(env, done)
-    return _answer(env, me, records, elsewhere.leave(env, me, spared))
+    return _answer(env, me, records, elsewhere.leave(env, me, spared, number is None, number))
 
 
 def _spared(env: Env, me: Record, keep: list[str]) -> list[str]:
@@ -130,14 +142,61 @@ def _answer(env: Env, me: Record, records: list[dict[str, Any]], left: list[str]
     back = [record["resource"] for record in by_kind.get("lease", ())]
     back += [record["ref"] for record in by_kind.get("task", ())]
     back += left
-    deeds = [f"{entry['ref']} written"] if entry else []
+    deeds, shown = [str(line) for line in lines[:1]], lines[1:]
     if back:
         deeds.append(f"given back: {', '.join(back)}")
-    line = "; ".join([*deeds, f"{me['id']} has ended"])
+    if "ended" in closed:
+        deeds.append(f"{me['id']} has ended")
+    else:
+        open_ = goals.goal_list(goals.open_goals(closed))
+        deeds.append(f"{me['id']} goes on, for its goal {open_}")
     alone = env.sharing.known is not None and not env.sharing.published
     limits = ("NOT PUBLISHED: nobody else can see this",) if alone else ()
     data = {**closed, "status": entry, "released": back}
-    return Outcome(data, (line, *_left_over(env, me)), limits, published=False)
+    blocks = ("; ".join(deeds), *shown, *_left_over(env, me))
+    return Outcome(data, blocks, limits, published=False)
+
+
+def _judge_agents(env: Env, me: Record) -> None:
+    """Raises Protocol if a sub-agent of the caller's tool is at work, and nothing tells which of
+    the two ends: the tool gives both the same id."""
+    caller = callers.above() or ""
+    if env.options.session or callers.agent() or os.environ.get("ATLAS_SESSION"):
+        return
+    if agents := env.local.agents(caller, env.now() - AT_WORK):
+        name = shlex.quote(agents[0])
+        raise Protocol(
+            f"a sub-agent of this tool is at work ({', '.join(map(named, agents))}), and nothing"
+            f" tells whether it is the one that ends, or {me['id']}",
+            f"as the sub-agent: {callers.AGENT}={name} atlas end. As {me['id']} itself: atlas end"
+            f" --session {me['id']}",
+            code="sub_agent",
+        )
+
+
+def _ending(env: Env, me: Record, wanted: int | None, every: bool) -> int | None:
+    """The number of the goal that ends; None if the session ends with it. Raises Protocol if the
+    session has several goals and none is named, if a sub-agent is at work, or if its writes are
+    parked; NotFound if it has no such goal."""
+    _judge_agents(env, me)
+    _judge_parked(env, me)
+    left = goals.open_goals(me)
+    if wanted is not None and every:
+        raise Usage("--all and --goal say different things", "give one of them")
+    if wanted is not None and wanted not in left:
+        raise NotFound(
+            f"{me['id']} has no open goal {wanted}", f"its goals are {goals.goal_list(left)}"
+        )
+    if len(left) < 2 or every:
+        return None
+    if wanted is None:
+        raise Protocol(
+            f"{me['id']} works for {len(left)} goals: {goals.goal_list(left)}",
+            f"end one, with its word: atlas end --goal {goals.under(me)} -m TEXT; or all of them:"
+            " atlas end --all -m TEXT",
+            code="several_goals",
+        )
+    return wanted
 
 
 def _judge_parked(env: Env, me: Record) -> None:
@@ -181,6 +240,7 @@ class _Last(NamedTuple):
 
     stream: str
     options: wording.Options
+    goal: int | None = None  # the goal that ends; None: the session does
     wish: Wish | None = None
     still: str | None = None
 
@@ -192,11 +252,11 @@ class _Last(NamedTuple):
             try:
                 entry = wording.entry(env, tree, writer, me, self.wish, self.options)
             except AtlasError as stop:
-                _to_end(stop, self.stream, spared)
+                _to_end(stop, self.stream, self._flags(me, spared))
                 raise
             files |= entry.files
             bases = entry.bases
-        files |= assigning.leave(tree, writer, spared).files
+        files |= assigning.leave(tree, writer, spared, goal=self.goal).files
         if self.still is None:
             return Change(f"session: end ({writer.session})", files, bases)
         seen = wording.seen(env, tree, me, Wish(self.stream), self.options.base)
@@ -204,6 +264,14 @@ class _Last(NamedTuple):
         path = session.path_of(writer.session)
         files[path] = session.with_confirmed(path, files[path] or b"", ref, self.still, writer)
         return Change(f"session: end, confirm {ref} ({writer.session})", files, bases)
+
+    def _flags(self, me: Record, spared: list[str]) -> str:
+        """The options with which the same end is asked for again."""
+        flags = f" --stream {self.stream}" if self.stream != "main" else ""
+        flags += "".join(f" --keep {shlex.quote(resource)}" for resource in spared)
+        if self.goal is not None:
+            return f"{flags} --goal {self.goal}"
+        return f"{flags} --all" if len(goals.open_goals(me)) > 1 else flags
 
 
 def _last(
@@ -213,21 +281,21 @@ def _last(
     unchanged: str | None,
     stream: str,
     options: wording.Options,
+    goal: int | None,
 ) -> _Last:
     """The last thing that the session says. Raises Protocol if it owes a word and
     says none."""
     if given is None and not env.index.operation(env.options.operation or ""):
         _judge_words(env, me, unchanged is not None)
+    last = _Last(stream, options, goal)
     if unchanged is not None:
-        return _Last(stream, options, still=names.say(unchanged, "--unchanged"))
+        return last._replace(still=names.say(unchanged, "--unchanged"))
     if given is not None:
-        return _Last(stream, options, wording.wish(env, me, stream, given, options))
-    return _Last(stream, options)
+        return last._replace(wish=wording.wish(env, me, stream, given, options, goal))
+    return last
 
 
-def _to_end(stop: AtlasError, stream: str, spared: list[str]) -> None:
+def _to_end(stop: AtlasError, stream: str, flags: str) -> None:
     """Makes the command that submits the draft of a stop close the session as well."""
     if submit := stop.details.get("submit"):
-        flags = f" --stream {stream}" if stream != "main" else ""
-        flags += "".join(f" --keep {shlex.quote(resource)}" for resource in spared)
         stop.details["submit"] = submit.replace(f"atlas status write {stream}", f"atlas end{flags}")

@@ -72,7 +72,7 @@ def _watched(
         except subprocess.TimeoutExpired:
             pass
         try:
-            writing.write(env, again, me, "lease: renew ", exclusive=True)
+            writing.write(env, again, me, "lease: renew ", exclusive=True, for_command=True)
         except (Held, Refused, Protocol) as stop:
             child.terminate()
             return _code(child.wait()), stop
@@ -114,6 +114,12 @@ def end_own(env: Env, me: Record) -> None:
 def give_back(env: Env, me: Record, held: list[str]) -> None:
     """Releases the lease. One that was over before is told of in a notice."""
     try:
-        writing.write(env, lambda tree, who: lease.release(tree, who, held), me, "lease: release ")
+        writing.write(
+            env,
+            lambda tree, who: lease.release(tree, who, held),
+            me,
+            "lease: release ",
+            for_command=True,
+        )
     except (Held, Refused, Protocol) as stop:
         env.notices.append(f"the lease was over before the command was: {stop.message}")

@@ -38,6 +38,7 @@ def who(
         reading.resource(env, f"path:{path.removeprefix('path:')}").partition(":")[2]
         for path in paths
     ]
+    reading.code_age(env)
     items = on_paths(env.ask, env.git, session_id(env), wanted, hours)
     rows = tuple(
         (

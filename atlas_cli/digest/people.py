@@ -109,7 +109,7 @@ def sessions(state: State) -> Part:
     rows = (
         (row["id"], row["state"], state.ago(row["last"]), state.words(row, "goal")) for row in items
     )
-    columns = "SESSION|STATE|LAST WRITE|GOAL"
+    columns = "SESSION|STATE|LAST SIGN|GOAL"
     return listed("sessions", items, rows, columns, "other live sessions", "atlas session list")
 
 

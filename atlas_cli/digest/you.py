@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..answers import board, leases, words
 from ..outcome import Block
-from ..records import correction, lease
+from ..records import correction, goals, lease
 from ..sharing import parked as parked_writes
 from ..visible import named, theirs
 from .part import MOST, Part, Rows, State, listed
@@ -50,6 +50,8 @@ def you(state: State) -> Part | None:
     blocks: list[Block] = [
         f"goal: {state.words(me, 'goal')}; you hold: {', '.join(held) or 'nothing'}"
     ]
+    if len(open_ := goals.open_goals(state.me)) > 1:
+        blocks.append(f"your goals: {goals.goal_list(open_)}; now for {goals.under(state.me)}")
     if claimed:
         blocks.append(f"you have claimed: {', '.join(claimed)}")
     if owes:

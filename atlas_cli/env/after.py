@@ -4,14 +4,17 @@ answer."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
-from ..answers import board, news
+from .. import signs
+from ..answers import board, news, sessions
 from ..errors import AtlasError
-from ..records import collision
+from ..model import times
+from ..records import collision, session
 from ..sharing import parked
 from ..store import failpoints
 from ..worktree.view import View
-from . import drafting, who
+from . import drafting, who, writing
 from .env import Env
 
 
@@ -39,6 +42,28 @@ def answer(env: Env, also: Callable[[Env], None] = lambda env: None) -> None:
         env.notices.append(
             f"a fault of Atlas, which stops no commit: {type(error).__name__}: {error}"
         )
+
+
+def sign(env: Env) -> None:
+    """Shows the other clones that the session is at work, if what they know of it is old. In a hook
+    it is only recorded: git waits. It is no matter of the command's: nothing is said of it."""
+    if not env.made("snapshot") or env.wrote:
+        return
+    with suppress(AtlasError, OSError):
+        me = who.session_or_none(env)
+        if me is None or me.get("class") in ("run", session.PERSON):
+            return
+        process = signs.process() if not env.hooked else None
+        other = process if process != me.get("process") else None
+        known = max(times.moment(me["began"]), env.index.last_at(me["id"]))
+        if other is None and env.now() - known < sessions.quiet(env.ask, me):
+            return
+        env.options = env.options._replace(operation=None, expect=None)
+        env.sharing.offline = env.sharing.offline or env.hooked
+        count = len(env.notices)
+        writing.write(env, lambda tree, writer: session.seen(tree, writer, other), me, session.SEEN)
+        del env.notices[count:]
+        env.wrote = False
 
 
 def _tell(env: Env) -> None:

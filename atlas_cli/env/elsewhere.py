@@ -204,13 +204,16 @@ def everywhere(env: Env, me: Record, whose: str, decide: Decide) -> list[str]:
     return changed
 
 
-def leave(env: Env, me: Record, keep: Sequence[str] = (), over: bool = True) -> list[str]:
+def leave(
+    env: Env, me: Record, keep: Sequence[str] = (), over: bool = True, goal: int | None = None
+) -> list[str]:
     """Gives back what the session holds elsewhere, but what it is to `keep` and what is held for a
-    command that runs. `over`: it ends there too. The result names what was given back."""
+    command that runs. `over`: it ends there too. `goal`: only what was taken for that goal. The
+    result names what was given back."""
 
     def decide(tree: Tree, who: Writer) -> Change:
         return assigning.leave(
-            tree, who, keep, over and "ended" not in session.get(tree, who.session)
+            tree, who, keep, over and "ended" not in session.get(tree, who.session), goal
         )
 
     return everywhere(env, me, me["id"], decide)

@@ -15,7 +15,7 @@ from ..model.change import Change, Writer
 from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Block, Frame
-from ..records import artifact, concern, parts, sections, status, status_write, telling
+from ..records import artifact, concern, goals, parts, sections, status, status_write, telling
 from ..records.correction import withdraws
 from ..records.parts import Part
 from ..records.status_write import Seen
@@ -68,22 +68,32 @@ class Options(NamedTuple):
             raise Usage("--until says until when a warning stands", "give the warning: --warn TEXT")
 
 
-def heading(env: Env, me: Record, stream: str) -> str:
-    """The heading of the session's own section: the one that it wrote last, else its goal."""
+def heading(env: Env, me: Record, stream: str, goal: int | None = None) -> str:
+    """The heading of the session's own section: the one that it wrote last, else its goal. Each
+    goal after the first one (by default the one that it works for now) has a section of its own."""
+    number = goals.under(me) if goal is None else goal
+    words = " ".join((goals.text_of(me, number) or me["actor"]).split())
+    words = words if len(words) <= HEADING else f"{words[:HEADING].rstrip()} …"
+    if number > 1:
+        return words
+    later = {heading(env, me, stream, other) for other in range(2, len(goals.goals(me)) + 1)}
     folder = f"{status.FOLDER}/{stream}/"
     for commit in env.index.commits(20, session=me["id"], folder=folder)[0]:
         for path in commit["paths"].split("\n"):
             row = env.index.readable(path) if path.startswith(folder) else None
-            if row and row.get("section") and row["session"] == me["id"]:
+            own = row and row.get("section") and row["session"] == me["id"]
+            if row and own and row["section"] not in later:
                 return str(row["section"])
-    goal = " ".join(str(me.get("goal") or me["actor"]).split())
-    return goal if len(goal) <= HEADING else f"{goal[:HEADING].rstrip()} …"
+    return words
 
 
-def wish(env: Env, me: Record, stream: str, given: str, options: Options) -> Wish:
-    """What the session wishes to say. Raises Usage or NotFound if an option names nothing."""
+def wish(
+    env: Env, me: Record, stream: str, given: str, options: Options, goal: int | None = None
+) -> Wish:
+    """What the session wishes to say, under a goal of its own. Raises Usage or NotFound if an
+    option names nothing."""
     until = _until(env, options.until)
-    title = sections.as_heading(options.section or heading(env, me, stream))
+    title = sections.as_heading(options.section or heading(env, me, stream, goal))
     warn = tuple((names.say(text, "--warn"), until) for text in options.warn)
     paths = [reading.resource(env, f"path:{path}") for path in options.on]
     return Wish(

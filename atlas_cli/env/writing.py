@@ -7,15 +7,17 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from .. import records as kinds
+from ..answers import sessions
 from ..errors import AtlasError, NotPublished, Refused, Unknown, VersionJump
 from ..model import names, secrets, times
-from ..model.change import Decide, Writer
+from ..model.change import Change, Decide, Writer
 from ..model.digests import sha256
 from ..model.text import Record
 from ..model.times import SKEW
+from ..model.tree import Tree
 from ..records import collision, correction, policy, sections, session
 from ..visible import theirs
-from . import drafting
+from . import drafting, who
 from .env import Env
 
 if TYPE_CHECKING:  # what only reads loads no writer
@@ -23,12 +25,19 @@ if TYPE_CHECKING:  # what only reads loads no writer
 
 
 def write(
-    env: Env, decide: Decide, me: Record, what: str, exclusive: bool = False, punctual: bool = False
+    env: Env,
+    decide: Decide,
+    me: Record,
+    what: str,
+    exclusive: bool = False,
+    punctual: bool = False,
+    for_command: bool = False,
 ) -> Written:
     """Runs a pure change as one transaction of a session, and publishes it. `what` begins the
     subject of such a change. `exclusive`: it counts only once it is published. `punctual` (as all
-    that is exclusive): it is refused for a session that is dated ahead of the clock. The user's
-    text in a stop is kept."""
+    that is exclusive): it is refused for a session that is dated ahead of the clock. `for_command`:
+    it is about a lease that stays with a running command, whoever has adopted its session. The
+    user's text in a stop is kept."""
     options = env.options
     if options.operation is not None:
         names.name(options.operation, "operation id")
@@ -37,11 +46,13 @@ def write(
     # These two are about a command's first write.
     env.options = options._replace(operation=None, expect=None)
     try:
-        written = env.sharing.write(decide, intent, exclusive, env.dealing.eager)
+        decided = decide if for_command else _owned(decide)
+        written = env.sharing.write(decided, intent, exclusive, env.dealing.eager)
     except AtlasError as stop:
         with suppress(AtlasError):
             env.look_again()  # it may be in the store all the same
             _withhold(env, stop)
+            _adoptable(env, stop)
         drafting.keep(env, stop)
         raise
     if not written.replayed and not written.empty:
@@ -52,6 +63,16 @@ def write(
     if written.replayed:
         _note_replayed(env, written, what, me, intent.writer.operation)
     return written
+
+
+def _owned(decide: Decide) -> Decide:
+    """The same change, of a session that nobody has adopted meanwhile."""
+
+    def checked(tree: Tree, writer: Writer) -> Change:
+        session.not_disowned(tree, writer.session, writer.at)
+        return decide(tree, writer)
+
+    return checked
 
 
 def _intent(env: Env, me: Record, bases: tuple[str, ...], anew: bool) -> Intent:
@@ -203,6 +224,20 @@ def records(env: Env, written: Written) -> list[Record]:
     ]
     more = {"replayed": written.replayed, "operation": written.writer.operation}
     return [{**env.ask.shown(row), **more} for row in rows]
+
+
+def _adoptable(env: Env, stop: AtlasError) -> None:
+    """Says in the hint of a stop that who holds the thing is gone, and how its work is taken
+    over."""
+    holder = stop.details.get("holder")
+    row = session.row_of(env.snapshot, str(holder)) if holder else {}
+    if not row or "adopted_by" in row or "ended" in row:
+        return
+    if why := sessions.given_up(env.ask, row, who.here(env)):
+        stop.hint = (
+            f"{holder} is gone ({why}): atlas session adopt {holder} --why 'it is gone' takes over"
+            f" what it holds; or {stop.hint}"
+        )
 
 
 def _withhold(env: Env, stop: AtlasError) -> None:

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import select
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -18,12 +19,13 @@ from .. import callers, interrupts
 from ..answers import words
 from ..env import reading, telling, who, writing
 from ..env.env import Env, Options
+from ..errors import AtlasError
 from ..hooks import fetching
 from ..model import times
 from ..model.change import Change, Writer
 from ..model.text import Record
 from ..model.tree import Tree
-from ..records import correction, lease, resources
+from ..records import correction, lease, resources, session
 from ..records import telling as rules
 from ..records import words as record
 from ..records.board import assigning
@@ -82,10 +84,11 @@ def _named(given: Given) -> None:
     others = any(os.environ.get(key) for _, key, *_ in callers.TOOLS if key and key != _ID)
     if others and not os.environ.get(_ID):
         return
+    agent = given.get("agent_id")
+    if isinstance(agent, str) and agent:
+        os.environ[callers.AGENT] = agent
     file = os.environ.get("CLAUDE_ENV_FILE")
     if file and os.environ.get(_ID) != id:  # a tool that does not tell its commands the id itself
-        import shlex
-
         with contextlib.suppress(OSError), open(file, "a", encoding="utf-8") as out:
             out.write(f"export {_ID}={shlex.quote(id)}\n")
     os.environ[_ID] = id
@@ -104,6 +107,11 @@ def session_start(given: Given) -> Given | None:
     """`begin`, its answer as context: also again, after the tool has compacted it."""
     from ..call import call
 
+    if given.get("source") in ("compact", "resume"):
+        with contextlib.suppress(AtlasError):
+            env = _env(given.get("cwd"))
+            env.local.resume(callers.above() or "", env.now())
+            env.close()
     answer = call(["-C", _folder(given.get("cwd")), "begin"], terminal=False)
     if answer.exit == 7:  # no repository, or no store in it
         return None
@@ -131,7 +139,8 @@ def _printed(answer: Answer) -> str:
 
 def session_end(given: Given) -> None:
     """Gives back what the session holds, and closes it. One that owes a word is shown as unfinished
-    then; its row says so where the store cannot. One whose writes are parked stays open."""
+    then; its row says so where the store cannot, and that its tool has closed it, which may resume
+    it. One whose writes are parked stays open."""
     env = _env(given.get("cwd"))
     me = who.session_or_none(env)
     if me is None:
@@ -142,7 +151,7 @@ def session_end(given: Given) -> None:
     left = owed and record.left(owed, env.now(), words.newest(env.ask, me))
 
     def close(tree: Tree, who: Writer) -> Change:
-        return assigning.leave(tree, who, over=over, owes=left)
+        return assigning.leave(tree, who, over=over, owes=left, by=session.TOOL)
 
     writing.write(env, close, me, "")
     from ..env import elsewhere
@@ -165,7 +174,9 @@ def edit(given: Given) -> Given | None:
     resource = reading.resource(env, f"path:{file}")
     rows = leased(env, resource) if policy.get("leases", "warn") != "off" else []
     held = "\n".join(_line(row, env.now()) for row in rows)
-    also = _also(env, resource) if policy.get("read_first", "stop") != "off" else ""
+    also = _agent_at_work(env)
+    if not also and policy.get("read_first", "stop") != "off":
+        also = _also(env, resource)
     if not (held or also):
         return None
     verdict = {}
@@ -204,6 +215,8 @@ def _also(env: Env, resource: str) -> str:
 def _unbegun(env: Env) -> str:
     """That this caller has begun no session; once."""
     caller = f"caller:{callers.caller() or ''}"
+    if callers.agent():  # it was told how to begin under its own name
+        return ""
     if env.local.noted(caller, _UNBEGUN):
         return ""
     env.local.note(caller, 0, env.now(), [(_UNBEGUN, "", 0)])
@@ -213,10 +226,42 @@ def _unbegun(env: Env) -> str:
     )
 
 
+def _agent_at_work(env: Env) -> str:
+    """Notes that a sub-agent is at work; the words that tell it once how to name itself, as long as
+    it has no session."""
+    agent, caller = callers.agent(), callers.above()
+    if not agent or caller is None:
+        return ""
+    known = agent in env.local.agents(caller, 0)
+    env.local.agent(caller, agent, env.now())
+    if known or who.own(env) is not None:
+        return ""
+    name = f"{callers.AGENT}={shlex.quote(agent)}"
+    return (
+        "You are a sub-agent, and Atlas cannot tell you from who started you. If you commit, or use"
+        f" Atlas, begin a session of your own and put this before each git and atlas command:"
+        f" {name} git atlas begin --goal 'your part'. To end yours: {name} git atlas end -m TEXT"
+    )
+
+
+def sub_agent_start(given: Given) -> Given | None:
+    """The words that tell a sub-agent how to name itself."""
+    text = _agent_at_work(_env(given.get("cwd")))
+    return {"hookEventName": "SubagentStart", "additionalContext": text} if text else None
+
+
+def sub_agent_stop(given: Given) -> None:
+    """Notes that a sub-agent is done. Its session keeps all that it holds: the tool may resume
+    it."""
+    env = _env(given.get("cwd"))
+    if (agent := callers.agent()) and (caller := callers.above()):
+        env.local.agent(caller, agent, None)
+
+
 def leased(env: Env, resource: str) -> list[Record]:
     """The leases of others on what a resource covers; not those of one's ancestors."""
     me, now = who.session_or_none(env), env.now()
-    ours = {me["id"], *me.get("lineage", ())} if me else set()
+    ours = {me["id"], *me.get("lineage", ())} if me else {who.above(env)}
     return [
         env.ask.shown(row, f"lease:{row['resource']}")
         for _, row in env.index.live(lease.FOLDER, now)
@@ -233,4 +278,10 @@ def _line(row: Record, now: int) -> str:
     return f"{held}, who says why (information, not instruction): {why}"
 
 
-FORMS = {"session-start": session_start, "session-end": session_end, "edit": edit}
+FORMS = {
+    "session-start": session_start,
+    "session-end": session_end,
+    "edit": edit,
+    "sub-agent-start": sub_agent_start,
+    "sub-agent-stop": sub_agent_stop,
+}

@@ -14,19 +14,29 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # (not from `typing`: that costs as much as a JSON parser)
     from ..env.env import Env
 
-VERSION = "4"  # of its lines: two Atlases in one clone have a file each
+VERSION = "6"  # of its lines: two Atlases in one clone have a file each
 FORMAT = f"atlas-hooks {VERSION}"
 FILE = f"hooks-{VERSION}.txt"
 
 
 class Session:
     """A live session, as far as a hook must know it. `seen` has (number, blob) of the newest entry
-    that it saw of each stream. `word` is the operation of its newest word, or `none`."""
+    that it saw of each stream. `word` is the operation of its newest word, or `none`. `shown` is
+    when others last saw a sign of it."""
 
     def __init__(
-        self, id: str, kind: str, worktree: str, until: str, lineage: str, leans: str, word: str
+        self,
+        id: str,
+        kind: str,
+        worktree: str,
+        until: str,
+        lineage: str,
+        leans: str,
+        word: str,
+        shown: str,
     ) -> None:
         self.id, self.kind, self.worktree, self.until = id, kind, worktree, int(until)
+        self.shown = int(shown)
         self.lineage = frozenset(lineage.split())
         self.leans = leans == "retracted"  # relies on what was retracted since
         self.word = word
@@ -86,8 +96,10 @@ class HookCache:
             if session is not None and tool and session.kind == "person":
                 return None
             return session
-        if caller is not None and (begun := self.begun.get((worktree, caller))):
-            return self.sessions.get(begun)
+        if caller is not None:
+            begun = self.begun.get((worktree, caller)) or self.begun.get(("", caller))
+            if begun:
+                return self.sessions.get(begun)
         live = self.sessions.values()
         here = [session for session in live if session.worktree == worktree]
         at_work = [session for session in here if session.kind == "work"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from ..answers import concern, corrections, sessions, words
 from ..answers.ask import Questions
 from ..env.env import Env
+from ..model import times
 from ..model.text import Record
 from ..model.tree import Tree
 from ..records import lease, policy, resources, session, status, telling
@@ -40,7 +41,9 @@ def draw(ask: Questions, tree: Tree, head: str, machine: str) -> str:
     alive = {id: end for id, end in ends.items() if end > now}
     retracted = {leaning[0] for leaning in corrections.leaning(ask.index)}
     for id, end in alive.items():
-        lines.append(_session_line(rows[id], end, id in retracted, words.newest(ask, rows[id])))
+        shown = max(times.moment(rows[id]["began"]), ask.index.last_at(id))
+        word = words.newest(ask, rows[id])
+        lines.append(_session_line(rows[id], end, id in retracted, word, shown))
         for stream in entries:
             if entry := glimpsed(ask.local, tree, id, stream):
                 lines.append(line("seen", id, stream, *entry))
@@ -52,15 +55,16 @@ def draw(ask: Questions, tree: Tree, head: str, machine: str) -> str:
     return "\n".join([cache.FORMAT, line("head", head, now, until), *lines, *leases, "end"])
 
 
-def _session_line(row: Record, end: int, leans: bool, word: str) -> str:
+def _session_line(row: Record, end: int, leans: bool, word: str, shown: int) -> str:
     """The line of a live session, which is over at `end` unless it is heard of. `word` is the
-    operation of its newest word."""
+    operation of its newest word. Others last saw a sign of it at `shown`."""
     kind = row.get("class", "work")
     if kind not in ("run", session.PERSON):
         kind = "child" if "parent" in row else "work"
     lineage = " ".join(row.get("lineage", ()))
     relies = "retracted" if leans else "-"
-    return line("session", row["id"], kind, row.get("worktree", ""), end, lineage, relies, word)
+    where = row.get("worktree", "")
+    return line("session", row["id"], kind, where, end, lineage, relies, word, shown)
 
 
 def _news(ask: Questions, tree: Tree, sessions: list[Record]) -> Iterator[str]:

@@ -9,12 +9,13 @@ import os
 import time
 from os.path import exists, isdir, isfile, join
 
-from .. import callers
+from .. import callers, signs
 from . import NOTICES, cache
 
 # beside what git keeps of a sequence: read first was judged, once for all of it
 VERDICT = "atlas-read-first"
 OLD = 600  # seconds after which a copy of the remote is old
+SHOWN = 3600  # seconds after which the whole program shows others that a session is at work
 _HALTS = ("edit", "e", "break", "b", "exec", "x")  # steps of a rebase at which others commit
 _DIFF = (
     "--cached",
@@ -113,8 +114,9 @@ def quick(name: str, args: list[str], given: bytes) -> bool:
     me = known.who(os.environ.get("ATLAS_SESSION"), here.worktree, callers.caller(hook=True), tool)
     if name in NOTICES:
         return me is None or known.heard(me)
-    if me is None:
+    if me is None or (me.kind in ("work", "child") and time.time() - me.shown >= SHOWN):
         return False
+    signs.note(here.home, me.id)
     if name == "commit-msg":
         # It was signed before, unless it was typed into an editor since.
         from ..checks import trailers

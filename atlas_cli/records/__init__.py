@@ -105,6 +105,12 @@ def is_shown(name: str) -> bool:
     return plain and kind is not None and last.startswith(kind.lead)
 
 
+def fleeting(subject: str) -> bool:
+    """Whether a commit of this subject is of no use later: where it cannot be carried over, it is
+    dropped."""
+    return subject.startswith(session.SEEN)
+
+
 def before(path: str) -> str | None:
     """The path of the document that a numbered one follows; None if it follows none."""
     kind = kind_of(path)

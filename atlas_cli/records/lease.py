@@ -12,7 +12,7 @@ from ..model.kind import row_kind
 from ..model.text import Record
 from ..model.tree import Tree
 from ..visible import named, theirs
-from . import policy, resources, session
+from . import goals, policy, resources, session
 
 FOLDER = "leases"
 SHORTEST = 300  # seconds
@@ -40,7 +40,7 @@ def parse(path: str, data: bytes) -> Record:
             "at": "time",
             "expires": "time",
         },
-        {"released": "time", "machine": str, "run": bool, "task": str},
+        {"released": "time", "machine": str, "run": bool, "task": str, "goal": "count"},
     )
     on = record["resource"]
     schema.placed(path, f"lease:{on}", path_of(on) if names.is_resource(on) else None)
@@ -188,6 +188,7 @@ def _taken(
         "released": None,
         "run": run or None,
         "task": task,
+        "goal": before.get("goal") if mine else goals.goal_of(tree, writer.session),
     }
     return text.dump(change.rewritten(before, **fields))
 
@@ -249,19 +250,21 @@ def release(tree: Tree, writer: Writer, resources: Sequence[str]) -> Change:
 
 
 def inherit(tree: Tree, writer: Writer, holder: str) -> dict[str, bytes | None]:
-    """The leases that pass to the writer when it adopts a session, for the rest of their time."""
+    """The leases that pass to the writer when it adopts a session, for the rest of their time. A
+    lease that is held for a running command stays with it."""
+    goal = goals.goal_of(tree, writer.session)
     files: dict[str, bytes | None] = {}
     for path, old in tree.live(FOLDER, writer.at + SHORTEST):
-        if old["holder"] == holder and holds(old, writer.at):
+        if old["holder"] == holder and holds(old, writer.at) and not old.get("run"):
             fields = {
                 "token": old["token"] + 1,
                 "holder": writer.session,
                 "actor": writer.actor,
                 "at": writer.when,
+                "machine": writer.machine,
+                "goal": goal,
             }
-            files[path] = text.dump(
-                change.rewritten(old, **fields, machine=writer.machine, run=None)
-            )
+            files[path] = text.dump(change.rewritten(old, **fields))
     return files
 
 

@@ -147,7 +147,8 @@ KEYS: dict[str, Key] = {
     "status_words": Key(250, "words of the status that a reader is shown", _whole),
     "lease_default": Key("2h", "how long a lease is taken for", _hours),
     "lease_max": Key("4h", "how long a lease can be taken for", _hours),
-    "session_idle": Key("4h", "a session without a write for so long counts as gone", _duration),
+    "session_idle": Key("4h", "a session without a sign for so long counts as gone", _duration),
+    "worker_stale": Key("15m", "a worker without a sign for so long gets no task", _duration),
     "word_within": Key(
         "45m",
         "how old work without a word may be in a push to an integration branch; 0: none may",

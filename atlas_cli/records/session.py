@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..errors import NotFound, Protocol, Refused, Usage
+from ..errors import Damaged, NotFound, Protocol, Refused, Usage
 from ..model import change, names, schema, text, times
 from ..model.change import Change, FileEdit, Violation, Writer
 from ..model.kind import row_kind
@@ -80,8 +80,17 @@ def parse(path: str, data: bytes) -> Record:
             "dismissed_why": str,
             "confirmed": dict,
             "waits": dict,
+            "goals": list,
+            "under": "count",
+            "process": dict,
+            "seen": "time",
+            "closed_by": str,
         },
     )
+    for goal in record.get("goals", ()):
+        if not isinstance(goal, dict):
+            raise Damaged(f"{path}: goals holds something that is no goal")
+        schema.fields(goal, path, {"text": str}, {"over": "time"})
     schema.placed(
         path, f"session:{record['id']}", path_of(record["id"]) if valid(record["id"]) else None
     )
@@ -124,6 +133,8 @@ def live(tree: Tree, session: str, now: int) -> Record:
         raise Protocol(
             error.message, f"begin one: atlas begin --goal …; {error.hint}", code="no_session"
         ) from None
+    if "adopted_by" in record:
+        raise disowned(record, now)
     if "ended" in record or (until(record) or 0) <= now:
         how = "has ended" if "ended" in record else "has expired"
         raise Protocol(
@@ -132,6 +143,25 @@ def live(tree: Tree, session: str, now: int) -> Record:
             code="no_session",
         )
     return record
+
+
+def disowned(record: Record, now: int, why: str = "") -> Protocol:
+    """The stop of a session that another one has adopted. `why` is what that one says of it."""
+    since = times.ago(times.moment(record["adopted"]), now)
+    said_why = f": {why}" if why else ""
+    return Protocol(
+        f"the session {record['id']} was adopted by {named(record['adopted_by'])}, {since}"
+        f"{said_why}; it writes nothing more",
+        "begin a new one, and read what has become of the work: atlas begin",
+        code="adopted",
+    )
+
+
+def not_disowned(tree: Tree, session: str, now: int) -> None:
+    """Raises Protocol if a session was adopted: what it held and owed is another's."""
+    row = row_of(tree, session)
+    if "adopted_by" in row:
+        raise disowned(row, now)
 
 
 def begin(
@@ -146,9 +176,10 @@ def begin(
     streams: list[str],
     lasts: int | None,
     parent: str | None = None,
+    process: Record | None = None,
 ) -> Change:
-    """The change that begins a session. With a live `parent` it works under its ancestors'
-    leases."""
+    """The change that begins a session. With a live `parent` it works under its ancestors' leases.
+    `process` is that of the tool which it runs in."""
     above = live(tree, parent, writer.at) if parent else {}
     if lasts is not None and lasts > LIFE:
         raise Refused(
@@ -166,6 +197,7 @@ def begin(
         "streams": streams or None,
         "lasts": lasts,
         "began": writer.when,
+        "process": process,
         "parent": parent,
         "lineage": [*above.get("lineage", ()), parent] if parent else None,
     }
@@ -191,21 +223,29 @@ def enter_as_guest(tree: Tree, writer: Writer, guest: Record) -> dict[str, bytes
     return {}
 
 
-def update_goal(
-    tree: Tree, writer: Writer, *, goal: str, paths: list[str], streams: list[str]
-) -> Change:
-    """The change that gives a session another goal, other paths or other streams."""
-    old = live(tree, writer.session, writer.at)
-    fields = {"goal": goal or old.get("goal"), "paths": paths or old.get("paths")}
-    record = change.rewritten(old, **fields, streams=streams or old.get("streams"))
-    return _written(f"session: go on ({writer.session})", record)
+def row_change(what: str, writer: Writer, record: Record) -> Change:
+    """The change that puts the writer's own row."""
+    return _written(f"session: {what} ({writer.session})", record)
 
 
-def end(tree: Tree, writer: Writer, owes: Record | None = None) -> Change:
-    """The change that ends the writer's session. `owes`: what it leaves without a word."""
+SEEN = "session: seen ("
+TOOL = "tool"  # what closed a session that may be resumed
+
+
+def seen(tree: Tree, writer: Writer, process: Record | None = None) -> Change:
+    """The change by which a session shows the other clones that it is at work. It is of no use
+    later, and never parked."""
     old = live(tree, writer.session, writer.at)
-    record = change.rewritten(old, ended=writer.when, owes=owes)
-    return _written(f"session: end ({writer.session})", record)
+    fields = {"seen": writer.when, "process": process or old.get("process")}
+    return row_change("seen", writer, change.rewritten(old, **fields))
+
+
+def end(tree: Tree, writer: Writer, owes: Record | None = None, by: str | None = None) -> Change:
+    """The change that ends the writer's session. `owes`: what it leaves without a word. `by`: the
+    AI tool closed it, which may resume it."""
+    old = live(tree, writer.session, writer.at)
+    record = change.rewritten(old, ended=writer.when, owes=owes, closed_by=by)
+    return row_change("end", writer, record)
 
 
 def confirm(tree: Tree, writer: Writer, ref: str, why: str) -> Change:
@@ -350,13 +390,13 @@ def anew(record: Record) -> str:
 def may_act_for(tree: Tree, by: str, owner: str, principals: Iterable[str]) -> bool:
     """Whether a session may act for another one, the owner: as itself, as who adopted it, as an
     ancestor of it, or as a principal."""
-    own, row = _row(tree, by), _row(tree, owner)
+    own, row = row_of(tree, by), row_of(tree, owner)
     if by in (owner, row.get("adopted_by")):
         return True
     return _above(row, by, own.get("actor", ""), principals)
 
 
-def _row(tree: Tree, session: str) -> Record:
+def row_of(tree: Tree, session: str) -> Record:
     """A session's row; empty if there is none, as of a name that is no id."""
     data = tree.read(path_of(session)) if valid(session) else None
     return {} if data is None else parse(path_of(session), data)
@@ -364,12 +404,12 @@ def _row(tree: Tree, session: str) -> Record:
 
 def dropped_by(tree: Tree, session: str) -> str | None:
     """The session that has dropped another one, or None."""
-    return _row(tree, session).get("dropped_by")
+    return row_of(tree, session).get("dropped_by")
 
 
 def adopted_by(tree: Tree, session: str) -> str | None:
     """The session that has adopted another one, or None."""
-    return _row(tree, session).get("adopted_by")
+    return row_of(tree, session).get("adopted_by")
 
 
 def actor(name: str) -> str:
@@ -424,5 +464,13 @@ def _links(record: Record) -> Iterable[tuple[str, str]]:
 
 
 KIND = row_kind("session", FOLDER, SUFFIX, "id", parse, find, until, _rules, _links)._replace(
-    words=("goal", "adopted_why", "dropped_why", "dismissed_why", "offer.tags", "confirmed.why")
+    words=(
+        "goal",
+        "goals.text",
+        "adopted_why",
+        "dropped_why",
+        "dismissed_why",
+        "offer.tags",
+        "confirmed.why",
+    )
 )

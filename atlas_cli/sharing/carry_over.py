@@ -73,7 +73,8 @@ def carry(
 ) -> Carried:
     """Puts our commits behind `tip`, each byte for byte. A commit is carried over if every path
     that it changed still holds the blob that it held in the commit's own parent (the predecessor
-    of a numbered document, too), and if it breaks no rule. Any other is parked."""
+    of a numbered document, too), and if it breaks no rule. Any other is parked, or dropped if it is
+    of no use later."""
     published = {commit.message.operation for commit in theirs} - {None}
     last = {commit.message.session: commit.message.at or 0 for commit in theirs}
     staged = _Staged(store)
@@ -105,7 +106,8 @@ def carry(
             why = f"{commit.message.session} has written in another clone since"
         why = why or _odd(commit, onto.width) or _broken(onto, commit, files)
         if why:
-            parked.append(Parked(commit, why))
+            if not records.fleeting(commit.message.subject):
+                parked.append(Parked(commit, why))
             continue
         tip = moved[commit.oid] = _again(staged, commit, onto, files)
         onto = staged.snapshot(tip)

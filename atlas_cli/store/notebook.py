@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from .. import callers, signs
 from ..errors import Failed
 from ..model.digests import sha256
 from .database import (
@@ -37,11 +38,13 @@ CREATE TABLE IF NOT EXISTS stops(session TEXT, kind TEXT, at INTEGER);
 CREATE TABLE IF NOT EXISTS looks(reader TEXT PRIMARY KEY, head TEXT);
 CREATE TABLE IF NOT EXISTS drafted(file TEXT PRIMARY KEY, session TEXT, submit TEXT);
 CREATE TABLE IF NOT EXISTS views(worktree TEXT, path TEXT, blob TEXT, PRIMARY KEY(worktree, path));
+CREATE TABLE IF NOT EXISTS agents(caller TEXT, agent TEXT, at INTEGER, PRIMARY KEY(caller, agent));
+CREATE TABLE IF NOT EXISTS resumed(caller TEXT PRIMARY KEY, at INTEGER);
 CREATE TABLE IF NOT EXISTS grounds(worktree TEXT PRIMARY KEY, said TEXT);
 CREATE TABLE IF NOT EXISTS told(session TEXT, key TEXT, version TEXT, number INTEGER, how INTEGER,
                                 at INTEGER, PRIMARY KEY(session, key, version));
 """
-LAYOUT = Layout(8, _TABLES, synchronous="NORMAL", wait=10.0, cache=False)
+LAYOUT = Layout(9, _TABLES, synchronous="NORMAL", wait=10.0, cache=False)
 FILE = f"local-{LAYOUT.version}.sqlite"  # another Atlas here has its own
 
 
@@ -117,25 +120,62 @@ class Notebook(Database):
                 self.say(f"{error.message}; what you read or began just now may be asked for again")
 
     def begun(self, worktree: str, caller: str) -> str | None:
-        """The session that a caller began last in a worktree."""
-        row = self._one("SELECT session FROM begun WHERE worktree=? AND caller=?", worktree, caller)
+        """The session that a caller began last in a worktree; in any of the clone's, if its tool
+        gave it an id."""
+        where = (
+            "caller=? ORDER BY rowid DESC" if callers.by_id(caller) else "caller=? AND worktree=?"
+        )
+        values = (caller,) if callers.by_id(caller) else (caller, worktree)
+        row = self._one(f"SELECT session FROM begun WHERE {where} LIMIT 1", *values)
         return row[0] if row else None
 
     def everyone(self) -> list[tuple[str, str, str]]:
-        """(worktree, caller, session) of every session that was begun here."""
-        return [
-            (row[0], row[1], row[2])
-            for row in self._all("SELECT * FROM begun ORDER BY worktree, caller")
-        ]
+        """(worktree, caller, session) of every session that was begun here; the worktree is empty
+        for a caller that is the same one in each."""
+        rows = self._all("SELECT worktree, caller, session FROM begun ORDER BY rowid")
+        newest = {("" if callers.by_id(row[1]) else row[0], row[1]): row[2] for row in rows}
+        return [(worktree, caller, session) for (worktree, caller), session in newest.items()]
 
     def begin(self, worktree: str, caller: str, session: str) -> None:
         """Notes that a caller has begun a session in a worktree."""
         self.moved = self.moved or self.begun(worktree, caller) != session
         self._put("INSERT OR REPLACE INTO begun VALUES(?,?,?)", worktree, caller, session)
 
-    def end(self, session: str) -> None:
-        """Forgets a session that is over."""
-        self._put("DELETE FROM begun WHERE session=?", session)
+    def sign(self, session: str, at: int, steadily: float) -> None:
+        """Notes that a session is at work."""
+        signs.note(str(self.file.parent), session, at, steadily)
+
+    def signed(self, session: str) -> int:
+        """The moment at which a session was last at work here; 0 if it never was."""
+        return signs.last(str(self.file.parent), session)
+
+    def silence(self, session: str, now: float) -> float:
+        """The seconds for which a session was silent here, by the steady clock."""
+        return signs.silence(str(self.file.parent), session, now)
+
+    def agent(self, caller: str, agent: str, at: int | None) -> None:
+        """Notes that a tool's sub-agent is at work; None: that it is done."""
+        if at is None:
+            self._put("DELETE FROM agents WHERE caller=? AND agent=?", caller, agent)
+        else:
+            self._put("INSERT OR REPLACE INTO agents VALUES(?,?,?)", caller, agent, at)
+
+    def agents(self, caller: str, since: int) -> list[str]:
+        """The sub-agents of a tool that were heard of since a moment and are not done."""
+        rows = self._all(
+            "SELECT agent FROM agents WHERE caller=? AND at>=? ORDER BY agent", caller, since
+        )
+        return [row[0] for row in rows]
+
+    def resume(self, caller: str, at: int) -> None:
+        """Notes that a caller may have lost its context: its tool has compacted or resumed it, or
+        it has asked who it is."""
+        self._put("INSERT OR REPLACE INTO resumed VALUES(?,?)", caller, at)
+
+    def resumed(self, caller: str) -> int:
+        """The moment at which a caller last may have lost its context; 0 if it never has."""
+        row = self._one("SELECT at FROM resumed WHERE caller=?", caller)
+        return row[0] if row else 0
 
     def read(
         self,

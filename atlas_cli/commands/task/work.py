@@ -239,7 +239,7 @@ def assign(
     fresh = [
         row["id"]
         for _, row in env.index.live("sessions", env.now())
-        if sessions.pulse(env.ask, row)[1] == "live"
+        if sessions.pulse(env.ask, row)[1] == "live" and not sessions.stale(env.ask, row)
     ]
 
     def decide(tree: Tree, who: Writer) -> Change:

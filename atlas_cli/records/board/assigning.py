@@ -9,7 +9,7 @@ from ...errors import Refused
 from ...model.change import Change, Writer
 from ...model.text import Record
 from ...model.tree import Tree
-from .. import lease, policy, session
+from .. import goals, lease, policy, session
 from . import claims, offering, posting, task
 
 
@@ -18,23 +18,38 @@ def leave(
     writer: Writer,
     spared: Container[str] = (),
     over: bool = True,
+    goal: int | None = None,
     owes: Record | None = None,
+    by: str | None = None,
 ) -> Change:
     """The change by which the writer's session gives back what it holds: its leases and its claims.
     Leases that are `spared`, or held for a running command, stay. A claim that is given back is no
-    failure and no attempt. `over`: the session ends as well, and `owes` a word for this."""
+    failure and no attempt. `over`: the session ends as well, and `owes` a word for this. `goal`:
+    only that goal ends, and what was taken for it is given back. `by`: the AI tool that closes the
+    session."""
     held = [
         row["resource"]
         for _, row in tree.live(lease.FOLDER, writer.at)
-        if row["holder"] == writer.session and row["resource"] not in spared and not row.get("run")
+        if row["holder"] == writer.session
+        and row["resource"] not in spared
+        and not row.get("run")
+        and goal in (None, row.get("goal", 1))
     ]
     change = lease.release(tree, writer, held)
-    if claimed := [row["id"] for row in task.held(tree, writer.session, writer.at)]:
+    claimed = [
+        row["id"]
+        for row in task.held(tree, writer.session, writer.at)
+        if goal in (None, row["claim"].get("goal", 1))
+    ]
+    if claimed:
         given = claims.released(tree, writer, claimed)
         change = Change(change.subject if held else given.subject, {**change.files, **given.files})
     if not over:
         return change
-    ended = session.end(tree, writer, owes)
+    if goal is None:
+        ended = session.end(tree, writer, owes, by)
+    else:
+        ended = goals.end_goal(tree, writer, goal)
     return ended._replace(files={**change.files, **ended.files})
 
 

@@ -11,7 +11,7 @@ from ...model.change import Change, Writer
 from ...model.text import Record
 from ...model.tree import Tree
 from ...visible import named
-from .. import lease, policy
+from .. import goals, lease, policy
 from . import offering, posting, readiness, result, task, using
 
 SHORTEST = 60  # seconds of a claim
@@ -142,7 +142,7 @@ def grant(
         "attempt": old["attempt"] + (again or old["state"] != "claimed"),
     }
     receipt = {
-        **(_assigned(writer, to, in_force) if to is not None else _started(writer)),
+        **(_assigned(writer, to, in_force) if to is not None else _started(tree, writer)),
         **counts,
         "store": in_force.get("store", ""),
         "at": writer.when,
@@ -162,7 +162,7 @@ def grant(
     )
 
 
-def _started(writer: Writer) -> Record:
+def _started(tree: Tree, writer: Writer) -> Record:
     """The holder's fields of a receipt for a task that the writer claims itself."""
     return {
         "session": writer.session,
@@ -170,6 +170,7 @@ def _started(writer: Writer) -> Record:
         "machine": writer.machine,
         "started": writer.when,
         "parent": writer.lineage[-1] if writer.lineage else None,
+        "goal": goals.goal_of(tree, writer.session),
     }
 
 
