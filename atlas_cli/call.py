@@ -12,11 +12,12 @@ from .cli.grammar import Page
 from .cli.root import Root
 from .commands import COMMANDS, FACES, HIDDEN
 from .console import Talk
-from .env import after
+from .env import after, freshness
 from .env.env import Env, Options
-from .errors import AtlasError, Failed, Unknown, Usage
+from .errors import AtlasError, Failed, NotFound, Unknown, Usage
 from .hooks import cache as picture
 from .outcome import Outcome
+from .store.git import watched
 
 INTERRUPTED = 130  # the exit code of a command that Ctrl-C has ended
 
@@ -33,6 +34,7 @@ class Answer(NamedTuple):
 
     @property
     def exit(self) -> int:
+        """The exit code of the process."""
         if self.outcome is not None:
             return self.outcome.exit
         assert self.error is not None
@@ -69,9 +71,10 @@ def call(
             raise
         words = commands.spelt(rest)
         talk = _talk(commands, options, words)
-        env = Env(options, None if options.json or options.quiet else watch)
+        env = Env(options)
         env.words = words
-        return _ended(_outcome(commands, words, env), talk, env)
+        with watched(None if options.json or options.quiet else watch):
+            return _ended(_asked(commands, words, env), talk, env)
     except Page as page:
         return Answer(talk, page.outcome)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the boundary: a fault of ours is one line too
@@ -82,7 +85,7 @@ def call(
 
 
 def explained(error: BaseException) -> AtlasError:
-    """What ended a command, as the error that is shown. A failure that nobody foresaw is "unknown"
+    """The error that is shown for what ended a command. A failure that nobody foresaw is "unknown"
     (exit 10) once the write may have been made."""
     if isinstance(error, AtlasError):
         return error
@@ -100,7 +103,7 @@ def explained(error: BaseException) -> AtlasError:
 
 
 def _failure(error: BaseException) -> Failed | None:
-    """What the machine has refused; None for a fault of Atlas."""
+    """The error for something that the machine has refused; None for a fault of Atlas."""
     if isinstance(error, MemoryError):
         return Failed("out of memory")
     if isinstance(error, RecursionError):
@@ -128,6 +131,19 @@ def _talk(commands: Root, options: Options, words: list[str]) -> Talk:
     return Talk(commands.called(words)[0], options.json, options.quiet)
 
 
+def _asked(commands: Root, words: list[str], env: Env) -> Outcome:
+    """The outcome of a command. The remote is asked once for what is not there."""
+    options, heard = env.options, len(env.notices)
+    try:
+        return _outcome(commands, words, env)
+    except NotFound:
+        if not freshness.brought(env):
+            raise
+    env.options = options
+    del env.notices[heard:]
+    return _outcome(commands, words, env)
+
+
 def _outcome(commands: Root, words: list[str], env: Env) -> Outcome:
     if words == ["--version"]:
         return Outcome({"version": __version__}, (f"atlas {__version__}",))
@@ -140,7 +156,10 @@ def _outcome(commands: Root, words: list[str], env: Env) -> Outcome:
 
 def _ended(outcome: Outcome, talk: Talk, env: Env) -> Answer:
     """The answer of a command that came to its end, once all is done that follows from it."""
+    freshness.say(env, outcome)
+    after.sign(env)
     after.answer(env, _keep_up_hooks)
+    outcome = outcome._replace(limits=after.unsaid(env, outcome.limits))
     if outcome.published is not None:
         outcome = outcome._replace(published=(env.elsewhere or env).sharing.published)
     interrupts.waited()
@@ -152,13 +171,14 @@ def _stopped(error: AtlasError, talk: Talk, env: Env | None) -> Answer:
     if env is None:
         return Answer(talk, error=error)
     with contextlib.suppress(Exception, KeyboardInterrupt):  # whatever comes now, this has ended it
+        freshness.say(env, error)
         after.stop(env, error)
         talk = _with_store(talk, env)
     return Answer(talk, None, error, env.notices, env.wrote)
 
 
 def _with_store(talk: Talk, env: Env) -> Talk:
-    """What the envelope says of the store, as far as the command has looked at it."""
+    """The manner of speaking with the store's state, as far as the command has looked at it."""
     env = env.elsewhere or env
     if "snapshot" not in env.__dict__:
         return talk

@@ -84,6 +84,8 @@ class Locked(Failed):
 
 
 class Usage(AtlasError):
+    """The call is wrong: a word, an option, a value."""
+
     exit = 2
     code = "usage"
 
@@ -120,6 +122,8 @@ class Refused(AtlasError):
 
 
 class NotFound(AtlasError):
+    """A record, a store or a repository is not there."""
+
     exit = 7
     code = "not_found"
 
@@ -133,6 +137,8 @@ class NotPublished(AtlasError):
 
 
 class Violations(AtlasError):
+    """Commits break rules."""
+
     exit = 9
     code = "violations"
 

@@ -34,9 +34,9 @@ Block = str | Table | Frame | Raw
 
 
 class Outcome(NamedTuple):
-    """What a command hands back. `data` is the envelope's `data` (a contract). `blocks` are printed
-    for people in their order, as they come. `limits` closes both (cli/limits.py has the command's
-    own): a mechanism that hints at a guarantee it does not have is worse than none."""
+    """The value that a command hands back. `data` is the envelope's `data` (a contract). `blocks`
+    are printed for people in their order, as they come. `limits` closes both (`@verb` has the
+    command's own): a mechanism that hints at a guarantee it does not have is worse than none."""
 
     data: Any
     blocks: Iterable[Block] = ()

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
+
+from atlas_cli.records import KINDS
 
 PACKAGE = Path(__file__).parent.parent / "atlas_cli"
 # Each part may import those that stand before it, and itself. (A tuple: parts that do not know each
 # other.)
 ORDER: tuple[str | tuple[str, ...], ...] = (
-    ("__version__", "errors", "interrupts", "outcome", "visible", "callers"),
+    ("__version__", "errors", "interrupts", "outcome", "visible", "callers", "signs"),
     "console",
     "model",
     "records",
@@ -46,6 +49,7 @@ OWNERS = {
     "sqlite3": {"store/database.py"},
     "subprocess": {
         "store/git.py",
+        "store/child.py",
         "store/conversation.py",
         "callers.py",
         "store/housekeeping.py",
@@ -152,6 +156,32 @@ def test_what_holds_records_knows_no_kind(folder: str) -> None:
         if part(path) == folder
         for name, ours in imports(path)
         if ours and name.startswith("records.") and name.split(".")[1] in KINDS_OF_RECORD
+    ]
+    assert wrong == []
+
+
+def texts(path: Path) -> list[tuple[int, str]]:
+    """(line, text) of each text in a file that is no docstring."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    lines = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    return [
+        (node.lineno, node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in lines
+    ]
+
+
+@pytest.mark.parametrize("folder", ["store", "verify", "sharing"])
+def test_what_holds_records_names_no_kind_in_a_text(folder: str) -> None:
+    """(`session` is a column as well: who wrote a commit.)"""
+    kinds = {word for kind in KINDS for word in (kind.name, kind.folder)} - {"session"}
+    inside = re.compile(rf"(?:\b(?:{'|'.join(kinds)})/)|='(?:{'|'.join(kinds)})'")
+    wrong = [
+        f"{path.relative_to(PACKAGE)}:{line}: {text}"
+        for path in FILES
+        if part(path) == folder
+        for line, text in texts(path)
+        if text in kinds or inside.search(text)
     ]
     assert wrong == []
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import ast
+import inspect
+import re
 from collections.abc import Iterator
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -60,6 +65,50 @@ def faults(text: str) -> list[str]:
     return wrong
 
 
+FREE = re.compile(r"\(?(?:What|Who|Where|Why|Whatever|Whoever|Wherever)\b")
+SENTENCE = re.compile(r"(?<=[.:;]) (?=[A-Z(`])|(?<=\.\)) ")
+
+
+def free_starts(text: str) -> Iterator[str]:
+    """The sentences of a file's docstrings that begin with a free *what*, *who*, *where* or *why*:
+    a sentence begins with its subject."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef):
+            whole = " ".join((ast.get_docstring(node) or "").split())
+            yield from (part[:60] for part in SENTENCE.split(whole) if FREE.match(part))
+
+
+def undocumented(module: ModuleType) -> list[str]:
+    """The public functions, classes and methods of a module that have no docstring. A method that
+    takes the place of another one may have that one's."""
+    own = [
+        (name, value)
+        for name, value in vars(module).items()
+        if getattr(value, "__module__", "") == module.__name__
+        and (inspect.isclass(value) or inspect.isfunction(value))
+    ]
+    for owner, value in list(own):
+        if inspect.isclass(value):
+            own += [
+                (f"{owner}.{name}", getattr(value, name))
+                for name, member in vars(value).items()
+                if inspect.isfunction(member)
+                or isinstance(member, classmethod | property | cached_property)
+            ]
+    return [
+        f"{module.__name__}: {name}"
+        for name, value in own
+        if not any(part.startswith("_") for part in name.split("."))
+        and not (_own(value) if inspect.isclass(value) else inspect.getdoc(value))
+    ]
+
+
+def _own(value: type) -> str:
+    """The docstring of a class; not that of its base, nor the one that a NamedTuple is given."""
+    doc = vars(value).get("__doc__") or ""
+    return "" if doc.startswith(f"{value.__name__}(") else doc
+
+
 FILES = {path.relative_to(PACKAGE).as_posix(): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
@@ -88,6 +137,28 @@ def test_the_code_has_its_form() -> None:
 )
 def test_each_fault_is_seen(text: str) -> None:
     assert faults(text)
+
+
+def test_everything_public_says_what_it_does() -> None:
+    names = (
+        ".".join(("atlas_cli", *Path(name).with_suffix("").parts)).removesuffix(".__init__")
+        for name in FILES
+        if name != "__main__.py"
+    )
+    missing = [each for name in names for each in undocumented(import_module(name))]
+    assert missing == []
+
+
+def test_sentences_begin_with_their_subject() -> None:
+    wrong = [
+        f"{name}: {start}"
+        for name, path in FILES.items()
+        for start in free_starts(path.read_text(encoding="utf-8"))
+    ]
+    assert wrong == []
+    assert list(free_starts('"""It is so. What is not so, is not."""\n')) == [
+        "What is not so, is not."
+    ]
 
 
 def test_what_has_its_form_is_let_pass() -> None:

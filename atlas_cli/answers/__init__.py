@@ -1,1 +1,1 @@
-"""What is so, by topic: asked of the index, the notebook and the policy."""
+"""The state of the store, by topic: asked of the index, the notebook and the policy."""

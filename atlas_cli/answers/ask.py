@@ -1,17 +1,19 @@
-"""What is so in the store, as of a moment: the index, this clone's notebook, the policy and the
-time, from which the other files of this folder answer; and how a record may be shown at all."""
+"""The ground of all answers: the index, this clone's notebook, the policy and the time. The other
+files of this folder answer from it. It also says how a record may be shown at all."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from .. import records
 from ..errors import AtlasError
+from ..model import words
 from ..model.kind import Kind
 from ..model.text import Record
 from ..outcome import Frame
-from ..records import correction, signal
+from ..records import artifact, correction, signal
 from ..records.board import gate, task
 from ..store.index import Index
 from ..store.notebook import Notebook
@@ -23,8 +25,10 @@ WEEK = 7 * 86400
 
 def same_words(index: Index, ref: str) -> list[str]:
     """The REFs of the records that say the same as one, itself first: a gate, the signal that says
-    why it was raised, and the task of clearing it."""
+    why it was raised, and the task of clearing it. The document that ends a gate says the same as
+    all these."""
     kind, _, id = ref.partition(":")
+    id = id.removesuffix(gate.END)
     gates = [id] if kind in (gate.KIND.name, task.KIND.name) else []
     if kind == signal.KIND.name:
         gates += [record["id"] for _, record in index.pointing(ref, "signal")]
@@ -40,43 +44,63 @@ def corrections(index: Index, ref: str) -> list[tuple[str, Record]]:
     return [pair for same in same_words(index, ref) for pair in index.pointing(same, "corrects")]
 
 
+def withdrawing(
+    index: Index, ref: str, asked: frozenset[str] = frozenset()
+) -> list[tuple[str, Record]]:
+    """(path, record) of the retractions of a record that are in force, oldest first. One that was
+    itself retracted is lifted. (`asked`: a hand may have made two that retract each other.)"""
+    pairs = []
+    for path, record in corrections(index, ref):
+        own = correction.KIND.ref(path, record)
+        if not record["retract"] or own in asked:
+            continue
+        if not withdrawing(index, own, asked | {own}):
+            pairs.append((path, record))
+    return pairs
+
+
 class Questions:
-    """What is asked: the index, the notebook, the policy, now. Its methods say how a record may be
-    shown."""
+    """The sources of an answer: the index, the notebook, the policy, now. Its methods say how a
+    record may be shown."""
 
     def __init__(self, index: Index, local: Notebook, policy: Mapping[str, Any], now: int) -> None:
         self.index, self.local, self.policy, self.now = index, local, policy, now
 
     def corrections(self, ref: str) -> list[Record]:
-        """The corrections of a record, oldest first; one that was itself retracted without its
-        reason."""
-        rows = []
-        for path, record in corrections(self.index, ref):
-            row = {**record, "ref": correction.KIND.ref(path, record)}
-            if self.retracted(row["ref"]):
-                row |= dict.fromkeys(correction.KIND.words)
-            rows.append(row)
-        return rows
+        """The corrections of a record, oldest first. One that was itself retracted comes without
+        its reason, and with what `lifted` it."""
+        return [self._corrected(path, record) for path, record in corrections(self.index, ref)]
+
+    def _corrected(self, path: str, record: Record) -> Record:
+        row = {**record, "ref": correction.KIND.ref(path, record)}
+        if lifting := withdrawing(self.index, row["ref"]):
+            above, upper = lifting[-1]
+            row |= dict.fromkeys(correction.KIND.words)
+            row["lifted"] = {**upper, "ref": correction.KIND.ref(above, upper)}
+        return row
 
     def retracted(self, ref: str) -> bool:
-        return any(record["retract"] for _, record in corrections(self.index, ref))
+        """Whether a record was retracted, or one that says the same, and that stands."""
+        return bool(withdrawing(self.index, ref))
 
     def shown(self, record: Record, ref: str = "") -> Record:
-        """A record as it is shown to anybody who has not asked for what was withdrawn. Once it is
-        retracted, its writers' words are None, and its corrections stand beside. Of a row these are
-        the words that stood in it then: a lease that is taken anew has another's."""
+        """A record as it is shown to anybody who has not asked for what was withdrawn. A document's
+        corrections stand beside it. Once a record is retracted, its writers' words are None, too.
+        Of a row these are the words that stood in it then: a lease that is taken anew has
+        another's."""
         ref = ref or record["ref"]
-        if not self.retracted(ref):
-            return record
         kind = records.BY_NAME[ref.partition(":")[0]]
-        words = [field for field in kind.words if field in record]
+        retractions = withdrawing(self.index, ref)
+        if not retractions:
+            beside = [] if kind.row else self.corrections(ref)
+            return {**record, "corrections": beside} if beside else record
+        then: list[Record] = []
         if kind.row:
-            pairs = corrections(self.index, ref)
-            then = [self._as_retracted(kind, ref, path) for path, row in pairs if row["retract"]]
-            words = [field for field in words if _stood(then, field, record[field])]
-            if not words:
-                return record
-        return {**record, **dict.fromkeys(words), "corrections": self.corrections(ref)}
+            then = [self._as_retracted(kind, ref, path) for path, _ in retractions]
+        result, withheld = words.without(record, kind.words, partial(_stood, then))
+        if kind.row and not withheld:
+            return record
+        return {**result, "corrections": self.corrections(ref)}
 
     def row(self, kind: Kind, path: str, record: Record) -> Record:
         """A record of the index as it is shown: with its REF."""
@@ -98,14 +122,30 @@ class Questions:
         """A line for each thing that whoever sees a record must know: its caveat, its corrections,
         and those of the records that it relies on. `say` puts the words of others into a line."""
         lines = [f"caveat: {say(record['caveat'])}"] if record.get("caveat") else []
+        if old := artifact.outlived(record, self.now):
+            lines.append(old)
         lines += [
             correction.shown(entry, self.now, say) for entry in self.corrections(record["ref"])
         ]
         for target in record.get("relies_on", ()):
-            lines += [
-                f"relies on {named(target)}, which was {correction.shown(entry, self.now, say)}"
-                for entry in self.corrections(target)
-            ]
+            lines += self._below(target, say)
+        return lines
+
+    def _below(self, target: str, say: Callable[[str], str]) -> list[str]:
+        """The warnings of a record for whoever sees what relies on it."""
+        on = f"relies on {named(target)}"
+        lines = [
+            f"{on}, which was {correction.shown(entry, self.now, say)}"
+            for entry in self.corrections(target)
+        ]
+        path = self.index.path_of(target)
+        below = self.index.readable(path) if path else None
+        if below is None or self.retracted(target):
+            return lines
+        if below.get("caveat"):
+            lines.append(f"{on}, whose caveat is: {say(below['caveat'])}")
+        if old := artifact.outlived(below, self.now):
+            lines.append(f"{on}: {old}")
         return lines
 
     def warned(self, record: Record) -> list[Frame]:
@@ -115,7 +155,7 @@ class Questions:
         return [Frame("", "\n".join(lines))] if lines else []
 
 
-def _stood(rows: list[Record], field: str, words: Any) -> bool:
-    """Whether a field had these words in one of the rows; a row that cannot be read may have had
-    them."""
-    return any(row.get(field, words) == words for row in rows)
+def _stood(rows: list[Record], field: str, text: Any) -> bool:
+    """Whether a field had this text in one of the rows. A row that cannot be read may have had it,
+    and a document (no rows) has it for ever."""
+    return not rows or any(not row or text in words.values(row, field) for row in rows)

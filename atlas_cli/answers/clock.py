@@ -6,6 +6,7 @@ from ..model import times
 from ..records import lease, session
 from .ask import Questions
 
+LATE = 1800  # seconds by which others may publish what they have written
 UNHONOURED = "what is taken under a date ahead of the others' is honoured late, or by nobody"
 RECENT = 50  # commits by whose dates a clock is judged
 
@@ -37,12 +38,16 @@ def _machine(ask: Questions, name: str) -> str:
     return str(row["machine"]) if row else ""
 
 
-def ahead(ask: Questions, machine: str) -> list[str]:
-    """What the newest commits say of a clock of this machine that is, or was, ahead. Only their
-    order tells for sure: whoever wrote later, under an earlier date, had seen the later date. In a
-    store that was idle a clock that is ahead of all looks like a late hour; that is said once it is
-    so late that nobody would honour what is taken."""
+def ahead(ask: Questions, machine: str, head: str | None, ago: int | None) -> list[str]:
+    """The evidence of the newest commits that this clock is, or was, ahead. Only their
+    order tells for sure: whoever wrote later, under an earlier date, had seen the later date. Those
+    that came since this clone last asked (so many seconds `ago`, when `head` was the last) tell
+    as well, where two machines date it long before that. In a store that was idle a clock that is
+    ahead of all looks like a late hour; that is said once it is so late that nobody would honour
+    what is taken."""
     mine, others, passed = _dates(ask, machine)
+    came = [] if head is None or ago is None else _came(ask, machine, head)
+    asked = ask.now - (ago or 0)
     now, newest = times.rfc3339(ask.now), max(others.values(), default=ask.now)
     if mine > ask.now + times.SKEW:
         by = times.span(mine - ask.now)
@@ -54,6 +59,13 @@ def ahead(ask: Questions, machine: str) -> list[str]:
             f"this machine's clock ({now}) was ahead by {by} or more when it wrote last:"
             f" {len(passed)} other machine{several} wrote after it, and say less; set it right"
         )
+    elif len(came) > 1 and max(came) < asked - LATE:
+        by = times.span(asked - max(came))
+        what = (
+            f"this machine's clock ({now}) seems ahead by {by} or more: {len(came)} other machines"
+            f" have written since this clone asked ({times.rfc3339(asked)}), and by their clocks"
+            " before that; set it right"
+        )
     elif newest + lease.LONGEST < ask.now:
         idle = times.span(ask.now - newest)
         what = (
@@ -63,6 +75,18 @@ def ahead(ask: Questions, machine: str) -> list[str]:
     else:
         return []
     return [f"{what}: {UNHONOURED}"]
+
+
+def _came(ask: Questions, machine: str, head: str) -> list[int]:
+    """The newest date of each other machine among the newest commits behind that one."""
+    dates: dict[str, int] = {}
+    for row in ask.index.commits(RECENT)[0]:
+        if row["oid"] == head:
+            break
+        by = _machine(ask, row["session"] or "")
+        if by and by != machine and row["at"] is not None:
+            dates[by] = max(row["at"], dates.get(by, 0))
+    return list(dates.values())
 
 
 def _dates(ask: Questions, machine: str) -> tuple[int, dict[str, int], list[int]]:

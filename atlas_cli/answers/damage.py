@@ -1,4 +1,5 @@
-"""What a hand has done to the branch, past Atlas: which files, and what is shown instead."""
+"""The damage that a hand has done to the branch, past Atlas: which files, and what is shown
+instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was added by hand, on a forge."""
+"""The notes that were added by hand, on a forge."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ MOST = 20
 
 
 def by_hand(ask: Questions, path: str) -> Record:
-    """Who added a file that has no field for it, and when: what its commit says, which nobody has
-    verified."""
+    """The person and the time of a file that has no fields for them. They are what its commit says,
+    which nobody has verified."""
     index = ask.index
     seq = index.written_in(path)
     commit = index.commits(1, after=seq - 1, upto=seq)[0][0]["oid"]
@@ -28,7 +28,7 @@ def by_hand(ask: Questions, path: str) -> Record:
 
 
 def recent(ask: Questions) -> list[Record]:
-    """What was put into the inbox in the last seven days, newest first."""
+    """The notes of the inbox of the last seven days, newest first."""
     rows = [
         ask.shown({"ref": inbox.KIND.ref(path, record), **record, **by_hand(ask, path)})
         for path, record in ask.index.newest(inbox.FOLDER, MOST)

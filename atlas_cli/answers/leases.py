@@ -1,4 +1,4 @@
-"""What is held."""
+"""The leases that are held."""
 
 from __future__ import annotations
 

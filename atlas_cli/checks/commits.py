@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..errors import Failed
 from ..model import names
-from ..store.git import AS_IS, Git, last_line
+from ..store.git import AS_IS, Git, failure
 from .commit import CodeCommit
 
 _FORMAT = "--format=%x01%H%x00%P%x00%aN <%aE>%x00%at%x00%cN <%cE>%x00%ct%x00%B"
@@ -33,7 +32,7 @@ def read(git: Git, *args: str, paths: Sequence[str] = ()) -> list[CodeCommit]:
         extra={"GIT_LITERAL_PATHSPECS": "1"},
     )
     if code:
-        raise Failed(f"git log failed ({code}): {last_line(err)}")
+        raise failure("log", code, err)
     rows: list[tuple[list[str], list[str], dict[str, str | None]]] = []  # fields, paths, moved
     words = iter(out.decode(errors="surrogateescape").split("\0"))
     for word in words:

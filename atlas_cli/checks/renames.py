@@ -6,14 +6,15 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
+from ..errors import Failed
 from ..store import files
 from ..store.git import Git
+from . import unstaged
 from .links import document
 
 _DOCUMENTS = ("*.md", "*.markdown", "*.html", "*.htm")
@@ -57,8 +58,16 @@ class Files:
     def read(self, path: str) -> bytes | None:
         """The bytes of a plain file; None if there is none."""
         mode, oid = self.entries.get(path, (b"", ""))
-        object = self.git.object(oid) if mode.startswith(b"100") else None
-        return object[2] if object else None
+        if not mode.startswith(b"100"):
+            return None
+        answer = self.git.object(oid)
+        if answer is None:
+            raise Failed(
+                f"the bytes of {path} are not in this clone",
+                "git fetch --refetch --no-filter",
+                code="partial_clone",
+            )
+        return answer[2]
 
     def exists(self, path: str) -> bool:
         """Whether there is a file or a folder."""
@@ -101,14 +110,17 @@ class Worktree(Files):
 
     @cached_property
     def entries(self) -> dict[str, tuple[bytes, str]]:
+        """The files of the index, without those that the worktree has lost."""
         entries = Files(self.git, None).entries
         return {path: entry for path, entry in entries.items() if path not in self.gone}
 
     def read(self, path: str) -> bytes | None:
+        """The bytes of a plain file of the worktree; None if it is none."""
         file = self.top / path
         return file.read_bytes() if self._plain(file) else None
 
     def exists(self, path: str) -> bool:
+        """Whether anything lies at a path, a broken link included."""
         return path not in self.gone and (os.path.lexists(self.top / path) or super().exists(path))
 
     def write(self, path: str, data: bytes) -> bool:
@@ -134,56 +146,61 @@ def between(git: Git, before: str, after: str | None) -> tuple[Files, Files, dic
     return Files(git, before), files, moved
 
 
+def naming(git: Git, tree: str | None, paths: Iterable[str]) -> dict[str, list[str]]:
+    """The text files of a tree (None: of the index) that name these paths as they are written from
+    the root, by path. A name without a slash may be any word, and is not looked for."""
+    wanted = [path for path in paths if "/" in path and "\n" not in path][:_MANY]
+    if not wanted:
+        return {}
+    _, out, _ = git.ask(
+        "grep",
+        "-zoIFw",
+        "--no-color",
+        "--no-line-number",
+        "--no-column",
+        "--no-recurse-submodules",
+        "-f",
+        "-",
+        *(("--cached",) if tree is None else (tree,)),
+        data="\n".join(wanted).encode(errors="surrogateescape"),
+    )
+    rows: dict[str, list[str]] = {}
+    for line in out.split(b"\n"):
+        name, _, path = map(os.fsdecode, line.partition(b"\0"))
+        file = name.removeprefix(f"{tree}:")
+        if path in wanted and file not in rows.setdefault(path, []):
+            rows[path].append(file)
+    return rows
+
+
 @contextlib.contextmanager
 def since_head(top: Path) -> Iterator[tuple[Files, Worktree, dict[str, str | None]]]:
     """The same from HEAD to the worktree, whatever of it is staged or tracked. Nothing of the
-    user's is written: a copy of the index tells git of the untracked files, and has a place of its
-    own for new objects."""
+    user's is written."""
     git = Git(None, str(top), hermetic=False)
     moved: dict[str, str | None] = {}
     code, out, _ = git.ask("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     head = out.decode().strip()
     with tempfile.TemporaryDirectory(prefix="atlas-") as aside:
-        if not code:
-            moved = _moved(git, head, "")
-        if None in moved.values():
-            _tell(git, Path(aside))
-            moved = _moved(git, head, "")
         try:
+            changes = {} if code else unstaged.changed(git, head)
+            if any(how == b"D" for how, _ in changes.values()):
+                moved = _moved(git, head, None, unstaged.stage(git, top, Path(aside), changes))
             yield Files(git, head), Worktree(git, top, moved), moved
         finally:
             git.close()
 
 
-def _tell(git: Git, aside: Path) -> None:
-    """Makes `git` look at an index that names the untracked files too."""
-    paths = [
-        git.run("rev-parse", "--path-format=absolute", "--git-path", name)[:-1]
-        for name in ("index", "objects")
-    ]
-    index, objects = (os.fsdecode(path) for path in paths)
-    shutil.copyfile(index, aside / "index")
-    quoted = objects.replace("\\", "\\\\").replace('"', '\\"')
-    git.env |= {
-        "GIT_INDEX_FILE": str(aside / "index"),
-        "GIT_OBJECT_DIRECTORY": str(aside),
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{quoted}"',
-    }
-    # A file that git cannot add is no part of a move.
-    git.ask("add", "--intent-to-add", "--ignore-errors", "--", ".")
-
-
-def _moved(git: Git, before: str, after: str | None) -> dict[str, str | None]:
-    asked = {None: ("diff-index", "--cached"), "": ("diff-index",)}.get(after, ("diff-tree", "-r"))
-    trees = [before, after] if after else [before]
+def _moved(git: Git, before: str, after: str | None, how: str = "-M") -> dict[str, str | None]:
+    asked = ("diff-tree", "-r") if after else ("diff-index", "--cached")
     out = git.run(
         *asked,
-        "-M",
+        how,
         "--diff-filter=DR",
         "--name-status",
         "-z",
         "--ignore-submodules=dirty",
-        *trees,
+        *((before, after) if after else (before,)),
         "--",
     )
     words = iter(out.split(b"\0")[:-1])

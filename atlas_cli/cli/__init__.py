@@ -1,1 +1,2 @@
-"""Where typer is met: the grammar, the root of all commands, options; limits and templates."""
+"""The only part that knows typer, beside the commands: the grammar, the root of all commands,
+options; limits and templates."""

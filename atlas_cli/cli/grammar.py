@@ -1,4 +1,5 @@
-"""How words become a command: nouns, their verbs, and what is said where the words are wrong."""
+"""The way from words to a command: nouns, their verbs, and what is said where the words are
+wrong."""
 
 import copy
 from collections.abc import Callable
@@ -60,6 +61,7 @@ class Explained:
     """A command or a noun whose `--help` raises its Page."""
 
     def get_help_option(self, ctx: Any) -> Any:
+        """The `--help` of the parser, with our page behind it."""
         parent: Any = super()
         option = parent.get_help_option(ctx)
         if option is not None:
@@ -73,10 +75,13 @@ class Command(Explained, TyperCommand):
 
     example = ""
     exits: tuple[int, ...] = ()
+    texts: tuple[str, ...] = ()  # its limits
     terminal = False  # whether another program gets the terminal
     remote = USUAL  # how it deals with the remote
 
     def invoke(self, ctx: Any) -> Any:
+        """The outcome of the command, closed with its limits. Raises Usage if it needs a terminal
+        and has none."""
         if self.terminal and not ctx.find_root().command.terminal:
             raise Usage(
                 f"`{ctx.command_path}` hands the terminal to another program, and there is no"
@@ -90,14 +95,14 @@ class Command(Explained, TyperCommand):
         return outcome._replace(limits=tuple(closing))
 
     def limits(self, ctx: Any) -> tuple[str, ...]:
-        """What this command does not do, under the policy in force; under the defaults where there
-        is none."""
-        path = ctx.command_path.partition(" ")[2]
-        if "{" not in "".join(limits.LIMITS.get(path, ())):
-            return limits.of(path, {})
-        return limits.of(path, limits.rules_for(ctx.obj))
+        """The limits of this command under the policy in force; under the defaults where there is
+        none."""
+        if "{" not in "".join(self.texts):
+            return self.texts
+        return limits.said(self.texts, limits.rules_for(ctx.obj))
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Writes the end of a help page: the limits, an example, the exit codes."""
         if closing := self.limits(ctx):
             with formatter.section("Limits"):
                 formatter.write_dl([("-", line) for line in closing])
@@ -106,6 +111,7 @@ class Command(Explained, TyperCommand):
         formatter.write("".join(f"  {code:>3}  {EXITS[code][0]}\n" for code in sorted(self.exits)))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parses the words of the command. Raises a usage error that names all that is wrong."""
         problems: list[str] = []
         for param in self.params:
             param.handle_parse_result = _collecting(param, problems)  # type: ignore[method-assign]
@@ -179,15 +185,18 @@ class Noun(Explained, TyperGroup):
     every: tuple[str, ...] = ()  # the names of all verbs, also of those that this call did not need
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """Writes the sentence of COMMANDS about the noun."""
         what = ctx.find_root().command.words[ctx.info_name]
         formatter.write(f"\n  {what} Bare, it is `{ctx.command_path} {self.bare}`.\n")
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Writes the list of the verbs."""
         rows = [(name, verb.get_short_help_str(200)) for name, verb in self.commands.items()]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Writes the end of the noun's help page."""
         formatter.write(
             f"\nExample:\n  {ctx.command_path}\n\nEach verb's own --help ends with an example and"
             " its exit codes:\n"
@@ -208,6 +217,7 @@ class Noun(Explained, TyperGroup):
         return "show" if "show" in verbs and is_name else ""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parses the words behind the noun. Raises Usage if they name no verb."""
         verb, first = self.verb(args), args[0] if args else ""
         if not verb and not first.startswith("-"):
             noun, verbs = f"atlas {ctx.info_name}", self.every or self.commands
@@ -234,17 +244,19 @@ def verb(
     name: str,
     example: str,
     *exits: int,
+    limits: tuple[str, ...] = (),
     terminal: bool = False,
     remote: Dealing = USUAL,
     **settings: Any,
 ) -> Callable[[Any], Any]:
     """A command of an app, whose help ends with its limits, an example and the exit codes that it
-    can give. terminal: it hands the terminal to another program, so that a face without one refuses
-    it. remote: how it deals with the remote."""
+    can give. limits: what it does not do. terminal: it hands the terminal to another program, so
+    that a face without one refuses it. remote: how it deals with the remote."""
     writes = (8, 10) if 3 in exits else ()
     own = {
         "example": example,
         "exits": (0, 1, 2, *exits, *writes),
+        "texts": limits,
         "terminal": terminal,
         "remote": remote,
     }

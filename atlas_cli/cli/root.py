@@ -30,6 +30,7 @@ _FLAGS = {
     "--offline": "offline",
     "--require-published": "require_published",
 }
+HELP = ["-h", "--help"]
 _DIGEST = ("--since", "--words")  # the digest's own options stand behind no command
 _ABOUT = """\
 Atlas: workers who cannot talk to each other share one project. Read first, write last.
@@ -71,6 +72,7 @@ class Root(Explained, TyperGroup):
         self._parsers: dict[tuple[str, str | None], Any] = {}
 
     def knows(self, word: str) -> bool:
+        """Whether a word is a command, listed or not."""
         return word in self.words or word in self.unlisted
 
     def parser(self, word: str, first: str | None = None) -> Any:
@@ -100,7 +102,7 @@ class Root(Explained, TyperGroup):
 
         Raises Page for a help page, Usage where the words are no call."""
         try:
-            with self.make_context("atlas", list(words), obj=env) as ctx:
+            with self.make_context("atlas", list(words), obj=env, help_option_names=HELP) as ctx:
                 outcome = self.invoke(ctx)
         except UsageError as error:
             path = error.ctx.command_path if getattr(error, "ctx", None) else "atlas"
@@ -111,6 +113,7 @@ class Root(Explained, TyperGroup):
         return outcome
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command of a call, loaded. Raises Usage if there is none of that name."""
         word, *rest = args
         if not self.knows(word):
             hint = WRONG.get(word) or names.hint(
@@ -120,10 +123,12 @@ class Root(Explained, TyperGroup):
         return word, self.parser(word, next(iter(rest), "")), rest
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Writes the list of the commands."""
         with formatter.section("Commands"):
             formatter.write_dl(list(self.words.items()))
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Writes the end of the help of atlas: global options, topics, exit codes."""
         with formatter.section("Global options (before or after the command)"):
             formatter.write_dl(_OPTIONS)
         from . import pages

@@ -1,4 +1,4 @@
-"""What a command puts into a file that the user names."""
+"""The answer of a command as a file that the user names."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from ..store import files, ground
 
 
 def save(env: Env, name: str, data: bytes) -> None:
-    """The bytes at a path that the user gives: of a plain file complete or not at all. A link is
+    """Writes bytes to a path that the user gives; a plain file whole or not at all. A link is
     written through, as is a device or a pipe; but not one that came with the project's files,
     whatever it leads to."""
     path = Path(env.options.directory, name)

@@ -15,12 +15,21 @@ from ..env import who, writing
 from ..errors import Failed, Usage
 from ..outcome import Outcome, Raw, Table
 from ..records import policy
-from . import env_of, noun, one, verb
+from . import env_of, limits, noun, one, verb
 
 app = noun("show")
 
 
-@verb(app, "show", "atlas config", 7)
+@verb(
+    app,
+    "show",
+    "atlas config",
+    7,
+    limits=(
+        limits.POLICY,
+        limits.HOSTS,
+    ),
+)
 def show(ctx: typer.Context) -> Outcome:
     """The policy in force: each key, its value, what it is."""
     env = env_of(ctx)
@@ -32,7 +41,7 @@ def show(ctx: typer.Context) -> Outcome:
     )
 
 
-@verb(app, "get", "atlas config get status_words", 7)
+@verb(app, "get", "atlas config get status_words", 7, limits=(limits.POLICY,))
 def get(
     ctx: typer.Context,
     key: Annotated[str, typer.Argument(metavar="KEY", help="As atlas config shows it.")],
@@ -46,7 +55,19 @@ def get(
     return Outcome({"key": key, "value": value}, (Raw(f"{shown}\n".encode()),))
 
 
-@verb(app, "set", "atlas config set status_words 300", 3, 5, 6, 7)
+@verb(
+    app,
+    "set",
+    "atlas config set status_words 300",
+    3,
+    5,
+    6,
+    7,
+    limits=(
+        limits.POLICY,
+        limits.HOSTS,
+    ),
+)
 def set_(
     ctx: typer.Context,
     key: Annotated[str, typer.Argument(metavar="KEY", help="As atlas config shows it.")],
@@ -70,7 +91,20 @@ def set_(
     )
 
 
-@verb(app, "edit", "atlas config edit", 3, 5, 6, 7, terminal=True)
+@verb(
+    app,
+    "edit",
+    "atlas config edit",
+    3,
+    5,
+    6,
+    7,
+    terminal=True,
+    limits=(
+        limits.POLICY,
+        limits.HOSTS,
+    ),
+)
 def edit(ctx: typer.Context) -> Outcome:
     """Edit the policy in your editor (on a terminal only)."""
     env = env_of(ctx)

@@ -4,22 +4,22 @@ from typing import Annotated
 
 import typer
 
-from ..cli import limits
 from ..digest import digest
 from ..env import who
 from ..env.env import Env
 from ..outcome import Outcome
-from . import Since, env_of, single, verb
+from . import Since, env_of, hooks, limits, single, verb
 
 app = single()
+LIMITS = (limits.AT_WORK, limits.HELD)
 Words = Annotated[
     int, typer.Option("--words", metavar="N", help="The digest's length, in words.", min=100)
 ]
 
 
-@verb(app, "digest", "atlas --since last", 7)
+@verb(app, "digest", "atlas --since last", 7, limits=LIMITS)
 def look(ctx: typer.Context, since: Since = None, words: Words = digest.WORDS) -> Outcome:
-    """Where things stand: what bare `atlas` prints. It begins nothing.
+    """The digest of where things stand, which bare `atlas` prints. It begins nothing.
 
     With --since the morning report: the status as a diff, and what was done, decided, corrected,
     stopped since."""
@@ -30,5 +30,6 @@ def bare(env: Env, since: str | None = None, words: int = digest.WORDS) -> Outco
     """The digest, without beginning anything."""
     me = who.session_or_none(env)
     data, blocks = digest.of(env, me, words, since)
+    env.notices += hooks.lacking(env)
     head = () if me else ('no session here: atlas begin --goal "what you will do"',)
-    return Outcome(data, (*head, *blocks), limits.of("digest", env.policy))
+    return Outcome(data, (*head, *blocks), limits.said(LIMITS, env.policy))

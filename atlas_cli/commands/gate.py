@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from ..answers import board
+from ..answers.ask import Questions
 from ..env import reading, who, writing
 from ..env.env import Env
 from ..errors import Usage
@@ -14,7 +15,7 @@ from ..outcome import Frame, Outcome, Table, listing
 from ..records import correction
 from ..records.board import gate, raising
 from ..visible import named
-from . import Why, env_of, noun, parsed, verb, warned
+from . import All, Why, env_of, limits, noun, parsed, verb, warned
 from .signal import About, about_of
 from .task.post import moment
 
@@ -48,6 +49,7 @@ Id = Annotated[str, typer.Argument(metavar="ID", parser=parsed(_bare), help="The
     5,
     6,
     7,
+    limits=(limits.GATED,),
 )
 def raise_(
     ctx: typer.Context,
@@ -99,20 +101,23 @@ def raise_(
     return Outcome(data, (line,), published=False)
 
 
-@verb(app, "list", "atlas gate list --all", 7)
+@verb(app, "list", "atlas gate list --all", 7, limits=(limits.GATED,))
 def list_(
     ctx: typer.Context,
-    all_: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False,
+    all_: All = False,
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="COMMIT", help="As it was at a commit.")
+    ] = None,
 ) -> Outcome:
     """The gates that hold tasks back: pending, or past their deadline and not cleared."""
     env = env_of(ctx)
     reading.damaged(env, gate.FOLDER + "/")  # one that cannot be read is a notice
-    items = board.standing(env.ask, env.tree)
-    if all_:
-        raised = [
-            row for _, row in env.index.newest(gate.FOLDER, 2**31) if row["resolution"] == "pending"
-        ]
-        items = [board.gate_row(env.ask, env.tree, row) for row in raised]
+    ask, tree = env.ask, env.tree
+    if at is not None:
+        past = env.index.commit(at)
+        tree = env.store.snapshot(past["oid"])
+        ask = Questions(env.index, env.local, env.policy, past["at"] or env.now())
+    items = board.raised(ask, tree) if all_ else board.standing(ask, tree)
     cells = tuple(
         (
             row["id"],
@@ -138,13 +143,12 @@ def _left(env: Env, record: Record) -> str:
     return times.span(left) if left > 0 else "over"
 
 
-@verb(app, "show", "atlas gate show 7f3k2mq9xa", 7)
+@verb(app, "show", "atlas gate show 7f3k2mq9xa", 7, limits=(limits.GATED,))
 def show(ctx: typer.Context, wanted: Id) -> Outcome:
     """One gate: why, what it holds, and how it ended."""
     env = env_of(ctx)
     record = board.gate_row(env.ask, env.tree, reading.resolve(env, names.Ref("gate", wanted))[1])
-    end = gate.path_of(wanted + gate.END)
-    record["end"] = gate.parse(end, reading.last_good(env, end)[0]) if env.tree.blob(end) else None
+    record["end"] = _end(env, wanted)
     lines = [f"why: {correction.said(record, 'why', env.now())}"]
     lines += [
         f"{key}: {record[key]}"
@@ -156,8 +160,9 @@ def show(ctx: typer.Context, wanted: Id) -> Outcome:
         f"edges: {', '.join(record['edges']) or 'none'}",
     ]
     if record["end"]:
-        why = record["end"].get("why")
-        because = f": {why}" if why else ""
+        because = ""
+        if "why" in record["end"]:
+            because = f": {correction.plain(record['end']['why'])}"
         lines.append(f"{record['state']} by {record['end']['resolver']}{because}")
     age = times.ago(times.moment(record["at"]), env.now())
     frame = Frame(
@@ -166,7 +171,16 @@ def show(ctx: typer.Context, wanted: Id) -> Outcome:
     return Outcome(record, (frame, *warned(env, record)))
 
 
-@verb(app, "clear", "atlas gate clear 7f3k2mq9xa", 3, 5, 6, 7)
+def _end(env: Env, wanted: str) -> Record | None:
+    """How a gate ended; None while it stands."""
+    path = gate.path_of(wanted + gate.END)
+    if not env.tree.blob(path):
+        return None
+    record = gate.parse(path, reading.last_good(env, path)[0])
+    return env.ask.shown(record, f"gate:{wanted}{gate.END}")
+
+
+@verb(app, "clear", "atlas gate clear 7f3k2mq9xa", 3, 5, 6, 7, limits=(limits.GATED,))
 def clear(
     ctx: typer.Context,
     wanted: Id,

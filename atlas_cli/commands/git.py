@@ -21,7 +21,7 @@ def git(
 ) -> Outcome:
     """Run git in the store's own repository (a bare one, branch `atlas`); returns git's exit code.
 
-    What you write there by hand is judged like any other commit: atlas verify."""
+    A commit that you write there by hand is judged like any other: atlas verify."""
     env = env_of(ctx)
     if env.options.json:
         raise Usage("git prints its own output: --json has no place here", "atlas log --json")

@@ -1,17 +1,17 @@
 """`atlas help [TOPIC]`: the pages of `help/`, and what the policy in force sets otherwise."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from json import dumps
 from typing import Annotated, Any
 
 import typer
 
-from ..cli import limits, pages
+from ..cli import pages
 from ..errors import NotFound
 from ..model import names
 from ..outcome import Outcome, Table
 from ..records.policy import KEYS
-from . import COMMANDS, env_of, rules_for, single, verb
+from . import COMMANDS, env_of, limits, rules_for, single, verb
 
 app = single()
 LIMITS = {"protocol": ("begin", "end", "status write"), "leases": ("lease list", "lease run")}
@@ -41,22 +41,25 @@ def help_(
         )
         raise NotFound(f"there is no help on {topic[:80]!r}", hint)
     policy = rules_for(env_of(ctx))
-    text, rows = page(topic, policy), set_apart(topic, policy)
+    command: Any = ctx.find_root().command
+    closing = [
+        line for name in LIMITS.get(topic, ()) for line in command.called(name.split())[1].texts
+    ]
+    text = page(topic, policy, closing)
+    rows = set_apart(topic, policy)
     head = ("KEY", "IN FORCE HERE", "ON THE PAGE")
     table = Table(head, tuple((key, dumps(policy[key]), dumps(KEYS[key][0])) for key in rows))
     data = {"topic": topic, "help": text, "policy": {key: policy[key] for key in rows}}
     return Outcome(data, (text, "", table) if rows else (text,))
 
 
-def page(topic: str, policy: Mapping[str, Any]) -> str:
-    """The page on a topic, with the limits of its commands under a policy."""
+def page(topic: str, policy: Mapping[str, Any], closing: Sequence[str]) -> str:
+    """The page on a topic, closed with limits under a policy."""
     text = pages.plain(pages.source(topic))
-    closing: dict[str, None] = {}
-    for name in LIMITS.get(topic, ()):
-        closing |= dict.fromkeys(limits.of(name, policy))
     if not closing:
         return text
-    return "\n".join([text, "", "Limits:", *(f"- {line}" for line in closing)])
+    lines = dict.fromkeys(limits.said(closing, policy))
+    return "\n".join([text, "", "Limits:", *(f"- {line}" for line in lines)])
 
 
 def set_apart(topic: str, policy: Mapping[str, Any]) -> list[str]:

@@ -11,13 +11,13 @@ from ..errors import VersionJump
 from ..outcome import Outcome, Table, listing
 from ..sharing import outbox
 from ..store import files
-from . import env_of, noun, verb
+from . import env_of, limits, noun, verb
 
 app = noun()
 File = Annotated[Path, typer.Argument(metavar="F")]
 
 
-@verb(app, "list", "atlas outbox", 7)
+@verb(app, "list", "atlas outbox", 7, limits=(limits.WAITING,))
 def list_(ctx: typer.Context) -> Outcome:
     """The writes of this clone that no remote is known to have."""
     env = env_of(ctx)
@@ -27,7 +27,7 @@ def list_(ctx: typer.Context) -> Outcome:
     return Outcome(listing(items), (table,))
 
 
-@verb(app, "export", "atlas outbox export ../day.bundle", 7)
+@verb(app, "export", "atlas outbox export ../day.bundle", 7, limits=(limits.WAITING,))
 def export(ctx: typer.Context, file: File) -> Outcome:
     """Write them into a file (a git bundle) for a clone that can push. They stay here, and
     unpublished, as they are."""
@@ -42,11 +42,19 @@ def export(ctx: typer.Context, file: File) -> Outcome:
     return Outcome({"file": str(file), "commits": count}, (line,))
 
 
-@verb(app, "import", "atlas outbox import ../day.bundle", 3, 7)
+@verb(
+    app,
+    "import",
+    "atlas outbox import ../day.bundle",
+    3,
+    7,
+    limits=("who wrote what is taken in is its commits' word: Atlas judges their form",),
+)
 def import_(ctx: typer.Context, file: File) -> Outcome:
     """Take in what another clone exported, under the rules of a sync, and publish it.
 
-    Taken in twice it is there once. What contradicts what is here is parked here (exit 3)."""
+    Taken in twice it is there once. A write that contradicts one that is here is parked here (exit
+    3)."""
     env = env_of(ctx)
     assert env.snapshot  # asked first, so that the less is parked
     carried = outbox.take(env.store, Path(env.options.directory).absolute() / file)

@@ -20,7 +20,15 @@ app = single()
 TOOLS: dict[str, dict[str, Part]] = {"agents": agents.FILES, "claude": claude.FILES}
 
 
-@verb(app, "setup", "atlas setup claude", 6, 7, 9)
+@verb(
+    app,
+    "setup",
+    "atlas setup claude",
+    6,
+    7,
+    9,
+    limits=("a text that a tool reads is advice: only git's hooks stop anything",),
+)
 def setup(
     ctx: typer.Context,
     tool: Annotated[
@@ -107,9 +115,12 @@ class File(NamedTuple):
         return cls(tool, name, path, part, path.read_bytes() if path.exists() else None)
 
     def current(self) -> bytes | None:
+        """The file's bytes with our present text in them. Raises Refused if it cannot take it."""
         return self._asked(self.part.put, self.data)
 
     def without(self) -> bytes | None:
+        """The file's bytes without our text; None if nothing is left. Raises Refused as `current`
+        does."""
         return None if self.data is None else self._asked(self.part.take, self.data)
 
     def _asked(self, edit: Callable[[Any], bytes | None], data: bytes | None) -> bytes | None:

@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from ..env import reading, who, writing
+from ..env import addressing, reading, receipts, who, writing
 from ..env.env import Env
 from ..model import names, times
 from ..outcome import Frame, Outcome, Table, listing
 from ..records import correction, signal
-from . import Since, body, env_of, noun, one, parsed, verb, warned
+from . import Since, To, body, env_of, limits, noun, one, parsed, verb, warned
 
 app = noun()
 WORDS = f"One of {', '.join(signal.ACTIONS)}."
@@ -38,6 +38,7 @@ def about_of(env: Env, text: str | None) -> str | None:
     5,
     6,
     7,
+    limits=(limits.SIGNALLED,),
 )
 def post(
     ctx: typer.Context,
@@ -49,19 +50,24 @@ def post(
         str | None, typer.Option("--file", metavar="F", help="A file that holds it.")
     ] = None,
     about: About = None,
+    to: To = None,
 ) -> Outcome:
     """Post a signal about a record or a path."""
     env = env_of(ctx)
     message = names.say(body(env, text, file) or "", "the text (-m TEXT)", 8000)
     me, subject = who.session(env), about_of(env, about)
+    marks = addressing.marks(env, me, to or [], message)
     done = writing.write(
-        env, lambda tree, who: signal.post(tree, who, word, subject, message), me, "signal: "
+        env,
+        lambda tree, who: signal.post(tree, who, word, subject, message, marks=marks),
+        me,
+        "signal: ",
     )
     record = one(writing.records(env, done))
     return Outcome(record, (f"{record['ref']} posted",), published=False)
 
 
-@verb(app, "list", "atlas signal list --kind alert", 7)
+@verb(app, "list", "atlas signal list --kind alert", 7, limits=(limits.SIGNALLED,))
 def list_(
     ctx: typer.Context,
     word: Annotated[
@@ -91,7 +97,7 @@ def list_(
     return Outcome(listing(items[:count], len(items)), (table,))
 
 
-@verb(app, "show", "atlas signal show 2026-11-29-alert-disk-full", 7)
+@verb(app, "show", "atlas signal show 2026-11-29-alert-disk-full", 7, limits=(limits.WORD,))
 def show(
     ctx: typer.Context,
     wanted: Annotated[str, typer.Argument(metavar="ID", help="As atlas signal list has it.")],
@@ -101,6 +107,7 @@ def show(
     record = env.ask.shown(
         reading.resolve(env, names.Ref("signal", wanted.removeprefix("signal:")))[1]
     )
+    receipts.note_text(env, record["ref"], record["operation"])
     title = (
         f"{record['ref']} by {record['session']},"
         f" {times.ago(times.moment(record['at']), env.now())}"

@@ -38,6 +38,7 @@ class Story:
         self.offset += times.duration(duration)
 
     def git(self, worker: str, *args: str, ago: int = 0) -> str:
+        """The output of git, called by a worker. `ago` dates the call back, in seconds."""
         when = f"@{int(time.time()) + self.offset - ago} +0000"
         who = {
             f"GIT_{role}_{key}": value
@@ -68,6 +69,7 @@ class Story:
     def start(
         self, worker: str, *args: str, text: str | None = None, quiet: bool = True
     ) -> "subprocess.Popen[str]":
+        """Starts a command of a worker as a process of its own."""
         env = self.env | {"ATLAS_CLOCK_OFFSET": str(self.offset), "ATLAS_ACTOR": worker}
         return subprocess.Popen(
             [sys.executable, "-m", "atlas_cli", *args, *(["--quiet"] if quiet else [])],
@@ -90,6 +92,8 @@ class Story:
         got: int,
         code: int,
     ) -> Iterator[Block]:
+        """Shows a command and its answer. Raises Failed if its exit code is not the one that the
+        story tells of."""
         interrupts.waited()
         self.steps.append({"worker": worker, "command": ["atlas", *args], "exit": got})
         typed = shlex.join(["atlas", *args])

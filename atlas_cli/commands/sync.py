@@ -10,12 +10,21 @@ from . import env_of, single, verb
 app = single()
 
 
-@verb(app, "sync", "atlas sync", 3, 6, 7, remote=UNASKED)
+@verb(
+    app,
+    "sync",
+    "atlas sync",
+    3,
+    6,
+    7,
+    remote=UNASKED,
+    limits=("in step as of this moment: what others record and have not pushed is invisible here",),
+)
 def sync(ctx: typer.Context) -> Outcome:
     """Publish what was recorded here, and bring what others have published.
 
-    What contradicts what others were first with is parked (exit 3), and shown until `atlas parked`
-    settles it."""
+    A write that contradicts one with which others were first is parked (exit 3), and shown until
+    `atlas parked` settles it."""
     env = env_of(ctx)
     before = env.store.head()
     shared = env.sharing.publish(look=True)

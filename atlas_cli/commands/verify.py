@@ -14,7 +14,19 @@ from . import env_of, single, verb
 app = single()
 
 
-@verb(app, "verify", "atlas verify --full", 7, 9)
+@verb(
+    app,
+    "verify",
+    "atlas verify --full",
+    7,
+    9,
+    limits=(
+        (
+            "verify proves order and form, not who wrote: until commits are signed, any process"
+            " of yours can write as any session"
+        ),
+    ),
+)
 def verify(
     ctx: typer.Context,
     full: Annotated[bool, typer.Option("--full", help="From the beginning.")] = False,

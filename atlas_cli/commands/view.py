@@ -10,12 +10,23 @@ from . import env_of, single, verb
 app = single()
 
 
-@verb(app, "view", "atlas view", 7)
+@verb(
+    app,
+    "view",
+    "atlas view",
+    7,
+    limits=(
+        (
+            "a copy as of one commit (AS-OF), with documents of 90 days; reading there leaves no"
+            " receipt"
+        ),
+    ),
+)
 def view(ctx: typer.Context) -> Outcome:
     """Write .atlas/ anew: current status, newest artifacts, live rows, and the decisions of 90
     days, as plain files.
 
-    Reading there leaves no receipt. What a hand changed there is kept in .atlas/drafts/."""
+    Reading there leaves no receipt. A file that a hand changed there is kept in .atlas/drafts/."""
     env = env_of(ctx)
     done = after.refresh(env, full=True)
     if done is None:

@@ -14,7 +14,13 @@ from . import env_of, single, verb
 app = single()
 
 
-@verb(app, "who", "atlas who src/parser.py", 7)
+@verb(
+    app,
+    "who",
+    "atlas who src/parser.py",
+    7,
+    limits=("a worker without a lease, a named path or a commit in this clone is invisible here",),
+)
 def who(
     ctx: typer.Context,
     paths: Annotated[list[str], typer.Argument(metavar="PATH…", help="Relative to where you are.")],
@@ -25,13 +31,14 @@ def who(
         ),
     ] = 24,
 ) -> Outcome:
-    """Live leases, live sessions that named or changed the path, and commits of the last hours on
-    any branch."""
+    """Live leases, live sessions that named or changed the path, signals about it, and commits of
+    the last hours on any branch."""
     env = env_of(ctx)
     wanted = [
         reading.resource(env, f"path:{path.removeprefix('path:')}").partition(":")[2]
         for path in paths
     ]
+    reading.code_age(env)
     items = on_paths(env.ask, env.git, session_id(env), wanted, hours)
     rows = tuple(
         (

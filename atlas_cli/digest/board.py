@@ -1,4 +1,4 @@
-"""What is on the board: what holds tasks back, what failed, what is ready."""
+"""The board: what holds tasks back, what failed, what is ready."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ def gates(state: State) -> Part | None:
 
 
 def dead(state: State) -> Part:
+    """The dead letters, the reader's own first."""
     items = board.dead(state.ask, state.me)
     yours: list[Block] = [
         f"! {row['ref']} is a dead letter ({row['yours']}): "
@@ -57,6 +58,7 @@ def dead(state: State) -> Part:
 
 
 def ready(state: State) -> Part:
+    """The tasks that can be claimed now."""
     total = state.env.index.queue_length(task.FOLDER, state.now)
     items = board.ready(state.ask, state.env.tree, MOST) if total else []
     rows = ((row["id"], str(row["priority"]), state.words(row, "title")) for row in items)

@@ -9,10 +9,11 @@ from ..env import reading, who
 from ..env.env import Env
 from ..model.text import Record
 from ..outcome import Block, Frame, Table
-from . import board, people, records, status, you
-from .part import MOST, Part, Rows, State
+from . import board, concern, people, records, status, you
+from .part import Part, Rows, State
 
 WORDS = 700
+FRAME = 10  # words that console.py prints around the title and below the body of a frame
 RESERVED = 90  # words for what a command says around the digest
 
 # What matters most comes first: parked and unfinished, then you, the status (always whole), what
@@ -25,6 +26,8 @@ PARTS: tuple[Callable[[State], Part | None], ...] = (
     you.drafts,
     you.alike,
     status.status,
+    status.without_word,
+    concern.concern,
     board.gates,
     records.corrections,
     board.dead,
@@ -33,6 +36,7 @@ PARTS: tuple[Callable[[State], Part | None], ...] = (
     records.new,
     board.ready,
     people.leases,
+    people.resources,
     people.sessions,
     people.done,
     records.decisions,
@@ -48,8 +52,8 @@ def of(
     since: str | None = None,
     twins: Sequence[Record] = (),
 ) -> tuple[dict[str, Any], list[Block]]:
-    """Where things stand, as data and blocks. `words` is the budget, `since` makes it the morning
-    report, `twins` are the sessions with nearly the same goal."""
+    """The digest, as data and blocks. `words` is the budget, `since` makes it the morning report,
+    `twins` are the sessions with nearly the same goal."""
     state = State(env, me, since, twins)
     parts = [part for make in PARTS if (part := make(state)) is not None]
     more: dict[str, Any] = {}
@@ -58,10 +62,10 @@ def of(
         if not part.key:
             continue
         data[part.key] = part.value
-        if part.rows and part.rows.total > MOST:
+        if part.rows and part.rows.total > len(part.value):
             more[part.key] = {"total": part.rows.total, "command": part.rows.more}
     reading.damaged(env)
-    env.local.look(me["actor"] if me else who.actor(None), env.snapshot.head or "")
+    env.local.look(who.reader(env, me), env.snapshot.head or "")
     return data, _within(parts, words - RESERVED)
 
 
@@ -69,39 +73,40 @@ def _within(parts: list[Part], words: int) -> list[Block]:
     """The parts as blocks within the budget: every list keeps its first row, the first lists get
     the rest."""
     lists = [part.rows for part in parts if part.rows]
-    left = words - sum(_count(block) for part in parts for block in part.blocks)
-    left -= sum(
-        _count(rows.title) + len(rows.columns) + 12 + _count(rows.rows[0]) for rows in lists
-    )
+    left = words - sum(count(block) for part in parts for block in part.blocks)
+    left -= sum(count(rows.title) + len(rows.columns) + 12 + count(rows.rows[0]) for rows in lists)
     blocks: list[Block] = []
     for part in parts:
         blocks += part.blocks
         if part.rows:
-            count, left = _fitting(part.rows, left)
-            blocks += _table(part.rows, count)
+            size, left = _fitting(part.rows, left)
+            blocks += _table(part.rows, size)
     return blocks
 
 
 def _fitting(rows: Rows, left: int) -> tuple[int, int]:
     """How many rows of a list fit into what is left of the budget, and what is left then; once a
     row did not fit, that is less than nothing."""
-    for count, row in enumerate(rows.rows[1:], 1):
-        left -= _count(row)
+    for size, row in enumerate(rows.rows[1:], 1):
+        left -= count(row)
         if left < 0:
-            return count, left
+            return size, left
     return len(rows.rows), left
 
 
-def _table(rows: Rows, count: int) -> list[Block]:
-    blocks: list[Block] = [f"{rows.title}:", Table(rows.columns, tuple(rows.rows[:count]))]
-    if rows.total > count:
-        blocks.append(f"(+{rows.total - count} more: {rows.more})")
+def _table(rows: Rows, size: int) -> list[Block]:
+    blocks: list[Block] = [f"{rows.title}:", Table(rows.columns, tuple(rows.rows[:size]))]
+    if rows.total > size:
+        blocks.append(f"(+{rows.total - size} more: {rows.more})")
     return blocks
 
 
-def _count(block: Block | tuple[str, ...]) -> int:
-    """The words of a block, or of a row's cells."""
+def count(block: Block | tuple[str, ...]) -> int:
+    """The words of a block, or of a row's cells, as they are printed: each line of a frame or a
+    table stands behind a bar."""
     if isinstance(block, Frame):
-        return len((block.body + block.title).split())
-    text = block if isinstance(block, str) else " ".join(map(str, block))
-    return len(text.split())
+        bars = block.body.count("\n") + 1 + (FRAME if block.title else 0)
+        return len(f"{block.body} {block.title}".split()) + bars
+    if isinstance(block, str):
+        return len(block.split())
+    return len(" ".join(map(str, block)).split()) + 1

@@ -1,4 +1,4 @@
-"""What a part of the digest is.
+"""The parts of the digest, as values.
 
 A part is made by a function of the state; it is None where it has no place in this digest. Its
 value stands in the data under its key, its blocks are always shown, and its list is cut to the
@@ -14,10 +14,10 @@ from ..answers import leases
 from ..answers.ask import Questions
 from ..env import drafting, reading
 from ..env.env import Env
-from ..model import names, times
+from ..model import times
 from ..model.text import Record
 from ..outcome import Block
-from ..records import correction
+from ..records import correction, resources
 
 if TYPE_CHECKING:
     from ..env.elsewhere import StoreReport
@@ -27,7 +27,7 @@ CELL, LETTERS = 14, 160  # words and characters of a cell
 
 
 class State:
-    """What the parts are made from: who reads, and since when things are told."""
+    """The ground that the parts are made from: who reads, and since when things are told."""
 
     def __init__(
         self, env: Env, me: Record | None, since: str | None, twins: Sequence[Record]
@@ -43,6 +43,7 @@ class State:
 
     @property
     def ask(self) -> Questions:
+        """The sources of the answers: the index, the notebook, the policy, now."""
         return self.env.ask
 
     @property
@@ -52,7 +53,8 @@ class State:
 
     @cached_property
     def drafts(self) -> list[Record]:
-        return drafting.drafts(self.env).listed()
+        """The drafts that wait to be submitted."""
+        return drafting.listed(self.env, self.me)
 
     @cached_property
     def elsewhere(self) -> tuple[list[Record], list[StoreReport]]:
@@ -67,16 +69,22 @@ class State:
     def mine(self, resource: str) -> bool:
         """Whether a resource (`path:…`) meets what this session said it would touch."""
         paths = self.me.get("paths", ()) if self.me else ()
-        return any(names.overlap(f"path:{path}", resource) for path in paths)
+        return any(resources.meet(self.env.policy, f"path:{path}", resource) for path in paths)
 
     def words(self, record: Record, field: str, empty: str = "-") -> str:
-        """What a record says in a field, or that it was retracted."""
-        if field in record or "corrections" in record:
+        """The words of a field, or that the record was retracted."""
+        if record.get(field) is not None or _withheld(record):
             return correction.said(record, field, self.now)
         return empty
 
     def ago(self, text: str) -> str:
+        """The age of a time, in words."""
         return times.ago(times.moment(text), self.now)
+
+
+def _withheld(record: Record) -> bool:
+    """Whether a record's words are withheld."""
+    return any(map(correction.withdraws, record.get("corrections", ())))
 
 
 class Rows(NamedTuple):
@@ -90,6 +98,8 @@ class Rows(NamedTuple):
 
 
 class Part(NamedTuple):
+    """One part of the digest: its data, the blocks that are always shown, its list."""
+
     key: str  # in the data; empty: nothing stands there
     value: Any
     blocks: Sequence[Block] = ()

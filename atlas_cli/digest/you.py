@@ -1,11 +1,11 @@
-"""What the reader left open: parked writes, what it holds and owes, its drafts; and who is about to
+"""The reader's own affairs: parked writes, what it holds and owes, its drafts; and who is about to
 do the same."""
 
 from __future__ import annotations
 
-from ..answers import board, leases
+from ..answers import board, leases, words
 from ..outcome import Block
-from ..records import correction, lease
+from ..records import correction, goals, lease
 from ..sharing import parked as parked_writes
 from ..visible import named, theirs
 from .part import MOST, Part, Rows, State, listed
@@ -13,6 +13,7 @@ from .people import lease_name
 
 
 def parked(state: State) -> Part:
+    """The writes that are parked in this clone."""
     items = parked_writes.rows(state.env.store, state.env.index)
     rows = [
         (
@@ -28,13 +29,15 @@ def parked(state: State) -> Part:
 
 
 def you(state: State) -> Part | None:
+    """The reader: the session, its goal, what it holds and owes. None if nobody has begun."""
     if state.me is None:
         return None
     env, ask = state.env, state.ask
     me = ask.shown(state.me, f"session:{state.id}")
     held = [row["resource"] for row in leases.held(ask, state.id) if lease.holds(row, state.now)]
     held += [lease_name(row) for row in state.elsewhere[0] if row["holder"] == state.id]
-    wrote, owes = env.index.commits(1, session=state.id)[1], not env.index.closed(state.id)
+    wrote = env.index.commits(1, session=state.id)[1]
+    owes = words.owed(ask, state.me, None) is not None
     claimed = board.claimed(ask, state.id)
     value = {
         **me,
@@ -47,10 +50,12 @@ def you(state: State) -> Part | None:
     blocks: list[Block] = [
         f"goal: {state.words(me, 'goal')}; you hold: {', '.join(held) or 'nothing'}"
     ]
+    if len(open_ := goals.open_goals(state.me)) > 1:
+        blocks.append(f"your goals: {goals.goal_list(open_)}; now for {goals.under(state.me)}")
     if claimed:
         blocks.append(f"you have claimed: {', '.join(claimed)}")
     if owes:
-        blocks.append("you have written, and owe the status an entry: atlas end -m TEXT")
+        blocks.append("you have written, and owe a word on it: atlas end -m TEXT")
     return Part("you", value, blocks)
 
 
@@ -60,12 +65,13 @@ def drafts(state: State) -> Part | None:
     if state.me is None or not state.drafts:
         return None
     rows = [(draft["file"], draft["submit"] or "-") for draft in state.drafts]
-    title = "drafts not yet settled (submit one, or remove the file)"
-    more = f"ls {state.drafts[0]['file'].rpartition('/')[0]}"
+    title = "drafts not yet settled (submit one, or atlas drafts drop FILE)"
+    more = "atlas drafts"
     return Part("", None, rows=Rows(title, ("FILE", "SUBMIT WITH"), rows, more, len(rows)))
 
 
 def alike(state: State) -> Part:
+    """A warning for each session that has nearly the reader's goal."""
     blocks = [
         f"! {named(row['id'])} ({row['state']}) has nearly your goal: "
         f"{correction.said(row, 'goal', state.now, theirs)}"

@@ -1,1 +1,1 @@
-"""What a command runs with."""
+"""The surroundings of a command."""

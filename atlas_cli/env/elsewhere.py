@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..answers import leases
-from ..errors import AtlasError, Damaged, Usage
+from ..errors import AtlasError, Usage
 from ..model import times
 from ..model.change import Change, Decide, Writer
 from ..model.text import Record
@@ -23,7 +23,6 @@ from ..records.board import assigning
 from ..sharing import copies, parked
 from ..sharing.dealing import EAGER, Dealing
 from ..sharing.sharing import FETCH
-from ..store.git import Git
 from ..visible import named
 from . import after, writing
 from .env import Env
@@ -46,16 +45,16 @@ _ABOUT = re.compile(
 
 
 class LeaseStore(NamedTuple):
-    """Where leases are kept: `env` is the command's own for the project's store, which has no
-    `name`; elsewhere `guest` is the session's row as it is written there."""
+    """The place where leases are kept: `env` is the command's own for the project's store, which
+    has no `name`; elsewhere `guest` is the session's row as it is written there."""
 
     env: Env
     name: str = ""
     guest: Record | None = None
 
     def decided(self, decide: Decide, tree: Tree, who: Writer) -> Change:
-        """What `decide` does there, and the session that does it: elsewhere it is one from its
-        first write on."""
+        """The outcome of `decide` there, and the session that wrote it: elsewhere it is one from
+        its first write on."""
         change = decide(tree, who)
         if not self.guest:
             return change
@@ -65,8 +64,8 @@ class LeaseStore(NamedTuple):
 
 
 def by_store(env: Env, wanted: Sequence[str], me: Record | None) -> dict[str, list[str]]:
-    """The resources by the store that their leases are kept in (empty: the project's). What `me`
-    holds in the project's is in that one, wherever it would be taken now."""
+    """The resources by the store that their leases are kept in (empty: the project's). A lease that
+    `me` holds in the project's is in that one, wherever it would be taken now."""
     known = _routes(env)
     held = [row["resource"] for row in leases.held(env.ask, me["id"])] if me else []
     resources: dict[str, list[str]] = {}
@@ -78,7 +77,7 @@ def by_store(env: Env, wanted: Sequence[str], me: Record | None) -> dict[str, li
 
 @contextlib.contextmanager
 def opened(env: Env, name: str, me: Record | None) -> Iterator[LeaseStore]:
-    """Where the leases are kept that go to this store."""
+    """The place of the leases that go to this store."""
     if not name:
         yield LeaseStore(env)
         return
@@ -88,8 +87,17 @@ def opened(env: Env, name: str, me: Record | None) -> Iterator[LeaseStore]:
         yield LeaseStore(other, name, _guest(env, me) if me else None)
 
 
+@contextlib.contextmanager
+def kept_in(env: Env, name: str, me: Record) -> Iterator[LeaseStore]:
+    """One of the other stores, for a part of what the command does."""
+    url = _routes(env).url(name)
+    with _env_on(env, copies.copy(name, url, env.options.offline), me) as other:
+        yield LeaseStore(other, name, _guest(env, me))
+
+
 def only_store(resources: dict[str, list[str]]) -> str:
-    """The store of these, by the name of which they stand. Raises Usage where they are several."""
+    """The name of the one store that all these resources go to. Raises Usage if there are
+    several."""
     if len(resources) > 1:
         parts = "; ".join(
             f"{', '.join(some)} {f'in {name}' if name else 'here'}"
@@ -103,18 +111,11 @@ def only_store(resources: dict[str, list[str]]) -> str:
 
 
 def _routes(env: Env) -> routes.Routes:
-    file = env.own_rules
-    try:
-        own = file.read_bytes()
-    except FileNotFoundError:
-        own = b""
-    except OSError as error:
-        raise Damaged(f"{file}: {error.strerror}", "mend it or remove it") from None
-    return routes.of(env.policy, own, str(file))
+    return routes.of(env.policy, env.own)
 
 
 class StoreReport(NamedTuple):
-    """What is known of a store that something is shared through: `as_of` is when it last answered,
+    """The state of a store that something is shared through: `as_of` is when it last answered,
     `error` why nothing newer, or nothing at all, is known of it."""
 
     store: str
@@ -124,6 +125,7 @@ class StoreReport(NamedTuple):
     error: str = ""
 
     def line(self) -> str:
+        """The report on one line."""
         patterns = ", ".join(map(named, self.patterns))
         what = f"{patterns}: shared through {self.store}" if self.store else "what is shared"
         known = (
@@ -202,13 +204,16 @@ def everywhere(env: Env, me: Record, whose: str, decide: Decide) -> list[str]:
     return changed
 
 
-def leave(env: Env, me: Record, keep: Sequence[str] = (), over: bool = True) -> list[str]:
+def leave(
+    env: Env, me: Record, keep: Sequence[str] = (), over: bool = True, goal: int | None = None
+) -> list[str]:
     """Gives back what the session holds elsewhere, but what it is to `keep` and what is held for a
-    command that runs. `over`: it ends there too. What was given back."""
+    command that runs. `over`: it ends there too. `goal`: only what was taken for that goal. The
+    result names what was given back."""
 
     def decide(tree: Tree, who: Writer) -> Change:
         return assigning.leave(
-            tree, who, keep, over and "ended" not in session.get(tree, who.session)
+            tree, who, keep, over and "ended" not in session.get(tree, who.session), goal
         )
 
     return everywhere(env, me, me["id"], decide)
@@ -229,11 +234,9 @@ def _project(other: Env, holder: str) -> str | None:
 
 @contextlib.contextmanager
 def _env_on(env: Env, folder: Path, me: Record | None) -> Iterator[Env]:
-    """An Env on a copy. What it has to say is said with the store's name."""
+    """An Env on a copy. Its notices are said with the store's name."""
     name = folder.name.rpartition("-")[0]
-    other = Env(
-        env.options._replace(directory=str(folder), session=me["id"] if me else None), Git.watch
-    )
+    other = Env(env.options._replace(directory=str(folder), session=me["id"] if me else None))
     other.__dict__["place"] = copies.place_of(folder)
     try:
         yield other

@@ -1,16 +1,17 @@
-"""What a command runs with: its options, the store, the policy, the clock. The modules beside this
-one are functions over an Env: who, reading, receipts, writing, after."""
+"""The surroundings of a command: its options, the store, the policy, the clock. The modules beside
+this one are functions over an Env: who, reading, receipts, writing, after."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .. import signs
 from ..answers import damage
 from ..answers.ask import Questions
 from ..errors import Failed, Usage
@@ -21,9 +22,10 @@ from ..sharing.sharing import Sharing
 from ..store import repo, store
 from ..store.git import Git
 from ..store.index import Index
-from ..store.notebook import Notebook
+from ..store.notebook import FILE, Notebook
 from ..store.snapshot import Snapshot
 from ..store.store import Store
+from . import choices
 
 
 class Options(NamedTuple):
@@ -54,9 +56,8 @@ def clock(test: bool) -> int:
 class Env:
     """One command's surroundings. Each part is made when it is first asked for."""
 
-    def __init__(self, options: Options, watch: Callable[[str], None] | None = None) -> None:
+    def __init__(self, options: Options) -> None:
         self.options = options
-        Git.watch = watch  # told of what takes long
         self.notices: list[str] = []
         self.words: list[str] = []  # of the command, as they were typed
         self.wrote = False
@@ -67,9 +68,11 @@ class Env:
         # (name, bytes) of a text that came from no file: it is lost if nothing keeps it
         self.spoken: tuple[str, bytes] | None = None
         self.source: Path | None = None  # the file that a text came from
+        self.given: list[bytes] = []  # what was read of files and of standard input
 
     @cached_property
     def place(self) -> repo.Repo:
+        """The user's repository, seen from here. Raises NotFound if there is none."""
         return repo.find(str(Path(self.options.directory).absolute()), self.hooked)
 
     @cached_property
@@ -79,12 +82,13 @@ class Env:
 
     @cached_property
     def store(self) -> Store:
+        """The store. Raises NotFound if there is none."""
         return Store.open(self.place)
 
     @cached_property
     def local(self) -> Notebook:
         """This clone's notebook."""
-        return Notebook(self.store.home / "local.sqlite", self.notices.append)
+        return Notebook(self.store.home / FILE, self.notices.append)
 
     @cached_property
     def sharing(self) -> Sharing:
@@ -116,9 +120,9 @@ class Env:
         return self._as_written()
 
     def _as_written(self, *paths: str) -> Tree:
-        """The store for readers. Where paths are given, only these files are put right. A notice
-        tells what a hand did."""
-        self.notices += damage.edited(self.index, paths)
+        """The store for readers. If paths are given, only these files are put right. A notice tells
+        what a hand did."""
+        self.notices += self.advised(damage.edited(self.index, paths))
         return self.store.tree(self.snapshot, *paths)
 
     def look_again(self, commit: str | None = None) -> None:
@@ -141,12 +145,15 @@ class Env:
 
     @cached_property
     def policy(self) -> dict[str, Any]:
-        """The policy in force. Where a hand has spoilt or removed it: the last good one, with a
+        """The policy in force. If a hand has spoilt or removed it, it is the last good one, with a
         notice."""
         try:
             current = policy.of(self._as_written(policy.FOLDER))
-        except Failed:
+        except Failed as error:
             current = {}
+            if error.code == "newer_format":
+                self.notices.append(f"{error.message}, and cannot write to it: {error.hint}")
+                current = self.store.rules(self.snapshot)
         if "store" not in current and not store.is_bare_root(self.snapshot):
             data, _ = damage.last_good(
                 self.store, self.index, self.tree, policy.FOLDER, self.notices.append
@@ -154,12 +161,28 @@ class Env:
             current = policy.of(Overlay(self.snapshot, {policy.FOLDER: data}))
         return dict(current)
 
+    @cached_property
+    def newer(self) -> bool:
+        """Whether only a newer Atlas knows what this store holds, and what is right there."""
+        try:
+            self.store.policy(self.snapshot)
+        except Failed as error:
+            return error.code == "newer_format"
+        return False
+
+    def advised(self, lines: list[str]) -> list[str]:
+        """Lines that advise a repair: none where what seems wrong may be of a newer format."""
+        return [] if lines and self.newer else lines
+
     @property
     def own_rules(self) -> Path:
-        """The user's own part of the policy: which resources are shared, and where."""
-        return Path(
-            os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "atlas", policy.FOLDER
-        )
+        """The user's own file: what is shared, and where; what the hooks do."""
+        return choices.file()
+
+    @cached_property
+    def own(self) -> Mapping[str, Any]:
+        """The user's own choices. Raises Damaged if their file cannot be read."""
+        return choices.read(self.own_rules)
 
     @property
     def shares(self) -> bool:
@@ -170,9 +193,13 @@ class Env:
         """Seconds since 1970, by the store's clock."""
         return clock(self.policy.get("test") is True)
 
+    def steadily(self) -> float:
+        """Seconds of a clock that stands still while the machine sleeps; moved as the other one
+        is."""
+        return signs.steady() + (self.now() - int(time.time()))
+
     def close(self) -> None:
         """The answer is out: nothing that goes wrong now changes it."""
-        for part in ("local", "store"):
+        for part in filter(self.made, ("local", "store")):
             with contextlib.suppress(Exception):
-                if self.made(part):
-                    self.__dict__[part].close()
+                self.__dict__[part].close()

@@ -1,1 +1,1 @@
-"""What can be wrong with a store, and what can be had again."""
+"""The health of a store: what can be wrong, and what can be had again."""

@@ -15,6 +15,8 @@ from ..verify import audit
 from ..verify.audit import Report
 from ..verify.repair import change, plans
 
+MOST = 20  # files that gave way in a merge, and are named
+
 
 def judged(env: Env, full: bool, count: Callable[[Tree], int] = lambda tree: 0) -> Report:
     """Judges the history by the rules, since the last good commit or (`full`) all of it. `count` is
@@ -22,6 +24,7 @@ def judged(env: Env, full: bool, count: Callable[[Tree], int] = lambda tree: 0) 
     if not (env.place.home / "store.git").is_dir():
         # As in CI: the store is one that was fetched, or is on the remote.
         return audit.elsewhere(env.place, env.git, count)
+    env.store.policy(env.snapshot)  # what is of a newer format is not judged by older rules
     report = audit.audit(env.store, env.snapshot.head or "", full)
     return report._replace(counted=count(env.snapshot))
 
@@ -54,7 +57,8 @@ def repair(env: Env, me: Record) -> tuple[list[str], list[str]]:
     tried: set[str] = set()
     while True:  # what was broken twice is put back in two steps, the last one first
         waiting, left = len(left), []
-        for finding, blobs in plans(env.store, judged(env, False)):
+        report = judged(env, False)
+        for finding, blobs in plans(env.store, report):
             commit, rule = finding.commit[:12], finding.violation.rule
             path = finding.violation.path
             if finding.commit in tried:  # its repair is none: a second one would not be, either
@@ -67,6 +71,18 @@ def repair(env: Env, me: Record) -> tuple[list[str], list[str]]:
             tried.add(finding.commit)
             writing.write(env, partial(change, finding, blobs, env.store.git), me, "repair: ")
             restored = f"restored {', '.join(sorted(blobs))}" if blobs else "acknowledged"
-            done.append(f"{what}: {restored}")
+            done.append(f"{what}: {restored}{_given_way(report, finding.commit)}")
         if len(left) in (0, waiting):
             return done, left
+
+
+def _given_way(report: Report, merge: str) -> str:
+    """The files of a merge's lines that stand in the history only."""
+    texts = [
+        f"{finding.violation.path}: {finding.violation.text}"
+        for finding in report.open
+        if finding.commit == merge and finding.violation.path and not finding.to_restore
+    ]
+    if len(texts) > MOST:
+        texts[MOST:] = [f"and {len(texts) - MOST} more: atlas verify --full"]
+    return "".join(f"; {text}" for text in texts)

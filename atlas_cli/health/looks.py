@@ -20,6 +20,7 @@ from ..store.git import Git
 from ..store.repo import state
 from ..store.store import Store, configuration
 from . import objects, refs
+from .beyond import usable
 
 _NETWORK = ("nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "afs", "glusterfs")
 
@@ -195,7 +196,7 @@ def _idle(path: Path) -> float:
 
 
 def _listed(folder: Path) -> list[Path]:
-    """What lies in a folder; empty if there is none."""
+    """The paths in a folder; empty if there is none."""
     try:
         return sorted(folder.iterdir())
     except OSError:
@@ -212,7 +213,7 @@ def _packed(store: Store, fix: bool) -> Look:
 
 
 def _refs(store: Store, fix: bool) -> Look:
-    """The refs besides the branch. What the clone knows of others is fetched anew; what was parked
+    """The refs besides the branch. A copy of others' refs is fetched anew; a write that was parked
     under such a ref is named."""
     back = refs.brought_back(store) if fix else []
     broken = refs.broken_refs(store)
@@ -291,7 +292,7 @@ def _branch(store: Store, remotes: Sequence[Remote], fix: bool) -> Look:
     if head and _is_whole(store, head):
         return Look("branch", "ok", f"at {head[:12]}")
     known = store.ref(REMOTE)
-    if head and remotes and known and not refs.usable(store, known):
+    if head and remotes and known and not usable(store, known):
         name = remotes[0].name
         text = f"folders are missing that {name} has: it stays, until they can be fetched anew"
         return Look("branch", "bad", text)
@@ -301,7 +302,7 @@ def _branch(store: Store, remotes: Sequence[Remote], fix: bool) -> Look:
     if good is None and fix:
         with suppress(AtlasError):
             candidates.append(objects.fetched_anew(store, remotes)[1])
-            good = next((oid for oid in candidates if refs.usable(store, oid)), None)
+            good = next((oid for oid in candidates if usable(store, oid)), None)
     if good is None:
         text = "missing or broken, and no whole commit was found in its reflog or in the index"
         return Look("branch", "bad", text)
@@ -323,4 +324,4 @@ def _branch(store: Store, remotes: Sequence[Remote], fix: bool) -> Look:
 
 def _is_whole(store: Store, oid: str) -> bool:
     """Whether a head can be gone on from, and published."""
-    return refs.usable(store, oid) and refs.publishable(store, oid)
+    return usable(store, oid) and refs.publishable(store, oid)

@@ -10,14 +10,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import AtlasError, Damaged, Locked
-from ..model.message import parse
+from ..errors import AtlasError, Locked
 from ..sharing import carry_over
 from ..sharing.parked import parked_ref
-from ..store import BRANCH, PARKED, REMOTE, differences, files, history, lock
+from ..store import BRANCH, PARKED, REMOTE, files, lock
 from ..store.repo import TAKING, WAITING
 from ..store.store import Store, sync_folders
-from ..store.trees import FOLDER, parse_tree
+from .beyond import beyond
 
 LOCK_WAIT = 10.0  # seconds for a command that writes or publishes
 LOST = "lost-refs"  # of parked writes whose objects are not here
@@ -123,27 +122,6 @@ def _packed_ids(folder: Path) -> dict[str, bytes]:
     return ids
 
 
-def usable(store: Store, oid: str) -> bool:
-    """Whether a commit can be gone on from: it is there, with every folder. (A missing file is no
-    reason to go back: whoever reads it misses it.)"""
-    commit = store.git.object(oid)
-    if not commit or commit[1] != "commit":
-        return False
-    tree = commit[2].split(b"\n", 1)[0].removeprefix(b"tree ").decode()
-    level, seen = {tree}, {tree}
-    for _ in range(differences.DEEP if tree else 0):
-        below: set[str] = set()
-        for entry in store.git.objects(sorted(level)):
-            if entry is None or entry[1] != "tree":
-                return False
-            for mode, id in parse_tree(entry[2], store.place.width).values():
-                if mode == FOLDER:
-                    below.add(id)
-        level = below - seen
-        seen |= level
-    return bool(tree)
-
-
 def publishable(store: Store, oid: str) -> bool:
     """Whether everything up to a commit is here that the remote is not known to have: with a hole
     in it, nothing goes there any more. (Objects that the remote has can be had again, and those
@@ -172,7 +150,7 @@ def heads(store: Store) -> list[str]:
 
 
 class SetBack(NamedTuple):
-    """What became of a branch: the head that was taken, and the subjects of the writes beyond it
+    """The outcome for a branch: the head that was taken, and the subjects of the writes beyond it
     that were carried over, that were parked, and that nobody can read any more."""
 
     head: str
@@ -193,7 +171,7 @@ def set_back(store: Store, good: str, newer: list[str]) -> SetBack:
     ):
         if publishing is None or writing is None:
             raise Locked("another command is at work in the store", "try again when it has ended")
-        commits, lost = _beyond(store, good, newer)
+        commits, lost = beyond(store, good, newer)
         carried = carry_over.carry(store, commits, [], good)
         if lost and store.home == store.place.outbox:  # what was laid may hold it whole
             with suppress(OSError):
@@ -211,40 +189,3 @@ def set_back(store: Store, good: str, newer: list[str]) -> SetBack:
         subjects = {commit.oid: commit.message.subject for commit in commits}
         parked = tuple(write.commit.message.subject for write in carried.parked)
         return SetBack(good, tuple(subjects[oid] for oid in carried.moved), parked, tuple(lost))
-
-
-def _beyond(store: Store, good: str, newer: list[str]) -> tuple[list[history.Commit], list[str]]:
-    """(the commits beyond a head that can be read, oldest first, a line on each that cannot)."""
-    commits: dict[str, history.Commit] = {}
-    lost: dict[str, str] = {}
-    for tip in reversed(newer):
-        line, oid = [], tip
-        while oid and oid != good and oid not in commits and oid not in lost:
-            line.append(oid)
-            oid = history.parent(store.git, oid) or ""
-        for oid in reversed(line):
-            try:
-                commits[oid] = _whole(store, oid)
-            except (AtlasError, LookupError):
-                lost[oid] = _unreadable(store, oid)
-    return list(commits.values()), list(lost.values())
-
-
-def _whole(store: Store, oid: str) -> history.Commit:
-    """A commit whose files are all here. Raises Damaged if one is gone."""
-    above = history.parent(store.git, oid)
-    commit = history.commit(store.git, oid)
-    for path, _, new in commit.changes:
-        if new and store.git.object(new) is None:
-            raise Damaged(f"{path} is gone")
-    store.snapshot(above).names("")
-    return commit
-
-
-def _unreadable(store: Store, oid: str) -> str:
-    """The line on a commit that cannot be read whole."""
-    entry = store.git.object(oid)
-    if not entry:
-        return f"the commit {oid[:12]}"
-    message = parse(entry[2].decode(errors="replace").partition("\n\n")[2])
-    return f"{message.subject} (operation {message.operation})"

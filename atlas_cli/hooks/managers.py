@@ -29,8 +29,8 @@ def configured(top: Path) -> Iterator[str]:
 
 
 def owner(folder: Path, top: Path, common: Path) -> str:
-    """Who would write over a hook in this folder, or carry it to others: husky, lefthook, or git
-    itself if it tracks the folder. Empty if nobody would."""
+    """The program that would write over a hook in this folder, or carry it to others: husky,
+    lefthook, or git itself if it tracks the folder. Empty if nobody would."""
     if ".husky" in folder.parts:
         return "husky"
     hooks = folder.iterdir() if folder.is_dir() else ()
@@ -43,8 +43,8 @@ def owner(folder: Path, top: Path, common: Path) -> str:
 
 
 def calling(name: str, data: bytes, owner: str, top: Path) -> str:
-    """Who runs Atlas behind this hook: a tool, by its configuration, or `itself`, by the hook's own
-    text (`data`). Empty if nobody does."""
+    """The program that runs Atlas behind this hook: a tool, by its configuration, or `itself`, by
+    the hook's own text (`data`). Empty if nobody does."""
     calls_atlas = re.compile(rb"atlas(?:-hook)?[ -]" + name.encode() + rb"\b|atlas-hook \"\$\{0##")
     for tool, (files, mark) in _TOOLS.items():
         its = (content(top / file.format(name)) or b"" for file in files)

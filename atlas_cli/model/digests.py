@@ -34,7 +34,7 @@ def _maker(name: str, size: int) -> Callable[[bytes], _Hash]:
 
 
 def _lean() -> dict[str, Callable[[bytes], _Hash]]:
-    """What this Python has of its own."""
+    """The hashes that this Python has of its own."""
     makers: dict[str, Callable[[bytes], _Hash]] = {}
     for module, name in (("_sha1", "sha1"), ("_sha256", "sha256"), ("_sha2", "sha256")):
         if name in makers:

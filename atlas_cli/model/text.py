@@ -130,7 +130,7 @@ def _hand_size(path: str, data: bytes) -> int:
 
 
 def _weight(text: str) -> int:
-    """What YAML costs to read: its bytes, and much more for each of its parts (not for the commas
+    """The cost of reading YAML: its bytes, and much more for each of its parts (not for the commas
     and colons of prose)."""
     parts = sum(map(text.count, "\n\r?[{")) + len(re.findall(r":(?=\s)|(?:^|[ \n])-(?=\s)", text))
     flow = text.count(",") + text.count(":") if "[" in text or "{" in text else 0

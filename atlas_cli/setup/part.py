@@ -1,4 +1,4 @@
-"""What Atlas keeps in a file of a tool's."""
+"""The text that Atlas keeps in a file of a tool's."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -38,8 +38,8 @@ def wanted(memory: RemoteState, patterns: Sequence[str]) -> list[str]:
 def push(
     store: Store, remote: Remote, head: str, known: str | None, patterns: Sequence[str], call: float
 ) -> str:
-    """Pushes `head` to a branch of this clone's own that the policy names. Its name; empty if the
-    remote takes none."""
+    """Pushes `head` to a branch of this clone's own that the policy names. The result is its name;
+    empty if the remote takes none."""
     for pattern in patterns:
         name = pattern.replace("*", f"atlas-{store.machine}-{(known or head)[:8]}")
         pushed = remote._replace(ref=f"refs/heads/{name}").push(head, call)
@@ -92,7 +92,7 @@ def _carried(store: Store, tip: str) -> carry_over.Carried:
 
 
 def drop_taken(remote: Remote, memory: RemoteState, call: float) -> None:
-    """All is published: the branches that brought some of it are taken away."""
+    """Takes away the branches that brought what is published now."""
     taken = memory.data.get("taken", {})
     with suppress(Away):  # tried again after the next push
         for name, oid in taken.items():

@@ -24,7 +24,7 @@ _WIDE = re.compile(rb"objectformat\s*=\s*sha256", re.IGNORECASE)
 
 
 def every() -> list[Path]:
-    """Their folders."""
+    """The folders of all copies."""
     return sorted(store.parents[2] for store in (state() / "stores").glob("*/.git/atlas/store.git"))
 
 

@@ -23,11 +23,11 @@ UNASKED = Dealing(asks=False)
 
 
 class Purpose(NamedTuple):
-    """What a conversation with the remote is for. `mine`: the operation that must be published, or
-    ''. `by`: the session that it is for, or ''. `wanted`: somebody waits for it, and not a reader.
-    `within`: the seconds that all of it may take. `aside`: another branch may take what the store's
-    own does not. `carry`: accept the remote's history even if it does not descend from ours, and
-    put our commits behind it. `restore`: push back what was lost there."""
+    """The purpose of a conversation with the remote. `mine`: the operation that must be published,
+    or ''. `by`: the session that it is for, or ''. `wanted`: somebody waits for it, and not a
+    reader. `within`: the seconds that all of it may take. `aside`: another branch may take what the
+    store's own does not. `carry`: accept the remote's history even if it does not descend from
+    ours, and put our commits behind it. `restore`: push back what was lost there."""
 
     mine: str = ""
     by: str = ""

@@ -40,7 +40,8 @@ def waiting(store: Store, index: Index) -> list[dict[str, Any]]:
 
 
 def export(store: Store, file: Path) -> int:
-    """Writes the commits that no remote is known to have into a git bundle. Their number.
+    """Writes the commits that no remote is known to have into a git bundle. The result is their
+    number.
 
     Raises NotFound if there are none."""
     count = store.unpublished()
@@ -81,7 +82,7 @@ def lay(store: Store) -> None:
 
 
 def _digest(folder: files.Folder, name: str) -> bytes:
-    """Of a plain file's bytes."""
+    """The SHA-256 of a plain file's bytes."""
     digest = hashlib.sha256()
     with folder.open(name) as file:
         while part := file.read(1 << 20):
@@ -90,8 +91,9 @@ def _digest(folder: files.Folder, name: str) -> bytes:
 
 
 def gather(store: Store, box: Path) -> list[str]:
-    """Takes in what waits in a worktree's outbox, under the rules of a sync. What became of it, as
-    lines. What came with the project's own files is left alone: it is no writing of this clone."""
+    """Takes in what waits in a worktree's outbox, under the rules of a sync. The outcome is
+    returned as lines. A file that came with the project's own is left alone: it is no writing of
+    this clone."""
     top = box.parent.parent
     if (why := ground.foreign(store.place._replace(top=top))[0]) or box.is_symlink():
         return [
@@ -112,7 +114,8 @@ def gather(store: Store, box: Path) -> list[str]:
 
 
 def _gather_file(store: Store, box: Path, folder: files.Folder, name: str) -> list[str]:
-    """Takes in one file of an outbox. What is none of this clone's stays, under another name."""
+    """Takes in one file of an outbox. A file that is none of this clone's stays, under another
+    name."""
     if not folder.plain(name):
         is_odd = folder.look(name) is not None
         return [f"{box / name} is no plain file: it was not taken in"] if is_odd else []

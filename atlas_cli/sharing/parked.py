@@ -10,7 +10,6 @@ from typing import Any
 from ..model import message, names, times
 from ..model.digests import sha256
 from ..store import PARKED
-from ..store.branch import change
 from ..store.index import Index
 from ..store.store import Store
 
@@ -45,6 +44,8 @@ def parked_ref(operation: str) -> str:
 
 def unpark(store: Store, operation: str, within: float = 12.0) -> None:
     """Forgets a parked write: it was settled in another way."""
+    from ..store.branch import change
+
     change(store, [f"delete {parked_ref(operation)}"], within)
 
 
@@ -72,5 +73,5 @@ def rows(store: Store, index: Index) -> list[dict[str, Any]]:
 
 
 def of(store: Store, index: Index, session: str) -> list[dict[str, Any]]:
-    """Those that a session wrote."""
+    """The parked writes of a session."""
     return [row for row in rows(store, index) if row["session"] == session]

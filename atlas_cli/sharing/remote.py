@@ -61,7 +61,7 @@ class Away(Failed):
 
 
 class Pushed(NamedTuple):
-    """What became of a push.
+    """The outcome of a push.
 
     ok: the answer says that our own update was made. old: what it replaced; None if there was no
     such branch. unclear: the remote may have taken what it was sent. final: to push again at once
@@ -264,7 +264,8 @@ def _any(trace: Path | None) -> bool:
 
 
 def _said(err: str, why: str = "") -> str:
-    """In one line why it did not work: git's word on it, and what the other side said."""
+    """The reason why it did not work, on one line: git's word on it, and what the other side
+    said."""
     lines = [
         line.strip() for line in err.split("\n") if "\r" not in line and not line.endswith("done.")
     ]

@@ -1,4 +1,4 @@
-"""What this clone remembers of its remote."""
+"""This clone's memory of its remote."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from ..store.store import Store
 
 
 class RemoteState:
-    """What this clone remembers of its remote: when it was asked last, and when that failed."""
+    """This clone's memory of its remote: when it was asked last, and when that failed."""
 
     def __init__(self, store: Store) -> None:
         self.file = store.home / "sync.json"
         self.data = self._read(self.file)
 
     def get(self, key: str) -> float:
+        """A number that was noted; 0 if none was."""
         value = self.data.get(key)
         return float(value) if isinstance(value, int | float) else 0.0
 
     def put(self, **fields: Any) -> None:
+        """Notes numbers. It does nothing if the file cannot be written."""
         # Another command may have noted something since.
         self.data = self._read(self.file) | fields
         try:

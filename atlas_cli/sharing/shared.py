@@ -8,7 +8,7 @@ from ..errors import AtlasError, Failed, Refused
 
 
 class Shared(NamedTuple):
-    """What became of a conversation with the remote.
+    """The outcome of a conversation with the remote.
 
     published: all that was recorded is in the remote's history. parked: the operations that could
     not be carried over. unclear: the remote may have taken a push whose answer was lost. error: it

@@ -14,14 +14,14 @@ from ..errors import AtlasError, Failed, Held, NotPublished, Unknown
 from ..model import times
 from ..model.change import Decide
 from ..records import policy
-from ..store import REMOTE, transaction
+from ..store import REMOTE
 from ..store.store import Store
-from ..store.transaction import Intent, Written
 from .dealing import PLAIN, Purpose
 from .parked import parked_commits, unpark
 from .remote import Remote, find, remotes
 
 if TYPE_CHECKING:
+    from ..store.transaction import Intent, Written
     from .exchange import Exchange
     from .remote_state import RemoteState
     from .shared import Shared
@@ -53,7 +53,7 @@ class Sharing:
 
     @property
     def remote(self) -> Remote | None:
-        """The same, if it is to be asked at all."""
+        """The remote, if it is to be asked at all."""
         return None if self.offline else self.known
 
     def sources(self) -> list[Remote]:
@@ -64,7 +64,7 @@ class Sharing:
 
     @property
     def alone(self) -> str:
-        """Why there is no remote to ask."""
+        """The reason why there is no remote to ask."""
         if self.offline:
             return "--offline was given"
         several = ", ".join(remotes(self.store.place, self.store.home))
@@ -74,14 +74,20 @@ class Sharing:
 
     @cached_property
     def memory(self) -> RemoteState:
+        """This clone's memory of its remote."""
         from .remote_state import RemoteState
 
         return RemoteState(self.store)
 
     def fetched_at(self) -> str | None:
-        """When the remote was last asked with success."""
-        at = int(self.memory.get("fetched_at")) if self.remote else 0
+        """The moment at which the remote was last asked with success."""
+        at = int(self.memory.get("fetched_at")) if self.known else 0
         return times.rfc3339(at) if at else None
+
+    def asked_ago(self) -> int | None:
+        """The seconds since the remote was last asked with success; None if it never was."""
+        at = self.memory.get("fetched_at") if self.remote else 0.0
+        return max(0, int(time.time() - at)) if at else None
 
     def address(self) -> str:
         """The remote's address as all clones know it; empty if only this machine knows it."""
@@ -92,7 +98,7 @@ class Sharing:
         return policy.address(out.decode(errors="replace").strip())
 
     def copied(self) -> list[str]:
-        """A line that says so, if the store's home is another place than this clone's remote."""
+        """A warning, if the store's home is another place than this clone's remote."""
         home, remote = self._policy()["home"], self.known
         if not home or remote is None or remote.local or policy.address(remote.url) == home:
             return []
@@ -109,9 +115,7 @@ class Sharing:
         `fresh`. After a failure it is not asked again for a minute.
 
         look: ask it however new the copy is."""
-        if self.remote is None:
-            return
-        if time.time() - self.memory.get("away_at") < AWAY:
+        if self.remote is None or time.time() - self.memory.get("away_at") < AWAY:
             return
         age = time.time() - self.memory.get("asked_at")
         if not look and age < policy.seconds(self._policy(), "fresh"):
@@ -123,8 +127,14 @@ class Sharing:
         if error is not None and error.code not in SILENT:
             self.say(f"what the remote has is not known now: {_with_hint(error)}")
 
+    def fetched(self, within: float) -> bool:
+        """Whether what the remote has was brought, while nobody waits for it."""
+        if self.remote is None:
+            return True
+        return self._exchange(Purpose(wanted=False)).pull(within) is None
+
     def lost(self) -> str:
-        """Why the remote's branch is no longer what was published; empty if it is."""
+        """The reason why the remote's branch is no longer what was published; empty if it is."""
         return str(self.memory.data.get("lost", "")) if self.remote else ""
 
     def write(self, decide: Decide, intent: Intent, exclusive: bool, eager: bool) -> Written:
@@ -203,6 +213,15 @@ class Sharing:
                         details=stop.details,
                     ) from None
 
+    def taken_back(self, operation: str) -> bool:
+        """Whether a write that nobody but this clone has ever seen is out of its history again."""
+        from .taking_back import taken_back
+
+        try:
+            return taken_back(self.store, operation)
+        except (AtlasError, OSError):
+            return False
+
     def _looked(self, by: str) -> bool:
         """Publishes what was recorded, and brings what the remote has now."""
         return self._tried(Purpose(by=by, aside=False), look=True).published
@@ -211,6 +230,8 @@ class Sharing:
         """The write, or its refusal. Either settles what was parked of it: nothing stays that the
         command said no to, whatever the reason. Only if nobody knows what became of the write, that
         stays: it may be all that is left."""
+        from ..store import transaction
+
         operation = intent.writer.operation
         parked = intent.given and operation in parked_commits(self.store)
         try:
@@ -248,8 +269,8 @@ class Sharing:
         return True
 
     def hastily(self) -> str:
-        """Publishes what was recorded, while git waits for the answer: for a few seconds. Why it
-        could not be; empty if it is published, or need not be."""
+        """Publishes what was recorded, while git waits for the answer: for a few seconds. The
+        result is why it could not be; empty if it is published, or need not be."""
         if self.remote is None or self._policy()["publish"] == "manual":
             return ""
         if not self.store.unpublished():
@@ -257,8 +278,7 @@ class Sharing:
         return "" if self._tried(Purpose(within=HASTE)).published else self.why
 
     def _tried(self, purpose: Purpose, look: bool = False) -> Shared:
-        """Publishes. Whatever comes between this clone and the remote, what was recorded stays
-        so."""
+        """Publishes. The writes stay recorded, whatever comes between this clone and the remote."""
         from .shared import Shared, as_error
 
         try:
@@ -365,7 +385,7 @@ class Sharing:
         return True
 
     def _policy(self) -> policy.Policy:
-        return self.store.policy(self.store.snapshot())
+        return self.store.rules(self.store.snapshot())
 
     def _unshared(self, shared: Shared, operation: str, exclusive: bool) -> AtlasError:
         """The answer of a write that was to be published and is not."""

@@ -1,6 +1,5 @@
 """Moving the store's refs: its branch by compare-and-set only, judged by what the branch then says,
-never by git's words. What a git that died left locked is put aside by whoever holds the writer
-lock."""
+never by git's words. A lock that a dead git left is put aside by whoever holds the writer lock."""
 
 from __future__ import annotations
 
@@ -64,7 +63,7 @@ class Locks:
         self.old = False  # whether a second look, in a moment, may put something aside
 
     def look(self) -> bool:
-        """Looks once. Whether a lock file was put aside."""
+        """Looks once. The result is whether a lock file was put aside."""
         self.left, self.old, done = "", False, False
         for name in self.names:
             file = self.store.home / "store.git" / name
@@ -151,7 +150,8 @@ class Branch:
     def move(
         self, old: str, new: str, options: Sequence[str], also: Iterable[tuple[str, str]] = ()
     ) -> bool:
-        """Whether the branch now is at `new`, or past it. False if another try is due.
+        """Tries the move once. The result is whether the branch now is at `new`, or past it. False
+        if another try is due.
 
         also: refs that are set only if the branch moves. (git moves them first, so that a kill
         leaves too many of them rather than too few.)"""

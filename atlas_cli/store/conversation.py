@@ -47,8 +47,8 @@ class Conversation:
         self.poll.register(self.out, select.POLLIN)
 
     def ask(self, names: list[str]) -> None:
-        """Asks for objects or refs. What does not fit into the pipe goes out while the answers come
-        in."""
+        """Asks for objects or refs. The rest that does not fit into the pipe goes out while the
+        answers come in."""
         self.unsent += "".join(f"{name}\n" for name in names).encode()
         self._send()
         if self.unsent:
@@ -114,7 +114,7 @@ class Conversation:
         self.heard += data
 
     def _end(self) -> Ended:
-        """Why it ended: killed, or by its own decision."""
+        """The way in which it ended: killed, or by its own decision."""
         return Ended(self.end(clean=True) > 0)
 
     def leave(self) -> None:
@@ -127,8 +127,8 @@ class Conversation:
                     continue
 
     def end(self, clean: bool = False) -> int:
-        """Ends it; git's exit code. `clean`: it is given the time to see that nothing more is
-        asked. (It only reads: to be killed does no harm.)"""
+        """Ends it. The result is git's exit code. `clean`: it is given the time to see that nothing
+        more is asked. (It only reads: to be killed does no harm.)"""
         self.leave()
         until = time.monotonic() + (1.0 if clean else 0.0)
         while self.child.poll() is None:

@@ -26,8 +26,8 @@ _DESCRIPTORS = {os.open, os.stat, os.mkdir, os.unlink, os.rmdir, os.rename} <= o
 
 
 class Folder:
-    """An open folder, and what lies in it by plain names. (Where a platform has no descriptors of
-    folders its path stands for it, and each folder on the way down is looked at before it is
+    """An open folder, and what lies in it by plain names. (If a platform has no descriptors of
+    folders, its path stands for it, and each folder on the way down is looked at before it is
     entered.)"""
 
     def __init__(self, path: Path, fd: int | None) -> None:
@@ -49,6 +49,7 @@ class Folder:
         self.close()
 
     def close(self) -> None:
+        """Closes the descriptor of the folder."""
         if self.fd is not None:
             os.close(self.fd)
             self.fd = None
@@ -87,6 +88,7 @@ class Folder:
         return folder
 
     def names(self) -> list[str]:
+        """The names in the folder, sorted."""
         return sorted(os.listdir(self.path if self.fd is None else self.fd))  # noqa: PTH208 - of a descriptor
 
     def look(self, name: str) -> os.stat_result | None:
@@ -101,6 +103,7 @@ class Folder:
         return os.path.samestat(os.stat(self.path if self.fd is None else self.fd), path.stat())  # noqa: PTH116
 
     def plain(self, name: str) -> bool:
+        """Whether a name is that of a plain file."""
         state = self.look(name)
         return state is not None and stat.S_ISREG(state.st_mode)
 
@@ -164,6 +167,7 @@ class Folder:
             raise
 
     def rename(self, name: str, to: str) -> None:
+        """Renames a file inside the folder; another one of that name is replaced."""
         os.replace(self._at(name), self._at(to), src_dir_fd=self.fd, dst_dir_fd=self.fd)
 
     def drop(self, name: str) -> None:

@@ -82,10 +82,12 @@ class Follower(Database):
         self.db = self._opened_anew()
 
     def meta(self, key: str) -> str | None:
+        """A value that was remembered; None if none was."""
         row = self._one("SELECT value FROM meta WHERE key=?", key)
         return row[0] if row else None
 
     def remember(self, key: str, value: str) -> None:
+        """Remembers a value. It does nothing if the file cannot be written now."""
         try:
             self._set(key, value)
         except OperationalError:
@@ -128,23 +130,25 @@ class Follower(Database):
                     at = self._take_portion(portions) if self.meta("head") == at else ""
 
     def _start(self, head: str) -> str | None:
-        """The commit behind which the cache is to be brought to `head`; None for the beginning.
-        What the history no longer holds is taken out."""
+        """The commit behind which the cache is to be brought to `head`; None for the beginning. A
+        commit that the history no longer holds is taken out."""
         old = self.meta("head")
         if not old:
             return None
         known = old if self.git.object(old) else None
-        if known and history.fork(self.git, known, head) == known:
+        if known and history.leads(self.git, known, head):
             return known
         before = self.git.object(BEFORE)
-        if before is None or before[0] != old:
+        contained = known and history.fork(self.git, known, head) == known
+        if not contained and (before is None or before[0] != old):
             self.rewound = old
         start = self._take_out(known, head)
         self._set("head", start or "")
         return start
 
     def _take_portion(self, portions: Iterator[list[history.Commit]]) -> str:
-        """Takes some commits in. The id of the last of them; empty if none is left."""
+        """Takes some commits in. The result is the id of the last of them; empty if none is
+        left."""
         commits = next(portions, [])
         if not commits:
             return ""
@@ -153,9 +157,9 @@ class Follower(Database):
         return commits[-1].oid
 
     def _take_out(self, old: str | None, head: str) -> str | None:
-        """Takes out what the history no longer holds. The last commit that is left; None if all is
-        to be read again."""
-        base = history.fork(self.git, old, head) if old else None
+        """Takes out what the history no longer holds. The result is the last commit that is left;
+        None if all is to be read again."""
+        base = history.met(self.git, old, head) if old else None
         seq = self.seq(base) if base else None
         if base is None or seq is None:
             return self._emptied()
@@ -165,10 +169,9 @@ class Follower(Database):
         self.db.execute("UPDATE moved SET seq=min(seq, ?)", (seq,))
         moved = [(oid, seq, paths) for oid, paths in gone]
         self.db.executemany("INSERT OR REPLACE INTO moved VALUES(?,?,?)", moved)
-        for table in ("edits", "broken"):
-            self.db.executemany(f"DELETE FROM {table} WHERE oid=?", [(oid,) for oid, _ in gone])
         self.db.execute("DELETE FROM commits WHERE seq>?", (seq,))
         then, indexer = Snapshot(self.git, base, len(base)), Indexer(self.db, self.git)
+        indexer.notes.back(seq)
         for path in {path for _, paths in gone for path in paths.split("\n") if path}:
             blob, at = then.blob(path), self._written_at(path)
             if blob and self._is_by_hand(at):  # which rules it keeps is asked again

@@ -4,15 +4,14 @@ call."""
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import ClassVar
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from .. import interrupts
 from ..errors import Damaged, Failed
+from .child import heard, stop
 from .conversation import LARGE, Answer, Conversation, Ended
 
 # `git rev-parse --local-env-vars`; a test holds this list against git's own answer.
@@ -40,9 +39,16 @@ AS_IS = (
     "log.mailmap=false",
     f"diff.orderFile={os.devnull}",
 )
+# Commands that give no file of a worktree to a filter. Any other call in a user's repository is
+# shielded from the filters that this repository's own configuration names.
+_UNFILTERED = """
+cat-file config fetch for-each-ref grep log ls-files ls-remote ls-tree merge-base push remote
+rev-list rev-parse symbolic-ref version
+"""
+_NONE = {"clean": "", "smudge": "", "process": "", "required": "false"}
+_FILTERS = r"^filter\..*\.(clean|smudge|process)$"
 # What the store's git may wait for: a write of a few objects is milliseconds.
 TIMEOUT = 60
-SLICE = 0.25  # seconds between two looks at whether somebody wants an end
 LARGEST = 64 << 20  # bytes of an object that is read at all
 SMALL = 65_536  # bytes of an object that is kept for the next question
 MANY = 2_000  # objects that are kept
@@ -90,13 +96,25 @@ class Silent(Failed):
     """A git gave no answer in time, and was stopped."""
 
 
+Watch = Callable[[str], None]
+_WATCH: ContextVar[Watch | None] = ContextVar("watch", default=None)
+
+
+@contextmanager
+def watched(watch: Watch | None) -> Iterator[None]:
+    """While this lasts, `watch` is called once a second with what a long call over the network
+    reports, and with an empty text once that call is over."""
+    token = _WATCH.set(watch)
+    try:
+        yield
+    finally:
+        _WATCH.reset(token)
+
+
 class Git:
     """Calls of git in one repository.
 
-    directory: a git directory, or None to let git find one. watch: is called, once a second, with
-    what a long call over the network reports, and with an empty text once that is over."""
-
-    watch: ClassVar[Callable[[str], None] | None] = None
+    directory: a git directory, or None to let git find one."""
 
     def __init__(
         self,
@@ -109,11 +127,14 @@ class Git:
         # The user's settings, below our own.
         self.include = [f"include.path={include}"] if include else []
         self.env, self.flags = environment(hermetic), _FLAGS
+        self.hermetic = hermetic
+        self._shield: dict[str, str] | None = None
         self._seen: dict[str, tuple[str, str, bytes]] = {}
         self._talk: Conversation | None = None  # that nobody is asking in now
         self._silent = False  # it was asked twice in vain: not a third time
 
     def argv(self, args: Sequence[str], options: Sequence[str] = ()) -> list[str]:
+        """The words of a call of git."""
         where = [f"--git-dir={self.directory}"] if self.directory else []
         settings = [
             word for flag in (*self.include, *self.flags, *options) for word in ("-c", flag)
@@ -136,6 +157,7 @@ class Git:
         keep: descriptors that the child inherits. patient: the time runs anew whenever the child
         reports progress, or has been at work."""
         interrupts.point()
+        shield = {} if self.hermetic or args[0] in _UNFILTERED.split() else self.shield()
         try:
             child = subprocess.Popen(
                 self.argv(args, options),
@@ -143,7 +165,7 @@ class Git:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=self.cwd,
-                env={**self.env, **(extra or {})},
+                env={**self.env, **shield, **(extra or {})},
                 start_new_session=True,
                 pass_fds=tuple(keep),
             )
@@ -151,15 +173,16 @@ class Git:
             raise Failed("git was not found on PATH", "install git 2.31 or newer") from None
         except OSError as error:
             raise Failed(f"git could not be started: {error.strerror}") from None
+        watch = _WATCH.get() if patient else None
         try:
-            out, err = _heard(child, data, timeout, patient, Git.watch if patient else None)
+            out, err = heard(child, data, timeout, patient, watch)
         except subprocess.TimeoutExpired:
-            _stop(child)
+            stop(child)
             raise Silent(
                 f"git {args[0]} gave no answer within {timeout:.0f} s", retry="later"
             ) from None
         except BaseException:
-            _stop(child)
+            stop(child)
             raise
         return child.returncode, out, err.decode(errors="replace").strip()
 
@@ -171,15 +194,52 @@ class Git:
         Raises Failed, with git's own last line, if git fails."""
         code, out, err = self.ask(*args, options=options, data=data, keep=keep)
         if code:
-            raise Failed(
-                f"git {args[0]} failed ({code}): {last_line(err)}", details={"stderr": err[-2000:]}
-            )
+            raise failure(args[0], code, err)
         return out
+
+    def named(self, pattern: str) -> list[tuple[str, str]]:
+        """(key, value) of each setting that the repository's own configuration gives, and that came
+        with it perhaps: the user's own files are the user's."""
+        asked = ("--null", "--show-scope", "--show-origin", "--get-regexp", pattern)
+        words = self.ask("config", *asked)[1].decode(errors="surrogateescape").split("\0")
+        result = []
+        for scope, origin, row in zip(words[::3], words[1::3], words[2::3], strict=False):
+            if scope in ("local", "worktree") or (scope == "command" and origin[:5] == "file:"):
+                key, _, value = row.partition("\n")
+                result.append((key, value))
+        return result
+
+    def shield(self) -> dict[str, str]:
+        """The variables with which git runs no filter that the repository's own configuration
+        names, whatever attributes say."""
+        if self._shield is None:
+            filters = dict.fromkeys(key.rpartition(".")[0] for key, _ in self.named(_FILTERS))
+            settings = [
+                (f"{name}.{key}", value)
+                for name in filters
+                for key, value in (
+                    ("clean", ""),
+                    ("smudge", ""),
+                    ("process", ""),
+                    ("required", "0"),
+                )
+            ]
+            # By the environment, behind what the caller gives there: a name may hold what ends a
+            # key that `-c` gives.
+            given = self.env.get("GIT_CONFIG_COUNT", "")
+            first = int(given) if given.isdecimal() else 0
+            self._shield = {"GIT_CONFIG_COUNT": str(first + len(settings))}
+            for number, (key, value) in enumerate(settings, first):
+                self._shield |= {
+                    f"GIT_CONFIG_KEY_{number}": key,
+                    f"GIT_CONFIG_VALUE_{number}": value,
+                }
+        return self._shield
 
     def object(self, name: str, most: int = LARGEST) -> Answer:
         """(object id, type, bytes) of an object or ref, by one long conversation; None if it is not
-        there. What is named by its id never changes, so it is asked for once. Of an object with
-        more than `most` bytes the type is LARGE, and the bytes are its beginning."""
+        there. An object that is named by its id never changes, so it is asked for once. Of an
+        object with more than `most` bytes the type is LARGE, and the bytes are its beginning."""
         if name in self._seen:
             return self._seen[name]
         answer = self._object(name, most) or self._reopened(name, most)
@@ -256,14 +316,14 @@ class Git:
         )
 
     def _put_back(self, talk: Conversation | None) -> None:
-        """It is free for the next question."""
+        """Keeps the conversation for the next question."""
         if self._talk is None:
             self._talk = talk
         elif talk is not None:
             talk.leave()
 
     def _opened(self) -> Conversation:
-        """The one that is free, or a new one."""
+        """The conversation that is free, or a new one."""
         talk, self._talk = self._talk, None
         if self._silent:
             raise Silent("git gives no answer", "is it stopped, or the disk away?", retry="later")
@@ -293,91 +353,22 @@ class Git:
             talk.leave()
 
 
+def failure(command: str, code: int, err: str) -> Failed:
+    """The error for a call of git's that failed: with git's own word, or for what a partial clone
+    lacks, since no read of Atlas's fetches it in passing."""
+    if "promisor remote" in err:
+        return Failed(
+            f"this partial clone lacks what git {command} needs here",
+            "git fetch --refetch --no-filter",
+            code="partial_clone",
+        )
+    return Failed(
+        f"git {command} failed ({code}): {last_line(err)}", details={"stderr": err[-2000:]}
+    )
+
+
 def last_line(err: str) -> str:
     """git's own word on what is wrong."""
     lines = [line for line in err.split("\n") if line.strip() and not line.startswith("hint:")]
     wanted = [line for line in lines if line.startswith(("fatal:", "error:"))]
     return (wanted or lines or ["no message"])[0].removeprefix("fatal: ").removeprefix("error: ")
-
-
-def _heard(
-    child: subprocess.Popen[bytes],
-    data: bytes | None,
-    timeout: float,
-    patient: bool,
-    watch: Callable[[str], None] | None,
-) -> tuple[bytes, bytes]:
-    """All that it says, on both its pipes, until it ends."""
-    try:
-        return _followed(child, data, timeout, patient, watch)
-    finally:
-        if watch:
-            watch("")
-
-
-def _followed(
-    child: subprocess.Popen[bytes],
-    data: bytes | None,
-    timeout: float,
-    patient: bool,
-    watch: Callable[[str], None] | None,
-) -> tuple[bytes, bytes]:
-    deadline, heard, reported, spent = time.monotonic() + timeout, 0, time.monotonic(), 0.0
-    while True:
-        try:
-            return child.communicate(
-                data, timeout=max(0.01, min(SLICE, deadline - time.monotonic()))
-            )
-        except subprocess.TimeoutExpired as slow:
-            now, out, err = time.monotonic(), slow.stdout or b"", slow.stderr or b""
-            # What it started (a shared ssh connection) may go on, and hold its pipes.
-            if child.poll() is not None:
-                return out, err
-            if watch and now > reported + 1:
-                reported = now
-                watch(_progress(err))
-            if patient and len(err) > heard:
-                deadline, heard = now + timeout, len(err)
-            elif now > deadline:
-                before, spent = spent, _spent(child.pid) if patient else 0.0
-                if spent - before < timeout / 10:
-                    raise
-                deadline = now + timeout
-            interrupts.waited()
-            data = None
-
-
-def _progress(err: bytes) -> str:
-    """The last line that git has reported."""
-    lines = err.decode(errors="replace").replace("\r", "\n").split("\n")
-    words = (line.strip() for line in reversed(lines))
-    return next(filter(None, words), "waiting for the remote")
-
-
-def _spent(group: int) -> float:
-    """The processor time, in seconds, of a process group's living members; 0 if the system does not
-    tell. (git says nothing while it takes in one large object.)"""
-    ticks = 0
-    for file in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = file.read_bytes().rpartition(b")")[2].split()
-        except OSError:
-            continue  # it has ended
-        ticks += int(fields[11]) + int(fields[12]) if int(fields[2]) == group else 0
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def _stop(child: subprocess.Popen[bytes]) -> None:
-    """Terminate, wait, and only then kill: a git that is killed leaves its lock behind. (One that
-    was stopped takes its end only when it goes on.)"""
-    for sign in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(child.pid, sign)
-            os.killpg(child.pid, signal.SIGCONT)
-            child.wait(5)
-        except (ProcessLookupError, PermissionError):
-            return
-        except subprocess.TimeoutExpired:
-            continue
-        else:
-            return

@@ -1,5 +1,5 @@
-"""Whether `.atlas` in a worktree is Atlas's own ground, or came with the project's files. What came
-with them is not read, not run, not taken in, and not written over."""
+"""Whether `.atlas` in a worktree is Atlas's own ground, or came with the project's files. A file
+that came with them is not read, not run, not taken in, and not written over."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -12,15 +12,19 @@ from ..errors import Damaged
 from ..model import text
 from ..model.message import FileChange, Message, parse
 from ..records import is_record, policy
+from . import moves
 from .conversation import Answer
 from .differences import Differ
 from .git import Git
+from .merges import Lost, joined
 from .root import root_id
+from .snapshot import Placed
 from .trees import PLAIN
 
 FEW = 64  # commits that are looked up one by one, which costs less than a process does
 STEP = 500  # commits whose folders are read together
-_WHO = rb"[^\n<>\0]*<[^\n<>\0]*> [0-9]+ [+-][0-9]{4}\n"
+# (A date of more digits, or with zeros before it, or of no zone, overflows somewhere.)
+_WHO = rb"[^\n<>\0]*<[^\n<>\0]*> (?:0|[1-9][0-9]{0,17}) [+-](?:[01][0-9]|2[0-3])[0-5][0-9]\n"
 _START = rb"tree (?P<tree>[0-9a-f]+)\n(?P<parents>(?:parent [0-9a-f]+\n)*)"
 # As git writes it: what a forge's editor, a signature or a merged tag adds is told of in it.
 _HEADER = (
@@ -34,10 +38,11 @@ _HEADER = (
 
 
 class Commit(NamedTuple):
-    """A commit with what it changed against its parent, which of a merge is the first that is the
-    store's own (it stands first among `parents`). `modes` are the new modes by path. A
+    """A commit with what it changed against its parent. Of a merge the parents that are the store's
+    own stand first, and it is read against each of them. `modes` are the new modes by path. A
     folder that is not looked into stands among the changes itself. `faults` are (path, what git
-    would not have written there)."""
+    would not have written there). `brought`, `givers`, `lost` and `now`: as in `merges.Joined`.
+    moved: it does what it says, and only moves records; then its changes are the policy's."""
 
     oid: str
     parents: tuple[str, ...]
@@ -45,6 +50,11 @@ class Commit(NamedTuple):
     changes: tuple[FileChange, ...]
     modes: dict[str, str]
     faults: tuple[tuple[str, str], ...] = ()
+    brought: tuple[FileChange, ...] = ()
+    givers: Mapping[str, str] = {}
+    lost: tuple[Lost, ...] = ()
+    now: Mapping[str, str | None] = {}
+    moved: bool = False
 
 
 class _Raw(NamedTuple):
@@ -57,12 +67,12 @@ class _Raw(NamedTuple):
 
 
 def between(git: Git, old: str | None, new: str) -> Iterator[Commit]:
-    """The store's own commits after `old` (None: all) up to `new`, each behind its parents.
+    """The store's own commits after `old` (None: all) up to `new`, each behind its parents, those
+    of a merge's first line before those of its other lines.
 
     Raises Damaged if `new` does not descend from `old`, or if an object that tells what was changed
     is missing."""
-    names = _names(git, old, new)
-    line = _Line(git, old, names)
+    names, line = _names(git, old, new)
     trees: dict[str, str] = {}
     for start in range(0, len(names), STEP):
         some = names[start : start + STEP]
@@ -72,103 +82,159 @@ def between(git: Git, old: str | None, new: str) -> Iterator[Commit]:
                 f"the history is cut at {some[0][:12]}: git does not show all of it", "atlas doctor"
             )
         trees |= {name: raw.tree for name, raw in zip(some, raws, strict=True)}
-        own = [
-            (name, raw._replace(parents=line.ordered(raw.parents)))
-            for name, raw in zip(some, raws, strict=True)
-            if line.takes(name, raw.parents)
+        ordered = [raw._replace(parents=line.ordered(raw.parents)) for raw in raws]
+        owned = [
+            (name, raw, line.lines(raw.parents)) for name, raw in zip(some, ordered, strict=True)
         ]
-        differ = Differ(git, [(_tree_before(git, raw, trees), raw.tree) for _, raw in own])
-        for at, (name, raw) in enumerate(own):
-            changes, modes, faults = differ.step(at)
-            for parent in line.others(raw.parents):
-                changes, modes = _joined(git, parent, raw.tree, changes, modes)
-            message = parse(raw.message.decode(errors="replace").lstrip("\n"))
-            wrong = [("", raw.fault)] if raw.fault else []
-            yield Commit(name, raw.parents, message, changes, modes, (*wrong, *faults))
+        plain = [raw for _, raw, lines in owned if len(lines) < 2]
+        steps = _Steps(git, [(_tree_before(git, raw, trees), raw) for raw in plain])
+        at = iter(range(len(plain)))
+        for name, raw, lines in owned:
+            merged = len(lines) > 1
+            yield _merge(git, name, raw, lines) if merged else steps.commit(next(at), name)
         trees = {some[-1]: raws[-1].tree}
+
+
+class _Steps:
+    """The changes of some commits, each against the tree before it. A migration is not looked
+    through: which tree it makes is known."""
+
+    def __init__(self, git: Git, steps: Sequence[tuple[str, _Raw]]) -> None:
+        self.git, self.steps = git, steps
+        self.messages = [_message(raw) for _, raw in steps]
+        self.migrations = {
+            at
+            for at, message in enumerate(self.messages)
+            if message.migrates
+            and moves.is_migration(git, message, steps[at][0], steps[at][1].tree)
+        }
+        self.differ = Differ(git, [self._pair(at) for at in range(len(steps))])
+
+    def _pair(self, at: int) -> tuple[str, str]:
+        before, raw = self.steps[at]
+        return (raw.tree if at in self.migrations else before), raw.tree
+
+    def commit(self, at: int, name: str) -> Commit:
+        """One of them."""
+        (before, raw), message = self.steps[at], self.messages[at]
+        changes, modes, faults = self.differ.step(at)
+        moved = at in self.migrations
+        if message.epoch and len(raw.parents) == 1:
+            moved = moves.is_epoch(message, raw.parents[0], changes)
+        if moved:
+            trees = (Placed(self.git, tree, len(raw.tree)) for tree in (before, raw.tree))
+            was, now = (tree.at(policy.FOLDER) for tree in trees)
+            changes = ((policy.FOLDER, was and was[1], now and now[1]),)
+            modes = {policy.FOLDER: now[0]} if now else {}
+        faults = [*_faults(raw), *faults]
+        return Commit(name, raw.parents, message, changes, modes, tuple(faults), moved=moved)
+
+
+def _merge(git: Git, oid: str, raw: _Raw, lines: Sequence[str]) -> Commit:
+    trees = [(line, _raw(git, line).tree) for line in lines]
+    forks = [_fork_tree(git, lines[0], other) for other in lines[1:]]
+    merge = joined(git, raw.tree, trees, forks)
+    return Commit(
+        oid,
+        raw.parents,
+        _message(raw),
+        merge.changes,
+        merge.modes,
+        (*_faults(raw), *merge.faults),
+        merge.brought,
+        merge.givers,
+        merge.lost,
+        merge.now,
+    )
+
+
+def _fork_tree(git: Git, left: str, right: str) -> str:
+    """The tree of the last commit that two lines share; empty if they share none."""
+    oid = git.ask("merge-base", left, right)[1].decode().strip()
+    return _raw(git, oid).tree if oid else ""
+
+
+def _message(raw: _Raw) -> Message:
+    return parse(raw.message.decode(errors="replace").lstrip("\n"))
+
+
+def _faults(raw: _Raw) -> list[tuple[str, str]]:
+    return [("", raw.fault)] if raw.fault else []
 
 
 class _Line:
     """Which commits of a history are the store's own: those that descend from the root of all
-    stores. Where another history was merged into it, that one's commits are nobody's writes: the
-    merge is judged by what it changes in the store."""
+    stores. If another history was merged into it, that one's commits are nobody's writes: the merge
+    is judged by what it changes in the store."""
 
-    def __init__(self, git: Git, old: str | None, names: Sequence[str]) -> None:
-        self.git, self.old, self.names = git, old, frozenset(names)
-        self.root = root_id(len(names[0])) if names else ""
-        self.foreign: set[str] = set()
+    def __init__(self, git: Git, old: str | None, new: str, above: Mapping[str, list[str]]) -> None:
+        """`above` are the parents of the commits between, each behind its parents."""
+        self.git, self.old, self.root, self.above = git, old, root_id(len(new)), above
         self.behind: dict[str, bool] = {}  # commits behind `old`: whether they are its own
-
-    def takes(self, oid: str, parents: Sequence[str]) -> bool:
-        """Whether a commit is one of them; each is asked behind its parents."""
-        if parents:
-            own = any(self._is_own(parent) for parent in parents)
-        else:
-            own = oid == self.root or not self._rooted
-        if not own:
-            self.foreign.add(oid)
-        return own
-
-    def ordered(self, parents: tuple[str, ...]) -> tuple[str, ...]:
-        """The parents of a commit, its own line's first."""
-        if len(parents) < 2:
-            return parents
-        return tuple(sorted(parents, key=lambda parent: not self._is_own(parent)))
-
-    def others(self, parents: tuple[str, ...]) -> list[str]:
-        """The other parents of a merge that are its own."""
-        return [parent for parent in parents[1:] if self._is_own(parent)]
-
-    def _is_own(self, oid: str) -> bool:
-        if oid == self.old or oid in self.names:
-            return oid not in self.foreign
-        if oid not in self.behind:
-            self.behind[oid] = not self._rooted or _descends(self.git, oid, self.root)
-        return self.behind[oid]
 
     @cached_property
     def _rooted(self) -> bool:
         """Whether the history has that root at all."""
         if self.old:
             return _descends(self.git, self.old, self.root)
-        return self.root in self.names
+        return self.root in self.above
+
+    @cached_property
+    def _own(self) -> dict[str, bool]:
+        """Whether each of these commits is its own. It is asked where there is a merge."""
+        own: dict[str, bool] = {}
+        for oid, parents in self.above.items():
+            own[oid] = oid == self.root or not self._rooted
+            for parent in parents:
+                own[oid] = own[oid] or own.get(parent, False) or self._is_behind(parent)
+        return own
+
+    def _is_behind(self, oid: str) -> bool:
+        """Whether a commit is its own and stands behind these."""
+        if oid == self.old:
+            return True
+        if oid not in self.behind and oid not in self.above:
+            self.behind[oid] = not self._rooted or _descends(self.git, oid, self.root)
+        return self.behind.get(oid, False)
+
+    def ordered(self, parents: tuple[str, ...]) -> tuple[str, ...]:
+        """The parents of a commit, its own lines first."""
+        if len(parents) < 2:
+            return parents
+        return tuple(sorted(parents, key=lambda parent: not self._is_own(parent)))
+
+    def lines(self, parents: Sequence[str]) -> list[str]:
+        """The parents of a commit that are its own."""
+        if len(parents) < 2:
+            return list(parents)
+        return [parent for parent in dict.fromkeys(parents) if self._is_own(parent)]
+
+    def _is_own(self, oid: str) -> bool:
+        return self._own[oid] if oid in self.above else self._is_behind(oid)
 
 
 def _descends(git: Git, oid: str, root: str) -> bool:
     return git.ask("merge-base", "--is-ancestor", root, oid)[0] == 0
 
 
-def _own_first(git: Git, parents: Sequence[str]) -> tuple[str, ...]:
-    """The parents of a commit by itself, its own line's first."""
+def _own_first(git: Git, parents: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+    """(the parents of a commit by itself, its own lines first, those that are its own)."""
     if len(parents) < 2:
-        return tuple(parents)
+        return tuple(parents), list(parents)
     root = root_id(len(parents[0]))
-    return tuple(sorted(parents, key=lambda parent: not _descends(git, parent, root)))
+    own = [parent for parent in dict.fromkeys(parents) if _descends(git, parent, root)]
+    ordered = tuple(sorted(parents, key=lambda parent: parent not in own))
+    return ordered, own or list(dict.fromkeys(parents))
 
 
 def commit(git: Git, oid: str) -> Commit:
     """A commit by itself, with what it changed against its own parent."""
     raw = _raw(git, oid)
-    raw = raw._replace(parents=_own_first(git, raw.parents))
-    changed, modes, faults = Differ(git, [(_tree_before(git, raw, {}), raw.tree)]).step(0)
-    for parent in raw.parents[1:]:
-        if _descends(git, parent, root_id(len(oid))):
-            changed, modes = _joined(git, parent, raw.tree, changed, modes)
-    message = parse(raw.message.decode(errors="replace").lstrip("\n"))
-    own = [("", raw.fault)] if raw.fault else []
-    return Commit(oid, raw.parents, message, changed, modes, (*own, *faults))
-
-
-def _joined(
-    git: Git, parent: str, tree: str, changes: tuple[FileChange, ...], modes: dict[str, str]
-) -> tuple[tuple[FileChange, ...], dict[str, str]]:
-    """The changes of a merge, and those against another parent: it may drop what that one's line
-    had written."""
-    more, more_modes, _ = Differ(git, [(_raw(git, parent).tree, tree)]).step(0)
-    paths = {path for path, _, _ in changes}
-    rows = [*changes, *(row for row in more if row[0] not in paths)]
-    rows.sort(key=lambda row: row[0].encode(errors="surrogateescape"))
-    return tuple(rows), {**more_modes, **modes}
+    parents, lines = _own_first(git, raw.parents)
+    raw = raw._replace(parents=parents)
+    if len(lines) > 1:
+        return _merge(git, oid, raw, lines)
+    return _Steps(git, [(_tree_before(git, raw, {}), raw)]).commit(0, oid)
 
 
 def _tree_before(git: Git, raw: _Raw, trees: dict[str, str]) -> str:
@@ -180,8 +246,8 @@ def _tree_before(git: Git, raw: _Raw, trees: dict[str, str]) -> str:
 
 
 def unread(commit: Commit, get: Callable[[str, str], Answer]) -> dict[str, str]:
-    """Why a file that a commit brings is read by nobody, by path: it is no plain file, or the
-    commit brings more YAML by hand than one may. `get` gives the object of (path, id)."""
+    """The files of a commit that nobody reads, by path, with the reason: no plain file, or more
+    YAML by hand than a commit may bring. `get` gives the object of (path, id)."""
     odd = {
         path: f"mode {mode}, where only plain files may be"
         for path, mode in commit.modes.items()
@@ -197,18 +263,6 @@ def unread(commit: Commit, get: Callable[[str, str], Answer]) -> dict[str, str]:
         if answer and answer[1] == "blob":
             files.append((path, answer[2]))
     return odd | dict.fromkeys(text.beyond(files), "by hand, and too much of it in one commit")
-
-
-def brings(commit: Commit, now: Callable[[str], str | None]) -> Commit:
-    """The commit as it is to be judged. Of a merge, or of another root, only what changes what is
-    known is left: the rest was judged in its own commits."""
-    if len(commit.parents) == 1:
-        return commit
-    changed = tuple((path, now(path), new) for path, _, new in commit.changes if now(path) != new)
-    new = {path for path, _, _ in changed}
-    return commit._replace(
-        changes=changed, modes={path: mode for path, mode in commit.modes.items() if path in new}
-    )
 
 
 def fork(git: Git, left: str, right: str) -> str | None:
@@ -238,7 +292,7 @@ def _parents(git: Git, oid: str) -> list[str]:
 def parent(git: Git, oid: str) -> str | None:
     """The parent of a commit: of a merge the first that is the store's own. None if it has none, or
     is not there."""
-    return next(iter(_own_first(git, _parents(git, oid))), None)
+    return next(iter(_own_first(git, _parents(git, oid))[0]), None)
 
 
 def roots(git: Git, commit: str) -> list[str]:
@@ -246,24 +300,82 @@ def roots(git: Git, commit: str) -> list[str]:
     return git.ask("rev-list", "--max-parents=0", commit, "--")[1].decode().split()
 
 
-def _names(git: Git, old: str | None, new: str) -> list[str]:
-    """The ids of the commits after `old` up to `new`, oldest first."""
-    walked: list[str] = []
+def leads(git: Git, old: str, new: str) -> bool:
+    """Whether `old` stands in the line of first own parents that leads to `new`: what is read after
+    it is then read in the same order as if all were."""
+    at, above = new, _parents(git, new)
+    for _ in range(FEW):
+        if at == old or len(above) != 1:
+            break
+        at, above = above[0], _parents(git, above[0])
+    if at == old:
+        return True
+    if not above or git.ask("merge-base", "--is-ancestor", old, at)[0]:
+        return False
+    return _met(git, old, at) == old
+
+
+def met(git: Git, old: str, new: str) -> str | None:
+    """The last commit that stands in the lines of first own parents of both; None if it is not
+    known."""
+    base = fork(git, old, new)
+    base = _met(git, base, new) if base else None
+    return base if base and leads(git, base, old) and leads(git, base, new) else None
+
+
+def _met(git: Git, old: str, new: str) -> str | None:
+    """The first commit in the line of first own parents from `new` down that `old` contains."""
+    above, line = _above(git, old, new)
+    at: str | None = new
+    while at and at in above:
+        at = next(iter(line.ordered(tuple(above[at]))), None)
+    return at
+
+
+def _names(git: Git, old: str | None, new: str) -> tuple[list[str], _Line]:
+    """The ids of the own commits after `old` up to `new`, in their order, and what is its own."""
+    walked: dict[str, list[str]] = {}
     at = new
     while old and at != old and len(walked) <= FEW:
         above = _parents(git, at)
-        walked.append(at)
+        walked[at] = above
         if len(above) != 1:
             break
         at = above[0]
     if at == old:
-        return walked[::-1]
-    limit = [f"^{old}"] if old else []
-    names = git.run("rev-list", "--topo-order", "--reverse", new, *limit, "--").decode().split()
-    follows = not old or (names and parent(git, names[0]) == old)
+        return list(walked)[::-1], _Line(git, old, new, {})
+    table, line = _above(git, old, new)
+    first = next(iter(table), "")
+    follows = not old or (first and parent(git, first) == old)
     if old and not follows and git.ask("merge-base", "--is-ancestor", old, new)[0]:
         raise Damaged(f"{old[:12]} is not in the history that leads to {new[:12]}", "atlas doctor")
-    return names
+    return _ordered(new, table, line), line
+
+
+def _above(git: Git, old: str | None, new: str) -> tuple[dict[str, list[str]], _Line]:
+    """The parents of each commit after `old` up to `new`, each behind its parents."""
+    limit = [f"^{old}"] if old else []
+    options = ("--topo-order", "--reverse", "--parents")
+    lines = git.run("rev-list", *options, new, *limit, "--").decode().splitlines()
+    table = {line[: len(new)]: line.split()[1:] for line in lines}
+    return table, _Line(git, old, new, table)
+
+
+def _ordered(new: str, above: Mapping[str, list[str]], line: _Line) -> list[str]:
+    """The own commits, each behind its parents, and a merge's first line before its others. So the
+    order up to a commit is the same whatever comes behind it."""
+    if all(len(parents) < 2 for parents in above.values()):
+        return list(above)
+    order: dict[str, None] = {}
+    waiting = [(new, iter(line.lines(line.ordered(tuple(above[new])))))] if new in above else []
+    while waiting:
+        _, parents = waiting[-1]
+        below = next((oid for oid in parents if oid in above and oid not in order), None)
+        if below is None:
+            order[waiting.pop()[0]] = None
+        else:
+            waiting.append((below, iter(line.lines(line.ordered(tuple(above[below]))))))
+    return list(order)
 
 
 def _raw(git: Git, oid: str) -> _Raw:
@@ -279,10 +391,8 @@ def _parsed(oid: str, answer: tuple[str, str, bytes] | None) -> _Raw:
     start = header or re.match(_START, data)
     if start is None:
         raise Damaged(f"the store's commit {oid} is missing or broken", "atlas doctor")
-    parents = tuple(
-        start["parents"].decode().removeprefix("parent ").rstrip("\n").split("\nparent ")
-    )
+    parents = tuple(start["parents"].decode().split()[1::2])
     message = data[header.end() :] if header else data.partition(b"\n\n")[2]
     fault = "" if header else "its header is not as git writes it"
     fault = fault or ("its message holds a NUL byte" if b"\0" in message else "")
-    return _Raw(start["tree"].decode(), parents if parents[0] else (), message, fault)
+    return _Raw(start["tree"].decode(), parents, message, fault)

@@ -10,8 +10,8 @@ LOOSE = 6700  # objects from which on packing them is worth while (git's own fig
 
 
 def pack_loose(store: Store) -> None:
-    """Packs the loose objects in the background, once they are many. What was packed is deleted,
-    and nothing else."""
+    """Packs the loose objects in the background, once they are many. The objects that were packed
+    are deleted, and nothing else."""
     sample = store.home / "store.git/objects/17"  # the ids are spread evenly over 256 folders
     if not sample.is_dir() or len(list(sample.iterdir())) * 256 < LOOSE:
         return

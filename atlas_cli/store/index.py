@@ -10,8 +10,9 @@ from typing import Any
 from ..errors import NotFound
 from ..model.text import Record
 from .follower import Follower
-from .indexer import storable
+from .indexer import BROKEN, EDIT, ENDING, storable
 
+FILE = f"index{ENDING}"
 MOST = 2**31  # rows that a question asks for
 Row = dict[str, Any]
 
@@ -65,6 +66,16 @@ class Index(Follower):
                 *values,
             )
             yield from ((row[0], json.loads(row[1])) for row in rows)
+
+    def held_back(self, folder: str, moment: int) -> list[tuple[str, Record]]:
+        """The queued records of a folder by path that nobody may be given before a moment."""
+        rows = self._all(
+            "SELECT path, data FROM records WHERE folder=? AND rank IS NOT NULL AND due>=?"
+            " ORDER BY born, path",
+            folder,
+            moment,
+        )
+        return [(row[0], json.loads(row[1])) for row in rows]
 
     def queue_length(self, folder: str, now: int | None = None) -> int:
         """How many records of a folder are queued.
@@ -125,21 +136,26 @@ class Index(Follower):
         it was written."""
         return [
             (row[0], row[1], row[2])
-            for row in self._all("SELECT path, blob, oid FROM edits ORDER BY path")
+            for row in self._all(
+                "SELECT path, nullif(value, ''), oid FROM notes WHERE what=? ORDER BY path", EDIT
+            )
         ]
 
     def written(self, path: str) -> tuple[str, str] | None:
         """(first blob, commit that changed it) of a document that a hand has changed or taken
         away."""
-        row = self._one("SELECT blob, oid FROM edits WHERE path=?", path)
+        row = self._one(
+            "SELECT nullif(value, ''), oid FROM notes WHERE what=? AND path=?", EDIT, path
+        )
         return (row[0], row[1]) if row else None
 
     def broken(self) -> list[tuple[str, str]]:
         """(path, the rule that it breaks) of each record that a hand brought, and that can be
         read."""
         rows = self._all(
-            "SELECT b.path, b.why FROM broken b JOIN records r ON r.path=b.path AND r.damage IS"
-            " NULL ORDER BY b.path"
+            "SELECT n.path, n.value FROM notes n JOIN records r ON r.path=n.path AND r.damage IS"
+            " NULL WHERE n.what=? ORDER BY n.path",
+            BROKEN,
         )
         return [(row[0], row[1]) for row in rows]
 
@@ -167,17 +183,19 @@ class Index(Follower):
             )
         ]
 
-    def leaning(self) -> list[tuple[str, str, str, Record]]:
+    def leaning(self, folder: str) -> list[tuple[str, str, str, Record]]:
         """(session, its record, what that relies on, the correction that retracted it) of each
-        record that is the newest of its name and was not corrected itself."""
+        record that is the newest of its name and was not corrected itself. Corrections lie in
+        `folder`."""
         rows = self._all(
             "SELECT json_extract(r.data, '$.session'), r.ref, l.target, c.data FROM records c CROSS"
             " JOIN links k ON k.path=c.path AND k.relation='corrects' CROSS JOIN links l ON"
             " l.target=k.target AND l.relation='relies_on' JOIN records r ON r.path=l.path WHERE"
-            " c.folder='corrections' AND json_extract(c.data, '$.retract') AND NOT EXISTS (SELECT 1"
+            " c.folder=? AND json_extract(c.data, '$.retract') AND NOT EXISTS (SELECT 1"
             " FROM links o WHERE o.target=r.ref AND o.relation='corrects') AND NOT EXISTS (SELECT 1"
             " FROM records n WHERE n.folder=r.folder AND n.seq>r.seq AND instr(r.ref, '@')>0 AND"
-            " substr(n.ref, 1, instr(n.ref, '@'))=substr(r.ref, 1, instr(r.ref, '@')))"
+            " substr(n.ref, 1, instr(n.ref, '@'))=substr(r.ref, 1, instr(r.ref, '@')))",
+            folder,
         )
         return [(row[0], row[1], row[2], json.loads(row[3])) for row in rows]
 
@@ -284,6 +302,13 @@ class Index(Follower):
         row = self._one("SELECT seq FROM records WHERE path=?", path)
         return int(row[0]) if row else self.last_seq()
 
+    def wrote(self, path: str) -> str:
+        """The operation of the commit that wrote a record last; empty if a hand did."""
+        row = self._one(
+            "SELECT c.operation FROM records r JOIN commits c ON c.seq=r.seq WHERE r.path=?", path
+        )
+        return (row[0] or "") if row else ""
+
     def as_of(self, folder: str, seq: int) -> str | None:
         """The last path below a folder that was there when a commit was made."""
         row = self._one(
@@ -304,6 +329,7 @@ class Index(Follower):
         }
 
     def last_seq(self) -> int:
+        """The number of the newest commit; 0 in an empty store."""
         return int(self._one("SELECT coalesce(max(seq), 0) FROM commits")[0])
 
     def clocks(self, limit: int, most: int = 1000) -> dict[str, int]:
@@ -330,23 +356,45 @@ class Index(Follower):
         )
         return int(row[0])
 
-    def closed(self, session: str) -> bool:
-        """Whether a session has done its duty: a status entry of its own behind its last other
-        work, or no work. Beginning, ending and giving back are no work."""
+    def duties(self, session: str) -> list[Row]:
+        """The commits of a session that owe a word, or are one, oldest first."""
+        rows = self._all("SELECT * FROM commits WHERE session=? AND duty<>'' ORDER BY seq", session)
+        return [dict(row) for row in rows]
+
+    def owing(self) -> list[str]:
+        """The sessions whose newest work lies behind their newest word."""
         rows = self._all(
-            "SELECT subject, paths FROM commits WHERE session=? ORDER BY seq DESC", session
+            "SELECT session FROM commits WHERE duty<>'' AND session<>'' GROUP BY session HAVING"
+            " max(CASE WHEN duty LIKE '%work%' THEN seq END)>coalesce(max(CASE WHEN duty LIKE"
+            " '%word%' THEN seq END), 0)"
         )
-        for subject, paths in rows:
-            if any(path.startswith("status/") for path in paths.split("\n")):
-                return True
-            if not subject.startswith(("session: ", "lease: ", "repair: ")):
-                return False
-        return True
+        return [row[0] for row in rows]
+
+    def committed(self, session: str, path: str, at: int) -> Row | None:
+        """The commit of a session that wrote a path at a moment."""
+        row = self._one(
+            "SELECT * FROM commits WHERE session=? AND at=? AND"
+            " instr(char(10)||paths||char(10), char(10)||?||char(10))>0 ORDER BY seq DESC LIMIT 1",
+            session,
+            at,
+            path,
+        )
+        return dict(row) if row else None
 
     def ref_of(self, path: str) -> str:
         """The REF of the record at a path."""
         row = self._one("SELECT ref FROM records WHERE path=?", path)
         return row[0] if row and row[0] else path
+
+    def path_of(self, ref: str) -> str:
+        """The path of the record of a REF; empty if there is none."""
+        row = self._one("SELECT path FROM records WHERE ref=?", ref)
+        return row[0] if row else ""
+
+    def seq_of(self, ref: str) -> int:
+        """The number of the commit that wrote the record of a REF last; 0 if there is none."""
+        row = self._one("SELECT seq FROM records WHERE ref=?", ref)
+        return int(row[0]) if row else 0
 
     def beside(self, path: str) -> str:
         """The record beside a file that is none: the one in the same folder."""

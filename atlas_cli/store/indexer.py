@@ -3,46 +3,50 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import Damaged
 from ..model import text
 from ..model.message import FileChange, Message
-from ..model.tree import Overlay
+from ..model.tree import Overlay, Tree
 from ..records import bound, is_record, judging, kind_of, policy
-from . import history
+from . import history, notes
 from .conversation import Answer
 from .database import Connection, Layout
 from .git import Git
+from .notes import Note, Notes
 from .snapshot import Snapshot, bytes_of
 from .trees import PLAIN
 
 _TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE commits(seq INTEGER PRIMARY KEY, oid TEXT UNIQUE, operation TEXT, session TEXT,
-                     at INTEGER, subject TEXT, paths TEXT, stops TEXT);
+                     at INTEGER, subject TEXT, paths TEXT, stops TEXT, duty TEXT);
 CREATE TABLE moved(oid TEXT PRIMARY KEY, seq INTEGER, paths TEXT);
 CREATE INDEX by_operation ON commits(operation);
 CREATE INDEX by_session ON commits(session, seq);
+CREATE INDEX by_duty ON commits(session, duty, seq) WHERE duty<>'';
 CREATE TABLE records(path TEXT PRIMARY KEY, folder TEXT, ref TEXT, blob TEXT, until INTEGER,
                      seq INTEGER, data TEXT, damage TEXT, rank INTEGER, born INTEGER, due INTEGER,
                      over INTEGER, unmet INTEGER);
 CREATE INDEX by_rank ON records(folder, unmet, rank, born, due, over) WHERE rank IS NOT NULL;
-CREATE INDEX by_ref ON records(ref) WHERE born IS NOT NULL;
+CREATE INDEX by_ref ON records(ref);
 CREATE INDEX by_time ON records(folder, until);
 CREATE INDEX by_age ON records(folder, seq, path);
 CREATE INDEX by_damage ON records(path) WHERE damage IS NOT NULL;
 CREATE TABLE reads(ref TEXT, session TEXT, PRIMARY KEY(ref, session)) WITHOUT ROWID;
-CREATE TABLE edits(path TEXT PRIMARY KEY, blob TEXT, oid TEXT);
-CREATE TABLE broken(path TEXT PRIMARY KEY, oid TEXT, why TEXT);
 CREATE TABLE links(path TEXT, relation TEXT, target TEXT);
 CREATE INDEX by_path ON links(path);
 CREATE INDEX by_target ON links(target, relation);
 """
-NAMES = ("commits", "moved", "records", "reads", "edits", "broken", "links", "meta")
+NAMES = ("commits", "moved", "records", "reads", "links", "meta", *notes.NAMES)
+# What is noted of a file: what it first was (empty: nothing that counts), the rule it breaks.
+EDIT, BROKEN = "edit", "broken"
 _PUT_RECORD = "INSERT INTO records VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _NEEDS = "path IN (SELECT path FROM links WHERE target=? AND relation='needs')"
-LAYOUT = Layout(13, _TABLES, synchronous="OFF", wait=3.0, cache=True)
+LAYOUT = Layout(17, _TABLES + notes.TABLES, synchronous="OFF", wait=3.0, cache=True)
+ENDING = f"-{LAYOUT.version}.sqlite"  # of its file's name: another Atlas here has its own
 
 
 class Indexer:
@@ -54,26 +58,31 @@ class Indexer:
         self.newest: dict[str, tuple[str | None, int]] = {}  # the blob, and the commit's number
         self.oldest: dict[str, int] = {}  # the number of the first of these commits
         self.unread: dict[str, str] = {}  # why a file is not read
-        self.broken: dict[str, tuple[str, str]] = {}  # the commit, and the rule that it breaks
+        self.seqs: dict[str | None, int] = {}  # the numbers of these commits
+        self.notes = Notes(db)
 
     def last_seq(self) -> int:
+        """The number of the newest commit; 0 in an empty store."""
         return int(self.db.execute("SELECT coalesce(max(seq), 0) FROM commits").fetchone()[0])
 
     def take(self, commits: Sequence[history.Commit]) -> None:
         """Takes commits that came from elsewhere, oldest first."""
-        rows = []
-        for seq, commit in enumerate(commits, self.last_seq() + 1):
-            rows.append(_commit_row(seq, commit.oid, commit.message, commit.changes))
-            self._note(seq, history.brings(commit, self._blob_now))
-        self.db.executemany("INSERT OR REPLACE INTO commits VALUES(?,?,?,?,?,?,?,?)", rows)
-        for path, blob in self.db.execute("SELECT path, blob FROM edits ORDER BY path").fetchall():
-            if path in self.newest:
-                self.newest[path] = (blob, self.newest[path][1])
+        numbered = list(enumerate(commits, self.last_seq() + 1))
+        rows = [
+            _commit_row(seq, commit.oid, commit.message, _paths(commit)) for seq, commit in numbered
+        ]
+        self.db.executemany("INSERT OR REPLACE INTO commits VALUES(?,?,?,?,?,?,?,?,?)", rows)
+        self.seqs |= {commit.oid: seq for seq, commit in numbered}
+        for seq, commit in numbered:
+            self._note(seq, commit)
+        for path, (_, seq) in list(self.newest.items()):
+            first = self.notes.value(EDIT, path)
+            if first is not None:
+                self.newest[path] = (first or None, seq)
                 self.unread.pop(path, None)
         replaces = self.db.execute("SELECT 1 FROM records LIMIT 1").fetchone() is not None
         wanted = [oid for path, (oid, _) in self.newest.items() if oid and is_record(path)]
         answers = self.git.objects(wanted, text.MOST)
-        self._put_broken(self.newest, self.broken)
         for path, (oid, seq) in self.newest.items():
             answer = next(answers) if oid and is_record(path) else None
             why = self.unread.get(path, "")
@@ -89,11 +98,11 @@ class Indexer:
     ) -> None:
         """Takes what a commit of the writer's own changed. Its bytes are known: git is not
         asked."""
-        self._note_edits(oid, message, changes)
-        self._note_policy(oid, message, changes)
+        self._note_edits(seq, oid, message, changes)
+        self._note_policy(seq, oid, message, changes)
         self._note_reads(message)
-        self._put_broken([path for path, _, _ in changes], {})
         for path, _, new in changes:
+            self.notes.put(seq, BROKEN, storable(path), None)
             data = files.get(path)
             answer = None if data is None else (new or "", "blob", data)
             self.record(path, new, seq, answer)
@@ -101,35 +110,70 @@ class Indexer:
     def put_commit(
         self, seq: int, oid: str, message: Message, changes: Iterable[FileChange]
     ) -> None:
-        row = _commit_row(seq, oid, message, changes)
-        self.db.execute("INSERT INTO commits VALUES(?,?,?,?,?,?,?,?)", row)
+        """Adds a commit."""
+        row = _commit_row(seq, oid, message, [path for path, _, _ in changes])
+        self.db.execute("INSERT INTO commits VALUES(?,?,?,?,?,?,?,?,?)", row)
 
     def _note(self, seq: int, commit: history.Commit) -> None:
         """Notes what one commit changed. The records themselves are read at the end, once each."""
+        before = dict(self.notes.now) if len(commit.parents) > 1 else {}
+        self.notes.stand(seq, self._seq_of(next(iter(commit.parents), None)))
+        if len(commit.parents) > 1:
+            self._note_brought(seq, commit, before)
         for path, _, new in commit.changes:
-            self.newest[path] = new, seq
-            self.oldest.setdefault(path, seq)
-            self.unread.pop(path, None)
-            self.broken.pop(path, None)
+            self._put(path, new, seq)
+            self.notes.put(seq, BROKEN, storable(path), None)
         self.unread |= history.unread(commit, self._object)
         if commit.message.by_hand:
-            self.broken |= self._broken_by(commit)
-        self._note_edits(commit.oid, commit.message, commit.changes)
+            for path, why in self._broken_by(commit).items():
+                self.notes.put(seq, BROKEN, path, Note(storable(why), commit.oid))
+        self._note_edits(seq, commit.oid, commit.message, commit.changes)
         mode = commit.modes.get(policy.FOLDER, PLAIN)
-        self._note_policy(commit.oid, commit.message, commit.changes, mode)
+        self._note_policy(seq, commit.oid, commit.message, commit.changes, mode)
         self._note_reads(commit.message)
 
-    def _broken_by(self, commit: history.Commit) -> dict[str, tuple[str, str]]:
-        """(commit, the first rule that it breaks) by path of what a hand brought, of the records
-        that can be read. (An edit of a document is kept by itself: it does not count.)"""
+    def _put(self, path: str, blob: str | None, seq: int) -> None:
+        self.newest[path] = blob, seq
+        self.oldest.setdefault(path, seq)
+        self.unread.pop(path, None)
+
+    def _note_brought(self, seq: int, commit: history.Commit, before: notes.State) -> None:
+        """Notes what a merge goes on with, of each file what was noted of it on its own line."""
+        states = {line: self.notes.at(self._seq_of(line)) for line in set(commit.givers.values())}
+        for path, line in commit.givers.items():
+            for what in (EDIT, BROKEN):
+                self.notes.put(seq, what, path, states[line].get((what, path)))
+        now = self.notes.now
+        other = {key[1] for key in before.keys() | now.keys() if before.get(key) != now.get(key)}
+        tree = Snapshot(self.git, commit.oid, len(commit.oid))
+        for path in sorted(other):
+            self._put(path, tree.blob(path), seq)
+        for path, new in commit.now.items():
+            if path not in other and self._blob_now(path) != new:
+                self._put(path, new, seq)
+
+    def _seq_of(self, oid: str | None) -> int:
+        """A commit's number; 0 if there is none."""
+        if oid in self.seqs:
+            return self.seqs[oid]
+        row = self.db.execute("SELECT seq FROM commits WHERE oid=?", (oid,)).fetchone()
+        return int(row[0]) if row else 0
+
+    def _broken_by(self, commit: history.Commit) -> dict[str, str]:
+        """The first rule that it breaks, by path, of what a hand brought, of the records that can
+        be read. (An edit of a document is kept by itself: it does not count.)"""
         wanted = [change for change in commit.changes if self._is_judged(*change)]
         if not wanted:
             return {}
         width, above = len(commit.oid), next(iter(commit.parents), None)
-        parent, child = Snapshot(self.git, above, width), Snapshot(self.git, commit.oid, width)
+        parent: Tree = Snapshot(self.git, above, width)
+        child = Snapshot(self.git, commit.oid, width)
+        if commit.brought:
+            brought = {path: self._blob(blob) for path, _, blob in commit.brought}
+            parent = Overlay(parent, brought, width)
         violations = judging.judge(parent, child, wanted, commit.message)
         return {
-            violation.path: (commit.oid, f"{violation.rule}: {violation.text}")
+            violation.path: f"{violation.rule}: {violation.text}"
             for violation in reversed(violations)
             if violation.path
         }
@@ -139,13 +183,6 @@ class Indexer:
             return False
         return storable(path) == path and (old is None or _is_row(path))
 
-    def _put_broken(self, changed: Iterable[str], broken: Mapping[str, tuple[str, str]]) -> None:
-        if self.db.execute("SELECT 1 FROM broken LIMIT 1").fetchone():
-            paths = ((storable(path),) for path in changed)
-            self.db.executemany("DELETE FROM broken WHERE path=?", paths)
-        rows = [(path, oid, storable(why)) for path, (oid, why) in broken.items()]
-        self.db.executemany("INSERT OR REPLACE INTO broken VALUES(?,?,?)", rows)
-
     def _blob_now(self, path: str) -> str | None:
         """The blob at a path, behind the commits that are just being taken."""
         if path in self.newest:
@@ -154,28 +191,31 @@ class Indexer:
         row = self.db.execute(statement, (storable(path),)).fetchone()
         return row[0] if row else None
 
-    def _note_edits(self, oid: str, message: Message, changes: Iterable[FileChange]) -> None:
+    def _note_edits(
+        self, seq: int, oid: str, message: Message, changes: Iterable[FileChange]
+    ) -> None:
         """Keeps what a document first was, once a hand has changed it or taken it away, until a
         repair restores it."""
         for path, old, new in changes:
             kind = kind_of(path)
             if kind is None or kind.row or storable(path) != path:
                 continue  # (a path that is not UTF-8 never was a document's)
-            if message.repairs:
-                self.db.execute("DELETE FROM edits WHERE path=? AND blob=?", (path, new))
-            elif old is not None:
-                self.db.execute("INSERT OR IGNORE INTO edits VALUES(?,?,?)", (path, old, oid))
+            first = self.notes.value(EDIT, path)
+            if message.repairs and first == new:
+                self.notes.put(seq, EDIT, path, None)
+            elif not message.repairs and old is not None and first is None:
+                self.notes.put(seq, EDIT, path, Note(old, oid))
 
     def _note_policy(
-        self, oid: str, message: Message, changes: Sequence[FileChange], mode: str = PLAIN
+        self, seq: int, oid: str, message: Message, changes: Sequence[FileChange], mode: str = PLAIN
     ) -> None:
         """Keeps the last policy that counts, once one stands there that does not, until it stands
         there again."""
         for path, old, new in changes:
             if path != policy.FOLDER:
                 continue
-            row = self.db.execute("SELECT blob FROM edits WHERE path=?", (path,)).fetchone()
-            before = row[0] if row else old
+            noted = self.notes.value(EDIT, path)
+            before = old if noted is None else noted or None
             empty = Snapshot(self.git, None, len(oid))
             parent, child = (Overlay(empty, {path: self._blob(blob)}) for blob in (before, new))
             counts = mode == PLAIN and (
@@ -186,9 +226,9 @@ class Indexer:
                 )
             )
             if counts:  # as it was, or as it may become of the last that counts
-                self.db.execute("DELETE FROM edits WHERE path=?", (path,))
-            elif not message.repairs:
-                self.db.execute("INSERT OR IGNORE INTO edits VALUES(?,?,?)", (path, before, oid))
+                self.notes.put(seq, EDIT, path, None)
+            elif not message.repairs and noted is None:
+                self.notes.put(seq, EDIT, path, Note(before or "", oid))
 
     def _object(self, path: str, oid: str) -> Answer:
         return self.git.object(oid, bound(path))
@@ -240,7 +280,8 @@ class Indexer:
                 self._count_unmet("path=?", shown)
 
     def _dropped(self, path: str) -> int | None:
-        """Drops the row of a path, and its links. When it came, as a number that rises."""
+        """Drops the row of a path, and its links. The result is when it came, as a number that
+        rises."""
         row = self.db.execute("SELECT born FROM records WHERE path=?", (path,)).fetchone()
         self.db.execute("DELETE FROM records WHERE path=?", (path,))
         self.db.execute("DELETE FROM links WHERE path=?", (path,))
@@ -257,13 +298,24 @@ class Indexer:
         )
 
 
-def _commit_row(
-    seq: int, oid: str, message: Message, changes: Iterable[FileChange]
-) -> tuple[object, ...]:
-    paths = "\n".join(storable(path) for path, _, _ in changes)
-    stops = "\n".join(message.stops)
-    head = (seq, oid, message.operation, message.session, message.at)
-    return (*head, message.subject, paths, stops)
+def _paths(commit: history.Commit) -> Sequence[str]:
+    """The paths at which a commit differs from what stood before it."""
+    if len(commit.parents) > 1 and commit.now:
+        return sorted(commit.now, key=os.fsencode)
+    return [path for path, _, _ in commit.changes]
+
+
+def _commit_row(seq: int, oid: str, message: Message, changed: Sequence[str]) -> tuple[object, ...]:
+    paths = [storable(path) for path in changed]
+    head = (seq, oid, message.operation, message.session, message.at, message.subject)
+    duty = "" if message.repairs else duty_of(paths)
+    return (*head, "\n".join(paths), "\n".join(message.stops), duty)
+
+
+def duty_of(paths: Iterable[str]) -> str:
+    """The duties of the kinds of these paths: what such a commit means for who writes last."""
+    duties = {kind.duty for path in paths if (kind := kind_of(path)) and kind.duty}
+    return " ".join(sorted(duties))
 
 
 def _readable(path: str, oid: str, answer: Answer, unread: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Where a call stands: the user's repository, its worktree, and the place of the store in it."""
+"""The place of a call: the user's repository, its worktree, and the place of the store in it."""
 
 from __future__ import annotations
 

@@ -14,5 +14,5 @@ def root_commit(width: int) -> bytes:
 
 
 def root_id(width: int) -> str:
-    """Its id."""
+    """The id of the root commit."""
     return object_id("commit", root_commit(width), width)

@@ -1,7 +1,7 @@
-"""What configuration may make git run on the way to a remote. The store's own repository is
-Atlas's: what Atlas did not write there is not obeyed. What the user's repository names in its own
-configuration may have come with it: it is run where the user asks for the remote (as their own `git
-push` would), and by a read only once that has happened."""
+"""The programs that configuration may make git run on the way to a remote. The store's own
+repository is Atlas's: what Atlas did not write there is not obeyed. A program that the user's
+repository names in its own configuration may have come with it: it is run where the user asks for
+the remote (as their own `git push` would), and by a read only once that has happened."""
 
 from __future__ import annotations
 
@@ -59,14 +59,7 @@ def programs(git: Git, common: Path, remote: str) -> list[tuple[str, str]]:
     with suppress(OSError):
         if not re.search(_WORDS, (common / "config").read_bytes()):
             return []
-    out = git.ask("config", "--null", "--show-scope", "--show-origin", "--get-regexp", _NAMES)[1]
-    words, result = out.decode(errors="surrogateescape").split("\0"), []
-    for scope, origin, row in zip(words[::3], words[1::3], words[2::3], strict=False):
-        key, _, value = row.partition("\n")
-        own = scope in ("local", "worktree") or (scope == "command" and origin.startswith("file:"))
-        if own and _runs(key, value, remote):
-            result.append((key, value))
-    return result
+    return [row for row in git.named(_NAMES) if _runs(*row, remote)]
 
 
 def _runs(key: str, value: str, remote: str) -> bool:

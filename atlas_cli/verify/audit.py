@@ -5,25 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..errors import Damaged
 from ..model.change import Violation
-from ..model.message import FileChange
-from ..model.text import Record
 from ..model.tree import Tree, object_id
-from ..records import bound, is_record, judging, kind_of
+from ..records import judging
 from ..store import differences, history
-from ..store.conversation import LARGE, Answer
-from ..store.git import SMALL, Git
+from ..store.git import Git
 from ..store.index import MOST, Index
 from ..store.repo import Repo
 from ..store.root import root_commit
-from ..store.snapshot import Objects, Snapshot, bytes_of
+from ..store.snapshot import Snapshot
 from ..store.source import source
 from ..store.store import Store
 from ..store.trees import FOLDER, PLAIN
+from .walk import Child, Walk
 
 AHEAD = 250  # commits whose records are read at once
-KEPT = 20_000  # files whose bytes are kept during a walk
 
 
 class Finding(NamedTuple):
@@ -34,6 +30,12 @@ class Finding(NamedTuple):
     session: str | None
     violation: Violation
     repaired: str | None = None
+
+    @property
+    def to_restore(self) -> str:
+        """The path at which a repair must put back what was; empty if there is nothing to put back,
+        as for a merge by itself."""
+        return "" if self.violation.rule == "linear" else self.violation.path
 
 
 class Report(NamedTuple):
@@ -51,156 +53,8 @@ class Report(NamedTuple):
 
     @property
     def open(self) -> list[Finding]:
+        """The findings that no later commit has repaired."""
         return [finding for finding in self.findings if finding.repaired is None]
-
-
-class Walk:
-    """The tree at a point of the walk: a starting snapshot with all changes since, by blob."""
-
-    def __init__(self, git: Objects, base: Snapshot | None) -> None:
-        self.git, self.base = git, base
-        self.blobs: dict[str, str | None] = {}
-        self.odd: dict[str, str] = {}  # what is no file that is read, by path: why
-        self.folders: dict[str, set[str]] = {}
-        # Until when a row is in force, by object id: what is over is not read again.
-        self.over: dict[str, int] = {}
-        self.loaded: dict[str, Answer] = {}
-
-    def load(self, path: str, oid: str) -> bytes:
-        """The bytes of a file."""
-        return bytes_of(path, oid, self.object(path, oid))
-
-    def object(self, path: str, oid: str) -> Answer:
-        """The object of a file. Small ones are kept, since rows are read again as what was there
-        before."""
-        if oid in self.loaded:
-            return self.loaded[oid]
-        answer = self.git.object(oid, bound(path))
-        # (How much is read depends on the path.)
-        if answer is not None and answer[1] != LARGE and len(answer[2]) < SMALL:
-            self._keep(oid, answer)
-        return answer
-
-    def _keep(self, oid: str, answer: Answer) -> None:
-        if len(self.loaded) >= KEPT:
-            self.loaded.clear()
-        self.loaded[oid] = answer
-
-    def ahead(self, commits: Iterable[history.Commit]) -> None:
-        """Reads the records that these bring, all at once."""
-        wanted = {
-            new: path
-            for commit in commits
-            for path, _, new in commit.changes
-            if new and is_record(path)
-        }
-        names = [oid for oid in wanted if oid not in self.loaded]
-        for oid, answer in zip(names, self.git.objects(names, SMALL), strict=True):
-            if answer is not None and answer[1] != LARGE:
-                self._keep(oid, answer)
-
-    def whole(self, commit: history.Commit) -> None:
-        """Raises Damaged if a file that a commit changed is not here. That is no fault of the
-        commit, and judged by nobody."""
-        for path, old, new in commit.changes:
-            plain = [
-                old if self._plain(path) else None,
-                new if commit.modes.get(path) == PLAIN else None,
-            ]
-            for oid in filter(None, plain):
-                answer = self.object(path, oid)
-                if answer is None or answer[1] not in ("blob", LARGE):
-                    raise Damaged(
-                        f"{path} in {commit.oid[:12]}: the object {oid} is missing or broken in"
-                        " this clone",
-                        "atlas doctor --fix has it again from the remote",
-                    )
-
-    def blob(self, path: str) -> str | None:
-        if path in self.blobs:
-            return self.blobs[path]
-        return self.base.blob(path) if self.base else None
-
-    def is_back(self, row: FileChange) -> bool:
-        """Whether what a commit changed lies there as it was before."""
-        return self.blob(row[0]) == row[1] and row[0] not in self.odd
-
-    def read(self, path: str) -> bytes | None:
-        if path not in self.blobs and self.base:
-            return self.base.read(path)
-        return self.bytes_of(path, self.blob(path), self.odd)
-
-    def bytes_of(self, path: str, oid: str | None, odd: Mapping[str, str]) -> bytes | None:
-        """The bytes of a file.
-
-        Raises Damaged if it is no file that is read."""
-        if path in odd:
-            raise Damaged(f"{path}: {odd[path]}")
-        return None if oid is None else self.load(path, oid)
-
-    def _plain(self, path: str) -> bool:
-        """Whether what lies at a path now is a plain file."""
-        if path in self.blobs or self.base is None:
-            return path not in self.odd
-        entry = self.base.entry(path)
-        return entry is not None and entry[0] == PLAIN
-
-    def unread(self, commit: history.Commit) -> dict[str, str]:
-        """Why a file that a commit brings is not read, by path."""
-        return history.unread(commit, self.object)
-
-    def take(self, commit: history.Commit) -> None:
-        """Goes on behind one commit."""
-        for path, _, new in commit.changes:
-            self.blobs[path] = new
-            self.odd.pop(path, None)
-        self.odd |= self.unread(commit)
-        for path, _, _ in commit.changes:
-            while "/" in path:
-                path, _, name = path.rpartition("/")
-                self.folders.setdefault(path, set()).add(name)
-
-    def names(self, folder: str) -> list[str]:
-        before = self.base.names(folder) if self.base else ()
-        names = self.folders.get(folder, set()).union(before)
-        return sorted(name for name in names if self.blobs.get(f"{folder}/{name}", "") is not None)
-
-    def live(self, folder: str, after: int) -> Iterable[tuple[str, Record]]:
-        for name in self.names(folder):
-            path, kind = f"{folder}/{name}", kind_of(folder + "/")
-            oid = self.blob(path) if kind and is_record(path) else None
-            if kind is None or oid is None:
-                yield from self.live(path, after)
-            elif self.over.get(oid, after + 1) > after:
-                try:
-                    record = kind.parse(path, self.load(path, oid))
-                except Damaged:
-                    continue
-                self.over[oid] = kind.until(record) or 0
-                if self.over[oid] > after:
-                    yield path, record
-
-
-class Child:
-    """The tree of a walk, with the changes of one commit over it."""
-
-    def __init__(self, parent: Walk, commit: history.Commit) -> None:
-        self.parent, self.changes = parent, {path: new for path, _, new in commit.changes}
-        self.odd = parent.unread(commit)
-
-    def blob(self, path: str) -> str | None:
-        return self.changes[path] if path in self.changes else self.parent.blob(path)
-
-    def read(self, path: str) -> bytes | None:
-        if path not in self.changes:
-            return self.parent.read(path)
-        return self.parent.bytes_of(path, self.changes[path], self.odd)
-
-    def names(self, folder: str) -> list[str]:
-        return self.parent.names(folder)
-
-    def live(self, folder: str, after: int) -> Iterable[tuple[str, Record]]:
-        return ()
 
 
 class _Chain:
@@ -245,7 +99,9 @@ def audit(store: Store, head: str, full: bool) -> Report:
     full: judge all of them."""
     index = store.at(head)
     start = None if full else index.meta("verified")
-    if start is not None and index.seq(start) is None:
+    if start is not None and (
+        index.seq(start) is None or not history.leads(store.git, start, head)
+    ):
         start = None
     commits = [] if start == head else list(history.between(store.git, start, head))
     base = store.snapshot(start) if start else None
@@ -282,10 +138,11 @@ def findings_in(
     walk, chain = Walk(git, base), _Chain(index)
     findings: list[Finding] = []
     bad: dict[str, history.Commit] = {}
+    walked = {commit.oid: commit for commit in commits}
     for at, commit in enumerate(commits):
         if at % AHEAD == 0:
             walk.ahead(commits[at : at + AHEAD])
-        commit = history.brings(commit, walk.blob)
+        walk.stand(commit)
         violations = [*shape(commit, width), *chain.violations(commit)]
         walk.whole(commit)
         named = commit.message.repairs
@@ -303,6 +160,8 @@ def findings_in(
             violations += judging.judge(walk, child, commit.changes, commit.message)
         if violations:
             bad[commit.oid] = commit
+        if commit.lost:
+            findings = _settled(findings, commit, walked)
         subject, by = commit.message.subject, commit.message.session
         findings += [Finding(commit.oid, subject, by, violation) for violation in violations]
         walk.take(commit)
@@ -344,14 +203,22 @@ def _last_good(report: Report, commits: list[history.Commit], start: str | None)
 
 def shape(commit: history.Commit, width: int) -> Iterable[Violation]:
     """The rules on the commit itself: one line of history from the one root, as git writes it,
-    plain files only."""
+    plain files only. A merge is told what of its lines goes no further."""
     root = object_id("commit", root_commit(width), width)
     if len(commit.parents) > 1:
         yield Violation("linear", "", f"a merge of {len(commit.parents)} histories")
+    for path, line, blob in commit.lost:
+        if blob:
+            shown = f"atlas git show {line[:12]}:{path}"
+            yield Violation("linear", path, f"another was taken in the merge: {shown}")
     if not commit.parents and commit.oid != root:
         yield Violation(
             "linear", "", f"begins with {commit.oid[:12]}, not with the root of all stores"
         )
+    if commit.message.migrates and not commit.moved:
+        yield Violation("migrated", "", "does not put each record in its place, and nothing else")
+    if commit.message.epoch and not commit.moved:
+        yield Violation("epoch", "", "takes more than documents that its parent holds")
     for path, fault in commit.faults:
         yield Violation("form", "", f"{path}: {fault}" if path else fault)
     for path, mode in commit.modes.items():
@@ -384,5 +251,36 @@ def _repair_violations(
 def _repaired(finding: Finding, commit: history.Commit, restored: set[str]) -> Finding:
     if finding.commit != commit.message.repairs or finding.repaired:
         return finding
-    path = finding.violation.path
+    path = finding.to_restore
     return finding._replace(repaired=commit.oid) if not path or path in restored else finding
+
+
+def _settled(
+    findings: Sequence[Finding], merge: history.Commit, walked: Mapping[str, history.Commit]
+) -> list[Finding]:
+    """The findings after a merge: what broke a rule in a file that another line's goes on in place
+    of stands nowhere any more."""
+    paths = {finding.violation.path for finding in findings if finding.repaired is None}
+    gone: set[tuple[str, str]] = set()
+    for path, line, _ in merge.lost:
+        if path in paths:
+            others = [parent for parent in merge.parents if parent != line]
+            only = _behind([line], walked) - _behind(others, walked)
+            gone |= {(oid, path) for oid in only}
+    return [
+        finding._replace(repaired=merge.oid)
+        if finding.repaired is None and (finding.commit, finding.violation.path) in gone
+        else finding
+        for finding in findings
+    ]
+
+
+def _behind(tips: Sequence[str], walked: Mapping[str, history.Commit]) -> set[str]:
+    """These commits, and all behind them, as far as they were walked."""
+    seen, waiting = set[str](), list(tips)
+    while waiting:
+        oid = waiting.pop()
+        if oid in walked and oid not in seen:
+            seen.add(oid)
+            waiting += walked[oid].parents
+    return seen

@@ -12,7 +12,8 @@ from ..store.git import SMALL, Git
 from ..store.snapshot import Snapshot
 from ..store.store import Store
 from ..store.trees import FOLDER, PLAIN
-from .audit import Child, Finding, Report, Walk
+from .audit import Finding, Report
+from .walk import Child, Walk
 
 Plan = tuple[Finding, dict[str, str | None] | None]
 
@@ -24,7 +25,7 @@ def plans(store: Store, report: Report) -> list[Plan]:
     commits = {finding.commit: finding for finding in reversed(report.open)}
     broken: dict[str, set[str]] = {oid: set() for oid in commits}
     for finding in report.open:
-        broken[finding.commit] |= {finding.violation.path} - {""}
+        broken[finding.commit] |= {finding.to_restore} - {""}
     return [(first, _blobs(store, oid, broken[oid])) for oid, first in reversed(commits.items())]
 
 
@@ -47,9 +48,9 @@ def _blobs(store: Store, oid: str, paths: set[str]) -> dict[str, str | None] | N
 
 
 def _with_it(store: Store, now: Snapshot, commit: history.Commit, paths: set[str]) -> set[str]:
-    """The paths, and whatever else of the commit breaks a rule once these are taken back: the
-    bytes of a record that goes, the result of a task that is open again. What is back already
-    stays out, and so does what a merge or another root only brings along."""
+    """The paths, and whatever else of the commit breaks a rule once these are taken back: the bytes
+    of a record that goes, the result of a task that is open again. A file that is back already
+    stays out, and so does one that a merge or another root only brings along."""
     if not paths or len(commit.parents) != 1:
         return paths
     walk = Walk(store.git, Snapshot(store.git, commit.parents[0], store.place.width))

@@ -204,7 +204,9 @@ class View:
         nothing of what we wrote there."""
         if not data or blob_id(data, snapshot.width) in ours or self._stored(data, snapshot):
             return  # (an empty file is what a power cut leaves)
-        self.aside.append(drafts.put(self.top, self.root, f"edited-{name.replace('/', '-')}", data))
+        self.aside.append(
+            drafts.put(self.launchers, self.launchers, f"edited-{name.replace('/', '-')}", data)
+        )
 
     def _excluded(self) -> None:
         """Puts `.atlas/` into the clone's own list of what git leaves alone (once)."""
@@ -218,7 +220,8 @@ class View:
 
 
 def ours(place: Repo, local: Notebook) -> str:
-    """Why `.atlas` of a worktree is not Atlas's own to write and to read; empty if it is."""
+    """The reason why `.atlas` of a worktree is not Atlas's own to write and to read; empty if it
+    is."""
     key = os.fsencode(place.view or "").decode(errors="backslashreplace")
     known = local.ground(key)
     why, state = ground.foreign(place, known)

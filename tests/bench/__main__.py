@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from ..conftest import environment
+from ..conftest import DECISION, environment
 from . import hooks
 from .stores import board, fill, records
 
@@ -26,20 +26,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "status write": ("status", "write", "-m", "All is well, once more.", "--section", "Bench"),
     "task list --ready": ("task", "list", "--ready", "-n", "20"),
     "task next --claim": ("task", "next", "--claim"),
-    "decision add": (
-        "decision",
-        "add",
-        "--title",
-        "t",
-        "--recommended",
-        "a",
-        "--chosen",
-        "a",
-        "--stance",
-        "agreed",
-        "--why",
-        "w",
-    ),
+    "decision add": DECISION,
 }
 
 

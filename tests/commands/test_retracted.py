@@ -222,7 +222,7 @@ def test_hooks_and_stops_do_not_quote_it(
 def test_a_version_jump_prints_and_merges_nothing_of_it(begun: str, atlas: Atlas) -> None:
     bob = str(ok(atlas, "begin", "--new", "--actor", "bob")["id"])
     ok(atlas, "begin", "--new", "--actor", "ann")
-    for put in (("status", "write", "-m"), ("artifact", "put", "notes", "-")):
+    for put in (("status", "write", "--replace", "-m"), ("artifact", "put", "notes", "-")):
 
         def write(text: str, *more: str, put: tuple[str, ...] = put) -> Any:
             tail = (f"{text}\n",) if put[-1] == "-m" else ()
@@ -237,3 +237,37 @@ def test_a_version_jump_prints_and_merges_nothing_of_it(begun: str, atlas: Atlas
         assert stop.code == 3 and WRONG not in stop.out, stop
         draft = Path(stop.json["error"]["details"]["draft"]).read_text()
         assert WRONG not in draft and "mine" in draft
+
+
+def test_words_inside_a_record_are_withheld_with_it(begun: str, atlas: Atlas) -> None:
+    need, cold, dead = (str(ok(atlas, "task", "add", "to be judged")["id"]) for _ in "123")
+    ok(atlas, "task", "edit", cold, "--needs", need)
+    ok(atlas, "task", "edit", cold, "--drop-need", need, "--why", WRONG)
+    ok(atlas, "task", "freeze", cold, "--why", WRONG)
+    ok(atlas, "task", "cancel", dead, "--why", WRONG, "--base", "1")
+    ok(atlas, "task", "retry", dead, "--why", WRONG)
+    for _ in range(4):
+        ok(atlas, "task", "claim", dead), ok(atlas, "task", "fail", dead, "--why", WRONG)
+    gate = ok(atlas, "gate", "raise", "--why", "for a day", "--scope", "label:none")["id"]
+    ok(atlas, "gate", "clear", gate, "--why", WRONG)
+    ok(atlas, "session", "offer", "--slots", "1", "--tag", WRONG)
+    ok(atlas, "status", "write", "-m", "so far", "--section", WRONG)
+    reads = {
+        f"task:{cold}": ("task list", f"task show {cold}", f"show task:{cold}", "task board"),
+        f"task:{dead}": ("task dead", f"task show {dead}", f"show task:{dead}", ""),
+        f"gate:{gate}": (f"gate show {gate}", f"show gate:{gate}.cleared", "gate list --all"),
+        f"session:{begun}": ("session show", "session list", f"show session:{begun}"),
+        "status:main@1": ("status", "show status:main", "status log", "begin"),
+    }
+    for ref in reads:
+        assert WRONG in atlas("show", f"{ref}.cleared" if "gate" in ref else ref).out, ref
+        ok(atlas, "correct", ref, "--why", WHY, "--retract")
+    for form in (form for forms in reads.values() for form in forms):
+        for done in (atlas(*form.split()), atlas(*form.split(), "--json")):
+            assert done.code == 0 and WRONG not in done.out + done.err, (form, done)
+            assert " None" not in done.out, (form, done)
+    assert WRONG in atlas("show", f"task:{cold}", "--withdrawn").out
+    ok(atlas, "task", "thaw", cold)
+    ok(atlas, "task", "freeze", cold, "--why", "measured anew")
+    row = ok(atlas, "task", "show", cold)
+    assert row["frozen"]["why"] == "measured anew" and row["dropped"][0]["why"] is None

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import Atlas, Result, command
+from ..conftest import DECISION, Atlas, Result, command
 
 WHY = "a reason of some length, which a narrow terminal cannot show beside the rest without folding it"
 RESOURCE = "path:some/folder/of-a-name/that-is-long.py"
@@ -172,18 +172,7 @@ def test_a_long_call_says_how_far_it_is(
     assert "\x1b[?25l" not in done.out, "a signal would leave the cursor hidden"
     assert (
         atlas(
-            "decision",
-            "add",
-            "--title",
-            "t",
-            "--recommended",
-            "a",
-            "--chosen",
-            "a",
-            "--stance",
-            "agreed",
-            "--why",
-            "w",
+            *DECISION,
         ).err
         == ""
     ), "nothing of it where nobody looks on"

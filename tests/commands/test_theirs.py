@@ -102,6 +102,7 @@ def forms(found: dict[str, str]) -> list[tuple[str, ...]]:
             "begin",
             "status",
             "status log",
+            "wait artifact:evil",
             "status diff",
             "status show main@1",
             "artifact list",

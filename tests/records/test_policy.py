@@ -17,7 +17,12 @@ PATH = policy.FOLDER
 
 def test_a_new_policy_shows_the_defaults_and_sets_none() -> None:
     data = policy.first(STORE, False)
-    assert policy.parse(PATH, data) == {"format": 1, "store": STORE, "version": 1}
+    assert policy.parse(PATH, data) == {
+        "format": 2,
+        "needs": [],
+        "store": STORE,
+        "version": 1,
+    }
     assert all(f"# {key}: " in data.decode() for key in policy.KEYS)
     assert {key: policy.of(store())[key] for key in policy.KEYS} == policy.defaults()
     assert policy.of(Files({}))["lease_max"] == "4h"  # before there is one
@@ -105,6 +110,32 @@ def test_such_a_value_in_the_file_is_damage_with_its_path(line: str) -> None:
         policy.parse(PATH, "\n".join([*kept, line, ""]).encode())
 
 
+@pytest.mark.parametrize(
+    ("more", "readable"),
+    [
+        ("", True),
+        ("# a line of its own", True),
+        ("# at the end\n# " + "x" * 20_000 + "\n", True),
+        ("status_words: 250  # behind a value\n", False),
+        ("  # away from the margin\n", False),
+        ("streams:\n  a:\n  - b/**\n", True),
+    ],
+)
+def test_a_long_value_is_written_if_it_can_be_read_back(more: str, readable: bool) -> None:
+    """A policy of plain lines may be long, one of YAML by hand less so."""
+    tree = store()
+    tree = tree.put({PATH: tree.files[PATH] + more.encode()})
+    streams = {f"s{number}": [f"src/{number}/**"] for number in range(1000)}
+    if readable:
+        change = policy.put(tree, writer(), "streams", streams)
+        data = change.files[PATH]
+        assert data is not None and policy.parse(PATH, data)["streams"] == streams
+        return
+    with pytest.raises(Refused, match="could not be read back: not in canonical form") as stop:
+        policy.put(tree, writer(), "streams", streams)
+    assert stop.value.code == "limit" and "atlas config edit" in stop.value.hint
+
+
 @pytest.mark.parametrize("key", ["format", "store", "version", "test"])
 def test_the_stores_own_keys_cannot_be_set(key: str) -> None:
     with pytest.raises(Refused, match="cannot be set"):
@@ -139,7 +170,7 @@ def test_an_edited_policy_goes_one_version_further() -> None:
 
 def test_a_policy_of_a_newer_format_is_not_guessed_at() -> None:
     tree = store()
-    newer = tree.put({PATH: tree.files[PATH].replace(b"format: 1", b"format: 99")})
+    newer = tree.put({PATH: tree.files[PATH].replace(b"format: 2", b"format: 99")})
     with pytest.raises(Damaged, match="newer than this version") as stop:
         policy.of(newer)
     assert stop.value.code == "newer_format"

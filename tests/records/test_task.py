@@ -170,7 +170,9 @@ def test_each_stale_part_of_a_receipt_has_its_name(receipt: str, name: str) -> N
     tree = act(take(world("a")), claims.fail, ids(world("a"))[0], None, "w")
     tree = take(tree, at=NOW + 30)
     (a,) = ids(tree)
-    assert code(claims.done, tree, a, receipt, None, at=NOW + 40) == (4, name)
+    assert code(claims.done, tree, a, f"{a}.{receipt}", None, at=NOW + 40) == (4, name)
+    assert code(claims.done, tree, a, receipt, None, at=NOW + 40) == (4, name), "as of before"
+    assert code(claims.done, tree, a, f"other.{receipt}", None, at=NOW + 40) == (2, "usage")
     assert state(act(tree, claims.done, a, f"2.2.2.{STORE}", None, at=NOW + 40), a) == "done"
 
 
@@ -279,12 +281,15 @@ def test_bounds_are_refused_with_limit_and_value() -> None:
     assert code(claims.claim, tree, [a], 5 * HOUR) == (6, "limit")
 
 
-def test_an_open_task_is_cancelled_against_the_version_seen() -> None:
+def test_an_open_task_is_cancelled_by_its_poster_or_against_the_version_seen() -> None:
     tree = world("a")
     (a,) = ids(tree)
     with pytest.raises(VersionJump):
-        posting.cancel(tree, writer(), a, "w", None)
-    assert state(act(tree, posting.cancel, a, "w", 1), a) == "cancelled"
+        posting.cancel(tree, writer(BOB), a, "w", None)
+    with pytest.raises(VersionJump):
+        posting.cancel(tree, writer(), a, "w", 2)
+    assert state(act(tree, posting.cancel, a, "w", 1, who=BOB), a) == "cancelled"
+    assert state(act(tree, posting.cancel, a, "w", None), a) == "cancelled"
 
 
 # others' work

@@ -65,7 +65,9 @@ PLACES = (
     b"leases/%02x",
     b"status/s%d/000",
     b"artifacts/a%d/0001",
+    b"artifacts/%02x/a%d/0001",
     b"decisions/2026",
+    b"decisions/2026/11",
     b"corrections/2026",
     b"inbox",
     b"tasks/%02x",
@@ -335,6 +337,8 @@ class Hostile:
                 b"author %s\nauthor %s\n" % (WHO, WHO),
                 b"author %s\ncommitter %s\nencoding utf-16\n" % (WHO, WHO),
                 b"author %s\ncommitter %s\nx-other 1\n" % (WHO, WHO),
+                b"author x <x> 18446744073709551616 +0000\ncommitter %s\n" % WHO,
+                b"author %s\ncommitter x <x> 1764547200 +9999\n" % WHO,
             ]
         )
         self.commit(self.tree(self.head), message + b"\n", header=header)

@@ -27,6 +27,18 @@ KEYS = {
     "credential.helper": "!RUN",
     "core.gitProxy": "RUN",
 }
+# What git may run over the files of a worktree.
+OVER_FILES = (
+    "filter.x=y.clean",
+    "filter.x=y.process",
+    "diff.z.textconv",
+    "diff.z.command",
+    "diff.external",
+    "core.fsmonitor",
+    "core.pager",
+    "pager.log",
+    "gpg.program",
+)
 
 
 @pytest.fixture
@@ -253,3 +265,62 @@ def test_nothing_that_the_project_lacks_is_fetched_in_passing(
     for argv in (("who", "new.py"), ("check", "HEAD"), ("links",), ()):
         a(*argv, "--offline", env=one.env)
         assert not canary.exists(), argv
+
+
+def test_no_program_is_run_over_the_files_of_a_worktree(
+    one: Fleet, a: Worker, canary: Path
+) -> None:
+    """Moved files, in the worktree, in the index and in a commit, are compared by their bytes; git
+    would give each to the filter that attributes name, in a submodule too."""
+    repo, text = one.top / "a", "a text that is long enough to be known again\n" * 3
+    (repo / "page.md").write_text("[a](old.md) [b](two.md) [c](three.md)\n")
+    for name in ("old", "two", "three"):
+        (repo / f"{name}.md").write_text(f"{text}{name}\n")
+    one.git("a", "-c", "protocol.file.allow=always", "submodule", "add", "-q", "../hub.git", "sub")
+    one.git("a", "add", "."), one.git("a", "commit", "-qm", "docs", "--no-verify")
+    one.git("a", "mv", "three.md", "third.md")
+    one.git("a", "commit", "-qm", "moved", "--no-verify")
+    one.git("a", "mv", "two.md", "second.md")
+    (repo / "old.md").rename(repo / "new.md")
+    modules = repo / ".git/modules/sub"
+    for folder, inside in ((repo / ".git", "a"), (modules, "a/sub")):
+        (folder / "info").mkdir(exist_ok=True)
+        (folder / "info/attributes").write_text("* filter=x=y diff=z\n")
+        for key in OVER_FILES:
+            one.git(inside, "config", key, f"{canary.parent}/run")
+        one.git(inside, "config", "filter.x=y.required", "true")
+    for file in (repo / "page.md", repo / "sub/x.py", repo / "third.md"):
+        file.touch()  # git looks at its bytes again
+    said = a("links", "--json", env=one.env)
+    details = said.json["error"]["details"]["items"]
+    assert [item["corrected"] for item in details] == ["new.md", "second.md"], said
+    for argv in (("check", "HEAD~1..HEAD"), ("who", "page.md"), ("begin", "--new"), ("doctor",)):
+        a(*argv, env=one.env)
+        assert not canary.exists(), argv
+    with pytest.raises(AssertionError, match=r"git-filter|last update|clean filter|hung up"):
+        one.git("a", "add", "page.md")
+    assert canary.exists(), "as git itself runs them"
+
+
+def test_what_a_partial_clone_lacks_is_said_with_the_way_to_it(
+    one: Fleet, a: Worker, tmp_path: Path
+) -> None:
+    repo = one.top / "a"
+    (repo / "page.md").write_text("[a](old.md)\n")
+    (repo / "old.md").write_text("a text that is long enough to be known again\n" * 3)
+    one.git("a", "add", "."), one.git("a", "commit", "-qm", "docs", "--no-verify")
+    one.git("a", "push", "-q", "--no-verify", "origin", "HEAD:main")
+    one.git("hub.git", "config", "uploadpack.allowFilter", "true")
+    url = f"file://{one.top}/hub.git"
+    one.git(".", "clone", "-q", "-b", "main", "--filter=blob:none", "--no-checkout", url, "part")
+    one.git("part", "read-tree", "HEAD")
+    part = one.top / "part"
+    (part / "page.md").write_text("[a](old.md)\n")
+    (part / "new.md").write_text("a text that is long enough to be known again\n" * 4)
+    done(a("-C", str(part), "init", "--no-hooks", env=one.env))
+    said = a("-C", str(part), "links", env=one.env)
+    hint = "git fetch --refetch --no-filter"
+    assert said.code == 1 and "partial clone lacks" in said.err and hint in said.err, said
+    one.git("part", *hint.split()[1:])
+    said = a("-C", str(part), "links", env=one.env)
+    assert said.code == 9 and "old.md -> new.md" in said.err, said

@@ -145,5 +145,21 @@ def test_begin_says_what_the_newest_commits_tell_of_a_clock(three: list[Worker])
     )
 
 
+def test_what_came_since_a_clone_asked_tells_of_its_clock_though_it_wrote_nothing(
+    three: list[Worker],
+) -> None:
+    a, b, c = three
+    ahead = {"ATLAS_CLOCK_OFFSET": "+10800"}
+    done(a("sync")), done(b(*DECISION))
+    what = r"seems ahead by (2 h 59|3 h).*: 2 other machines have written since this clone asked"
+    begin = ("begin", "--json")  # it goes on with a session, and writes nothing
+    assert not told("seems ahead", done(a(*begin, env=ahead)).json["notices"]), "one may be wrong"
+    done(b(*DECISION)), done(c(*DECISION))
+    said = done(a(*begin, env=ahead)).json["notices"]
+    assert told(what, said), said
+    done(b(*DECISION)), done(c(*DECISION))
+    assert not told("clock", done(a(*begin)).json["notices"])
+
+
 def told(what: str, notices: list[str]) -> bool:
     return any(re.search(what, line) for line in notices)

@@ -10,7 +10,7 @@ import pytest
 from atlas_cli.errors import Damaged
 from atlas_cli.records import inbox
 
-from ..conftest import Git
+from ..conftest import DECISION, Git
 from .conftest import At
 
 
@@ -34,18 +34,7 @@ def test_a_text_from_a_forge_is_shown_and_never_believed(hub: Path, git: Git, at
     assert (
         at(
             "clone",
-            "decision",
-            "add",
-            "--title",
-            "t",
-            "--recommended",
-            "a",
-            "--chosen",
-            "a",
-            "--stance",
-            "agreed",
-            "--why",
-            "w",
+            *DECISION,
             "--offline",
         ).code
         == 0
@@ -75,7 +64,7 @@ def test_a_status_that_was_added_by_hand_stops_who_has_not_read_it(
     first = git("show", "atlas:status/main/000/000001.md", cwd=hub)
     text = first.replace("number: 1", "number: 2").replace("From the first clone.", "By hand.")
     commit(hub, git, {"status/main/000/000002.md": f"{text}\n"})
-    assert at("clone", "status", "write", "-m", "From here.").code == 3
+    assert at("clone", "status", "write", "-m", "From here.", "--replace").code == 3
     assert "By hand." in at("clone", "status").data["body"]
     assert at("clone", "verify", "--full").code == 0
 

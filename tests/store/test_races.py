@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from atlas_cli.records import artifact
+
 from ..conftest import Atlas, Git, Result
 from .crew import Worker, crew
 
@@ -107,7 +109,7 @@ def race(worktrees: tuple[Path, Path], env: dict[str, str]) -> Callable[[int], l
     return run
 
 
-@pytest.mark.parametrize("rounds", [3, pytest.param(25, marks=pytest.mark.long)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(25, marks=pytest.mark.long)])
 def test_every_success_is_one_commit_and_every_refusal_is_a_stop(
     rounds: int, race: Callable[[int], list[Deed]], repo: Path, git: Git, atlas: Atlas
 ) -> None:
@@ -177,6 +179,6 @@ def place(ref: str) -> str:
     name, _, number = rest.partition("@")
     return {
         "status": f"status/{name}/000/{number.zfill(6)}.md",
-        "artifact": f"artifacts/{name}/{number.zfill(4)}/about.yaml",
-        "decision": f"decisions/{rest[:4]}/{rest[5:]}.md",
+        "artifact": artifact.path_of(name, int(number or 0)),
+        "decision": f"decisions/{rest[:4]}/{rest[5:7]}/{rest[8:]}.md",
     }[kind]

@@ -14,7 +14,7 @@ from atlas_cli.store import BRANCH
 from ..conftest import DECISION, Git
 from .conftest import At
 
-OLD = "artifacts/old/0001/body.txt"
+OLD = "artifacts/cb/old/0001/body.txt"
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_a_spoilt_pack_is_made_good(there: Path, git: Git, at: At) -> None:
     assert at("clone", "log", "mine").data["total"] == 1
 
 
-@pytest.mark.parametrize("name", [OLD, "artifacts/old", "artifacts/old/0001"])
+@pytest.mark.parametrize("name", [OLD, "artifacts/cb/old", "artifacts/cb/old/0001"])
 def test_without_the_remote_nothing_moves_and_what_is_missing_is_named(
     name: str, there: Path, git: Git, at: At
 ) -> None:
@@ -195,15 +195,35 @@ def test_what_history_holds_for_ever_keeps_no_repair_from_its_work(
     assert at("clone", "verify", "--full").code == 0
 
 
-def test_a_hole_in_what_is_not_published_yet_is_gone_round(there: Path, git: Git, at: At) -> None:
+@pytest.mark.parametrize(
+    ("hole", "lost"),
+    [
+        (
+            "~1:decisions",
+            (),
+        ),  # a folder that only the second write had: what it put is in the third
+        ("~1^{tree}", ()),
+        ("~1", ("second",)),
+    ],
+)
+def test_a_hole_in_what_is_not_published_yet_is_gone_round(
+    hole: str, lost: tuple[str, ...], there: Path, git: Git, at: At
+) -> None:
     for one in ("second", "third"):
         assert at("clone", *DECISION, "--offline", "--operation", one).code == 0
-    is_gone(git, there, f"{BRANCH}~1:decisions")
+    tip = git("rev-parse", BRANCH, cwd=there)
+    gone = git("rev-parse", f"{BRANCH}~1", cwd=there)
+    is_gone(git, there, BRANCH + hole)
     done = at("clone", "doctor", "--fix")
-    assert done.code == 0 and "(operation second)" in json.dumps(done.data["checks"]), done
-    assert at("clone", "log", "mine").data["total"] == 1
+    text = {row["what"]: row["text"] for row in done.data["checks"]}["branch"]
+    assert done.code == 0 and "carried over: decision" in text, done
+    assert ("unreadable" in text, gone[:12] in text) == (bool(lost), bool(lost)), text
+    for one in ("mine", "second", "third"):
+        assert (at("clone", "log", one).code == 0) is (one not in lost), one
+    same = git("rev-parse", BRANCH, cwd=there) == tip  # what is made again is the very commit
+    assert same is not bool(lost)
     assert at("clone", "sync").json["store"]["published"] is True
-    assert at("clone", "verify", "--full").code == 0
+    assert at("clone", "verify", "--full").code == at("clone", "doctor").code == 0
 
 
 def test_a_pack_without_its_index_has_one_again(there: Path, git: Git, at: At) -> None:

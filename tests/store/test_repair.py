@@ -13,7 +13,7 @@ import pytest
 
 from atlas_cli.model import names
 
-from ..conftest import Atlas
+from ..conftest import DECISION, INDEX, Atlas
 from . import violations
 from .hand import BRANCH, Hand, Seen, edited, row
 from .violations import ENTRY, VIOLATIONS, Broken
@@ -238,7 +238,11 @@ def test_a_spoilt_branch_is_an_error_that_names_it_and_doctor_restores_it(
     assert quick("verify", "--full").code == 0
 
 
-ABOUT, BODY, POLICY = "artifacts/plan/0002/about.yaml", "artifacts/plan/0002/body.txt", "atlas.yaml"
+ABOUT, BODY, POLICY = (
+    "artifacts/64/plan/0002/about.yaml",
+    "artifacts/64/plan/0002/body.txt",
+    "atlas.yaml",
+)
 OF_PLAN = [("artifact", "show", "plan"), ("artifact", "get", "plan@2")]
 READERS = {
     ENTRY: [
@@ -430,21 +434,10 @@ def test_what_a_merge_of_two_of_its_lines_drops_is_put_back(
     )
     other = hand.head()
     hand.git("update-ref", BRANCH, seen.head)
-    (hand.store.parent / "index.sqlite").unlink()
+    (hand.store.parent / INDEX).unlink()
     assert (
         quick(
-            "decision",
-            "add",
-            "--title",
-            "t",
-            "--recommended",
-            "a",
-            "--chosen",
-            "a",
-            "--stance",
-            "agreed",
-            "--why",
-            "w",
+            *DECISION,
             "--session",
             seen.sessions["ann"],
         ).code

@@ -1,13 +1,17 @@
-"""git's trees: what is read of any bytes, and that a large one which changes by an entry is
-compared as a whole one."""
+"""git's objects: what is read of any bytes. A large tree which changes by an entry is compared as
+a whole one. A commit's header that git would not write is a fault."""
 
 from __future__ import annotations
 
 import random
+import subprocess
+from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from atlas_cli.store.history import _parsed
 from atlas_cli.store.trees import (
     FOLDER,
     NOTHING,
@@ -103,3 +107,41 @@ def test_what_git_would_not_have_written_is_said_and_of_a_name_that_stands_twice
     assert parse_tree(cases["it names 'x' twice"], 40) == {"x": (PLAIN, a.hex())}
     assert parse_tree(cases["it names '..'"], 40) == {"x": (PLAIN, b.hex())}
     assert parse_tree(raw([(PLAIN, "a/b", a)]), 40) == {}
+
+
+WHO = "T <t@x> 1764547200 +0000"
+# (author, committer, what comes behind): whether the header is a fault
+HEADERS = {
+    (WHO, WHO, ""): False,
+    (" <> 0 -0000", "T <t@x> 1 +2359", "encoding utf-16\n"): False,
+    (WHO, WHO, "gpgsig -----BEGIN\n x\n"): False,
+    ("T <t@x> 18446744073709551616 +0000", WHO, ""): True,
+    ("T <t@x> 9223372036854775808 +0000", WHO, ""): True,
+    (WHO, "T <t@x> 99999999999999999999999 +0000", ""): True,
+    ("T <t@x> 01764547200 +0000", WHO, ""): True,
+    (WHO, "T <t@x> -1 +0000", ""): True,
+    ("T <t@x> 1764547200 +9999", WHO, ""): True,
+    ("T <t@x> 1764547200 +2400", WHO, ""): True,
+    ("T <t@x> 1764547200 -0060", WHO, ""): True,
+    ("T <t@x> 1764547200 +000", WHO, ""): True,
+    ("T <t@x> 1764547200", WHO, ""): True,
+    ("T 1764547200 +0000", WHO, ""): True,
+    (WHO, WHO, "x-other 1\n"): True,
+}
+
+
+@pytest.mark.parametrize(("parts", "faulty"), HEADERS.items())
+def test_a_header_that_git_would_not_write_is_a_fault(
+    parts: tuple[str, str, str], faulty: bool, bare_project: Path
+) -> None:
+    author, committer, more = parts
+    tree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+    data = f"tree {tree}\nauthor {author}\ncommitter {committer}\n{more}\nsubject\n".encode()
+    assert bool(_parsed("x", ("x", "commit", data)).fault) == faulty
+    git = subprocess.run(
+        ["git", "hash-object", "-t", "commit", "--stdin"],
+        input=data,
+        cwd=bare_project,
+        capture_output=True,
+    )
+    assert faulty or git.returncode == 0, "what git itself takes for an error is one here"

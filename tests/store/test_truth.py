@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import Atlas, Git
+from ..conftest import INDEX, NOTEBOOK, Atlas, Git
 from .crew import Worker, at_once, crew
 
 # What lies beside the store's repository, and nothing else.
@@ -19,7 +19,7 @@ KEPT = {
     "atlas",
     "writer.lock",
     "remotes.json",
-    *(f"{name}.sqlite{tail}" for name in ("index", "local") for tail in ("", "-wal", "-shm")),
+    *(f"{name}{tail}" for name in (INDEX, NOTEBOOK) for tail in ("", "-wal", "-shm")),
 }
 
 
@@ -39,7 +39,6 @@ def sessions(workers: Sequence[Worker]) -> list[str]:
     [
         (2, 3),
         (8, 3),
-        (32, 1),
         *(pytest.param(callers, 20, marks=pytest.mark.long) for callers in (2, 8, 32)),
     ],
 )

@@ -20,7 +20,7 @@ from ...outcome import Block, Frame, Outcome, Raw, Table, listing
 from ...records import artifact, correction, lease, policy
 from ...records.board import readiness, result, task
 from ...visible import named
-from .. import Since, env_of, noun, parsed, verb, warned
+from .. import Since, env_of, limits, noun, parsed, verb, warned
 
 app = noun()
 COLUMNS = ("ready", "claimed", "gated", "blocked", "frozen", "expired", "dead")
@@ -72,11 +72,14 @@ def rows(env: Env, ready: bool, commit: str | None) -> Iterable[tuple[Tree, Reco
 
 
 def table(items: Sequence[Record], now: int, explain: bool, empty: str) -> Table:
+    """The tasks as a table. `explain`: with the tasks that wait for each."""
     cells = []
     for row in items:
         waits = ", ".join(f"{need} ({state})" for need, state in row["unmet"].items())
         title = correction.said(row, "title", now)
-        line = [row["id"], row["state"], str(row["priority"]), title, waits or _frozen(row) or "-"]
+        back = f"came back: {row['came_back']}" if row.get("came_back") else ""
+        notes = "; ".join(filter(None, (waits or _frozen(row), back))) or "-"
+        line = [row["id"], row["state"], str(row["priority"]), title, notes]
         if explain:
             line.append(", ".join(row.get("unblocks", ())) or "-")
         cells.append(tuple(line))
@@ -88,7 +91,8 @@ def _frozen(row: Record) -> str:
     """The reason why a task is frozen, with a word if it can thaw; "" if it is not frozen."""
     if "frozen" not in row:
         return ""
-    return f"{row['frozen']['why']}{' (can thaw)' if row['can_thaw'] else ''}"
+    thaws = " (can thaw)" if row["can_thaw"] else ""
+    return f"{correction.plain(row['frozen']['why'])}{thaws}"
 
 
 def _source(
@@ -102,7 +106,7 @@ def _source(
     return ((env.tree, record, now) for _, _, record in env.index.since(task.FOLDER, start))
 
 
-@verb(app, "list", "atlas task list --ready --explain", 7)
+@verb(app, "list", "atlas task list --ready --explain", 7, limits=(limits.POSTED,))
 def list_(
     ctx: typer.Context,
     ready: Annotated[bool, typer.Option("--ready", help="Only what can be claimed now.")] = False,
@@ -135,7 +139,7 @@ def list_(
         if plain and len(items) == count:
             total = env.index.queue_length(task.FOLDER, now)
             break
-        shown = board.task_row(tree, record, then, policy.of(tree))
+        shown = board.task_row(env.ask, tree, record, then, policy.of(tree))
         over = at is not None and not all_ and shown["state"] in task.CLOSED
         other = wanted not in (None, shown["state"]) or role not in (None, record.get("role", role))
         if over or other or (label is not None and label not in record.get("labels", ())):
@@ -154,7 +158,7 @@ def list_(
     return Outcome(listing(items, total), (table(items, now, explain, empty), *more))
 
 
-@verb(app, "show", "atlas task show 7f3k2mq9xa", 7)
+@verb(app, "show", "atlas task show 7f3k2mq9xa", 7, limits=(limits.WORD,))
 def show(ctx: typer.Context, wanted: Id) -> Outcome:
     """One task, whole: its state, what holds it back, who has it, how it failed before."""
     env = env_of(ctx)
@@ -164,8 +168,13 @@ def show(ctx: typer.Context, wanted: Id) -> Outcome:
 
 
 def shown(env: Env, record: Record) -> tuple[list[Block], Record]:
+    """One task as blocks and as data."""
     now = env.now()
-    data = {**record, **board.task_row(env.tree, record, now, env.policy), "body": record["body"]}
+    data = {
+        **record,
+        **board.task_row(env.ask, env.tree, record, now, env.policy),
+        "body": record["body"],
+    }
     data["unblocks"] = board.unblocks(env.ask, env.tree, record["id"])
     data["corrections"] = env.ask.corrections(record["ref"])
     lines = [
@@ -184,37 +193,42 @@ def shown(env: Env, record: Record) -> tuple[list[Block], Record]:
             f"claimed by {named(claim['session'])} {since}, {left} left; receipt {receipt(record)}"
         )
     age = times.ago(times.moment(record["created"]), now)
-    frame = Frame(f"{record['ref']} by {record['session']}, {age}", _text(record, data))
+    frame = Frame(f"{record['ref']} by {record['session']}, {age}", text(record, data))
     return [*lines, frame, *warned(env, record)], data
 
 
-def _text(record: Record, data: Record) -> str:
+def text(record: Record, data: Record) -> str:
     """A task in its writers' words: the title, the fields, the failures, the text."""
-    keys = ("role", "labels", "slots", "deadline", "relies_on", "why")
+    keys = ("role", "labels", "slots", "deadline", "relies_on", "uses", "why")
     lines = [correction.WITHHELD if record["title"] is None else record["title"]]
-    lines += [f"{key}: {data[key]}" for key in keys if data.get(key) is not None]
+    lines += [f"{key}: {_plain(data[key])}" for key in keys if data.get(key) is not None]
     if "frozen" in data:
         lines.append(f"frozen: {_frozen(data)}")
     for entry in record.get("failures", ()):
         if "why" in entry:
-            lines.append(
-                f"failed: attempt {entry['attempt']} by {entry['session']}: {entry['why']}"
-            )
+            what, text = f"failed: attempt {entry['attempt']}", entry["why"]
         else:
-            lines.append(f"retried by {entry['session']}: {entry['retried']}")
+            what, text = "retried", entry["retried"]
+        lines.append(f"{what} by {entry['session']}: {correction.plain(text)}")
     body = record["body"] or ""
     if body.strip():
         lines += ["", body]
     return "\n".join(lines)
 
 
+def _plain(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
 def receipt(record: Record) -> str:
     """The receipt of a claim, with which `done` proves it."""
     claim = record["claim"]
-    return f"{claim['generation']}.{claim['attempt']}.{claim['token']}.{claim['store']}"
+    return (
+        f"{record['id']}.{claim['generation']}.{claim['attempt']}.{claim['token']}.{claim['store']}"
+    )
 
 
-@verb(app, "board", "atlas task board", 7)
+@verb(app, "board", "atlas task board", 7, limits=(limits.POSTED,))
 def board_(ctx: typer.Context) -> Outcome:
     """The board: a column for each state, its tasks in their order."""
     env = env_of(ctx)
@@ -232,12 +246,12 @@ def board_(ctx: typer.Context) -> Outcome:
     )
 
 
-@verb(app, "graph", "atlas task graph --format mermaid", 7)
+@verb(app, "graph", "atlas task graph --format mermaid", 7, limits=(limits.POSTED,))
 def graph(
     ctx: typer.Context,
     format_: Annotated[str, typer.Option("--format", metavar="tree|dot|mermaid")] = "tree",
 ) -> Outcome:
-    """What needs what, of the open tasks: a tree, or the text that Graphviz or Mermaid draws."""
+    """The open tasks and their needs: a tree, or the text that Graphviz or Mermaid draws."""
     env = env_of(ctx)
     if format_ not in ("tree", "dot", "mermaid"):
         raise Usage(f"there is no format {format_[:40]!r}", "tree, dot or mermaid")
@@ -263,7 +277,7 @@ def graph(
     return Outcome(data, (Frame("", "\n".join(lines)),) if lines else ("the board is empty",))
 
 
-@verb(app, "dead", "atlas task dead", 7)
+@verb(app, "dead", "atlas task dead", 7, limits=(limits.POSTED,))
 def dead(ctx: typer.Context) -> Outcome:
     """The dead letters: tasks that failed as often as the policy allows, with how."""
     env = env_of(ctx)
@@ -281,7 +295,7 @@ def dead(ctx: typer.Context) -> Outcome:
     return Outcome(listing(items), (table_, f"dead letters: {len(items)}"))
 
 
-@verb(app, "results", "atlas task results 7f3k2mq9xa", 6, 7)
+@verb(app, "results", "atlas task results 7f3k2mq9xa", 6, 7, limits=(limits.WORD,))
 def results(
     ctx: typer.Context,
     wanted: Annotated[list[str], typer.Argument(metavar="ID…", parser=parsed(bare))],
@@ -290,7 +304,7 @@ def results(
         bool, typer.Option("--withdrawn", help="Also what was retracted.")
     ] = False,
 ) -> Outcome:
-    """What tasks came to, in the order asked for, each in a frame. None may be missing or named
+    """The results of tasks, in the order asked for, each in a frame. None may be missing or named
     twice."""
     env = env_of(ctx)
     if twice := sorted({name for name in wanted if wanted.count(name) > 1}):
@@ -337,9 +351,10 @@ def _raw(env: Env, record: Record, data: bytes, is_text: bool, withheld: bool) -
 
 def _framed(record: Record, text: str | None, withheld: bool) -> Block:
     """A result in its frame, or a line about it if it is no text."""
+    at = record.get("commit", "")
     title = (
         f"{record['ref']} by {record['session']}, {record['size']:,} bytes, SHA-256"
-        f" {record['sha256'][:12]}"
+        f" {record['sha256'][:12]}{f', commit {at[:12]}' if at else ''}"
     )
     if withheld:
         return Frame(title, "(retracted; --withdrawn shows it)")

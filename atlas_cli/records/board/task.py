@@ -16,7 +16,7 @@ from ...model.digests import sha256
 from ...model.kind import row_kind
 from ...model.text import Record
 from ...model.tree import Tree
-from .. import lease, session
+from .. import correction, lease, session
 
 FOLDER = "tasks"
 NEVER = times.LAST  # the moment that does not come; `until` of a task that waits
@@ -66,6 +66,7 @@ _OPTIONAL = {
     "labels": "texts",
     "slots": "count",
     "relies_on": "texts",
+    "uses": "texts",
     "deadline": "time",
     "claim": dict,
     "frozen": dict,
@@ -214,7 +215,9 @@ def own_state(record: Record, now: int, policy: Mapping[str, Any]) -> str:
 def last_failure(record: Record) -> str:
     """The session that failed last, and why."""
     failures = [entry for entry in record.get("failures", ()) if "why" in entry]
-    return f"{failures[-1].get('session')}: {failures[-1]['why']}" if failures else "-"
+    if not failures:
+        return "-"
+    return f"{failures[-1].get('session')}: {correction.plain(failures[-1]['why'])}"
 
 
 def makes_cycle(tree: Tree, task: str, others: Iterable[str], only: Tree | None = None) -> bool:
@@ -235,6 +238,7 @@ def makes_cycle(tree: Tree, task: str, others: Iterable[str], only: Tree | None 
     return False
 
 
+_WORDS = ("title", "body", "why", "frozen.why", "dropped.why", "failures.why", "failures.retried")
 KIND = row_kind("task", FOLDER, ".md", "id", parse, find, until, links=links)._replace(
-    queued=queued, words=("title", "body", "why")
+    queued=queued, words=_WORDS
 )
