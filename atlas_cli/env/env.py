@@ -10,7 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .. import signs
 from ..answers import damage
 from ..answers.ask import Questions
 from ..errors import Failed, Usage
@@ -176,9 +175,8 @@ class Env:
     @property
     def own_rules(self) -> Path:
         """The user's own part of the policy: which resources are shared, and where."""
-        return Path(
-            os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "atlas", policy.FOLDER
-        )
+        config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+        return Path(config, "atlas", policy.FOLDER)
 
     @property
     def shares(self) -> bool:
@@ -188,17 +186,11 @@ class Env:
     def request(self) -> str:
         """The digest of what was asked for: the command's words, and what it was given to read."""
         parts = [*(word.encode(errors="surrogateescape") for word in self.words), *self.given]
-        whole = sha256(b"".join(b"%d:%s" % (len(part), part) for part in parts))
-        return str(whole.hexdigest()[:32])
+        return sha256(b"".join(b"%d:%s" % (len(part), part) for part in parts)).hexdigest()[:32]
 
     def now(self) -> int:
         """Seconds since 1970, by the store's clock."""
         return clock(self.policy.get("test") is True)
-
-    def steadily(self) -> float:
-        """Seconds of a clock that stands still while the machine sleeps; moved as the other one
-        is."""
-        return signs.steady() + (self.now() - int(time.time()))
 
     def close(self) -> None:
         """The answer is out: nothing that goes wrong now changes it."""
