@@ -9,7 +9,7 @@ from .. import records
 from ..errors import Usage
 from ..model import names
 from ..model.text import Record
-from ..records import correction, lease, session
+from ..records import correction, lease, session, telling
 from ..records.board import result
 from ..store.index import Index
 from ..visible import named, theirs
@@ -20,16 +20,18 @@ from .ask import WEEK, Questions, withdrawing
 TOUCHES = (
     "you relied on",
     "you read",
+    "you were told of",
     "whose cause you relied on",
     "whose cause you read",
+    "whose cause you were told of",
     "whose cause is on your paths",
     "",
 )
 
 
 class Reader(NamedTuple):
-    """A session that had read what was corrected, and the tasks that it has finished since that was
-    written."""
+    """A session that had read what was corrected, or was told of it, and the tasks that it has
+    finished since that was written."""
 
     session: str
     live: bool
@@ -77,9 +79,17 @@ def _reader(reader: Reader) -> str:
 
 
 def _read(ask: Questions, target: str) -> list[str]:
-    """The sessions that are known to have read a record."""
+    """The sessions that are known to have read a record, or were told of it."""
     ref = _ref(target)
-    return artifacts.read_by(ask, ref.kind, ref.id, ref.number or 0) if ref else []
+    if ref is None:
+        return []
+    return [*artifacts.read_by(ask, ref.kind, ref.id, ref.number or 0), *_told(ask, ref)]
+
+
+def _told(ask: Questions, ref: names.Ref) -> list[str]:
+    """The sessions of this clone that were told of a record."""
+    entry = f"{ref.kind}:{ref.id}#"
+    return ask.local.told_of(str(ref), entry, ref.number or 0, telling.TOLD)
 
 
 def _done(ask: Questions, target: str) -> dict[str, list[str]]:
@@ -131,6 +141,8 @@ def since(ask: Questions, me: Record, seq: int) -> list[str]:
         own = correction.KIND.ref(path, record)
         row = next(row for row in ask.corrections(record["target"]) if row["ref"] == own)
         lines.append(f"{_what(ask, row, how)} {correction.shown(row, ask.now, theirs)}")
+        if not how.endswith("relied on"):  # this line is all that it needs
+            ask.local.note(me["id"], telling.TOLD, ask.now, [(own, row.get("operation", ""), 0)])
     return lines
 
 
@@ -170,8 +182,9 @@ def _tie(ask: Questions, readers: Sequence[str], target: str) -> str:
     for _, record in ask.index.pointing(target, "relies_on"):
         if record.get("session") in readers:
             return "you relied on"
-    read = ask.local.has_read(readers, ref.kind, ref.id, ref.number or 0)
-    return "you read" if read else ""
+    if ask.local.has_read(readers, ref.kind, ref.id, ref.number or 0):
+        return "you read"
+    return "you were told of" if set(readers).intersection(_told(ask, ref)) else ""
 
 
 def _on(ask: Questions, me: Record, path: str) -> bool:

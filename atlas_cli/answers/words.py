@@ -158,6 +158,17 @@ def owed(ask: Questions, me: Record, git: Git | None) -> Debt | None:
     return Debt(tuple(sorted(works, key=lambda work: work.at))) if works else None
 
 
+def unsaid(ask: Questions, me: Record, git: Git) -> Debt | None:
+    """The part of what a session owes a word for that is known from no other row: its own work, and
+    the commits of those that it adopted, where no tool noted them as it closed them."""
+    rows = [me, *(row for row in inherited(ask, me["id"]) if "owes" not in row)]
+    made = commits_of(git, rows)
+    debts = [debt(ask, row, made[row["id"]]) for row in rows]
+    own, *others = [due.works if due else () for due in debts]
+    works = [*own, *(work for whole in others for work in whole if work.code)]
+    return Debt(tuple(sorted(works, key=lambda work: work.at))) if works else None
+
+
 def settled(record: Record) -> bool:
     """Whether nobody is asked what a session has left."""
     return "dismissed" in record or record.get("class") == "run"

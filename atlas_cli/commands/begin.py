@@ -180,7 +180,7 @@ def _note(env: Env, me: Record, child: bool, person: bool) -> None:
     --session, and is nobody's default, but for a tool's sub-agent, which has a name."""
     if not person and (not child or callers.agent()):
         who.note_begun(env, me["id"])
-    env.local.sign(me["id"], env.now(), env.steadily())
+    who.sign(env, me["id"])
     env.notices += env.sharing.copied()
 
 

@@ -3,6 +3,7 @@ one transaction."""
 
 import os
 import shlex
+from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -99,14 +100,12 @@ def end(
     spared = _spared(env, me, keep or [])
     last = _last(env, me, given, unchanged, stream, options, number)
     wording.claim(env, stream, base)
+    close = partial(last.close, env, me, spared)
     try:
-        done = writing.write(
-            env, lambda tree, writer: last.close(env, tree, writer, me, spared), me, "session: end"
-        )
+        records = writing.records(env, writing.write(env, close, me, "session: end"))
     except VersionJump as stop:
         wording.told_by(env, me, stream, stop)
         raise
-    records = writing.records(env, done)
     return _answer(env, me, records, elsewhere.leave(env, me, spared, number is None, number))
 
 
@@ -244,7 +243,7 @@ class _Last(NamedTuple):
     wish: Wish | None = None
     still: str | None = None
 
-    def close(self, env: Env, tree: Tree, writer: Writer, me: Record, spared: list[str]) -> Change:
+    def close(self, env: Env, me: Record, spared: list[str], tree: Tree, writer: Writer) -> Change:
         """Status, leases and session in one change."""
         files: dict[str, bytes | None] = {}
         bases: tuple[str, ...] = ()

@@ -202,6 +202,34 @@ def _adopted(rows: list[Record], taken: list[str], claims: list[str]) -> list[st
 
 @verb(
     app,
+    "dismiss",
+    'atlas session dismiss claude-261129-7f3k2m --why "its branch was thrown away"',
+    3,
+    4,
+    5,
+    6,
+    7,
+    remote=FRESH,
+    limits=(
+        "the work itself stays as it is: what the session left unsaid, nobody is asked to say",
+    ),
+)
+def dismiss(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
+    """Say, as a principal, that nobody need take over what a session left without a word."""
+    env = env_of(ctx)
+    me = who.session(env, strict=True)
+    reason, wanted = names.say(why, "--why"), wanted.removeprefix("session:")
+    _over(env, me, wanted)
+
+    def decide(tree: Tree, who: Writer) -> Change:
+        return session.dismiss(tree, who, wanted, reason, env.policy["principals"])
+
+    row = writing.records(env, writing.write(env, decide, me, f"dismiss: {wanted} "))[0]
+    return Outcome(row, (f"{wanted} is unfinished no more",), published=False)
+
+
+@verb(
+    app,
     "offer",
     "atlas session offer --slots 4 --role backend --load 2500",
     3,

@@ -11,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .. import signs
 from ..answers import damage
 from ..answers.ask import Questions
 from ..errors import Failed, Usage
@@ -192,11 +191,6 @@ class Env:
     def now(self) -> int:
         """Seconds since 1970, by the store's clock."""
         return clock(self.policy.get("test") is True)
-
-    def steadily(self) -> float:
-        """Seconds of a clock that stands still while the machine sleeps; moved as the other one
-        is."""
-        return signs.steady() + (self.now() - int(time.time()))
 
     def close(self) -> None:
         """The answer is out: nothing that goes wrong now changes it."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import getpass
 import os
+import time
 
-from .. import callers
+from .. import callers, signs
 from ..answers import sessions as working
 from ..answers.sessions import before, pulse
 from ..answers.sessions import living as living_sessions
@@ -89,8 +90,18 @@ def session(env: Env, strict: bool = False) -> Record:
             "begin a new one: atlas begin --goal …",
             code="no_session",
         )
-    env.local.sign(id, env.now(), env.steadily())
+    sign(env, id)
     return record
+
+
+def sign(env: Env, id: str) -> None:
+    """This clone notes that a session is at work."""
+    env.local.sign(id, env.now(), _steadily(env))
+
+
+def _steadily(env: Env) -> float:
+    """Seconds of a clock that stands still while the machine sleeps; moved as the other one is."""
+    return signs.steady() + (env.now() - int(time.time()))
 
 
 def _not_over(env: Env, id: str) -> Record:
@@ -107,7 +118,7 @@ def _not_over(env: Env, id: str) -> Record:
 
 def here(env: Env) -> working.Here:
     """The place that other sessions are looked at from."""
-    return working.Here(worktree(env), env.store.machine, env.steadily())
+    return working.Here(worktree(env), env.store.machine, _steadily(env))
 
 
 def _nobody(env: Env) -> Protocol:

@@ -147,7 +147,7 @@ def session_end(given: Given) -> None:
         return
     env.dealing = EAGER
     over = not parked.of(env.store, env.index, me["id"])
-    owed = words.owed(env.ask, me, env.git) if over else None
+    owed = words.unsaid(env.ask, me, env.git) if over else None
     left = owed and record.left(owed, env.now(), words.newest(env.ask, me))
 
     def close(tree: Tree, who: Writer) -> Change:

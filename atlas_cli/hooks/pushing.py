@@ -15,7 +15,7 @@ from ..env.env import Env
 from ..errors import AtlasError, Protocol
 from ..model import times
 from ..model.text import Record
-from ..records import policy, session, status
+from ..records import goals, policy, session, status
 from ..records import words as rules
 from ..records.words import Owner, Verdict
 from . import findings, judging
@@ -181,5 +181,5 @@ def _writing(env: Env, me: Record) -> str:
     last = status.newest(env.tree, "main")
     unread = last and receipts.newest_read(env, env.tree, me, "status", "main") != last
     shown = "atlas status show main && " if unread else ""
-    heading = shlex.quote(me.get("goal") or me["actor"])
+    heading = shlex.quote(goals.text_of(me) or me["actor"])
     return f"{shown}atlas status write main --section {heading} -m 'what is done, what is open'"

@@ -316,6 +316,21 @@ class Notebook(Database):
         row = self._one("SELECT max(at) FROM told WHERE session=? AND how>=?", session, how)
         return (row[0] or 0) if row else 0
 
+    def told_of(self, ref: str, entry: str, number: int, how: int) -> list[str]:
+        """The sessions that were told of a record in that way, or more; of a status entry, whose
+        sections have keys that begin with `entry`, by its number."""
+        rows = self._all(
+            "SELECT DISTINCT session FROM told WHERE how>=? AND (key=? OR version=? OR (number=?"
+            " AND substr(key, 1, ?)=?))",
+            how,
+            ref,
+            ref,
+            number,
+            len(entry),
+            entry,
+        )
+        return sorted(row[0] for row in rows)
+
     def noted(self, session: str, key: str) -> int:
         """The moment at which a key was last noted for a session; 0 if it never was."""
         row = self._one("SELECT max(at) FROM told WHERE session=? AND key=?", session, key)

@@ -134,27 +134,31 @@ def test_the_end_gives_leases_back_and_what_owes_a_word_is_unfinished(
     head = atlas("git", "rev-parse", "atlas").out
     assert hook("session-end") is None
     assert atlas("git", "rev-parse", "atlas").out == head
-    coder = hook_begun(hook, atlas)
+    coder = hook_begun(hook, atlas, "coder")
     trailers = f"Atlas-Session: {coder}\nAtlas-Word: none"
     git("commit", "-q", "--allow-empty", "-m", f"work\n\n{trailers}")
-    assert hook("session-end") is None
+    assert hook("session-end", session_id="coder") is None
     git("reset", "-q", "--hard", "HEAD~")  # another machine has no commit of it
     git("reflog", "expire", "--expire=now", "--all")
-    idle = hook_begun(hook, atlas)
-    assert hook("session-end") is None
+    idle = hook_begun(hook, atlas, "idle")
+    assert hook("session-end", session_id="idle") is None
     rows = one(atlas, "begin", who="two")["unfinished"]
     assert {row["id"]: row["owes"] for row in rows} == {me: "1 record", coder: "1 commit"}
     assert one(atlas, "session", "show", idle)["state"] == "ended"
-    both = ("session", "adopt", me, coder, "--why", "go on")
-    assert one(atlas, *both, who="two")["adopted_ids"] == [me, coder]
+    again = hook_begun(hook, atlas, "coder")  # resumed, it has the duty; closed anew, it left it
+    assert hook("session-end", session_id="coder") is None
+    rows = one(atlas, "begin", who="two")["unfinished"]
+    assert {row["id"]: row["owes"] for row in rows} == {me: "1 record", again: "1 commit"}
+    both = ("session", "adopt", me, again, "--why", "go on")
+    assert one(atlas, *both, who="two")["adopted_ids"] == [me, again]
     assert one(atlas, "begin", who="two")["unfinished"] == []
     assert atlas("verify", "--full").code == 0
 
 
-def hook_begun(hook: Hook, atlas: Atlas) -> str:
-    """The session that the tool's start has begun."""
-    hook("session-start")
-    return str(one(atlas, "session", "show")["id"])
+def hook_begun(hook: Hook, atlas: Atlas, who: str) -> str:
+    """The session that a tool's start has begun."""
+    hook("session-start", session_id=who)
+    return str(one(atlas, "session", "show", who=who)["id"])
 
 
 def test_the_end_gives_claims_back_as_no_attempt_that_failed(

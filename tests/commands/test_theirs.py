@@ -251,5 +251,6 @@ def test_every_command_that_shows_something_is_asked(met: tuple[Desk, dict[str, 
         ("hooks", "install"),
         ("view",),
         ("setup",),
-    }  # of files and hooks only
+        ("epoch",),
+    }  # of files and hooks only, and counts
     assert {verb for verb in reads if verb not in asked} <= quiet

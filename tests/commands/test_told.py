@@ -91,6 +91,15 @@ def test_who_stands_on_the_cause_is_told(bob: str, repo: Path, atlas: Atlas, git
     assert f"{wrong[1]}, whose cause is on your paths" in told(atlas("status", **BOB))
 
 
+def test_who_was_told_of_a_record_hears_of_its_correction_once(bob: str, atlas: Atlas) -> None:
+    wrong = decided(atlas, "the port", "--for", bob)["ref"]
+    assert [row["ref"] for row in ok(atlas, **BOB)["concern"]] == [wrong]  # told, and never read
+    done = ok(atlas, "correct", wrong, "--why", "the port is 80")
+    assert [row["session"] for row in done["readers"]] == [bob]
+    assert f"{wrong}, which you were told of, was corrected" in told(atlas("status", **BOB))
+    assert ok(atlas, **BOB)["concern"] == []
+
+
 def test_lists_say_what_was_corrected_recommended_and_why(begun: str, atlas: Atlas) -> None:
     refs = [decided(atlas, f"title {number}")["ref"] for number in range(7)]
     (
