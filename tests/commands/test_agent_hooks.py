@@ -105,7 +105,7 @@ def test_a_digest_that_is_too_long_for_the_tool_is_cut_and_says_so(
     repo: Path, hook: Hook, atlas: Atlas
 ) -> None:
     one(atlas, "begin")
-    one(atlas, "config", "set", "status_words", "5000")
+    one(atlas, "config", "set", "status_words", "20000")
     one(atlas, "status", "write", "-m", "many words of a status é\n" * 700)
     text = hook("session-start")["additionalContext"]
     assert len(text) < 10_000

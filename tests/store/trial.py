@@ -40,7 +40,7 @@ PLAN = (
 )
 BAR = ("│", "──", "────────")
 STOPS = (3, 4, 5)
-PATIENCE = 240.0  # seconds after which a session that still runs is stuck
+PATIENCE = 400.0  # seconds after which a session that still runs is stuck
 
 
 class Call(NamedTuple):
