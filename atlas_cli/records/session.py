@@ -268,7 +268,8 @@ def _confirming(ref: str, why: str, writer: Writer) -> Record:
 
 
 def confirmed(record: Record) -> Record | None:
-    """What a session has confirmed last: `ref`, `why` and `at`; None if that is nothing."""
+    """The last thing that a session has confirmed: `ref`, `why` and `at`; None if that is
+    nothing."""
     row = record.get("confirmed")
     whole = isinstance(row, dict) and all(isinstance(row.get(key), str) for key in _CONFIRMED)
     return row if whole else None

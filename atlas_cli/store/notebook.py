@@ -343,6 +343,7 @@ class Notebook(Database):
         self._put("INSERT OR REPLACE INTO drafted VALUES(?,?,?)", file, session, submit)
 
     def forget_draft(self, file: str) -> None:
+        """Forgets whose a draft was."""
         self._put("DELETE FROM drafted WHERE file=?", file)
 
     def drafted(self, file: str) -> tuple[str, str]:
