@@ -1,4 +1,5 @@
-"""What concerns a session: the sections and records of a week, and what is known of the session."""
+"""The concern of a session: the sections and records of a week, and what is known of the
+session."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ STOPPED = "!stopped"  # noted for a session that was stopped since files meet
 
 
 def key(part: Part) -> str:
-    """What is noted of a section is noted under this."""
+    """The key that notes of a section stand under."""
     return f"{status.KIND.name}:{part.stream}#{part.heading}"
 
 
@@ -145,7 +146,7 @@ def _files_of(ask: Questions, tree: Tree, target: str) -> tuple[str, ...]:
 
 
 def view(ask: Questions, me: Record, files: Iterable[str] = ()) -> View:
-    """What the store knows of a session; `files` are those that only git knows of."""
+    """The session as the store knows it. `files` are those that only git knows of."""
     claimed = task.held(ask.index, me["id"], ask.now)
     mine = frozenset(row["id"] for row in claimed)
     adopted = [
@@ -222,8 +223,8 @@ def last_word(ask: Questions, me: Record) -> int:
 
 def files(ask: Questions, git: Git, me: Record, staged: Iterable[str] | None = None) -> set[str]:
     """The files that only git knows to be a session's: staged in its worktree, and committed since
-    its last word. What is staged is asked of git if it is not given, but not where several live in
-    the worktree: nobody knows whose it is there."""
+    its last word. Git is asked for the staged ones if none are given, but not where several live in
+    the worktree: nobody knows whose they are there."""
     from ..checks import commits
 
     if staged is None:
@@ -265,8 +266,8 @@ def hot(ask: Questions, git: Git) -> frozenset[str]:
 
 
 def news(ask: Questions, me: Record, view: View, whole: Sequence[Item]) -> list[News]:
-    """What a session has neither read nor been told of; why each concerns it, and what it knows of
-    it."""
+    """The items that a session has neither read nor been told of; why each concerns it, and what it
+    knows of it."""
     known = ask.local.heard(readers(me))
     near = _near_tasks(ask, view)
     rows = []
@@ -304,7 +305,7 @@ def pace(ask: Questions, me: Record) -> Pace:
 
 
 def unread(ask: Questions, tree: Tree, git: Git, me: Record) -> list[News]:
-    """What a session has neither read nor been told of, hot files and all."""
+    """All that a session has neither read nor been told of, hot files and all."""
     whole = items(ask, tree)
     mine = view(ask, me, files(ask, git, me))
     return settled(ask, git, news(ask, me, mine, whole), mine)

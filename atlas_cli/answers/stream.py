@@ -53,7 +53,7 @@ def within(whole: Sequence[Part], words: int) -> tuple[list[Part], list[Part]]:
 
 
 def history(ask: Questions, tree: Tree, stream: str, heading: str, most: int = 500) -> list[Part]:
-    """What a section said, newest first, each text once; of so many entries at most."""
+    """The texts of a section, newest first, each once; of so many entries at most."""
     rows: list[Part] = []
     number = status.newest(tree, stream)
     for _ in range(most):

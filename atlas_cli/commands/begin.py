@@ -17,7 +17,7 @@ from ..model.change import Change, Writer
 from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Block, Outcome
-from ..records import correction, goals, lease, session
+from ..records import correction, goals, lease, session, takeover
 from ..sharing import joining
 from ..sharing.dealing import FRESH
 from ..store import BRANCH
@@ -69,7 +69,7 @@ def register(
         )
         if heir_of is None or "adopted_by" in session.get(tree, heir_of["id"]):
             return change
-        taken = session.adopt(tree, writer, heir_of["id"], RESUMED).files
+        taken = takeover.adopt(tree, writer, heir_of["id"], RESUMED).files
         held = lease.inherit(tree, writer, heir_of["id"])
         return change._replace(files={**change.files, **taken, **held})
 
@@ -171,8 +171,7 @@ def begin(
     _note(env, me, parent is not None, person)
     data, blocks = digest.of(env, me, words, since, twins)
     env.notices += [joined] if joined else hooks.lacking(env)
-    data["left"] = sessions.left_rows(env.ask, left)
-    return _answer(env, me, standing is not None, person, data, [*_left(env, left), *blocks])
+    return _answer(env, me, standing is not None, person, data, [*_left(env, data, left), *blocks])
 
 
 def _note(env: Env, me: Record, child: bool, person: bool) -> None:
@@ -247,9 +246,10 @@ def _judge_same(env: Env, me: Record | None, goal: str, paths: list[str]) -> Non
     )
 
 
-def _left(env: Env, left: list[tuple[Record, str]]) -> list[Block]:
+def _left(env: Env, data: dict[str, Any], left: list[tuple[Record, str]]) -> list[Block]:
     """The remains of sessions in this worktree: how, what they held, and files that nobody has
-    committed."""
+    committed. `data` gets a row for each."""
+    data["left"] = sessions.left_rows(env.ask, left)
     if not left:
         return []
     blocks: list[Block] = []

@@ -14,7 +14,8 @@ from ..checks import check as checking
 from ..checks import ci
 from ..checks.range import Range, find_range, lately
 from ..checks.rules import Finding
-from ..env.env import Env, clock
+from ..env.clock import clock
+from ..env.env import Env
 from ..errors import Failed, Usage, Violations
 from ..model import times
 from ..outcome import Frame, Outcome, Raw

@@ -100,12 +100,7 @@ def end(
     spared = _spared(env, me, keep or [])
     last = _last(env, me, given, unchanged, stream, options, number)
     wording.claim(env, stream, base)
-    close = partial(last.close, env, me, spared)
-    try:
-        records = writing.records(env, writing.write(env, close, me, "session: end"))
-    except VersionJump as stop:
-        wording.told_by(env, me, stream, stop)
-        raise
+    records = _written(env, me, last, spared)
     return _answer(env, me, records, elsewhere.leave(env, me, spared, number is None, number))
 
 
@@ -292,6 +287,17 @@ def _last(
     if given is not None:
         return last._replace(wish=wording.wish(env, me, stream, given, options, goal))
     return last
+
+
+def _written(env: Env, me: Record, last: _Last, spared: list[str]) -> list[dict[str, Any]]:
+    """The records of the one write that ends the session, or a goal of it."""
+    close = partial(last.close, env, me, spared)
+    try:
+        done = writing.write(env, close, me, "session: end")
+    except VersionJump as stop:
+        wording.told_by(env, me, last.stream, stop)
+        raise
+    return writing.records(env, done)
 
 
 def _to_end(stop: AtlasError, stream: str, flags: str) -> None:

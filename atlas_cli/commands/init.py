@@ -8,7 +8,8 @@ import typer
 
 from .. import callers, interrupts
 from ..cli.templates import template
-from ..env.env import Env, clock
+from ..env.clock import clock
+from ..env.env import Env
 from ..errors import NotPublished
 from ..outcome import Outcome
 from ..records import session

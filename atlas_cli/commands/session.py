@@ -13,7 +13,7 @@ from ..model.change import Change, Writer
 from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Frame, Outcome, Table, listing
-from ..records import correction, goals, lease, session
+from ..records import correction, goals, lease, session, takeover
 from ..records.board import assigning, task
 from ..sharing.dealing import FRESH
 from . import All, Since, Why, env_of, limits, noun, parsed, verb
@@ -169,7 +169,7 @@ def _taken_over(tree: Tree, who: Writer, ids: list[str], why: str) -> Change:
     """The change by which the writer adopts some sessions, and has what they held."""
     files: dict[str, bytes | None] = {}
     for id in ids:
-        files |= session.adopt(tree, who, id, why).files
+        files |= takeover.adopt(tree, who, id, why).files
         files |= lease.inherit(tree, who, id)
         files |= assigning.inherited(tree, who, id)
     return Change(f"adopt: {' '.join(ids)} ({who.session})", files)
@@ -222,7 +222,7 @@ def dismiss(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome
     _over(env, me, wanted)
 
     def decide(tree: Tree, who: Writer) -> Change:
-        return session.dismiss(tree, who, wanted, reason, env.policy["principals"])
+        return takeover.dismiss(tree, who, wanted, reason, env.policy["principals"])
 
     row = writing.records(env, writing.write(env, decide, me, f"dismiss: {wanted} "))[0]
     return Outcome(row, (f"{wanted} is unfinished no more",), published=False)
@@ -298,7 +298,7 @@ def drop(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     from ..env import elsewhere
 
     def decide(tree: Tree, who: Writer) -> Change:
-        change = session.drop(tree, who, wanted, reason, env.policy["principals"])
+        change = takeover.drop(tree, who, wanted, reason, env.policy["principals"])
         freed = {
             **lease.freed(tree, who, wanted),
             **assigning.freed(tree, who, wanted, f"dropped: {reason}"),

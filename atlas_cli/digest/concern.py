@@ -1,4 +1,4 @@
-"""What concerns the reader and was not told yet: what would stop its next commit."""
+"""The part on what concerns the reader and was not told yet: what would stop its next commit."""
 
 from __future__ import annotations
 

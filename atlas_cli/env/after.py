@@ -89,7 +89,7 @@ def unsaid(env: Env, limits: tuple[str, ...]) -> tuple[str, ...]:
         return limits
     try:
         me = who.session_id(env) if env.store else None
-        return tuple(line for line in limits if me is None or env.local.untold(me, line, env.now()))
+        return tuple(line for line in limits if me is None or env.local.first_time(me, line))
     except AtlasError:  # there is no store, or it is not to be read
         return limits
 

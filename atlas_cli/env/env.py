@@ -4,8 +4,6 @@ this one are functions over an Env: who, reading, receipts, writing, after."""
 from __future__ import annotations
 
 import contextlib
-import os
-import time
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ..answers import damage
 from ..answers.ask import Questions
-from ..errors import Failed, Usage
+from ..errors import Failed
 from ..model.tree import Overlay, Tree
 from ..records import policy
 from ..sharing.dealing import USUAL
@@ -25,6 +23,7 @@ from ..store.notebook import FILE, Notebook
 from ..store.snapshot import Snapshot
 from ..store.store import Store
 from . import choices
+from .clock import clock
 
 
 class Options(NamedTuple):
@@ -39,17 +38,6 @@ class Options(NamedTuple):
     offline: bool = False
     require_published: bool = False
     tail: tuple[str, ...] = ()  # what stands behind `--` of `lease run`
-
-
-def clock(test: bool) -> int:
-    """Seconds since 1970. In test stores `ATLAS_CLOCK_OFFSET` moves it."""
-    offset = os.environ.get("ATLAS_CLOCK_OFFSET", "")
-    if not offset or not test:
-        return int(time.time())
-    try:
-        return int(time.time()) + int(offset)
-    except ValueError:
-        raise Usage(f"ATLAS_CLOCK_OFFSET={offset!r} is no number of seconds") from None
 
 
 class Env:

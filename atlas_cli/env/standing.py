@@ -1,5 +1,5 @@
-"""Where things stand, as a reader is shown it: each section with its writer and its age, warnings
-at its head; within a budget, or whole."""
+"""The status as a reader is shown it: each section with its writer and its age, warnings at its
+head; within a budget, or whole."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def text(env: Env, record: Record, part: Part) -> str:
 
 
 def words(env: Env, part: Part, most: int) -> str:
-    """What a section says: its warnings whole, then its text, cut to as many words."""
+    """The text of a section: its warnings whole, then the rest, cut to as many words."""
     lines = [f"! {warn.text} ({_until(env, part, warn)})" for warn in part.warn]
     ref = f"status:{part.stream}@{part.number}"
     return "\n".join([*lines, status.cut(part.text, most, ref)])
@@ -125,7 +125,7 @@ def _folded(record: Record) -> Iterable[str]:
 
 
 def _confirmed(env: Env, stream: str, number: int) -> Iterable[str]:
-    """Who has said of an entry that it still holds, the newest first."""
+    """The sessions that have said of an entry that it still holds, the newest first."""
     pairs = env.index.pointing(f"status:{stream}@{number}", "confirms")
     rows = [(session.confirmed(row), row) for _, row in pairs]
     lines = sorted((row["at"], row["why"], by["id"]) for row, by in rows if row)

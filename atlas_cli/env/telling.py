@@ -1,5 +1,5 @@
-"""What a session is told of that concerns it: found, printed within the words that there are for
-it, and noted."""
+"""The telling of what concerns a session: found, printed within the words that there are for it,
+and noted."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Block = tuple[str, str]  # a title, and a text of others
 
 
 def unread(env: Env, me: Record, paths: Iterable[str] | None = None) -> tuple[list[News], bool]:
-    """What a session does not know, and whether no file of it is known. `paths`: what is staged, if
-    git need not be asked."""
+    """The items that a session does not know, and whether no file of it is known. `paths`: what is
+    staged, if git need not be asked."""
     ask = env.ask
     mine = asked.view(ask, me, asked.files(ask, env.git, me, paths))
     rows = asked.news(ask, me, mine, asked.items(ask, env.snapshot))
@@ -49,7 +49,7 @@ def _title(env: Env, row: News) -> str:
 
 
 def _text(env: Env, me: Record, item: Item) -> str:
-    """What an item says; of a section whose earlier version was told, what has changed since."""
+    """The text of an item; of a section whose earlier version was told, what has changed since."""
     if item.kind != status.KIND.name:
         return item.text
     before = env.local.last_told(readers(me), item.key, telling.TOLD)

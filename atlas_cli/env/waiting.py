@@ -15,7 +15,8 @@ from ..model import times
 from ..model.change import Change, Decide, Writer
 from ..model.text import Record
 from ..model.tree import Tree
-from ..records import policy, session
+from ..records import policy
+from ..records import waiting as rows
 from ..sharing.dealing import UNASKED
 from ..visible import named
 from . import writing
@@ -128,7 +129,7 @@ class Waiting:
         left = int(self.deadline - time.monotonic()) + 1
 
         def decide(tree: Tree, who: Writer) -> Change:
-            return session.wait(tree, who, self.wanted.whats, who.at + left, self.wanted.any_of)
+            return rows.wait(tree, who, self.wanted.whats, who.at + left, self.wanted.any_of)
 
         own, options = self.own, self.own.options
         own.options = options._replace(operation=None, expect=None, require_published=False)
@@ -231,6 +232,6 @@ def settled(decide: Decide) -> Decide:
 
     def change(tree: Tree, who: Writer) -> Change:
         made = decide(tree, who)
-        return made._replace(files={**session.waited(tree, who), **made.files})
+        return made._replace(files={**rows.waited(tree, who), **made.files})
 
     return change

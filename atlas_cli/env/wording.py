@@ -30,7 +30,7 @@ DAY = 86400  # seconds that a warning stands, if nothing else is said
 
 
 class Options(NamedTuple):
-    """What a command that writes the status was given, besides the text."""
+    """The options of a command that writes the status: all that it was given, besides the text."""
 
     section: str | None = None
     replace: bool = False
@@ -90,8 +90,8 @@ def heading(env: Env, me: Record, stream: str, goal: int | None = None) -> str:
 def wish(
     env: Env, me: Record, stream: str, given: str, options: Options, goal: int | None = None
 ) -> Wish:
-    """What the session wishes to say, under a goal of its own. Raises Usage or NotFound if an
-    option names nothing."""
+    """The wish of a session, under a goal of its own. Raises Usage or NotFound if an option names
+    nothing."""
     until = _until(env, options.until)
     title = sections.as_heading(options.section or heading(env, me, stream, goal))
     warn = tuple((names.say(text, "--warn"), until) for text in options.warn)
@@ -167,7 +167,7 @@ def given_warnings(env: Env, me: Record, stream: str, title: str) -> None:
 
 
 def seen(env: Env, tree: Tree, me: Record, given: Wish, base: int | None) -> Seen:
-    """What the session has seen of a stream: by its receipts, or as it says."""
+    """The part of a stream that the session has seen: by its receipts, or as it says."""
     number = base
     read = base
     if base is None:
@@ -177,8 +177,8 @@ def seen(env: Env, tree: Tree, me: Record, given: Wish, base: int | None) -> See
 
 
 def _meets(env: Env, me: Record, about: tuple[str, ...]) -> Callable[[Part], str]:
-    """What a section that the session was not told of has to do with it, whose own one is about
-    these files: it is addressed to it, or about the same ones."""
+    """The bearing that a section which the session was not told of has on it, whose own one is
+    about these files: it is addressed to it, or about the same ones."""
     ask = env.ask
     view = asked.view(ask, me, about)._replace(lineage=(), named=(), own="")
     view = view._replace(beside=frozenset(), relies=frozenset())
@@ -265,8 +265,8 @@ def _keep(env: Env, me: Record, whole: Sequence[Part], how: int) -> None:
 
 
 def note(env: Env, me: Record, record: Record) -> None:
-    """The session knows what it wrote. What was carried unseen beside it, it was told, and has not
-    read."""
+    """The session knows what it wrote. It was told, and has not read, what was carried unseen
+    beside it."""
     if record["session"] != me["id"]:  # (replayed too: the first answer may never have arrived)
         return
     stream, number = record["stream"], record["number"]
@@ -310,7 +310,7 @@ def newest_first(whole: Sequence[Part]) -> list[Part]:
 
 
 def answer(env: Env, me: Record, record: Record) -> tuple[Record, list[Block]]:
-    """What a write of the status answers: its record, and what it says."""
+    """The answer to a write of the status: its record, and what it says."""
     rows, blocks = carried(env, me, record)
     title = record.get("section")
     where = f", section {title!r}" if title else ""

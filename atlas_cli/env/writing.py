@@ -78,6 +78,7 @@ def _owned(decide: Decide) -> Decide:
 def _intent(env: Env, me: Record, bases: tuple[str, ...], anew: bool) -> Intent:
     """The writer, and the condition of the write."""
     from ..store import transaction
+    from ..store.expectation import expectation
 
     operation, expect = env.options.operation, env.options.expect
     writer = Writer(
@@ -100,7 +101,7 @@ def _intent(env: Env, me: Record, bases: tuple[str, ...], anew: bool) -> Intent:
         met=tuple(stop.ref for stop in stops if stop.code == VersionJump.code),
         request=_request(env) if operation is not None else None,
         given=operation is not None,
-        expect=transaction.expectation(expect) if expect is not None else None,
+        expect=expectation(expect) if expect is not None else None,
         anew=session.anew(me) if anew else "",
     )
 

@@ -160,8 +160,8 @@ def session_end(given: Given) -> None:
 
 
 def edit(given: Given) -> Given | None:
-    """What a tool must know before it changes a file: that another holds a lease on it; once each,
-    that it has not begun, and what is new and concerns it."""
+    """The things that a tool must know before it changes a file: that another holds a lease on it;
+    once each, that it has not begun, and what is new and concerns it."""
     put = given.get("tool_input")
     path = (put.get("file_path") or put.get("notebook_path")) if isinstance(put, dict) else None
     if not isinstance(path, str) or not path:

@@ -86,7 +86,7 @@ def _news(ask: Questions, tree: Tree, sessions: list[Record]) -> Iterator[str]:
 
 
 def _unread(ask: Questions, me: Record, whole: list[Item]) -> list[News]:
-    """What a session does not know, by what the store tells of it."""
+    """The items that a session does not know, by what the store tells of it."""
     rows = concern.news(ask, me, View(me["id"]), whole)
     if not all(row.known for row in rows) or not (rows or any(item.target for item in whole)):
         return rows

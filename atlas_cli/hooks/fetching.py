@@ -1,5 +1,5 @@
-"""What a hook starts and does not wait for, where the user's own file says `hook_fetch: on`: a
-fetch of the store. It imports next to nothing, as every hook that passes."""
+"""A fetch of the store that a hook starts and does not wait for, where the user's own file says
+`hook_fetch: on`. It imports next to nothing, as every hook that passes."""
 
 from __future__ import annotations
 

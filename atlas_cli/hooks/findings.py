@@ -68,8 +68,9 @@ def attended(env: Env) -> bool:
 
 
 def read_first(env: Env, me: Record, paths: list[str], going: str) -> list[Finding]:
-    """The finding of what a session does not know, and must before it goes on. What is printed, or
-    only named or counted, is noted: the same command passes. What stops nothing is printed too."""
+    """The finding of what a session does not know, and must before it goes on. All that is printed,
+    or only named or counted, is noted: the same command passes. A notice that stops nothing is
+    printed too."""
     level = policy.level(env.policy, "read_first")
     if level == "off":
         return []

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 from typing import NamedTuple
 
 from ..errors import Damaged, NotFound, Protocol, Refused, Usage, VersionJump
@@ -20,19 +19,11 @@ from ..visible import named
 from . import policy
 from .artifact_places import FOLDER as FOLDER
 from .artifact_places import LAYOUT, PATH, folder, lies_right, versions
+from .likeness import alien
 
 MOST = 64 << 20  # bytes that are read of any, whatever the policy says
 BUSY = 12  # versions an hour above which a name is told that machine state does not belong here
 NOISE = 48  # versions a day above which a name counts once among what is new
-# Of the shorter text's shingles, the share below which two texts are of two topics: both errors are
-# measured (tests/records/test_other_topic.py). Fewer shingles than SHORT tell nothing.
-UNLIKE, SHORT = 0.06, 11
-_NO_BLANKS = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\uf900-\ufaff\U00020000-\U0003ffff"
-)
-_UNSPACED = re.compile(f"[{_NO_BLANKS}]")
-_RUN = re.compile(f"[{_NO_BLANKS}]+|[^\\W_{_NO_BLANKS}]+")
 _EXT = re.compile(r"[a-z0-9]{1,16}\Z")
 
 
@@ -314,26 +305,6 @@ def numbered(path: str) -> tuple[str, int]:
     """The name and the number of a version, by its path."""
     match = PATH.match(path)
     return (match[1], int(match[2])) if match else ("", 0)
-
-
-def alien(old: str, new: str) -> bool:
-    """Whether two texts of some length share next to no shingle."""
-    before, after = _shingles(old), _shingles(new)
-    fewer = min(len(before), len(after))
-    return fewer >= SHORT and len(before & after) < UNLIKE * fewer
-
-
-def _shingles(body: str) -> set[tuple[str, str]]:
-    """The pairs of words that stand beside each other. Every number counts as the same word: a
-    table with new figures is the same table. Each three characters are a word in a script that has
-    no blanks."""
-    words: list[str] = []
-    for run in _RUN.findall(body.lower()):
-        if _UNSPACED.match(run):
-            words += [run[at : at + 3] for at in range(max(1, len(run) - 2))]
-        else:
-            words.append("0" if run.isdecimal() else run)
-    return set(pairwise(words))
 
 
 def outlived(record: Record, now: int) -> str:

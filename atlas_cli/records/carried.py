@@ -39,7 +39,7 @@ def rules(edit: FileEdit) -> Iterator[Violation]:
 
 
 class _Judged(NamedTuple):
-    """What an entry is judged by."""
+    """An entry, and all that it is judged by."""
 
     tree: Tree  # before it
     head: Record | None  # the entry before
@@ -58,7 +58,7 @@ class _Judged(NamedTuple):
         return cls(tree, head, before, record, whole, wish, base)
 
     def faults(self) -> Iterator[str]:
-        """What is wrong with the entry."""
+        """The faults of the entry."""
         if self.record.get("sections", []) != [parts.item(part) for part in self.whole]:
             yield "`sections` does not name the sections of the text"
         if self.record.get("unseen", []) != self.base.unseen():
@@ -134,7 +134,7 @@ def _retracts(tree: Tree, name: str, ref: str) -> bool:
 
 
 def wished(store: str, message: Message, path: str, data: bytes) -> str | None:
-    """What `Atlas-Wish` says of the entry at a path."""
+    """The digest that `Atlas-Wish` states for the entry at a path."""
     return digest(store, message, status.parse(path, data))
 
 

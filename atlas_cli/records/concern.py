@@ -1,4 +1,4 @@
-"""What concerns whom: a status section or a record (an Item) concerns a session (a View) for a
+"""The measure of concern: a status section or a record (an Item) concerns a session (a View) for a
 Reason."""
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Item(NamedTuple):
 
 
 class View(NamedTuple):
-    """What is known of a session: the measure of what concerns it."""
+    """A session as far as it is known: the measure of what concerns it."""
 
     session: str
     lineage: tuple[str, ...] = ()  # its ancestors
@@ -74,7 +74,7 @@ class View(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """Why an item concerns a session: how much it weighs, and in words."""
+    """The reason why an item concerns a session: how much it weighs, and in words."""
 
     weight: int
     words: str
@@ -163,7 +163,8 @@ def _beside(item: Item, view: View) -> Reason | None:
 
 
 def _near(item: Item, view: View) -> Reason | None:
-    """What makes a notice: a folder that was named, a hot file, a correction of what was read."""
+    """The reason for a notice: a folder that was named, a hot file, a correction of what was
+    read."""
     for path in (*item.on, *item.about):
         resource = f"path:{path.rstrip('/')}"
         if any(names.overlap(resource, f"path:{other}") for other in view.named):

@@ -1,6 +1,5 @@
-"""What an entry of the status holds at most, and what is folded where it would hold more: what
-ended sessions wrote first, the oldest of it first. Nothing folded is lost: the entry names where it
-stands."""
+"""The bounds of a status entry, and what is folded where it would hold more: what ended sessions
+wrote first, the oldest of it first. Nothing folded is lost: the entry names where it stands."""
 
 from __future__ import annotations
 
@@ -24,12 +23,13 @@ class Bounds(NamedTuple):
 
     @staticmethod
     def of(shown: int) -> Bounds:
-        """What an entry stores, where a reader is shown so many words of it: four times that."""
+        """The bounds of what an entry stores, where a reader is shown so many words of it: four
+        times that."""
         return Bounds(4 * shown, 40 * shown)
 
     @staticmethod
     def of_section(shown: int) -> Bounds:
-        """What one section holds, where a reader is shown so many words: half of that."""
+        """The bound of one section, where a reader is shown so many words: half of that."""
         return Bounds((shown + 1) // 2, 5 * shown)
 
     def hold(self, whole: Sequence[Part]) -> bool:
@@ -47,8 +47,8 @@ def size(part: Part) -> int:
 def folded(
     tree: Tree, whole: Sequence[Part], number: int, at: int, bounds: Bounds
 ) -> tuple[list[Part], list[Part]]:
-    """(what stays, what is folded). What the entry of that number writes stays, and so does what a
-    warning stands at."""
+    """(what stays, what is folded). The sections that the entry of that number writes stay, and so
+    does each that a warning stands at."""
     living = {part.session: alive(tree, part.session, at) for part in whole}
     order = [part for part in whole if part.written != number and not part.warn]
     order.sort(key=lambda part: (living[part.session], part.written))

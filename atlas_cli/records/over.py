@@ -1,5 +1,5 @@
-"""Whether what a REF names is over, as far as a tree can tell. What only a clone knows (the idle
-limit of a session) is asked elsewhere; here, in doubt, nothing is over."""
+"""Whether what a REF names is over, as far as a tree can tell. The idle limit of a session, which
+only a clone knows, is asked elsewhere; here, in doubt, nothing is over."""
 
 from __future__ import annotations
 

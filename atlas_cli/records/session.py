@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from ..errors import Damaged, NotFound, Protocol, Refused, Usage
 from ..model import change, names, schema, text, times
@@ -202,7 +202,7 @@ def begin(
         "lineage": [*above.get("lineage", ()), parent] if parent else None,
     }
     record = change.rewritten({"id": writer.session, "version": 0, "actor": writer.actor}, **fields)
-    return _written(f"session: begin ({writer.session})", record)
+    return written(f"session: begin ({writer.session})", record)
 
 
 def enter_as_guest(tree: Tree, writer: Writer, guest: Record) -> dict[str, bytes | None]:
@@ -225,7 +225,7 @@ def enter_as_guest(tree: Tree, writer: Writer, guest: Record) -> dict[str, bytes
 
 def row_change(what: str, writer: Writer, record: Record) -> Change:
     """The change that puts the writer's own row."""
-    return _written(f"session: {what} ({writer.session})", record)
+    return written(f"session: {what} ({writer.session})", record)
 
 
 SEEN = "session: seen ("
@@ -268,59 +268,17 @@ def _confirming(ref: str, why: str, writer: Writer) -> Record:
 
 
 def confirmed(record: Record) -> Record | None:
-    """What a session has confirmed last: `ref`, `why` and `at`; None if that is nothing."""
+    """The last thing that a session has confirmed: `ref`, `why` and `at`; None if that is
+    nothing."""
     row = record.get("confirmed")
     whole = isinstance(row, dict) and all(isinstance(row.get(key), str) for key in _CONFIRMED)
     return row if whole else None
 
 
-def adopt(tree: Tree, writer: Writer, wanted: str, why: str) -> Change:
-    """The change by which the writer takes over a session that is over, with its duty to write the
-    status. Raises Refused if it was adopted already. A guard asks whether it is over: its newest
-    commit tells, which no tree shows."""
-    old = get(tree, wanted)
-    if "adopted_by" in old:
-        raise Refused(
-            f"{wanted} was adopted by {named(old['adopted_by'])} at {old['adopted']}",
-            "atlas session show says more",
-        )
-    fields = {
-        "ended": old.get("ended", writer.when),
-        "adopted_by": writer.session,
-        "adopted": writer.when,
-        "adopted_why": why,
-    }
-    return _written(f"adopt: {wanted} ({writer.session})", change.rewritten(old, **fields))
-
-
-def dismiss(tree: Tree, writer: Writer, wanted: str, why: str, principals: Iterable[str]) -> Change:
-    """The change by which a principal says that nobody need take over a session that is over, and
-    left no word. Raises Refused for who is none, and if it was adopted or dismissed already. A
-    guard asks whether it is over."""
-    old = get(tree, wanted)
-    if writer.actor not in principals:
-        raise Refused(
-            f"{writer.actor} is no principal of the policy",
-            f"take it over: atlas session adopt {wanted} --why 'WHY'",
-            code="not_yours",
-        )
-    if by := old.get("adopted_by", old.get("dismissed_by")):
-        raise Refused(
-            f"{wanted} was taken care of by {named(by)}", f"atlas session show {wanted} says more"
-        )
-    fields = {
-        "ended": old.get("ended", writer.when),
-        "dismissed_by": writer.session,
-        "dismissed": writer.when,
-        "dismissed_why": why,
-    }
-    return _written(f"dismiss: {wanted} ({writer.session})", change.rewritten(old, **fields))
-
-
 def mark(tree: Tree, writer: Writer, marks: list[Record]) -> Change:
     """The change that puts the marks of the writer's pushes into its row."""
     record = change.rewritten(live(tree, writer.session, writer.at), marks=marks)
-    return _written(f"session: push ({writer.session})", record)
+    return written(f"session: push ({writer.session})", record)
 
 
 def offer(tree: Tree, writer: Writer, fields: Record) -> Change:
@@ -328,53 +286,15 @@ def offer(tree: Tree, writer: Writer, fields: Record) -> Change:
     basis points."""
     old = live(tree, writer.session, writer.at)
     record = change.rewritten(old, offer={**fields, "at": writer.when})
-    return _written(f"session: offer ({writer.session})", record)
+    return written(f"session: offer ({writer.session})", record)
 
 
-def wait(
-    tree: Tree, writer: Writer, wanted: Sequence[str], over: int, any_of: bool = False
-) -> Change:
-    """The change by which a session says what it waits for, and until when at the latest.
-    `any_of`: the first of these is enough."""
-    old = live(tree, writer.session, writer.at)
-    until = times.rfc3339(over)
-    waits = {"for": list(wanted), "at": writer.when, "until": until, **change.given(any=any_of)}
-    record = change.rewritten(old, waits=waits)
-    return _written(f"session: wait ({writer.session})", record)
-
-
-def waited(tree: Tree, writer: Writer) -> dict[str, bytes | None]:
-    """The writer's row without what it waited for; nothing if it says of none."""
-    path = path_of(writer.session)
-    data = tree.read(path)
-    record = {} if data is None else parse(path, data)
-    if "waits" not in record:
-        return {}
-    return {path: text.dump(change.rewritten(record, waits=None))}
-
-
-def drop(tree: Tree, writer: Writer, wanted: str, why: str, principals: Iterable[str]) -> Change:
-    """The change that ends the session of a dead worker. Raises Refused if the writer is neither
-    its ancestor nor a principal of the policy."""
-    old = live(tree, wanted, writer.at)
-    if not _above(old, writer.session, writer.actor, principals):
-        raise Refused(
-            f"{wanted} is no session that you started, and {writer.actor} is no principal of the"
-            " policy",
-            "its claims and leases run out by themselves; atlas session adopt takes over one that"
-            " is over",
-            code="not_yours",
-        )
-    fields = {"ended": writer.when, "dropped_by": writer.session, "dropped_why": why}
-    return _written(f"drop: {wanted} ({writer.session})", change.rewritten(old, **fields))
-
-
-def _written(subject: str, record: Record) -> Change:
+def written(subject: str, record: Record) -> Change:
     """The change that writes a session's row."""
     return Change(subject, {path_of(record["id"]): text.dump(record)})
 
 
-def _above(record: Record, by: str, actor: str, principals: Iterable[str]) -> bool:
+def above(record: Record, by: str, actor: str, principals: Iterable[str]) -> bool:
     """Whether a session, with its actor, is an ancestor of the record's session or a principal."""
     return by in record.get("lineage", ()) or actor in principals
 
@@ -393,7 +313,7 @@ def may_act_for(tree: Tree, by: str, owner: str, principals: Iterable[str]) -> b
     own, row = row_of(tree, by), row_of(tree, owner)
     if by in (owner, row.get("adopted_by")):
         return True
-    return _above(row, by, own.get("actor", ""), principals)
+    return above(row, by, own.get("actor", ""), principals)
 
 
 def row_of(tree: Tree, session: str) -> Record:
@@ -436,7 +356,7 @@ def _rules(edit: FileEdit, old: Record | None, new: Record) -> Iterator[Violatio
     if dropper is not None and edit.message.session in (None, dropper):
         data = edit.parent.read(path_of(dropper))
         by = "" if data is None else parse(path_of(dropper), data)["actor"]
-        if not _above(new, dropper, by, edit.policy["principals"]):
+        if not above(new, dropper, by, edit.policy["principals"]):
             yield Violation(
                 "session", edit.path, f"was dropped by {dropper}, which is above it in nothing"
             )

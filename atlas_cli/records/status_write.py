@@ -1,5 +1,5 @@
-"""What a session writes into the status, and whether its own command may: what it would write over
-or drop it must have read, and what concerns it must have been told first.
+"""A session's write into the status, and whether its own command may make it: what it would write
+over or drop it must have read, and what concerns it must have been told first.
 
 This is a guard on the writer's command. Once written, an entry is carried to any other history
 (`carried.py`)."""
@@ -26,12 +26,12 @@ SHOWN = 8  # sections that a stop prints
 
 
 def nothing(part: Part) -> str:
-    """What a section has to do with who is nobody: nothing."""
+    """The bearing of a section on who is nobody: none."""
     return ""
 
 
 class Seen(NamedTuple):
-    """What a session has seen of a stream.
+    """The part of a stream that a session has seen.
 
     number: the newest entry that it has seen at all, 0 if the stream was empty then, None if it has
     seen nothing. read: the newest that it has read whole. meets: what a section has to do with it,
@@ -107,7 +107,7 @@ def _text(wish: Wish) -> str:
 
 
 class _Due(NamedTuple):
-    """Why a write stops, and the sections that its writer must see first."""
+    """The reason why a write stops, and the sections that its writer must see first."""
 
     why: str
     shown: Sequence[Part]
@@ -115,7 +115,7 @@ class _Due(NamedTuple):
 
 
 def _due(tree: Tree, who: Writer, wish: Wish, seen: Seen, before: Sequence[Part]) -> _Due | None:
-    """Why a write stops on this head; None if it does not."""
+    """The reason why a write stops on this head; None if it does not."""
     number = (seen.read if wish.replace else seen.number) or 0
     missed = [part for part in before if part.written > number and part.session != who.session]
     if wish.replace:

@@ -1,4 +1,4 @@
-"""What a commit is told of what its session does not know: what stops it, what is printed, named or
+"""The telling of a commit what its session does not know: what stops it, what is printed, named or
 counted, by the pace of the session's commits."""
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Pace(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What a commit is told: whether it stops, what is printed (what weighs most first), what is
+    """The verdict on a commit: whether it stops, what is printed (what weighs most first), what is
     only named, and what is only counted. `looked`: it stops since nothing was told for long."""
 
     stops: bool = False
@@ -54,8 +54,8 @@ class Verdict(NamedTuple):
 
     @property
     def headed(self) -> tuple[News, ...]:
-        """What stops no more, since it was named. What always stops is told first, however much
-        of it there is: no warning is bought off by many."""
+        """The items to tell that stop no more, since they were named, behind all that always stop,
+        however many: no warning is bought off by many."""
         return tuple(row for row in self.named if not row.reason or row.reason.weight < ALWAYS)
 
     @property
@@ -65,7 +65,7 @@ class Verdict(NamedTuple):
 
 
 def judge(news: Sequence[News], pace: Pace, blind: bool = False) -> Verdict:
-    """What a commit is told of what the session does not know. `blind`: no file of the session is
+    """The verdict on a commit whose session does not know these. `blind`: no file of the session is
     known, so all of it is told, once in `look_within`."""
     waited = pace.now - pace.told >= pace.look_within
     if blind and waited:
@@ -94,7 +94,8 @@ def _stops(row: News, pace: Pace) -> bool:
 
 
 def in_order(news: Sequence[News]) -> list[News]:
-    """What has a warning first, then what weighs most, then the newest."""
+    """The items in the order of telling: those with a warning first, then what weighs most, then
+    the newest."""
     return sorted(news, key=_rank)
 
 
@@ -155,7 +156,7 @@ def _first(words: Sequence[str], most: int) -> str:
 
 
 def counted(news: Sequence[News]) -> str:
-    """What is only counted, in one line."""
+    """The line for items that are only counted."""
     by_kind: dict[str, int] = {}
     for row in news:
         kind = "section" if row.item.kind == "status" else row.item.kind

@@ -1,5 +1,5 @@
-"""What a session wishes to say in the status, and the entry that comes of it on any history: the
-sections of the entry before, with its own put among them.
+"""The wish of a session for the status, and the entry that comes of it on any history: the sections
+of the entry before, with its own put among them.
 
 A wish is what a session signs (`Atlas-Wish`). Number, order and folding belong to the history that
 it meets: whoever carries it to another one computes them there anew."""
@@ -99,8 +99,8 @@ def _count(value: object) -> int:
 
 
 def digest(store: str, message: Message, record: Record) -> str | None:
-    """What `Atlas-Wish` says of an entry: the SHA-256, in hex, over the store, the operation, the
-    session, the time and the wish. None for an entry that was made of none."""
+    """The digest that `Atlas-Wish` states for an entry: the SHA-256, in hex, over the store, the
+    operation, the session, the time and the wish. None for an entry that was made of none."""
     wish = of_entry(record)
     if wish is None:
         return None
@@ -111,7 +111,7 @@ def digest(store: str, message: Message, record: Record) -> str | None:
 
 
 class Base:
-    """What the writer of a wish had read, on one history."""
+    """The entries that the writer of a wish had read, on one history."""
 
     def __init__(self, tree: Tree, wish: Wish, by: str) -> None:
         number, _, blob = wish.base.partition("~")
@@ -131,7 +131,7 @@ class Base:
 
     def unseen(self) -> list[str]:
         """The REFs of the entries of others, of the last hundred, that the writer had not seen,
-        oldest first. What an own entry had not seen was not seen after it either."""
+        oldest first. An entry that an own one had not seen was not seen after it either."""
         last = status.newest(self.tree, self.stream)
         refs: dict[str, None] = {}
         for number in range(max(1, last - UNSEEN + 1), last + 1):
@@ -156,6 +156,7 @@ class Made(NamedTuple):
 
     @property
     def body(self) -> str:
+        """The text of the entry, as it is stored."""
         return parts.body(self.whole)
 
 

@@ -178,7 +178,7 @@ class Sharing:
             shared = self._tried(purpose)
         if shared.published or not wanted:
             return written
-        raise self._unshared(shared, operation, exclusive)
+        raise shared.refusal(operation, exclusive)
 
     def _stands(self, operation: str) -> bool:
         """Whether what was recorded is in the history still, and not parked."""
@@ -386,19 +386,6 @@ class Sharing:
 
     def _policy(self) -> policy.Policy:
         return self.store.rules(self.store.snapshot())
-
-    def _unshared(self, shared: Shared, operation: str, exclusive: bool) -> AtlasError:
-        """The answer of a write that was to be published and is not."""
-        if shared.unclear:
-            return Unknown(
-                f"the remote's answer was lost ({shared.why}); operation {operation}",
-                f"atlas sync, then atlas log {operation}, say whether it is there",
-            )
-        done = "" if exclusive else "; it is recorded in this clone, and a later sync carries it"
-        hint = shared.error.hint if shared.error else "try again later"
-        return NotPublished(
-            f"not published: {shared.why}{done}", hint, details={"operation": operation}
-        )
 
 
 def _with_hint(error: AtlasError) -> str:

@@ -34,7 +34,7 @@ def test_the_log_says_what_met_with_whom_and_what_was_kept(
     for id in (begun, bob, eve):
         ok(atlas, "status", "--session", id)
     ok(atlas, "status", "write", "-m", "Theirs.\nAll of it.", "--session", bob)
-    mine = ("status", "write", "-m", "Mine.")
+    mine = ("status", "write", "--replace", "-m", "Mine.")
     stop = atlas(*mine, "--session", begun, "--json").json["error"]
     assert stop["code"] == "version_jump"
     draft = Path(stop["details"]["draft"])
@@ -44,11 +44,11 @@ def test_the_log_says_what_met_with_whom_and_what_was_kept(
 
     by_session = {row["session"]: row for row in ok(atlas, "log", "--collisions")["items"]}
     assert by_session[begun]["stops"] == [f"version_jump 1 status:main@1 of {bob}"]
-    assert by_session[begun]["merged"] == ["status:main@1 kept 1 of 2 lines"]
+    assert by_session[begun]["merged"] == ["status:main@1 kept 1 of 3 lines"]
     assert (by_session[eve]["commit"], by_session[eve]["stops"][0].split()[:3]) == (
         None,
         ["version_jump", "1", "status:main@2"],
     )
     shown = atlas("log", "--collisions").out
-    assert "kept 1 of 2 lines" in shown and "(nothing written since)" in shown
+    assert "kept 1 of 3 lines" in shown and "(nothing written since)" in shown
     assert atlas("verify", "--full").code == 0

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from atlas_cli.cli import pages
-from atlas_cli.records.artifact import alien
+from atlas_cli.records.likeness import alien
 
 MISSED, STOPPED = 0.10, 0.02  # of all pairs, at most
 SEEDS = random.Random(20261129)

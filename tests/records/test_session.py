@@ -9,7 +9,7 @@ import pytest
 from atlas_cli.errors import Damaged, NotFound, Protocol, Refused, Usage
 from atlas_cli.model import text, times
 from atlas_cli.model.change import Change, Writer
-from atlas_cli.records import goals, lease, session
+from atlas_cli.records import goals, lease, session, takeover
 from atlas_cli.records.board import assigning
 
 from .files import ANN, BOB, NOW, Files, broken, done, store, writer
@@ -162,7 +162,7 @@ def test_who_was_adopted_writes_nothing_more_but_what_its_command_holds() -> Non
     tree = done(tree, lease.take(tree, who, ["gpu1"], "w", None), who)
     heir = writer(BOB, at=NOW + 90)
     tree = done(tree, begin(tree, heir), heir)
-    change = session.adopt(tree, heir, ANN, "it is gone")
+    change = takeover.adopt(tree, heir, ANN, "it is gone")
     files = {**change.files, **lease.inherit(tree, heir, ANN)}
     tree = done(tree, change._replace(files=files), heir)
     rows = {name: lease.current(tree, name) or {} for name in ("gpu0", "gpu1")}

@@ -10,7 +10,7 @@ import pytest
 from atlas_cli.errors import AtlasError, Held, NotFound, Refused, VersionJump
 from atlas_cli.model import times
 from atlas_cli.model.change import Change, Writer
-from atlas_cli.records import policy, session
+from atlas_cli.records import policy, session, takeover
 from atlas_cli.records.board import assigning, claims, posting, readiness, result, task
 
 from .board import added, by_hand, ids, later, queue, world
@@ -351,7 +351,7 @@ def test_a_dropped_session_frees_what_it_held_at_once() -> None:
     (a,) = ids(tree)
     tree = take(tree, BOB)
     by = writer(ANN, NOW + 20)
-    change = session.drop(tree, by, BOB, "w", ["ann"])
+    change = takeover.drop(tree, by, BOB, "w", ["ann"])
     tree = done(
         tree,
         change._replace(files={**change.files, **assigning.freed(tree, by, BOB, "dropped")}),
@@ -360,14 +360,14 @@ def test_a_dropped_session_frees_what_it_held_at_once() -> None:
     row = task.get(tree, a)
     assert (state(tree, a), row["retries"], row["failures"][0]["session"]) == ("ready", 1, BOB)
     with pytest.raises(Refused, match="no session that you started"):
-        session.drop(world(), writer(BOB), ANN, "w", [])
+        takeover.drop(world(), writer(BOB), ANN, "w", [])
 
 
 def test_whoever_adopts_a_session_has_its_claims_with_a_new_token() -> None:
     tree = take(world("a"))
     (a,) = ids(tree)
     by = writer(BOB, NOW + 20)
-    change = session.adopt(tree, by, ANN, "w")
+    change = takeover.adopt(tree, by, ANN, "w")
     tree = done(
         tree, change._replace(files={**change.files, **assigning.inherited(tree, by, ANN)}), by
     )

@@ -11,7 +11,7 @@ import pytest
 from atlas_cli.errors import Held, NotFound, Usage
 from atlas_cli.model import times
 from atlas_cli.model.change import Change
-from atlas_cli.records import lease, resources, session
+from atlas_cli.records import lease, resources, session, takeover, waiting
 from atlas_cli.records.board import assigning, claims, offering, posting, task
 
 from .board import added, ids, queue, world
@@ -88,7 +88,7 @@ def test_who_adopts_the_session_has_what_its_claims_use() -> None:
     tree = act(tree, claims.claim, [a], 2 * HOUR, at=10)
     by = writer(BOB, NOW + 20)
     files = {
-        **session.adopt(tree, by, ANN, "w").files,
+        **takeover.adopt(tree, by, ANN, "w").files,
         **lease.inherit(tree, by, ANN),
         **assigning.inherited(tree, by, ANN),
     }
@@ -178,7 +178,7 @@ def test_the_boards_end_is_told_apart() -> None:
 
 def test_a_session_says_what_it_waits_for_until_it_has_it() -> None:
     tree = world()
-    tree = act(tree, session.wait, ["lease:gpu0"], NOW + 100, at=0)
+    tree = act(tree, waiting.wait, ["lease:gpu0"], NOW + 100, at=0)
     row = session.get(tree, ANN)
     assert row["waits"] == {
         "for": ["lease:gpu0"],
@@ -186,10 +186,10 @@ def test_a_session_says_what_it_waits_for_until_it_has_it() -> None:
         "until": times.rfc3339(NOW + 100),
     }
     by = writer(ANN, NOW + 10)
-    files = session.waited(tree, by)
+    files = waiting.waited(tree, by)
     assert judged(tree, files, by) == []
     assert "waits" not in session.get(tree.put(files), ANN)
-    assert session.waited(tree.put(files), by) == {}
+    assert waiting.waited(tree.put(files), by) == {}
 
 
 def test_a_limit_points_the_right_way() -> None:

@@ -13,7 +13,16 @@ from atlas_cli.errors import Refused, VersionJump
 from atlas_cli.model import text, times
 from atlas_cli.model.change import Change, Writer
 from atlas_cli.model.text import Record
-from atlas_cli.records import carried, correction, folding, judging, parts, session, status
+from atlas_cli.records import (
+    carried,
+    correction,
+    folding,
+    judging,
+    parts,
+    session,
+    status,
+    takeover,
+)
 from atlas_cli.records.parts import Part
 from atlas_cli.records.status_write import Seen, confirm, write
 from atlas_cli.records.wish import Wish
@@ -175,7 +184,7 @@ def test_warnings_go_only_by_their_time_or_by_who_gave_them() -> None:
     taken = Wish("main", "A", unwarn=True)
     day.tree = done(day.tree, day.change(BOB, taken), writer(BOB, operation=op(day.count)))
     assert day.parts()["A"].warn  # it is not bob's to take back
-    adopts = session.adopt(day.end(ANN).tree, writer(EVE), ANN, "it is gone")
+    adopts = takeover.adopt(day.end(ANN).tree, writer(EVE), ANN, "it is gone")
     day.tree = done(day.tree, adopts, writer(EVE))
     day.tree = done(day.tree, day.change(EVE, taken), writer(EVE, operation=op(day.count)))
     assert not day.parts()["A"].warn and day.parts()["A"].written == 2

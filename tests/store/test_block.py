@@ -39,7 +39,7 @@ def test_the_block_is_played_as_it_stands(hub: Path, git: Git, atlas: Atlas) -> 
         words[line] = sum(len(row.split()) for row in _outside(done.out + done.err))
         return done.out
 
-    assert "joined the store" in atlas("begin", "--goal", "g", cwd=repo).err
+    assert "joined the store" in atlas("begin", cwd=repo).err
     assert atlas("task", "add", "the parser", cwd=repo).code == 0
     me = re.findall(r"you go on as (\S+)", play("begin --goal"))[0]
     id = re.findall(r"task:(\w+)", play("task next"))[0]

@@ -193,7 +193,7 @@ def test_a_claim_says_all_that_its_worker_must_know(do: Any, repo: Path, quick: 
     text = quick("task", "claim", second).out
     assert "│ - and that" in text and f"receipt {second}.1.1.1." in text
     assert "held for it: rig" in text and f"it builds on result:{first}: atlas task results" in text
-    assert "│ ! artifact:plan@1 has a caveat: not measured" in text
+    assert "relies on artifact:plan@1, whose caveat is: not measured" in text
     assert "it was wrong" in text and ground in text
     data = do("task", "claim", second)
     assert data["results"] == [f"result:{first}"] and len(data["warnings"]) == 2

@@ -7,17 +7,16 @@ from typing import Annotated, Any
 import typer
 
 from ...answers import board
-from ...env import reading, who, writing
 from ...env import using as using_elsewhere
+from ...env import who, writing
 from ...env.env import Env
-from ...errors import AtlasError, Held, Protocol, Refused, Usage
+from ...errors import Held, Protocol, Refused, Usage
 from ...model import times
 from ...model.change import Change, Decide, Writer
 from ...model.text import Record
 from ...model.tree import Tree
 from ...outcome import Block, Frame, Outcome, listing
 from ...records import correction, lease, policy
-from ...records import ref as ref_of
 from ...records.board import claims, offering, result, task
 from ...sharing.dealing import FRESH
 from ...visible import named
@@ -97,8 +96,6 @@ def lines_of(env: Env, items: list[Record]) -> list[Block]:
         if refs := _results(env, row):
             ids = " ".join(name.partition(":")[2] for name in refs)
             blocks.append(f"it builds on {', '.join(refs)}: atlas task results {ids}")
-        if lines := _caveats(env, row):
-            blocks.append(Frame("", "\n".join(f"! {line}" for line in lines)))
         blocks += warned(env, row)
     return blocks
 
@@ -114,22 +111,9 @@ def _results(env: Env, row: Record) -> list[str]:
     return [f"result:{need}" for need in needs if env.tree.blob(result.path_of(need))]
 
 
-def _caveats(env: Env, row: Record) -> list[str]:
-    """The caveats of the records that it relies on."""
-    lines = []
-    for target in row.get("relies_on", ()):
-        try:
-            record = env.ask.shown(reading.resolve(env, ref_of(target))[1])
-        except AtlasError:  # (that it is not there is said where it is read)
-            continue
-        if record.get("caveat"):
-            lines.append(f"{target} has a caveat: {record['caveat']}")
-    return lines
-
-
 def with_receipt(env: Env, row: Record) -> Record:
     """A claimed task as data, with its receipt and what whoever has it must know."""
-    known = [*_caveats(env, row), *env.ask.warnings(row, str)]
+    known = env.ask.warnings(row, str)
     return {**row, "receipt": receipt(row), "results": _results(env, row), "warnings": known}
 
 
