@@ -144,8 +144,11 @@ def test_a_command_that_was_killed_is_asked_again(
     two: Fleet, both: list[Worker], point: str
 ) -> None:
     a, b = both
-    done(a("status", "write", "-m", "of a", "--offline", "--operation", "loser"))
-    if "carry" in point:  # others were first: one of ours is carried over, and one is parked
+    done(a("sync"))  # (so that the copy is fresh: nothing is carried over before the write)
+    write = ("status", "write", "--offline")
+    done(a(*write, "-m", "of a", "--operation", "word"))
+    done(a(*write, "-m", "all of a", "--replace", "--operation", "loser"))
+    if "carry" in point:  # others were first: two of ours are carried over, and one is parked
         done(b("status", "write", "-m", "of b"))
     killed = a(*LEASE, "--operation", "mine", env={"ATLAS_FAULT": f"{point}:kill"})
     assert killed.code == -9
@@ -154,6 +157,7 @@ def test_a_command_that_was_killed_is_asked_again(
     assert again.json["store"]["published"] is True
     listed = done(a("parked", "--json")).data["items"]
     assert [one["operation"] for one in listed] == (["loser"] if "carry" in point else [])
+    assert two.operations().count("word") == 1, "a word is never parked"
     assert ("loser" in two.operations()) == (not listed), (
         "carried over or parked, never both and never neither"
     )
