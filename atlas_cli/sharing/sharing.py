@@ -175,7 +175,7 @@ class Sharing:
         shared = self._tried(purpose)
         while not written.empty:
             if row := self._standing(operation):
-                written = self._as_it_stands(written, row)
+                written = written.standing(self.store, row)
                 break
             written = attempt(decide, intent._replace(given=True))._replace(replayed=False)
             shared = self._tried(purpose)
@@ -193,15 +193,6 @@ class Sharing:
                 f"it was recorded, and the store cannot be read now: {why} (operation {operation})",
                 f"atlas log {operation} says whether it is there",
             ) from None
-
-    def _as_it_stands(self, written: Written, row: Mapping[str, Any]) -> Written:
-        """The write as it is in the history now: where it was carried over, that made its files
-        anew, under another number."""
-        if row["oid"] == written.commit:
-            return written
-        snapshot = self.store.snapshot(row["oid"])
-        files = {path: snapshot.read(path) for path in row["paths"].split("\n") if path}
-        return written._replace(commit=row["oid"], files=files)
 
     def _sure(self, decide: Decide, intent: Intent) -> Written:
         """The write, or a refusal that stands on what the remote has: what holds the thing may only

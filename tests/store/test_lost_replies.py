@@ -122,6 +122,18 @@ def test_a_push_that_failed_once_is_made_again(
     assert (two.top / "once").is_dir() and "mine" in two.operations()
 
 
+def test_a_word_that_is_carried_on_its_way_answers_with_the_number_that_it_has(
+    both: list[Worker],
+) -> None:
+    a, b = both
+    done(a("sync")), done(b("status", "write", "-m", "of b"))
+    wrote = done(a("status", "write", "-m", "of a", "--json")).data
+    shown = done(a("status", "show", wrote["ref"], "--json")).data
+    assert (wrote["ref"], wrote["unseen"]) == ("status:main@2", ["status:main@1"])
+    assert shown["session"] == wrote["session"]
+    assert [part["ref"] for part in wrote["carried"]] == ["status:main@1"], "and it is told"
+
+
 def test_ctrl_c_while_it_is_published_is_not_before_it_was_written(
     two: Fleet, both: list[Worker], bad_git: Path
 ) -> None:
