@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import interrupts
 from ..errors import AtlasError, Failed, Held, NotPublished, Unknown
@@ -173,17 +173,20 @@ class Sharing:
         operation = intent.writer.operation
         purpose = Purpose(operation, intent.writer.session, aside=not exclusive)
         shared = self._tried(purpose)
-        while not written.empty and not self._stands(operation):
+        while not written.empty:
+            if row := self._standing(operation):
+                written = written.standing(self.store, row)
+                break
             written = attempt(decide, intent._replace(given=True))._replace(replayed=False)
             shared = self._tried(purpose)
         if shared.published or not wanted:
             return written
         raise shared.refusal(operation, exclusive)
 
-    def _stands(self, operation: str) -> bool:
-        """Whether what was recorded is in the history still, and not parked."""
+    def _standing(self, operation: str) -> Mapping[str, Any] | None:
+        """The row of what was recorded, if it is in the history still, and not parked."""
         try:
-            return self.store.at(self.store.head()).operation(operation) is not None
+            return self.store.at(self.store.head()).operation(operation)
         except (Failed, OSError) as error:
             why = error.message if isinstance(error, Failed) else error.strerror
             raise Unknown(

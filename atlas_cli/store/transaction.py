@@ -38,6 +38,15 @@ class Written(NamedTuple):
     request: str | None = None  # of what was done before: the digest of what was asked for then
     notices: tuple[str, ...] = ()
 
+    def standing(self, store: Store, row: Mapping[str, Any]) -> Written:
+        """The write as it is in the history now: where it was carried over, that made its files
+        anew, under another number."""
+        if row["oid"] == self.commit:
+            return self
+        snapshot = store.snapshot(row["oid"])
+        files = {path: snapshot.read(path) for path in row["paths"].split("\n") if path}
+        return self._replace(commit=row["oid"], files=files)
+
 
 class Intent(NamedTuple):
     """The writer, and the condition of the write.

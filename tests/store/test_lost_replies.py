@@ -122,6 +122,18 @@ def test_a_push_that_failed_once_is_made_again(
     assert (two.top / "once").is_dir() and "mine" in two.operations()
 
 
+def test_a_word_that_is_carried_on_its_way_answers_with_the_number_that_it_has(
+    both: list[Worker],
+) -> None:
+    a, b = both
+    done(a("sync")), done(b("status", "write", "-m", "of b"))
+    wrote = done(a("status", "write", "-m", "of a", "--json")).data
+    shown = done(a("status", "show", wrote["ref"], "--json")).data
+    assert (wrote["ref"], wrote["unseen"]) == ("status:main@2", ["status:main@1"])
+    assert shown["session"] == wrote["session"]
+    assert [part["ref"] for part in wrote["carried"]] == ["status:main@1"], "and it is told"
+
+
 def test_ctrl_c_while_it_is_published_is_not_before_it_was_written(
     two: Fleet, both: list[Worker], bad_git: Path
 ) -> None:
@@ -144,8 +156,11 @@ def test_a_command_that_was_killed_is_asked_again(
     two: Fleet, both: list[Worker], point: str
 ) -> None:
     a, b = both
-    done(a("status", "write", "-m", "of a", "--offline", "--operation", "loser"))
-    if "carry" in point:  # others were first: one of ours is carried over, and one is parked
+    done(a("sync"))  # (so that the copy is fresh: nothing is carried over before the write)
+    write = ("status", "write", "--offline")
+    done(a(*write, "-m", "of a", "--operation", "word"))
+    done(a(*write, "-m", "all of a", "--replace", "--operation", "loser"))
+    if "carry" in point:  # others were first: two of ours are carried over, and one is parked
         done(b("status", "write", "-m", "of b"))
     killed = a(*LEASE, "--operation", "mine", env={"ATLAS_FAULT": f"{point}:kill"})
     assert killed.code == -9
@@ -154,6 +169,7 @@ def test_a_command_that_was_killed_is_asked_again(
     assert again.json["store"]["published"] is True
     listed = done(a("parked", "--json")).data["items"]
     assert [one["operation"] for one in listed] == (["loser"] if "carry" in point else [])
+    assert two.operations().count("word") == 1, "a word is never parked"
     assert ("loser" in two.operations()) == (not listed), (
         "carried over or parked, never both and never neither"
     )
