@@ -39,7 +39,7 @@ def test_doctor_appends_a_repair_that_restores_the_very_bytes(
     # the tree is what it was, to the byte and the mode, but for the row of the session that
     # repaired
     if path:
-        changed = hand.git("diff-tree", "-r", "--name-only", seen.head, BRANCH).split("\n")
+        changed = hand.git("diff-tree", "-r", "--name-only", seen.head, BRANCH).splitlines()
         assert [name for name in changed if not name.startswith("sessions/")] == []
 
     done = quick("verify", "--full", "--json")
@@ -414,7 +414,7 @@ def test_what_another_history_brings_takes_nothing_of_ours_away(
     assert quick("status").code in (0, 7)
     fixed = quick("doctor", "--fix", "--json")
     assert fixed.code == 0, fixed
-    changed = hand.git("diff-tree", "-r", "--name-only", seen.head, BRANCH).split("\n")
+    changed = hand.git("diff-tree", "-r", "--name-only", seen.head, BRANCH).splitlines()
     changed = [name for name in changed if name and not name.startswith(("sessions/", "README.md"))]
     assert changed == []
     assert quick("verify", "--full").code == 0
