@@ -10,7 +10,7 @@ from ..errors import AtlasError, Damaged
 from ..model import times
 from ..model.text import Record
 from ..model.tree import Tree
-from ..records import signal
+from ..records import correction, signal
 from ..records.board import gate, readiness, task
 from ..visible import named
 from .ask import Questions
@@ -68,19 +68,20 @@ def task_row(
     row.pop("body", None)
     if "frozen" in record:
         row["can_thaw"] = thaws(ask, tree, record) is not None
-    if state not in task.CLOSED and (back := came_back(record)):
-        row["came_back"] = back
+    if state not in task.CLOSED and came_back(record):
+        row["came_back"] = came_back(ask.shown({"ref": row["ref"], **record}))
     return row
 
 
 def came_back(record: Record) -> str:
-    """The reason why a task is on offer again; empty if it never was claimed in vain."""
+    """The reason why a task is on offer again, as it is shown; empty if it never was claimed in
+    vain."""
     entries = record.get("failures", ())
     if not entries or record["state"] == "claimed":
         return ""
     last = entries[-1]
     if "retried" in last:
-        return f"retried by {last.get('session')}: {last['retried']}"
+        return f"retried by {last.get('session')}: {correction.plain(last['retried'])}"
     return task.last_failure(record)
 
 

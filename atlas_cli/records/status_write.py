@@ -47,8 +47,11 @@ def write(tree: Tree, who: Writer, wish: Wish, seen: Seen, new: bool = False) ->
     wrote meanwhile what this one must know first. Raises Protocol if the session has read nothing,
     and Refused if the text is over a limit. `new`: a stream that nearly has another's name is
     meant."""
-    if not status.newest(tree, wish.stream):
+    last = status.newest(tree, wish.stream)
+    if not last:
         change.no_near_miss(tree.names(status.FOLDER), "stream", wish.stream, new)
+    elif seen.number == last:
+        status.get(tree, wish.stream, last)  # what no program can read, no session has read
     number = _known(tree, wish, seen)
     heading = "" if wish.replace else sections.as_heading(wish.heading)
     wish = wish._replace(heading=heading)

@@ -108,7 +108,7 @@ def test_lists_show_what_is_whole_and_leave_none_out_in_silence(
     assert all(any(path in notice for notice in found["notices"]) for path in rows)
     begun = worker("begin", "--json")
     assert begun.code == 0 and [lease["resource"] for lease in begun.data["leases"]] == ["gpu0"]
-    assert begun.data["status"][0]["body"] == "where things stand\n"
+    assert begun.data["status"][0]["body"] == "## test\n\nwhere things stand\n"
     for form in (
         "",
         "begin --stream empty --stream newer",

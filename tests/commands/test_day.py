@@ -134,7 +134,7 @@ def test_what_was_not_read_cannot_be_superseded(begun: str, other: str, atlas: A
     ok(atlas, "status", "--session", other)
     ok(atlas, "status", "write", "-m", "One and two.", "--replace", "--session", other)
     ok(atlas, "artifact", "put", "notes", "src/x.py", "--base", "1", "--session", other)
-    assert "status:main@2" in str(ok(atlas, "log", "status:main@3")["items"][0]["bases"])
+    assert "status:main@4" in str(ok(atlas, "log", "status:main@5")["items"][0]["bases"])
 
 
 def test_a_claimed_base_is_recorded_as_claimed(begun: str, other: str, atlas: Atlas) -> None:

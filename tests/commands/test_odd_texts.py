@@ -75,7 +75,8 @@ def test_odd_texts_in_every_field_are_kept_and_steer_no_terminal(worker: Worker)
         worker("correct", "artifact:a@1", "--why", text, "--cause", text, "--json").data["cause"]
         == text
     )
-    assert worker("begin", "--goal", text, "--json").data["you"]["goal"] == text
+    goals = worker("begin", "--goal", text, "--json").data["you"]["goals"]
+    assert [goal["text"] for goal in goals][-1] == text
     refs = f"status:main artifact:a {decided['ref']} lease:gpu0"
     for form in (
         f"show {refs}",
