@@ -8,8 +8,7 @@ import typer
 
 from .. import callers, interrupts
 from ..cli.templates import template
-from ..env.clock import clock
-from ..env.env import Env
+from ..env.env import Env, clock
 from ..errors import NotPublished
 from ..outcome import Outcome
 from ..records import session
@@ -20,7 +19,7 @@ from ..store import founding
 from ..store.store import create
 from . import env_of, single, verb
 from .begin import register
-from .hooks import at_join
+from .hooks import at_init
 
 app = single()
 UNHOOKED = "no git hooks: atlas hooks install puts them in"
@@ -47,7 +46,12 @@ Test = Annotated[bool, typer.Option("--test", hidden=True)]
     6,
     7,
     remote=UNASKED,
-    limits=(("a store is known to the clones that have fetched it, and to no other"),),
+    limits=(
+        (
+            "a store is known to this clone only until it has a remote, and to nobody who has not"
+            " fetched it"
+        ),
+    ),
 )
 def init(
     ctx: typer.Context,
@@ -77,7 +81,7 @@ def init(
     env.forget("snapshot", "policy")
     if env.policy["store"] != own:
         made, joined = False, True
-    hooks, line = ([], UNHOOKED) if no_hooks else at_join(env)
+    hooks, line = ([], UNHOOKED) if no_hooks else at_init(env)
     lines = [line]
     if made and hooks and _person(env):
         person = register(env, goal="", kind=session.PERSON, everywhere=True)
@@ -109,8 +113,7 @@ def _outcome(
         word = "joined"
     env.notices += env.sharing.copied()
     remote = env.sharing.known
-    if remote is None:
-        env.notices.append(f"known to this clone only: {env.sharing.alone}")
+    limits = () if remote else (f"this store is known to this clone only: {env.sharing.alone}",)
     data = {
         "store": store,
         "created": made,
@@ -121,7 +124,7 @@ def _outcome(
     }
     first, last = f"the store {store} {word}: {path}", 'next: atlas begin --goal "what you will do"'
     published = None if env.sharing.published is None else False
-    return Outcome(data, [first, *lines, last], published=published)
+    return Outcome(data, [first, *lines, last], limits, published=published)
 
 
 def _made(env: Env, test: bool) -> bool:

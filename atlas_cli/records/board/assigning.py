@@ -9,47 +9,26 @@ from ...errors import Refused
 from ...model.change import Change, Writer
 from ...model.text import Record
 from ...model.tree import Tree
-from .. import goals, lease, policy, session
-from . import claims, offering, posting, task
+from .. import lease, policy, session
+from . import claims, posting, task
 
 
-def leave(
-    tree: Tree,
-    writer: Writer,
-    spared: Container[str] = (),
-    over: bool = True,
-    goal: int | None = None,
-    owes: Record | None = None,
-    by: str | None = None,
-) -> Change:
+def leave(tree: Tree, writer: Writer, spared: Container[str] = (), over: bool = True) -> Change:
     """The change by which the writer's session gives back what it holds: its leases and its claims.
     Leases that are `spared`, or held for a running command, stay. A claim that is given back is no
-    failure and no attempt. `over`: the session ends as well, and `owes` a word for this. `goal`:
-    only that goal ends, and what was taken for it is given back. `by`: the AI tool that closes the
-    session."""
+    failure and no attempt. `over`: the session ends as well."""
     held = [
         row["resource"]
         for _, row in tree.live(lease.FOLDER, writer.at)
-        if row["holder"] == writer.session
-        and row["resource"] not in spared
-        and not row.get("run")
-        and goal in (None, row.get("goal", 1))
+        if row["holder"] == writer.session and row["resource"] not in spared and not row.get("run")
     ]
     change = lease.release(tree, writer, held)
-    claimed = [
-        row["id"]
-        for row in task.held(tree, writer.session, writer.at)
-        if goal in (None, row["claim"].get("goal", 1))
-    ]
-    if claimed:
-        given = claims.released(tree, writer, claimed)
+    if claimed := [row["id"] for row in task.held(tree, writer.session, writer.at)]:
+        given = claims.release(tree, writer, claimed)
         change = Change(change.subject if held else given.subject, {**change.files, **given.files})
     if not over:
         return change
-    if goal is None:
-        ended = session.end(tree, writer, owes, by)
-    else:
-        ended = goals.end_goal(tree, writer, goal)
+    ended = session.end(tree, writer)
     return ended._replace(files={**change.files, **ended.files})
 
 
@@ -92,7 +71,7 @@ def effective(offer: Record, held: Iterable[Record]) -> int:
 def assign(
     tree: Tree,
     writer: Writer,
-    queue: offering.Queue,
+    queue: claims.Queue,
     wanted: str | None,
     holder: str | None,
     fresh: Collection[str],
@@ -103,21 +82,17 @@ def assign(
     that are not stale. Raises NotFound if no task is ready, Refused if no session fits, and the
     refusal of the named task if it cannot be claimed."""
     free = _free(tree, writer.at, holder, fresh)
-    if wanted is not None and (why := claims.refusal(tree, writer, wanted, False)):
+    if wanted is not None and (why := claims.refusal(tree, writer, wanted)):
         raise why
     ready = False
     named = () if wanted is None else [(task.find(tree, wanted), task.get(tree, wanted))]
-    for row in offering.ready(tree, named or queue, writer):
+    for row in claims.ready(tree, named or queue, writer.at, writer.machine):
         ready = True
         if worker := _best(free, row):
             files = claims.grant(tree, writer, row, seconds, "assign", worker)
             return posting.change_rows("assign", [row["id"]], writer, files)
     if not ready:
-        raise (
-            posting.not_free(tree, named[0][1], writer.at)
-            if named
-            else offering.none_ready(tree, writer)
-        )
+        raise posting.not_free(tree, named[0][1], writer.at) if named else claims.none_ready()
     raise Refused(
         "no healthy session with a free slot fits",
         "atlas session offer --slots N offers some",

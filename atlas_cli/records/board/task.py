@@ -66,7 +66,6 @@ _OPTIONAL = {
     "labels": "texts",
     "slots": "count",
     "relies_on": "texts",
-    "uses": "texts",
     "deadline": "time",
     "claim": dict,
     "frozen": dict,
