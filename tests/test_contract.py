@@ -242,6 +242,13 @@ def test_what_belongs_to_the_command_is_no_global_option(
     assert found.get("items", [found])[0][key] == value
 
 
+def test_a_text_that_begins_like_a_global_option_is_not_taken_for_an_id(said: Said) -> None:
+    for text in ("--session=3 is broken", "--operation=x of y", "--expect=the worst"):
+        done = said("task", "add", text)
+        assert (done.code, "takes an id, not" in done.err) == (2, True)
+        assert "stands behind --, last in the command" in done.err
+
+
 def test_behind_two_dashes_before_the_command_there_is_only_the_command(said: Said) -> None:
     assert said("--", "lease", "--json", "list").json["command"] == "lease list"
     assert "there is no command '--json'" in said("--", "--json").err

@@ -201,6 +201,11 @@ def _taken(word: str, words: deque[str], values: dict[str, Any]) -> bool:
         return False
     if value is None and not words:
         raise Usage(f"{name} needs a value")
+    if value is not None and name != "-C" and " " in value:  # no id has one: it is a text
+        raise Usage(
+            f"{name} takes an id, not {value[:80]!r}",
+            "a text that begins like an option stands behind --, last in the command",
+        )
     values[_VALUES[name]] = words.popleft() if value is None else value
     return True
 

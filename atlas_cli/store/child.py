@@ -22,44 +22,38 @@ def heard(
     patient: bool,
     watch: Callable[[str], None] | None,
 ) -> tuple[bytes, bytes]:
-    """All that it says, on both its pipes, until it ends."""
+    """All that it says, on both its pipes, until it ends. patient: the time runs anew whenever it
+    reports progress, or has been at work. `watch` is told what it reports, and, with an empty text,
+    of its end.
+
+    Raises TimeoutExpired if the time is over."""
+    deadline, size, reported, spent = time.monotonic() + timeout, 0, time.monotonic(), 0.0
     try:
-        return _followed(child, data, timeout, patient, watch)
+        while True:
+            try:
+                return child.communicate(
+                    data, timeout=max(0.01, min(SLICE, deadline - time.monotonic()))
+                )
+            except subprocess.TimeoutExpired as slow:
+                now, out, err = time.monotonic(), slow.stdout or b"", slow.stderr or b""
+                # What it started (a shared ssh connection) may go on, and hold its pipes.
+                if child.poll() is not None:
+                    return out, err
+                if watch and now > reported + 1:
+                    reported = now
+                    watch(_progress(err))
+                if patient and len(err) > size:
+                    deadline, size = now + timeout, len(err)
+                elif now > deadline:
+                    before, spent = spent, _spent(child.pid) if patient else 0.0
+                    if spent - before < timeout / 10:
+                        raise
+                    deadline = now + timeout
+                interrupts.waited()
+                data = None
     finally:
         if watch:
             watch("")
-
-
-def _followed(
-    child: subprocess.Popen[bytes],
-    data: bytes | None,
-    timeout: float,
-    patient: bool,
-    watch: Callable[[str], None] | None,
-) -> tuple[bytes, bytes]:
-    deadline, heard, reported, spent = time.monotonic() + timeout, 0, time.monotonic(), 0.0
-    while True:
-        try:
-            return child.communicate(
-                data, timeout=max(0.01, min(SLICE, deadline - time.monotonic()))
-            )
-        except subprocess.TimeoutExpired as slow:
-            now, out, err = time.monotonic(), slow.stdout or b"", slow.stderr or b""
-            # What it started (a shared ssh connection) may go on, and hold its pipes.
-            if child.poll() is not None:
-                return out, err
-            if watch and now > reported + 1:
-                reported = now
-                watch(_progress(err))
-            if patient and len(err) > heard:
-                deadline, heard = now + timeout, len(err)
-            elif now > deadline:
-                before, spent = spent, _spent(child.pid) if patient else 0.0
-                if spent - before < timeout / 10:
-                    raise
-                deadline = now + timeout
-            interrupts.waited()
-            data = None
 
 
 def _progress(err: bytes) -> str:

@@ -41,10 +41,24 @@ AS_IS = (
 )
 # Commands that give no file of a worktree to a filter. Any other call in a user's repository is
 # shielded from the filters that this repository's own configuration names.
-_UNFILTERED = """
-cat-file config fetch for-each-ref grep log ls-files ls-remote ls-tree merge-base push remote
-rev-list rev-parse symbolic-ref version
-"""
+_UNFILTERED = {
+    "cat-file",
+    "config",
+    "fetch",
+    "for-each-ref",
+    "grep",
+    "log",
+    "ls-files",
+    "ls-remote",
+    "ls-tree",
+    "merge-base",
+    "push",
+    "remote",
+    "rev-list",
+    "rev-parse",
+    "symbolic-ref",
+    "version",
+}
 _NONE = {"clean": "", "smudge": "", "process": "", "required": "false"}
 _FILTERS = r"^filter\..*\.(clean|smudge|process)$"
 # What the store's git may wait for: a write of a few objects is milliseconds.
@@ -157,7 +171,7 @@ class Git:
         keep: descriptors that the child inherits. patient: the time runs anew whenever the child
         reports progress, or has been at work."""
         interrupts.point()
-        shield = {} if self.hermetic or args[0] in _UNFILTERED.split() else self.shield()
+        shield = {} if self.hermetic or args[0] in _UNFILTERED else self.shield()
         try:
             child = subprocess.Popen(
                 self.argv(args, options),
@@ -214,22 +228,10 @@ class Git:
         names, whatever attributes say."""
         if self._shield is None:
             filters = dict.fromkeys(key.rpartition(".")[0] for key, _ in self.named(_FILTERS))
-            settings = [
-                (f"{name}.{key}", value)
-                for name in filters
-                for key, value in (
-                    ("clean", ""),
-                    ("smudge", ""),
-                    ("process", ""),
-                    ("required", "0"),
-                )
-            ]
-            # By the environment, behind what the caller gives there: a name may hold what ends a
-            # key that `-c` gives.
-            given = self.env.get("GIT_CONFIG_COUNT", "")
-            first = int(given) if given.isdecimal() else 0
-            self._shield = {"GIT_CONFIG_COUNT": str(first + len(settings))}
-            for number, (key, value) in enumerate(settings, first):
+            rows = [(f"{name}.{key}", value) for name in filters for key, value in _NONE.items()]
+            # By the environment: a name may hold what ends a key that `-c` gives.
+            self._shield = {"GIT_CONFIG_COUNT": str(len(rows))}
+            for number, (key, value) in enumerate(rows):
                 self._shield |= {
                     f"GIT_CONFIG_KEY_{number}": key,
                     f"GIT_CONFIG_VALUE_{number}": value,
