@@ -142,6 +142,7 @@ def test_a_command_that_was_killed_is_asked_again(
     two: Fleet, both: list[Worker], point: str
 ) -> None:
     a, b = both
+    done(a("sync"))  # its copy is fresh: what others wrote is met behind its own write, not before
     done(a("status", "write", "-m", "of a", "--offline", "--operation", "loser"))
     if "carry" in point:  # others were first: one of ours is carried over, and one is parked
         done(b("status", "write", "-m", "of b"))
