@@ -12,9 +12,9 @@ from .cli.grammar import Page
 from .cli.root import Root
 from .commands import COMMANDS, FACES, HIDDEN
 from .console import Talk
-from .env import after
+from .env import after, freshness
 from .env.env import Env, Options
-from .errors import AtlasError, Failed, Unknown, Usage
+from .errors import AtlasError, Failed, NotFound, Unknown, Usage
 from .hooks import cache as picture
 from .outcome import Outcome
 from .store.git import watched
@@ -74,7 +74,7 @@ def call(
         env = Env(options)
         env.words = words
         with watched(None if options.json or options.quiet else watch):
-            return _ended(_outcome(commands, words, env), talk, env)
+            return _ended(_asked(commands, words, env), talk, env)
     except Page as page:
         return Answer(talk, page.outcome)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the boundary: a fault of ours is one line too
@@ -131,6 +131,19 @@ def _talk(commands: Root, options: Options, words: list[str]) -> Talk:
     return Talk(commands.called(words)[0], options.json, options.quiet)
 
 
+def _asked(commands: Root, words: list[str], env: Env) -> Outcome:
+    """The outcome of a command. The remote is asked once for what is not there."""
+    options, heard = env.options, len(env.notices)
+    try:
+        return _outcome(commands, words, env)
+    except NotFound:
+        if not freshness.brought(env):
+            raise
+    env.options = options
+    del env.notices[heard:]
+    return _outcome(commands, words, env)
+
+
 def _outcome(commands: Root, words: list[str], env: Env) -> Outcome:
     if words == ["--version"]:
         return Outcome({"version": __version__}, (f"atlas {__version__}",))
@@ -143,7 +156,10 @@ def _outcome(commands: Root, words: list[str], env: Env) -> Outcome:
 
 def _ended(outcome: Outcome, talk: Talk, env: Env) -> Answer:
     """The answer of a command that came to its end, once all is done that follows from it."""
+    freshness.say(env, outcome)
+    after.sign(env)
     after.answer(env, _keep_up_hooks)
+    outcome = outcome._replace(limits=after.unsaid(env, outcome.limits))
     if outcome.published is not None:
         outcome = outcome._replace(published=(env.elsewhere or env).sharing.published)
     interrupts.waited()
@@ -155,6 +171,7 @@ def _stopped(error: AtlasError, talk: Talk, env: Env | None) -> Answer:
     if env is None:
         return Answer(talk, error=error)
     with contextlib.suppress(Exception, KeyboardInterrupt):  # whatever comes now, this has ended it
+        freshness.say(env, error)
         after.stop(env, error)
         talk = _with_store(talk, env)
     return Answer(talk, None, error, env.notices, env.wrote)

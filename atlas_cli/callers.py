@@ -46,6 +46,10 @@ _JOBS = (
 )
 _STARTERS = frozenset(_JOBS.split())
 _DEPTH = 64
+# The name that a tool gives to its sub-agent. No tool tells its commands of it; its hooks do, and
+# say to the sub-agent how to name itself.
+AGENT = "ATLAS_AGENT"
+_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-@:")
 
 
 def tool() -> str:
@@ -61,8 +65,31 @@ def caller(hook: bool = False) -> str | None:
     """A text that stays the same for one caller and differs between two; None if nothing tells. A
     tool that runs in another tool inherits the variables of that one: all of them together name it.
     `hook`: in a git hook, the caller is who called git, whatever runs the hooks."""
-    ids = [f"{key}={value[:200]}" for _, key, *_ in TOOLS if key and (value := os.environ.get(key))]
-    return ";".join(ids) or _ancestor((hook and _above_git()) or os.getpid())
+    name = above(hook)
+    return f"{name};{AGENT}={agent()}" if name and agent() else name
+
+
+def above(hook: bool = False) -> str | None:
+    """The caller without its sub-agent: the tool itself."""
+    return ";".join(ids()) or _ancestor((hook and _above_git()) or os.getpid())
+
+
+def ids() -> list[str]:
+    """The ids that AI tools have given to what they started, as `VARIABLE=ID`."""
+    return [
+        f"{key}={value[:200]}" for _, key, *_ in TOOLS if key and (value := os.environ.get(key))
+    ]
+
+
+def agent() -> str:
+    """The sub-agent that this command is run by; empty where none named itself."""
+    return "".join(filter(_NAME.__contains__, os.environ.get(AGENT, "")))[:100]
+
+
+def by_id(caller: str) -> bool:
+    """Whether a caller is known by the id that its tool gave it, and not by its process: it is the
+    same one in each worktree."""
+    return "=" in caller
 
 
 def _above_git() -> int | None:
@@ -88,10 +115,20 @@ def _ancestor(pid: int) -> str | None:
         name, parent, start = process
         if name not in _STARTERS:
             below = f"{pid}:{start}"
-        if name in _STARTERS or (pid not in (1, me) and name.removeprefix("-") not in _PASSES_ON):
-            return below and f"{below}:{_boot()}"
+        if name in _STARTERS or (pid not in (1, me) and not passes_on(name)):
+            return below and f"{below}:{boot()}"
         pid = parent
     return None
+
+
+def passes_on(name: str) -> bool:
+    """Whether a program only passes a command on: a shell, git, and what starts another program."""
+    return name.removeprefix("-") in _PASSES_ON
+
+
+def starts_jobs(name: str) -> bool:
+    """Whether a program starts jobs that have nothing to do with each other."""
+    return name in _STARTERS
 
 
 def look(pid: int) -> tuple[str, int, str] | None:
@@ -129,7 +166,7 @@ def _by_ps(pid: int) -> tuple[str, int, str] | None:
     return words[6].strip().rpartition("/")[2], int(words[0]), "-".join(words[1:6])
 
 
-def _boot() -> str:
+def boot() -> str:
     """This start of the machine."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:

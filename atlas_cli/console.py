@@ -52,7 +52,7 @@ def answer(outcome: Outcome, talk: Talk, notices: Sequence[str]) -> None:
         _line(f"notice: {line}", sys.stderr)
     if outcome.published is not None:
         head, why = (talk.head or "")[:12], talk.unpublished or "this store has no remote"
-        local = f"recorded at {head} in this clone; not published: {why}"
+        local = f"recorded at {head}, not published: {why}"
         _line(f"published at {head}" if outcome.published else local, out)
 
 

@@ -7,7 +7,14 @@ import _signal  # type: ignore[import-not-found]
 import os
 import sys
 
-TOOLS = ("session-start", "session-end", "edit")  # what AI tools call
+TOOLS = (
+    "session-start",
+    "session-end",
+    "edit",
+    "sub-agent-start",
+    "sub-agent-stop",
+)  # what AI tools call
+FETCH = "fetch"  # what a hook starts and does not wait for
 
 
 def run() -> None:
@@ -15,7 +22,7 @@ def run() -> None:
     git."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
-    if sys.argv[1:] in ([], ["--help"]):
+    if sys.argv[1:] in ([], ["-h"], ["--help"]):
         sys.stdout.write(_help())
         sys.exit(0)
     name, *args = sys.argv[1:]
@@ -24,6 +31,12 @@ def run() -> None:
         from atlas_cli.faces import agent
 
         agent.run(name)
+    if name == FETCH:
+        _site()
+        from atlas_cli.faces import fetch
+
+        fetch.run()
+        return
     # pre-push alone is told something; what it was given is handed on.
     given = sys.stdin.buffer.read() if name == "pre-push" else b""
     if not _quick(name, args, given):
@@ -41,7 +54,12 @@ def _quick(name: str, args: list[str], given: bytes) -> bool:
     try:
         from atlas_cli.hooks import quick
 
-        return quick.quick(name, args, given)
+        passes = quick.quick(name, args, given)
+        if name == "pre-commit":
+            from atlas_cli.hooks import fetching
+
+            fetching.start(quick.Here().home)
+        return passes
     except Exception:  # noqa: BLE001 - the quick answer failed, whatever it was: the full one is asked
         return False
 

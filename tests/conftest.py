@@ -18,6 +18,9 @@ from typing import Any
 
 import pytest
 
+from atlas_cli.store import index, notebook
+
+INDEX, NOTEBOOK = index.FILE, notebook.FILE
 ROOT = Path(__file__).parent.parent
 DECISION = (
     "decision",
@@ -83,9 +86,14 @@ class Result:
 def environment(home: Path) -> dict[str, str]:
     """A fixed environment: own home, no configuration of the machine, no variable of an AI tool or
     of Atlas."""
-    kept = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR")
+    kept = ("PYTHONPATH", "VIRTUAL_ENV")
     env = {key: os.environ[key] for key in kept if key in os.environ}
+    programs = Path(sys.executable).parent  # where `atlas` and `atlas-hook` are installed
+    temporary = home / "tmp"  # so that a checkout below /tmp is no temporary one
+    temporary.mkdir(parents=True, exist_ok=True)
     return env | {
+        "TMPDIR": str(temporary),
+        "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "HOME": str(home),
         "XDG_CONFIG_HOME": str(home / ".config"),
         "XDG_STATE_HOME": str(home / ".state"),

@@ -22,6 +22,7 @@ CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 TOY = "risk"  # the kind that CONTRIBUTING adds
 FOREIGN = {  # options of git, of the tests and linters, and of the toy
     "--no-verify",
+    "--wait",
     "--apply",
     "--rebase",
     "--long",

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
+from ..model import times
 from ..model.text import Record
-from ..records import artifact
+from ..records import artifact, correction
+from . import sessions
 from .ask import WEEK, Questions
 
 DAY = 86400
@@ -30,12 +32,14 @@ class _Unread(NamedTuple):
 
 
 def unread(ask: Questions, me: Record | None, most: int | None = None) -> New:
-    """The artifact versions that this reader has not opened, the newest first: those since a week
-    before the first receipt; for a new reader those of seven days. A name that is put all the time
-    counts once. `most`: for a digest."""
+    """The artifact versions that this session has not opened, the newest first: those since the
+    session that it follows has ended; where it follows none, those since a week before its first
+    receipt. A name that is put all the time counts once. `most`: for a digest."""
     index = ask.index
-    first = ask.local.reading_since(me["actor"]) if me else None
-    horizon = index.upto((first or ask.now) - WEEK)
+    first = ask.local.reading_since(sessions.readers(me)) if me else None
+    follows = sessions.before(ask, me) if me else None
+    since = times.moment(follows["ended"]) if follows else (first or ask.now) - WEEK
+    horizon = index.upto(since)
     unread = _unread(ask, me, horizon, most is not None)
     noisy = {
         name: count
@@ -54,7 +58,7 @@ def unread(ask: Questions, me: Record | None, most: int | None = None) -> New:
 
 def _unread(ask: Questions, me: Record | None, horizon: int, brief: bool) -> _Unread:
     """The unread versions after a commit; `brief`: after SCAN of them no more are looked for."""
-    known = ask.local.known_to(me["actor"]) if me else set()
+    known = ask.local.known_to(sessions.readers(me)) if me else set()
     day = ask.index.upto(ask.now - DAY)
     paths: dict[str, list[tuple[int, str]]] = {}
     puts: Counter[str] = Counter()
@@ -70,8 +74,27 @@ def _unread(ask: Questions, me: Record | None, horizon: int, brief: bool) -> _Un
     return _Unread(paths, puts, more=False)
 
 
+def line(row: Record, now: int) -> str:
+    """The title of a version for a cell, behind what its reader must know: its caveat, and that the
+    time is over for which it was good."""
+    parts = [f"(caveat: {row['caveat']})"] if row.get("caveat") else []
+    if old := artifact.outlived(row, now):
+        parts.append(f"({old})")
+    title = correction.said(row, "title", now)
+    return " ".join([*parts, title] if title != "-" or not parts else parts)
+
+
 def read_by(ask: Questions, kind: str, id: str, number: int) -> list[str]:
     """The sessions that are known to have read a version: those that said so with a write, and this
     clone's."""
     ref = f"{kind}:{id}@{number}"
     return sorted({*ask.index.readers(ref), *ask.local.readers(kind, id, number)})
+
+
+def inline(data: bytes) -> dict[str, str]:
+    """Bytes as a field of JSON: text as it is, anything else in base64."""
+    if artifact.is_text(data):
+        return {"body": data.decode()}
+    import base64
+
+    return {"body_base64": base64.b64encode(data).decode()}

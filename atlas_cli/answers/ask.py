@@ -13,7 +13,7 @@ from ..model import words
 from ..model.kind import Kind
 from ..model.text import Record
 from ..outcome import Frame
-from ..records import correction, signal
+from ..records import artifact, correction, signal
 from ..records.board import gate, task
 from ..store.index import Index
 from ..store.notebook import Notebook
@@ -44,6 +44,21 @@ def corrections(index: Index, ref: str) -> list[tuple[str, Record]]:
     return [pair for same in same_words(index, ref) for pair in index.pointing(same, "corrects")]
 
 
+def withdrawing(
+    index: Index, ref: str, asked: frozenset[str] = frozenset()
+) -> list[tuple[str, Record]]:
+    """(path, record) of the retractions of a record that are in force, oldest first. One that was
+    itself retracted is lifted. (`asked`: a hand may have made two that retract each other.)"""
+    pairs = []
+    for path, record in corrections(index, ref):
+        own = correction.KIND.ref(path, record)
+        if not record["retract"] or own in asked:
+            continue
+        if not withdrawing(index, own, asked | {own}):
+            pairs.append((path, record))
+    return pairs
+
+
 class Questions:
     """The sources of an answer: the index, the notebook, the policy, now. Its methods say how a
     record may be shown."""
@@ -52,32 +67,36 @@ class Questions:
         self.index, self.local, self.policy, self.now = index, local, policy, now
 
     def corrections(self, ref: str) -> list[Record]:
-        """The corrections of a record, oldest first; one that was itself retracted without its
-        reason."""
-        rows = []
-        for path, record in corrections(self.index, ref):
-            row = {**record, "ref": correction.KIND.ref(path, record)}
-            if self.retracted(row["ref"]):
-                row |= dict.fromkeys(correction.KIND.words)
-            rows.append(row)
-        return rows
+        """The corrections of a record, oldest first. One that was itself retracted comes without
+        its reason, and with what `lifted` it."""
+        return [self._corrected(path, record) for path, record in corrections(self.index, ref)]
+
+    def _corrected(self, path: str, record: Record) -> Record:
+        row = {**record, "ref": correction.KIND.ref(path, record)}
+        if lifting := withdrawing(self.index, row["ref"]):
+            above, upper = lifting[-1]
+            row |= dict.fromkeys(correction.KIND.words)
+            row["lifted"] = {**upper, "ref": correction.KIND.ref(above, upper)}
+        return row
 
     def retracted(self, ref: str) -> bool:
-        """Whether a record was retracted, or one that says the same."""
-        return any(record["retract"] for _, record in corrections(self.index, ref))
+        """Whether a record was retracted, or one that says the same, and that stands."""
+        return bool(withdrawing(self.index, ref))
 
     def shown(self, record: Record, ref: str = "") -> Record:
-        """A record as it is shown to anybody who has not asked for what was withdrawn. Once it is
-        retracted, its writers' words are None, and its corrections stand beside. Of a row these are
-        the words that stood in it then: a lease that is taken anew has another's."""
+        """A record as it is shown to anybody who has not asked for what was withdrawn. A document's
+        corrections stand beside it. Once a record is retracted, its writers' words are None, too.
+        Of a row these are the words that stood in it then: a lease that is taken anew has
+        another's."""
         ref = ref or record["ref"]
-        if not self.retracted(ref):
-            return record
         kind = records.BY_NAME[ref.partition(":")[0]]
+        retractions = withdrawing(self.index, ref)
+        if not retractions:
+            beside = [] if kind.row else self.corrections(ref)
+            return {**record, "corrections": beside} if beside else record
         then: list[Record] = []
         if kind.row:
-            pairs = corrections(self.index, ref)
-            then = [self._as_retracted(kind, ref, path) for path, row in pairs if row["retract"]]
+            then = [self._as_retracted(kind, ref, path) for path, _ in retractions]
         result, withheld = words.without(record, kind.words, partial(_stood, then))
         if kind.row and not withheld:
             return record
@@ -103,14 +122,30 @@ class Questions:
         """A line for each thing that whoever sees a record must know: its caveat, its corrections,
         and those of the records that it relies on. `say` puts the words of others into a line."""
         lines = [f"caveat: {say(record['caveat'])}"] if record.get("caveat") else []
+        if old := artifact.outlived(record, self.now):
+            lines.append(old)
         lines += [
             correction.shown(entry, self.now, say) for entry in self.corrections(record["ref"])
         ]
         for target in record.get("relies_on", ()):
-            lines += [
-                f"relies on {named(target)}, which was {correction.shown(entry, self.now, say)}"
-                for entry in self.corrections(target)
-            ]
+            lines += self._below(target, say)
+        return lines
+
+    def _below(self, target: str, say: Callable[[str], str]) -> list[str]:
+        """The warnings of a record for whoever sees what relies on it."""
+        on = f"relies on {named(target)}"
+        lines = [
+            f"{on}, which was {correction.shown(entry, self.now, say)}"
+            for entry in self.corrections(target)
+        ]
+        path = self.index.path_of(target)
+        below = self.index.readable(path) if path else None
+        if below is None or self.retracted(target):
+            return lines
+        if below.get("caveat"):
+            lines.append(f"{on}, whose caveat is: {say(below['caveat'])}")
+        if old := artifact.outlived(below, self.now):
+            lines.append(f"{on}: {old}")
         return lines
 
     def warned(self, record: Record) -> list[Frame]:

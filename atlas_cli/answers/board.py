@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
-from ..errors import Damaged
+from ..errors import AtlasError, Damaged
 from ..model import times
 from ..model.text import Record
 from ..model.tree import Tree
-from ..records import signal
+from ..records import correction, signal
 from ..records.board import gate, readiness, task
+from ..visible import named
 from .ask import Questions
+from .over import Over, over
 
 
 def gate_row(ask: Questions, tree: Tree, record: Record) -> Record:
@@ -37,8 +40,23 @@ def standing(ask: Questions, tree: Tree) -> list[Record]:
     return [gate_row(ask, tree, record) for record in records if "damaged" not in record]
 
 
-def task_row(tree: Tree, record: Record, now: int, policy: Mapping[str, Any]) -> Record:
-    """A task as lists show it: with its computed state, what it waits for, and without its text."""
+def raised(ask: Questions, tree: Tree) -> list[Record]:
+    """All gates that were ever raised, also those that are over, the newest first."""
+    rows = []
+    for name in tree.names(gate.FOLDER):
+        path = f"{gate.FOLDER}/{name}"
+        if name.endswith(gate.END + gate.SUFFIX) or not name.endswith(gate.SUFFIX):
+            continue
+        with suppress(Damaged):
+            rows.append(gate_row(ask, tree, gate.parse(path, tree.read(path) or b"")))
+    return sorted(rows, key=lambda row: (row["at"], row["id"]), reverse=True)
+
+
+def task_row(
+    ask: Questions, tree: Tree, record: Record, now: int, policy: Mapping[str, Any]
+) -> Record:
+    """A task as lists show it: with its computed state, what it waits for, why it came back, and
+    without its text."""
     state, waits = readiness.assess(tree, record, now, policy)
     row = {
         "ref": f"task:{record['id']}",
@@ -49,19 +67,47 @@ def task_row(tree: Tree, record: Record, now: int, policy: Mapping[str, Any]) ->
     }
     row.pop("body", None)
     if "frozen" in record:
-        row["can_thaw"] = _can_thaw(tree, record, now)
+        row["can_thaw"] = thaws(ask, tree, record) is not None
+    if state not in task.CLOSED and came_back(record):
+        row["came_back"] = came_back(ask.shown({"ref": row["ref"], **record}))
     return row
 
 
-def _can_thaw(tree: Tree, record: Record, now: int) -> bool:
-    """Whether what a frozen task waits for is over: the time, the task done, the record there."""
+def came_back(record: Record) -> str:
+    """The reason why a task is on offer again, as it is shown; empty if it never was claimed in
+    vain."""
+    entries = record.get("failures", ())
+    if not entries or record["state"] == "claimed":
+        return ""
+    last = entries[-1]
+    if "retried" in last:
+        return f"retried by {last.get('session')}: {correction.plain(last['retried'])}"
+    return task.last_failure(record)
+
+
+def thaws(ask: Questions, tree: Tree, record: Record) -> Over | None:
+    """The end of what a frozen task waited for; None before it, and where it waits for nothing."""
     until = record["frozen"].get("until")
-    if until is None:
-        return False
-    kind, _, rest = until.partition(":")
-    if not kind.isalpha():
-        return times.moment(until) <= now
-    return kind != "task" or bool(task.get(tree, rest)["state"] == "done")
+    try:
+        return None if until is None else over(ask, tree, until)
+    except AtlasError:  # it is not there any more, or a hand wrote it
+        return None
+
+
+def thawed(ask: Questions, tree: Tree, me: Record) -> list[str]:
+    """The frozen tasks of a session, and of its actor's other sessions, that wait for nothing any
+    more. Each is returned once."""
+    lines = []
+    for _, row in ask.index.held_back(task.FOLDER, task.NEVER):
+        if "frozen" not in row or not _yours(row, me):
+            continue
+        now = thaws(ask, tree, row)
+        if now and ask.local.first_time(me["id"], f"thaws:{row['id']}:{now.what}"):
+            lines.append(
+                f"task:{row['id']} can thaw: {named(now.what)} is {now.how}:"
+                f" atlas task thaw {row['id']}"
+            )
+    return lines
 
 
 def offered(ask: Questions, record: Record) -> Record:
@@ -83,7 +129,7 @@ def ready(ask: Questions, tree: Tree, most: int) -> list[Record]:
 def opened(ask: Questions, tree: Tree) -> list[Record]:
     """All tasks that are not done or cancelled, first come first."""
     return [
-        ask.shown(task_row(tree, record, ask.now, ask.policy))
+        ask.shown(task_row(ask, tree, record, ask.now, ask.policy))
         for _, record in ask.index.queue(task.FOLDER, None)
     ]
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..model import names, times
 from ..model.text import Record
-from ..records import lease, session
+from ..records import lease, resources, session, signal
 from ..store.git import Git
 from . import sessions
-from .ask import Questions
+from .ask import WEEK, Questions
 
 if TYPE_CHECKING:
     from ..checks.commit import CodeCommit
@@ -25,14 +25,15 @@ class _Known(NamedTuple):
     leases: list[Record]
     sessions: list[Record]  # the live ones, but the reader's
     commits: list[tuple[CodeCommit, set[str]]]  # with the paths that each touched
+    signals: list[tuple[str, Record]]  # (REF, signal) of the last seven days about a path
 
 
 def who(
     ask: Questions, git: Git, mine: str | None, paths: list[str], hours: int = DAY
 ) -> list[Record]:
     """The users of these paths (from the root): live leases, live sessions that named or changed
-    them, commits of the last hours on any branch of the user's repository. Rows of path, what, who,
-    when, at, text."""
+    them, signals of the last seven days about them, commits of the last hours on any branch of the
+    user's repository. Rows of path, what, who, when, at, text."""
     from ..checks import commits
 
     leases = [row for _, row in ask.index.live(lease.FOLDER, ask.now) if lease.holds(row, ask.now)]
@@ -40,7 +41,7 @@ def who(
     others = [row for row in others if sessions.pulse(ask, row)[1] == "live"]
     # No session lives longer than a day, so what the live ones changed is among these.
     recent = commits.recent(git, paths, ask.now - max(hours, DAY) * 3600)
-    known = _Known(leases, others, recent)
+    known = _Known(leases, others, recent, _signals(ask))
     return [row for path in paths for row in _on(ask, path, known, hours)]
 
 
@@ -48,13 +49,36 @@ def _on(ask: Questions, path: str, known: _Known, hours: int) -> Iterator[Record
     codes = [code for code, touched in known.commits if path in touched]
     changed = {name for code in codes for name in code.sessions}
     for row in known.leases:
-        if names.overlap(f"path:{path}", row["resource"]):
+        if resources.meet(ask.policy, f"path:{path}", row["resource"]):
             yield _lease(ask, path, row)
     for row in known.sessions:
         near = any(names.overlap(f"path:{path}", f"path:{other}") for other in row.get("paths", ()))
         if near or row["id"] in changed:
             yield _session(ask, path, row, near)
+    for ref, row in known.signals:
+        if names.overlap(f"path:{path}", row["about"]):
+            yield _signal(ask, path, ref, row)
     yield from _commits(ask, path, [code for code in codes if code.at >= ask.now - hours * 3600])
+
+
+def _signals(ask: Questions) -> list[tuple[str, Record]]:
+    since = ask.index.since(signal.FOLDER, ask.index.upto(ask.now - WEEK))
+    return [
+        (signal.KIND.ref(file, row), row)
+        for _, file, row in reversed(since)
+        if row.get("about", "").startswith("path:")
+    ]
+
+
+def _signal(ask: Questions, path: str, ref: str, row: Record) -> Record:
+    return {
+        "path": path,
+        "what": f"signal {row['kind']}",
+        "who": row["session"],
+        "at": row["at"],
+        "when": times.ago(times.moment(row["at"]), ask.now),
+        **_text(ask, row, ref, "text"),
+    }
 
 
 def _lease(ask: Questions, path: str, row: Record) -> Record:

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
+from .. import signs
 from ..model import times
 from ..model.text import Record
-from ..records import policy, session, status
-from ..store.index import Index
+from ..records import lease, policy, session
 from .ask import WEEK, Questions
 
-_NO_WORK = ("session: ", "lease: ", "repair: ")  # how the subjects of such commits begin
+HOUR = 3600
 
 
 def pulse(ask: Questions, record: Record) -> tuple[int, str]:
-    """(moment of the newest commit, `live`, `ended` or `expired`) of a session."""
-    last = max(times.moment(record["began"]), ask.index.last_at(record["id"]))
+    """(moment of the last sign of life, `live`, `ended` or `expired`) of a session. A sign is what
+    it wrote, and in this clone each command, read or hook of it."""
+    began = times.moment(record["began"])
+    last = max(began, ask.index.last_at(record["id"]), ask.local.signed(record["id"]))
     if "ended" in record:
         return last, "ended"
     return last, "live" if over(ask, record, last) > ask.now else "expired"
 
 
 def over(ask: Questions, record: Record, last: int) -> int:
-    """The moment at which a session that wrote last at `last` is over, if it does nothing more."""
+    """The moment at which a session whose last sign of life was at `last` is over, if it gives none
+    any more."""
     end = session.until(record) or 0
     if record.get("class") == session.PERSON:
         return end
@@ -31,11 +35,14 @@ def over(ask: Questions, record: Record, last: int) -> int:
 
 
 def row(ask: Questions, record: Record) -> Record:
-    """A session as it is shown: with its REF, its `state` and the moment of its `last` write."""
+    """A session as it is shown: with its REF, its `state` and the moment of its `last` sign of
+    life."""
     return _stated(ask, record, *pulse(ask, record))
 
 
 def _stated(ask: Questions, record: Record, last: int, state: str) -> Record:
+    if state == "live" and signs.dead(record.get("process")):
+        state = "gone"
     shown = ask.shown({"ref": f"session:{record['id']}", **record})
     return {**shown, "state": state, "last": times.rfc3339(last)}
 
@@ -52,6 +59,70 @@ def rows(ask: Questions, every: bool) -> list[Record]:
         for record, last, state in pulses
         if every or state == "live"
     ]
+
+
+SILENT = 3600  # seconds of silence after which a caller without a tool's id may be adopted, here
+
+
+class Here(NamedTuple):
+    """The place from which a session is looked at: the worktree, the clone, the steady clock."""
+
+    worktree: str
+    machine: str
+    steadily: float
+
+
+def given_up(ask: Questions, record: Record, here: Here) -> str:
+    """The reason why a session that is not over may be adopted all the same; empty if it may not.
+    A process that is there is never gone. A session of which no process is known is judged by its
+    silence, and only in its own worktree."""
+    if record.get("class") == session.PERSON:
+        return ""
+    if "process" in record:
+        return "its process is gone" if signs.dead(record["process"]) else ""
+    own = record.get("worktree") == here.worktree != "" and record["machine"] == here.machine
+    if not own or record.get("waits") or _runs(ask, record["id"]):
+        return ""
+    silent = ask.local.silence(record["id"], here.steadily)
+    return f"it has been silent here for {times.span(int(silent))}" if silent >= SILENT else ""
+
+
+def _runs(ask: Questions, id: str) -> bool:
+    """Whether a command runs under a lease of a session."""
+    rows = ask.index.live(lease.FOLDER, ask.now)
+    return any(row["holder"] == id and row.get("run") for _, row in rows)
+
+
+def left(ask: Questions, here: Here, mine: str | None) -> list[tuple[Record, str]]:
+    """The sessions that were left in a worktree, the newest first, each with how: they did not end,
+    and are over or given up."""
+    rows = []
+    for _, record in ask.index.live(session.FOLDER, ask.now - WEEK):
+        own = record.get("worktree") == here.worktree != "" and record["machine"] == here.machine
+        if not own or record["id"] == mine or "ended" in record or record.get("class") == "run":
+            continue
+        state = pulse(ask, record)[1]
+        why = "it has expired" if state == "expired" else given_up(ask, record, here)
+        if why:
+            rows.append((record, why))
+    return sorted(rows, key=lambda pair: (pair[0]["began"], pair[0]["id"]), reverse=True)
+
+
+def left_rows(ask: Questions, left: list[tuple[Record, str]]) -> list[Record]:
+    """The sessions that were left, as they are shown, with `how`."""
+    return [{**ask.shown(row, f"session:{row['id']}"), "how": why} for row, why in left]
+
+
+def stale(ask: Questions, record: Record) -> bool:
+    """Whether a worker has given no sign for so long that it is assigned no task."""
+    return pulse(ask, record)[0] <= ask.now - policy.seconds(ask.policy, "worker_stale")
+
+
+def quiet(ask: Questions, record: Record) -> int:
+    """The seconds after which a session shows the other clones that it is at work: an hour, and
+    half of `worker_stale` while it offers to take tasks."""
+    offers = record.get("offer", {}).get("status") == "healthy"
+    return min(HOUR, policy.seconds(ask.policy, "worker_stale") // 2) if offers else HOUR
 
 
 def person(ask: Questions, machine: str) -> Record | None:
@@ -83,6 +154,28 @@ def living(ask: Questions, worktree: str) -> list[Record]:
     )
 
 
+def readers(record: Record) -> list[str]:
+    """A session and those that it descends from: what one of them was told, it knows."""
+    return [record["id"], *record.get("lineage", ())]
+
+
+def before(ask: Questions, record: Record) -> Record | None:
+    """The session that this one follows: the newest that has ended in its worktree, or that it has
+    adopted. None if there was none in the last seven days."""
+    rows = [
+        row
+        for _, row in ask.index.live(session.FOLDER, ask.now - WEEK)
+        if "ended" in row and row["id"] != record["id"] and _follows(record, row)
+    ]
+    return max(rows, key=lambda row: (str(row["ended"]), str(row["id"])), default=None)
+
+
+def _follows(record: Record, row: Record) -> bool:
+    """Whether a session goes on where another one, that has ended, was."""
+    here = record.get("worktree", "") != "" and row.get("worktree") == record.get("worktree")
+    return row.get("adopted_by") == record["id"] or (here and row["ended"] <= record["began"])
+
+
 def alike(ask: Questions, goal: str, mine: str | None) -> list[Record]:
     """Sessions that live, or ended within a day, with nearly this goal."""
     own = _words(goal)
@@ -96,28 +189,10 @@ def alike(ask: Questions, goal: str, mine: str | None) -> list[Record]:
     return [row(ask, record) for record in records]
 
 
-def unfinished(ask: Questions) -> list[Record]:
-    """Sessions of the last seven days that are over, wrote something, and never wrote the status
-    after it."""
-    rows = []
-    for _, record in ask.index.live(session.FOLDER, ask.now - WEEK):
-        last, state = pulse(ask, record)
-        owing = record.get("class") != "run" and "adopted_by" not in record
-        if state != "live" and owing and not closed(ask.index, record["id"]):
-            shown = ask.shown(record, f"session:{record['id']}")
-            rows.append({**shown, "state": state, "last": times.rfc3339(last)})
-    return rows
-
-
-def closed(index: Index, id: str) -> bool:
-    """Whether a session has done its duty: a status entry of its own behind its last other work, or
-    no work. Beginning, ending and giving back are no work."""
-    for subject, paths in index.deeds(id):
-        if any(path.startswith(f"{status.FOLDER}/") for path in paths):
-            return True
-        if not subject.startswith(_NO_WORK):
-            return False
-    return True
+def adopted(ask: Questions, id: str) -> list[str]:
+    """The sessions that a session has adopted in the last seven days."""
+    rows = (record for _, record in ask.index.live(session.FOLDER, ask.now - WEEK))
+    return [record["id"] for record in rows if record.get("adopted_by") == id]
 
 
 def ended(ask: Questions, after: int) -> list[Record]:

@@ -15,10 +15,9 @@ from ..store.snapshot import Snapshot
 from ..store.source import OWN, Source, source
 from ..verify import receive
 from . import commits, links, renames, rules
-from .ci import CiRange
 from .commit import CodeCommit
 from .history import read_history
-from .range import branch_names, find_range
+from .range import Range, branch_names
 from .rules import Target, Verdict
 
 ORDER = ("--reverse", "--topo-order")
@@ -36,13 +35,18 @@ class Checked(NamedTuple):
 
 
 def check(
-    place: Repo, git: Git, given: str | None, ci_range: CiRange, say: Callable[[str], None]
+    place: Repo,
+    git: Git,
+    find: Callable[[Mapping[str, Any]], Range],
+    now: Callable[[Mapping[str, Any]], int],
 ) -> Checked:
-    """Judges the commits of a range in the user's repository."""
+    """Judges commits of the user's repository. `find` gives their range by the policy, `now` the
+    moment at which they are judged."""
     with source(place, git) as store:
-        wanted = find_range(git, given, ci_range, in_force(store, place), say)
+        policy = in_force(store, place)
+        wanted = find(policy)
         judged = commits.read(git, *ORDER, *wanted.revisions) if wanted.revisions else []
-        verdict = _judged(store, place, git, judged, wanted.target)
+        verdict = _judged(store, place, git, judged, wanted.target, now(policy))
         return Checked(verdict, wanted.text, store.where, store.head, store.where == OWN)
 
 
@@ -55,9 +59,9 @@ def in_force(store: Source, place: Repo) -> Mapping[str, Any]:
 
 
 def _judged(
-    store: Source, place: Repo, git: Git, judged: list[CodeCommit], target: Target
+    store: Source, place: Repo, git: Git, judged: list[CodeCommit], target: Target, now: int
 ) -> Verdict:
-    history = read_history(store, place.width, judged)
+    history = read_history(store, place.width, judged, now)
     policy = in_force(store, place)
     return rules.judge(judged, history, policy, target, lambda commit: dead_links(git, commit))
 
@@ -79,7 +83,7 @@ class Received(NamedTuple):
     level: str
 
 
-def received(place: Repo, lines: Iterable[str]) -> Received:
+def received(place: Repo, lines: Iterable[str], now: int) -> Received:
     """Judges a push before it is taken: the store's branch by the store's rules, and the
     integration branches by `check` if the policy asks for it. Other refs pass."""
     git, pushes = receive.server(place), receive.pushes(lines)
@@ -103,5 +107,5 @@ def received(place: Repo, lines: Iterable[str]) -> Received:
             known = [f"^{push.old}"] if push.old else ["--not", "--all"]
             new = commits.read(git, *ORDER, push.new, *known)
             target = Target(integration=True)
-            verdicts.append((push.ref, _judged(store, place, git, new, target)))
+            verdicts.append((push.ref, _judged(store, place, git, new, target, now)))
     return Received(tuple(broken), tuple(verdicts), level)

@@ -44,6 +44,12 @@ class CodeCommit(NamedTuple):
         return claims(self.message)
 
     @property
+    def words(self) -> dict[str, set[str]]:
+        """The operations of the newest words of each session that it names, as its trailers have
+        them."""
+        return named_words(self.message)
+
+    @property
     def own_dates(self) -> bool:
         """Whether its dates can be those of the session that it names. They are not if somebody
         else's button made it, or if it was put together of several."""
@@ -55,9 +61,20 @@ def claims(message: str) -> dict[str, set[Read]]:
     squash keeps those of all its commits."""
     sessions: dict[str, set[Read]] = {}
     reads: set[Read] = set()
-    for session, stream, number, blob in trailers.written(message):
+    for session, stream, number, blob, _ in trailers.written(message):
         if session:
             reads = sessions.setdefault(session, set() if sessions else reads)
-        else:
+        elif stream:
             reads.add(Read(stream, number, blob))
     return sessions
+
+
+def named_words(message: str) -> dict[str, set[str]]:
+    """The operations of the words that a message names, by the session that stands above them."""
+    words: dict[str, set[str]] = {}
+    last = ""
+    for session, _, _, _, word in trailers.written(message):
+        last = session or last
+        if word:
+            words.setdefault(last, set()).add(word)
+    return words

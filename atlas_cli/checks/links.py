@@ -1,9 +1,10 @@
 """Relative links in Markdown and HTML: those that a move or a deletion breaks, and the text that
 each must have instead.
 
-Inline links, images, reference definitions and `href`/`src` are read. Code, comments, URLs with a
-scheme, anchors alone, absolute paths and links out of the repository are not. Paths are from the
-repository's root; a name that is no UTF-8 carries its bytes as surrogates."""
+Inline links, images, reference definitions and `href`/`src` are read; one that begins with a slash
+is from the repository's root. Code, comments, URLs with a scheme or a host, anchors alone and links
+out of the repository are not. Paths are from the repository's root; a name that is no UTF-8 carries
+its bytes as surrogates."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ _TAG = re.compile(r"<[A-Za-z][^<>]{0,4000}>")
 _ATTRIBUTE = re.compile(
     r"""\s(?:href|src)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+))""", re.IGNORECASE
 )
-_ELSEWHERE = re.compile(r"[/\\#?]|[A-Za-z][A-Za-z0-9+.-]*:|\Z")
+_ELSEWHERE = re.compile(r"//|[\\#?]|[A-Za-z][A-Za-z0-9+.-]*:|\Z")
 _TAIL = re.compile(r"\\?(?:\?|(?<!&)#)")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 
@@ -167,7 +168,9 @@ def _target(file: str, written: str) -> str | None:
     """The path that a link in a file leads to; None if it is outside the repository."""
     plain = _ESCAPED.sub(r"\1", written).replace("&amp;", "&")
     name = unquote_to_bytes(plain.encode(errors="surrogateescape"))
-    path = normpath(join(dirname(file), name.decode(errors="surrogateescape")))
+    text = name.decode(errors="surrogateescape")
+    folder = "" if text.startswith("/") else dirname(file)  # from the root, as forges read it
+    path = normpath(join(folder, text.lstrip("/")))
     return None if path == ".." or path.startswith("../") or "\0" in path else path
 
 
@@ -183,7 +186,7 @@ def _followed(old: str, moved: Mapping[str, str | None]) -> str | None:
 
 def _written(to: str, file: str, before: str, form: str) -> str:
     """A link to a path, in the manner in which it was written before."""
-    path = relpath(to, dirname(file) or ".")
+    path = f"/{to}" if before.startswith("/") else relpath(to, dirname(file) or ".")
     balanced = path.count("(") == path.count(")") and path.find("(") <= path.find(")")
     plain = "()" if balanced else ""
     if "%" in before and re.search("%[0-9A-Fa-f]{2}", before):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import Failed, NotFound, Usage
+from ..model import times
 from ..store.git import Git
 from .ci import CiRange
 from .rules import Target
@@ -48,6 +49,20 @@ def find_range(
     text = f"{base[:40]}..{head[:40]}" if base else f"all of {head[:40]}"
     integration = branch.removeprefix("origin/") in branch_names(git, policy)
     return Range(revisions, text, Target(integration, ci.target is not None))
+
+
+def lately(git: Git, since: int, policy: Mapping[str, Any]) -> Range:
+    """The commits of the integration branches since a moment, as they were fetched last: what no
+    push has judged."""
+    tips = [
+        tip
+        for name in sorted(branch_names(git, policy))
+        if _exists(git, tip := _tracked(git, name))
+    ]
+    text = f"{', '.join(tips)} since {times.rfc3339(since)}"
+    if not tips:
+        return Range((), "no integration branch is here", Target())
+    return Range((*tips, f"--since={since}"), text, Target(integration=True))
 
 
 def branch_names(git: Git, policy: Mapping[str, Any]) -> set[str]:

@@ -146,6 +146,33 @@ def between(git: Git, before: str, after: str | None) -> tuple[Files, Files, dic
     return Files(git, before), files, moved
 
 
+def naming(git: Git, tree: str | None, paths: Iterable[str]) -> dict[str, list[str]]:
+    """The text files of a tree (None: of the index) that name these paths as they are written from
+    the root, by path. A name without a slash may be any word, and is not looked for."""
+    wanted = [path for path in paths if "/" in path and "\n" not in path][:_MANY]
+    if not wanted:
+        return {}
+    _, out, _ = git.ask(
+        "grep",
+        "-zoIFw",
+        "--no-color",
+        "--no-line-number",
+        "--no-column",
+        "--no-recurse-submodules",
+        "-f",
+        "-",
+        *(("--cached",) if tree is None else (tree,)),
+        data="\n".join(wanted).encode(errors="surrogateescape"),
+    )
+    rows: dict[str, list[str]] = {}
+    for line in out.split(b"\n"):
+        name, _, path = map(os.fsdecode, line.partition(b"\0"))
+        file = name.removeprefix(f"{tree}:")
+        if path in wanted and file not in rows.setdefault(path, []):
+            rows[path].append(file)
+    return rows
+
+
 @contextlib.contextmanager
 def since_head(top: Path) -> Iterator[tuple[Files, Worktree, dict[str, str | None]]]:
     """The same from HEAD to the worktree, whatever of it is staged or tracked. Nothing of the

@@ -12,9 +12,10 @@ writes its own into what it squashed.
   first look would have shown it. (Clock: nor was the commit made when the session must have known
   of that entry: after its own next write in the store, or `session_idle` after the entry, whichever
   was first.)
-- `write_last`, on an integration branch: each session, or who adopted it, or one that it descends
-  from, has an entry with a higher number than the highest that its commits name. If one session
-  has handed over, those that have ended are covered by it, and live ones only warn.
+- `write_last`, on an integration branch: of each session that is over, a word stands behind its
+  commits: its own, one of who adopted it since, or of one that it descends from. `Atlas-Word` names
+  the newest word that was there when a commit was made; where it is missing, the entries that were
+  read tell. One at work whose word is due by `word_within` only warns.
 - `leases` (clock): no changed path was leased, from SLACK before the commit to SLACK after it,
   outside its lineage.
 - `links`: no relative link that worked before the commit is dead after it.
@@ -28,8 +29,9 @@ from typing import Any, NamedTuple
 
 from ..model import names, times
 from ..model.text import Record
-from ..records import lease
+from ..records import lease, words
 from ..records.policy import seconds
+from ..records.words import Word
 from ..visible import named, theirs
 from .commit import CodeCommit, Read
 
@@ -58,19 +60,35 @@ class History(NamedTuple):
     writes: Mapping[str, Sequence[tuple[int, int]]]
     entries: Mapping[str, Mapping[int, Entry]]
     leases: Mapping[str, Sequence[tuple[int, Record]]] = {}
+    words: Mapping[str, Sequence[Word]] = {}  # by session, oldest first
+    now: int = 0
 
     def lineage(self, session: str) -> set[str]:
         """A session, and those that it descends from."""
         return {session, *self.sessions.get(session, {}).get("lineage", ())}
 
-    def heirs(self, session: str) -> set[str]:
-        """Its lineage, and those that adopted it: one of them owes the status."""
-        heirs = self.lineage(session)
-        heir = self.sessions.get(session, {}).get("adopted_by", "")
-        while heir and heir not in heirs:
-            heirs.add(heir)
-            heir = self.sessions.get(heir, {}).get("adopted_by", "")
-        return heirs
+    def heard(self, session: str, seen: frozenset[str] = frozenset()) -> list[Word]:
+        """The words that speak for a session: its own, those of the sessions that it descends from,
+        and from its adoption on those of its heirs."""
+        row = self.sessions.get(session, {})
+        heard = [word for name in self.lineage(session) for word in self.words.get(name, ())]
+        if (heir := row.get("adopted_by")) and heir not in seen and heir != session:
+            since = times.moment(row["adopted"])
+            later = self.heard(heir, seen | {session})
+            heard += [word for word in later if word.at >= since]
+        return sorted(set(heard))
+
+    def over(self, session: str, last: int, idle: int) -> bool:
+        """Whether a session, or who has adopted it, is over. `last` is the moment of its last sign
+        outside the store."""
+        row, seen = self.sessions.get(session, {}), {session}
+        while (heir := row.get("adopted_by", "")) and heir not in seen:
+            seen.add(heir)
+            session, row = heir, self.sessions.get(heir, {})
+        if "ended" in row:
+            return True
+        signs = [last, *(at for _, at in self.writes.get(session, ()))]
+        return max(signs) + idle <= self.now
 
 
 def _held(versions: Sequence[tuple[int, Record]], moment: int) -> Record | None:
@@ -154,7 +172,7 @@ def judge(
                 say(commit, rule, text, path, clock and not target.request)
             for path, text in links(commit) if levels["links"] != "off" else ():
                 say(commit, "links", text, path)
-    for commit, text, soft in _owing(commits, history) if target.integration else ():
+    for commit, text, soft in _owing(commits, history, policy) if target.integration else ():
         say(commit, "write_last", text, soft=soft or target.request)
     return Verdict(tuple(findings), len(commits) - sum(counts.values()), counts)
 
@@ -238,43 +256,39 @@ def _read(commit: CodeCommit, session: str, read: Read, history: History, idle: 
 
 
 def _owing(
-    commits: Sequence[CodeCommit], history: History
+    commits: Sequence[CodeCommit], history: History, policy: Mapping[str, Any]
 ) -> Iterator[tuple[CodeCommit, str, bool]]:
-    """(last commit, text, whether it only warns) of each session that owes the status an entry."""
-    last: dict[str, CodeCommit] = {}
-    seen: dict[str, dict[str, int]] = {}
-    # A merge owes nothing, whatever it had read. It counts for a session that has only merged.
-    for commit in sorted(commits, key=lambda commit: len(commit.parents) > 1):
-        merge = len(commit.parents) > 1
-        for session, reads in commit.sessions.items():
-            if merge and session in last:
-                continue
-            numbers = seen.setdefault(session, {})
-            for read in reads:
-                numbers[read.stream] = max(read.number, numbers.get(read.stream, 0))
-            if not merge and session in history.begins:
-                last[session] = commit
-    paid = set()
-    for session, numbers in seen.items():
-        if _paid(history, session, numbers or {"main": 0}):
-            paid.add(session)
-    for session, commit in last.items():
-        covered = paid and "ended" in history.sessions.get(session, {})
-        if session not in paid and not covered:
-            entries = [f"{stream}@{number}" for stream, number in seen[session].items()]
-            text = (
-                f"{session} owes the status an entry after its last commit (it had read"
-                f" {', '.join(entries) or 'nothing'})"
-            )
-            yield commit, text, bool(paid)
+    """(newest commit, text, whether it only warns) of each session that owes a word: of one that is
+    over, and of one at work whose word is due. A merge owes nothing."""
+    made: dict[str, list[CodeCommit]] = {}
+    for commit in commits:
+        for session in commit.sessions if len(commit.parents) < 2 else ():
+            if session in history.begins:
+                made.setdefault(session, []).append(commit)
+    for session, own in made.items():
+        row, heard = history.sessions.get(session, {}), history.heard(session)
+        works = [_work(commit, session, history, heard) for commit in own]
+        owed = None if "dismissed" in row else words.debt(works, heard)
+        if owed is None:
+            continue
+        newest = next(commit for commit in reversed(own) if _name(commit) in owed.names)
+        last = max(commit.made for commit in own)
+        if history.over(session, last, seconds(policy, "session_idle")):
+            text = f"{session} is over, and no word speaks of {owed.text()} of it"
+            yield newest, text, False
+        elif words.due(owed, history.now, seconds(policy, "word_within")) <= history.now:
+            yield newest, f"{session} is at work, and its word on {owed.text()} is due", True
 
 
-def _paid(history: History, session: str, numbers: Mapping[str, int]) -> bool:
-    """Whether one of a session's heirs has written an entry after those that the session had
-    read."""
-    heirs = history.heirs(session)
-    return any(
-        number > read and entry.session in heirs
-        for stream, read in numbers.items()
-        for number, entry in history.entries.get(stream, {}).items()
+def _name(commit: CodeCommit) -> str:
+    return f"commit {commit.oid[:10]}"
+
+
+def _work(commit: CodeCommit, session: str, history: History, heard: Sequence[Word]) -> words.Work:
+    """A code commit as the work of a session. It was made after the entries that it names."""
+    entries = (
+        history.entries.get(read.stream, {}).get(read.number) for read in commit.sessions[session]
     )
+    read = max((entry.seq for entry in entries if entry), default=0)
+    after = words.known(heard, commit.words.get(session, ()), commit.made, read)
+    return words.Work(_name(commit), commit.made, after, True, commit.subject)

@@ -1,5 +1,5 @@
-"""The trailers of code commits: `Atlas-Session: ID` and `Atlas-Read: STREAM@N~BLOB`, as they are
-written and as they are read. Pure.
+"""The trailers of code commits: `Atlas-Session: ID`, `Atlas-Word: OPERATION|none` (its newest word)
+and `Atlas-Read: STREAM@N~BLOB`, as they are written and as they are read. Pure.
 
 A git hook that only passes asks this too: nothing is imported that costs anything."""
 
@@ -9,11 +9,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SESSION, READ = b"Atlas-Session: ", b"Atlas-Read: "
+SESSION, READ, WORD = b"Atlas-Session: ", b"Atlas-Read: ", b"Atlas-Word: "
 _CUT = b" ------------------------ >8 ------------------------"
 _WHOLE = (
     r"Atlas-(?:Session: ([a-z0-9][a-z0-9._-]{0,40}-[0-9]{6}-[a-z0-9]{6})"
-    r"|Read: ([a-z0-9][a-z0-9._-]{0,63})@([0-9]{1,9})(?:~([0-9a-f]{7,64}))?)\Z"
+    r"|Read: ([a-z0-9][a-z0-9._-]{0,63})@([0-9]{1,9})(?:~([0-9a-f]{7,64}))?"
+    r"|Word: ([a-z0-9][a-z0-9._-]{0,63}))\Z"
 )
 
 
@@ -22,21 +23,25 @@ def is_signed(message: bytes) -> bool:
     return SESSION in message
 
 
-def written(message: str) -> Iterator[tuple[str, str, int, str]]:
-    """The whole trailers anywhere in a message, in order: (session, "", 0, "") of each that names a
-    session, ("", stream, number, blob) of each that names an entry."""
+def written(message: str) -> Iterator[tuple[str, str, int, str, str]]:
+    """The whole trailers anywhere in a message, in order: (session, "", 0, "", "") of each that
+    names a session, ("", stream, number, blob, "") of each that names an entry, ("", "", 0, "",
+    operation) of each that names a word."""
     import re
 
     for line in message.split("\n"):
         if "Atlas-" in line and (match := re.match(_WHOLE, line.strip())):
-            yield match[1] or "", match[2] or "", int(match[3] or 0), match[4] or ""
+            session, stream, number, blob, word = match.groups(default="")
+            yield session, stream, int(number or 0), blob, word
 
 
-def signed(message: bytes, session: str, reads: list[str], comment: bytes | None) -> bytes:
+def signed(
+    message: bytes, session: str, word: str, reads: list[str], comment: bytes | None
+) -> bytes:
     """The message with a session's trailers in it, above what git will cut off. A message without
     any text is left as it is, so that git gives up, and so is one that carries another session's
-    trailers. `comment`: what comments begin with. None: no editor is opened, and every line is
-    text."""
+    trailers. `word` is the operation of its newest word. `comment`: what comments begin with. None:
+    no editor is opened, and every line is text."""
     body, rest = _parted(message, comment)
     lines = body.split(b"\n")
     sessions = {line[len(SESSION) :].strip() for line in lines if line.startswith(SESSION)}
@@ -53,6 +58,7 @@ def signed(message: bytes, session: str, reads: list[str], comment: bytes | None
     if not text_lines[-1].endswith(b"\r"):
         text_lines[-1] += end
     block = [SESSION + session.encode(), *(READ + read.encode() for read in reads)]
+    block.append(WORD + word.encode())
     gap = [] if _ends_in_trailers(text_lines) else [end]
     whole = b"\n".join([*text_lines, *gap, *(line + end for line in block), b""])
     return whole + b"\n" + rest if rest else whole
@@ -60,9 +66,9 @@ def signed(message: bytes, session: str, reads: list[str], comment: bytes | None
 
 def _ours(line: bytes) -> bool:
     """Whether a line is such a trailer, and not a sentence about them."""
-    return line.startswith(SESSION) or (
-        line.startswith(READ) and line.count(b" ") == 1 and b"@" in line
-    )
+    if line.startswith((READ, WORD)):
+        return line.count(b" ") == 1 and (b"@" in line or line.startswith(WORD))
+    return line.startswith(SESSION)
 
 
 def text(message: bytes, comment: bytes | None) -> bytes:

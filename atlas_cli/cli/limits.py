@@ -11,7 +11,12 @@ from ..errors import AtlasError
 from ..records import policy as rules
 
 # `{key}` is a value of the policy in force.
+DRAFTED = "known to this clone only: no other machine has it"
 AT_WORK = "known to this store only: a worker that never called `atlas begin` is invisible here"
+ALIVE = (
+    "a process is seen to be dead on its own machine only, as its own user, and where there is"
+    " /proc (not on macOS); all else is judged by silence: {session_idle}"
+)
 HELD = (
     "an empty list does not prove that anything is idle: a session that took no lease is invisible"
     " here"
@@ -33,13 +38,20 @@ GATED = (
     "a gate keeps tasks from being claimed; it stops nobody who works on one already, or without"
     " the board"
 )
-SIGNALLED = "a signal is posted and listed, and tells nobody by itself"
+SIGNALLED = (
+    "a signal shows in `who` and in the digest of those whose paths it names; it tells only whom it"
+    " concerns, at their next commit, and where hooks are installed"
+)
 HOOKS = (
     "hooks are this clone's: another has none until they are installed there; --no-verify skips"
-    " pre-commit and pre-push"
+    " pre-push, and of a commit all but what concerns it"
 )
 PARKED = "parked in this clone: no other clone knows of it"
 WAITING = "as this clone last heard from its remote: atlas sync asks it"
+WAITED = (
+    "there is no queue: whoever comes first has it; what other machines do is seen when the remote"
+    " is asked, every 20 s at the latest"
+)
 POLICY = "the policy binds Atlas's own commands and hooks only, from the next write on"
 HOSTS = (
     "whoever may write the policy chooses the hosts in `stores` that your git asks about shared"

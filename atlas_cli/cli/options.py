@@ -10,6 +10,8 @@ from ..env.env import Env
 from ..errors import AtlasError, Usage
 from ..model import times
 
+LONGEST_WAIT = 4 * 3600  # seconds
+
 
 def parsed(parse: Callable[[str], Any]) -> Callable[[str], Any]:
     """A parser for an option or argument: an AtlasError becomes part of the usage error."""
@@ -26,6 +28,14 @@ def parsed(parse: Callable[[str], Any]) -> Callable[[str], Any]:
     return checked
 
 
+def wait_time(text: str) -> int:
+    """The seconds of a wait. Raises Usage if they are too many."""
+    seconds = times.duration(text)
+    if seconds > LONGEST_WAIT:
+        raise Usage(f"a wait of {text}; at most {times.span(LONGEST_WAIT)}", "wait again then")
+    return seconds
+
+
 Why = Annotated[str, typer.Option("--why", help="The reason, in a few words.", metavar="TEXT")]
 For = Annotated[
     int | None,
@@ -34,6 +44,23 @@ For = Annotated[
     ),
 ]
 All = Annotated[bool, typer.Option("--all", help="Also those that are over.")]
+To = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--for",
+        metavar="WHOM",
+        help="Who must know it: a session, task:ID, path:P or all: their next commit stops once.",
+    ),
+]
+Wait = Annotated[
+    int | None,
+    typer.Option(
+        "--wait",
+        parser=parsed(wait_time),
+        metavar="D",
+        help="If it cannot be had now, wait for it so long at most: 100s.",
+    ),
+]
 Since = Annotated[
     str | None,
     typer.Option(
@@ -65,18 +92,30 @@ def body(env: Env, text: str | None, file: str | None, dash: str | None = None) 
 
 
 def read_bytes(env: Env, name: str) -> bytes:
-    """The bytes of a file, or of standard input for `-`."""
+    """The bytes of a file, or of standard input for `-`. A command that is run again gets the same
+    bytes: standard input, or a pipe, is read once."""
+    given: dict[str, bytes] = env.beside.setdefault("given", {})
+    if name not in given:
+        given[name] = _read(env, name)
+    return given[name]
+
+
+def _read(env: Env, name: str) -> bytes:
     import sys
     from pathlib import Path
 
     if name == "-":
         with interrupts.Typing():
-            return sys.stdin.buffer.read()
+            data = sys.stdin.buffer.read()
+        env.given.append(data)
+        return data
     path = Path(env.options.directory, name)
     env.source = path
     try:
         with interrupts.Typing():  # (it may be a pipe)
-            return path.read_bytes()
+            data = path.read_bytes()
+        env.given.append(data)
+        return data
     except FileNotFoundError:
         raise Usage(
             f"there is no file {name}", "give the path of a file, or - for standard input"

@@ -30,6 +30,7 @@ _FLAGS = {
     "--offline": "offline",
     "--require-published": "require_published",
 }
+HELP = ["-h", "--help"]
 _DIGEST = ("--since", "--words")  # the digest's own options stand behind no command
 _ABOUT = """\
 Atlas: workers who cannot talk to each other share one project. Read first, write last.
@@ -101,7 +102,7 @@ class Root(Explained, TyperGroup):
 
         Raises Page for a help page, Usage where the words are no call."""
         try:
-            with self.make_context("atlas", list(words), obj=env) as ctx:
+            with self.make_context("atlas", list(words), obj=env, help_option_names=HELP) as ctx:
                 outcome = self.invoke(ctx)
         except UsageError as error:
             path = error.ctx.command_path if getattr(error, "ctx", None) else "atlas"

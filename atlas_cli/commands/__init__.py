@@ -13,10 +13,13 @@ from ..cli.limits import rules_for as rules_for
 from ..cli.options import All as All
 from ..cli.options import For as For
 from ..cli.options import Since as Since
+from ..cli.options import To as To
+from ..cli.options import Wait as Wait
 from ..cli.options import Why as Why
 from ..cli.options import body as body
 from ..cli.options import parsed as parsed
 from ..cli.options import read_bytes as read_bytes
+from ..cli.options import wait_time as wait_time
 from ..env.env import Env
 from ..model.text import Record
 from ..outcome import Frame
@@ -35,9 +38,11 @@ COMMANDS: dict[str, str] = {
     "signal": "Signals about records and paths: post one, list them.",
     "decision": "The decision log: recommended, chosen, the stance, and why.",
     "correct": "Put right a bad write by name, your own first of all.",
+    "wait": "Sleep until a lease is free, a task done, a session over, or somebody has written.",
     "who": "Who is on these paths: leases, sessions, commits of the last hours.",
     "sync": "Publish what was recorded here, and bring what others have published.",
     "parked": "Writes of this clone that contradict what others published first.",
+    "drafts": "Texts of yours that a stop or a refusal left over: list, drop.",
     "outbox": "What no remote has yet: list it, export it to a file, import such a file.",
     "links": "The relative links that your moves break; --fix corrects them.",
     "hooks": "The git hooks: install, status, remove.",
@@ -45,6 +50,7 @@ COMMANDS: dict[str, str] = {
     "verify": "Judge the whole history by the rules that the writer used.",
     "check": "Judge code commits by their trailers, in CI and on a server.",
     "config": "The policy of the store.",
+    "epoch": "Take what was settled long ago from the tip of the store's branch.",
     "doctor": "Look at the store's health; --fix repairs what can be repaired.",
     "setup": "Tell AI tools about Atlas: AGENTS.md, CLAUDE.md, Claude Code's hooks.",
     "view": "Write this worktree's .atlas/ folder anew.",

@@ -17,8 +17,9 @@ from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Block, Frame, Outcome, Raw, Table, listing
 from ..records import artifact, correction
+from ..visible import theirs
 from . import Since, env_of, limits, noun, one, parsed, read_bytes, verb, warned
-from .status import compared
+from .status.look import compared
 
 app = noun()
 SHOWN = 16 * 1024  # bytes of a body that `show` prints
@@ -42,6 +43,15 @@ Base = Annotated[
 Title = Annotated[str | None, typer.Option("--title", metavar="T", help="What it is, on one line.")]
 Caveat = Annotated[
     str | None, typer.Option("--caveat", metavar="T", help="Shown wherever it is shown.")
+]
+NoCaveat = Annotated[
+    bool, typer.Option("--no-caveat", help="The caveat of the version before holds no more.")
+]
+GoodFor = Annotated[
+    int | None,
+    typer.Option(
+        "--good-for", metavar="D", parser=parsed(times.duration), help="Then showing it warns."
+    ),
 ]
 ReliesOn = Annotated[
     list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")
@@ -75,6 +85,8 @@ def put(
     base: Base = None,
     title: Title = None,
     caveat: Caveat = None,
+    no_caveat: NoCaveat = False,
+    good_for: GoodFor = None,
     relies_on: ReliesOn = None,
     same_topic: SameTopic = False,
     new: NewName = False,
@@ -82,8 +94,11 @@ def put(
     """Put a version: immutable, any bytes. One name per topic; a new version supersedes the last,
     and all are kept.
 
-    If another session put one since you read it, it stops (3) with a merged draft."""
+    A caveat stays with the name until a version says otherwise. If another session put one since
+    you read it, it stops (3) with a merged draft."""
     env = env_of(ctx)
+    if caveat and no_caveat:
+        raise Usage("there is a caveat, or there is none", "give --caveat T or --no-caveat")
     assert env.store  # there is one, or the file is of no interest
     data = read_bytes(env, file)
     env.spoken = (f"artifact-{name}.{type_ or 'txt'}", data) if file == "-" else None
@@ -97,13 +112,23 @@ def put(
         tuple(reading.pinned_ref(env, target) for target in relies_on or ()),
         same_topic,
         new,
+        no_caveat or _withdrawn(env, name),
+        good_for or 0,
     )
     record = _put(env, me, name, wish, base)
     line = (
         f"{record['ref']} put: {record['size']:,} bytes, {record['ext']}, SHA-256"
         f" {record['sha256'][:12]}"
     )
-    return Outcome(record, (line,), published=False)
+    carried = record.get("caveat") if not caveat else None
+    more = (f"its caveat stays: {theirs(carried)} (--no-caveat lifts it)",) if carried else ()
+    return Outcome(record, (line, *more), published=False)
+
+
+def _withdrawn(env: Env, name: str) -> bool:
+    """Whether the newest version of a name was retracted: its words are not carried on."""
+    last = artifact.newest(env.tree, name)
+    return bool(last) and env.ask.retracted(f"artifact:{name}@{last}")
 
 
 def _put(
@@ -228,7 +253,7 @@ def get(
         save(env, out, data)
         return Outcome({**full, "file": out}, (f"{exact} written to {out}: {len(data):,} bytes",))
     if env.options.json:
-        return Outcome({**full, **_inline(data)})
+        return Outcome({**full, **artifacts.inline(data)})
     if sys.stdout.isatty() and not artifact.is_text(data):
         raise Usage(f"{exact} would steer the terminal", "give it a file: -o FILE")
     return Outcome(full, (Raw(data),))
@@ -246,15 +271,6 @@ def _version(env: Env, name: str, number: int | None) -> tuple[Record, bytes]:
     return record, artifact.body(env.tree, record)
 
 
-def _inline(data: bytes) -> dict[str, str]:
-    """Bytes as a field of JSON: text as it is, anything else in base64."""
-    if artifact.is_text(data):
-        return {"body": data.decode()}
-    import base64
-
-    return {"body_base64": base64.b64encode(data).decode()}
-
-
 @verb(app, "list", "atlas artifact list --new", 7, limits=(limits.HANDED,))
 def list_(
     ctx: typer.Context,
@@ -267,9 +283,7 @@ def list_(
 
     A new reader gets those of seven days; a name put more than 48 times in a day counts once."""
     env = env_of(ctx)
-    items = (
-        _unread(env) if new else [_newest(env, name) for name in env.tree.names(artifact.FOLDER)]
-    )
+    items = _unread(env) if new else [_newest(env, name) for name in artifact.known(env.tree)]
     if since is not None:
         young = {
             record["name"]
@@ -284,7 +298,7 @@ def list_(
             f"{item['size']:,}",
             times.ago(times.moment(item["at"]), now),
             item["session"],
-            correction.said(item, "title", now),
+            artifacts.line(item, now),
         )
         for item in items
         if item.get("ref")
@@ -347,7 +361,7 @@ def log(ctx: typer.Context, name: Name) -> Outcome:
             f"{item['size']:,}",
             times.ago(times.moment(item["at"]), env.now()),
             item["session"],
-            correction.said(item, "title", env.now()),
+            artifacts.line(item, env.now()),
         )
         for item in items
     )

@@ -3,6 +3,8 @@
 import json
 import os
 import sys
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,9 +12,12 @@ import typer
 
 from ..checks import check as checking
 from ..checks import ci
+from ..checks.range import Range, find_range, lately
 from ..checks.rules import Finding
+from ..env.clock import clock
 from ..env.env import Env
 from ..errors import Failed, Usage, Violations
+from ..model import times
 from ..outcome import Frame, Outcome, Raw
 from ..visible import visible
 from . import env_of, single, verb
@@ -22,9 +27,7 @@ NEXT = {  # what clears a finding
     "read_first": (
         "read first: atlas status show STREAM, then git commit --amend names what was read"
     ),
-    "write_last": (
-        "write last: atlas end -m …, in the session that is named, or in one that adopted it"
-    ),
+    "write_last": ("write last: atlas session adopt ID --why …, then atlas status write -m …"),
     "links": "links: atlas links --fix puts them right",
     "unattended": "unattended: atlas begin comes before a commit",
 }
@@ -52,24 +55,46 @@ def check(
     form: Annotated[
         str, typer.Option("--format", metavar="F", help="text, github, gitlab or junit.")
     ] = "text",
+    since: Annotated[
+        str | None,
+        typer.Option("--since", metavar="T", help="What the integration branches got since: 7d."),
+    ] = None,
     receive: Annotated[
         bool, typer.Option("--receive", help="For a server's pre-receive hook.")
     ] = False,
 ) -> Outcome:
-    """Judge code commits by their trailers: what each session had read, whether it wrote the
-    status, leases, links.
+    """Judge code commits by their trailers: what each session had read, whether it left a word,
+    leases, links.
 
-    Without RANGE, what CI's own variables name, else what is not yet upstream. Commits without
-    trailers are counted, and held against nobody unless the policy says so (unattended)."""
+    Without RANGE, what CI's own variables name, else what is not yet upstream; --since: what no
+    push has judged. Commits without trailers are counted, and held against nobody unless the policy
+    says so (unattended)."""
     env = env_of(ctx)
     _judge_form(env, form)
     if receive:
         return _received(env)
-    asked = ci.ci_range(os.environ, _event())
-    checked = checking.check(env.place, env.git, span, asked, env.notices.append)
+    checked = checking.check(env.place, env.git, partial(_range, env, span, since), _now)
     if checked.own:
         env.look_again(checked.head)
     return _answer(env, checked, form)
+
+
+def _now(policy: Mapping[str, Any]) -> int:
+    """The moment, by the clock of a store with this policy."""
+    return clock(policy.get("test") is True)
+
+
+def _range(env: Env, span: str | None, since: str | None, policy: Mapping[str, Any]) -> Range:
+    """The commits to judge."""
+    if since is None:
+        asked = ci.ci_range(os.environ, _event())
+        return find_range(env.git, span, asked, policy, env.notices.append)
+    if span is not None:
+        raise Usage("a range, or --since, but not both", "leave one of them out")
+    moment = times.since(since, _now(policy))
+    if moment is None:
+        raise Usage(f"--since {since[:80]!r} is no time", "18:00, 7d or 2026-11-29")
+    return lately(env.git, moment, policy)
 
 
 def _judge_form(env: Env, form: str) -> None:
@@ -139,7 +164,7 @@ def _event() -> dict[str, Any]:
 def _received(env: Env) -> Outcome:
     """Judges a push. Raises Violations (9) if it is refused: every violation with its commit, path
     and rule."""
-    received = checking.received(env.place, sys.stdin)
+    received = checking.received(env.place, sys.stdin, clock(False))
     items = [
         {"ref": ref, "commit": broken.commit, **broken.violation._asdict()}
         for ref, broken in received.broken

@@ -178,7 +178,9 @@ def _ids(env: Env, kind: str, part: str) -> Iterable[str]:
         module = status if kind == "status" else artifact
         last = module.newest(env.snapshot, stem) if names.valid(stem) else 0
         return [f"{stem}@{number}" for number in range(last, max(0, last - MOST), -1)]
-    if kind in ("status", "artifact"):
+    if kind == "artifact":
+        return artifact.known(env.snapshot)
+    if kind == "status":
         return env.snapshot.names(BY_NAME[kind].folder)
     rows = env.index.newest(BY_NAME[kind].folder, MOST)
     return [BY_NAME[kind].ref(path, record).partition(":")[2] for path, record in rows]

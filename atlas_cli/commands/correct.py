@@ -5,13 +5,27 @@ from typing import Annotated
 import typer
 
 from .. import records
-from ..env import reading, who, writing
+from ..answers import corrections
+from ..answers.corrections import Reach
+from ..env import addressing, reading, who, writing
+from ..env.env import Env
 from ..model import names
+from ..model.change import Change, Decide, Writer
+from ..model.text import Record
+from ..model.tree import Tree
 from ..outcome import Outcome
 from ..records import correction
-from . import Why, env_of, one, single, verb
+from . import To, Why, env_of, single, verb
 
 app = single()
+Cause = Annotated[
+    str | None, typer.Option("--cause", metavar="REF|PATH@COMMIT", help="What led to it.")
+]
+Retract = Annotated[bool, typer.Option("--retract", help="Withdraw it: what it says is withheld.")]
+FollowUp = Annotated[
+    str | None,
+    typer.Option("--follow-up", metavar="TITLE", help="Post the task of mending what it led to."),
+]
 
 
 @verb(
@@ -33,38 +47,94 @@ def correct(
     ctx: typer.Context,
     ref: Annotated[str, typer.Argument(metavar="REF", help="The record that is wrong.")],
     why: Why,
-    cause: Annotated[
-        str | None, typer.Option("--cause", metavar="REF|PATH", help="What led to it.")
-    ] = None,
-    retract: Annotated[
-        bool, typer.Option("--retract", help="Withdraw it: what it says is withheld.")
-    ] = False,
+    cause: Cause = None,
+    retract: Retract = False,
+    follow_up: FollowUp = None,
+    to: To = None,
 ) -> Outcome:
     """Document a bad write. The record stays; wherever it is shown, the correction shows.
 
-    Being wrong is expected, and nobody's corrections are counted. The sessions that relied on what
-    is retracted are told."""
+    Being wrong is expected, and nobody's corrections are counted. The sessions that relied on it,
+    have read it, or stand on its cause are told. Retracting a retraction lifts it."""
     env = env_of(ctx)
     me = who.session(env)
     target = reading.pinned_ref(env, ref)
     _, wrong = reading.resolve(env, records.ref(target))
-    own = me["id"] == wrong.get("session", wrong.get("holder"))
+    writer = wrong.get("session", wrong.get("holder"))
     reason = names.say(why, "--why", 8000)
-    cause = names.say(cause, "--cause") if cause else None
-    written = writing.write(
-        env,
-        lambda tree, writer: correction.add(
-            tree, writer, target=target, why=reason, cause=cause, retract=retract, own=own
-        ),
-        me,
-        "correction: ",
-    )
-    record = one(writing.records(env, written))
-    leaning = [env.index.ref_of(path) for path, _ in env.index.pointing(target, "relies_on")]
-    lines = [f"{target} {'retracted' if retract else 'corrected'} by {record['ref']}"]
-    if leaning:
-        lines.append(
-            f"it was relied on by {', '.join(leaning)}; their sessions are told at their next"
-            " command"
-        )
-    return Outcome({**record, "relied_on_by": leaning}, tuple(lines), published=False)
+    fields = {
+        "target": target,
+        "why": reason,
+        "cause": _cause(env, cause),
+        "retract": retract,
+        "own": me["id"] == writer,
+        "marks": addressing.marks(env, me, to or [], reason),
+    }
+    reach = corrections.reach(env.ask, target, writer or "")
+    task = names.say(follow_up, "--follow-up", 200) if follow_up is not None else ""
+    written = writing.write(env, _decided(env, fields, task, reach), me, "correction: ")
+    rows = writing.records(env, written)
+    record = next(row for row in rows if row["ref"].startswith("correction:"))
+    posted = [row["ref"] for row in rows if row["ref"].startswith("task:")]
+    data = {
+        **record,
+        "relied_on_by": list(reach.leaning),
+        "readers": [reader._asdict() for reader in reach.readers],
+        "follow_up": posted[0] if posted else None,
+    }
+    return Outcome(data, tuple(_lines(record, reach, posted)), published=False)
+
+
+def _cause(env: Env, text: str | None) -> str | None:
+    """The cause as it is stored: a REF with its number, `path@commit` with the path from the root,
+    or words."""
+    if text is None:
+        return None
+    cause = names.say(text, "--cause")
+    path, at, commit = cause.rpartition("@")
+    if at and correction.path_of_cause(cause):
+        return f"{reading.resource(env, f'path:{path}').partition(':')[2]}@{commit}"
+    kind, colon, _ = cause.partition(":")
+    if colon and kind in records.BY_NAME:
+        return reading.pinned_ref(env, cause)
+    return cause
+
+
+def _decided(env: Env, fields: Record, task: str, reach: Reach) -> Decide:
+    """The write: the correction, and the task of mending what was built on the record, in one."""
+
+    def decide(tree: Tree, writer: Writer) -> Change:
+        change = correction.add(tree, writer, **fields)
+        if not task:
+            return change
+        from ..records.board import posting
+        from .task.post import open_count  # few corrections post a task
+
+        own = correction.KIND.ref(next(iter(change.files)), {})
+        wish = {"title": task, "body": _body(own, reach), "relies_on": [own]}
+        more = posting.add(tree, writer, [wish], open_count(env))
+        return change._replace(files={**change.files, **more.files})
+
+    return decide
+
+
+def _body(own: str, reach: Reach) -> str:
+    """The text of the task that mends what a wrong record led to."""
+    lines = [f"{own} says what was wrong (atlas show {own})."]
+    if reach.leaning:
+        lines.append(f"These rely on it: {', '.join(reach.leaning)}.")
+    if reach.readers:
+        lines.append(f"These had read it: {reach.line()}.")
+    return "\n".join(lines) + "\n"
+
+
+def _lines(record: Record, reach: Reach, posted: list[str]) -> list[str]:
+    done = "retracted" if record["retract"] else "corrected"
+    lines = [f"{record['target']} {done} by {record['ref']}"]
+    lines += [f"{task} posted: to mend what it led to" for task in posted]
+    if reach.leaning:
+        lines.append(f"it was relied on by {', '.join(reach.leaning)}")
+    if reach.readers:
+        rest = "; those at work are told at their next command" if reach.live else ""
+        lines.append(f"known to have read it: {reach.line()}{rest}")
+    return lines

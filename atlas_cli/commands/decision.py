@@ -4,16 +4,17 @@ from typing import Annotated, Any
 
 import typer
 
-from ..env import reading, who, writing
+from ..env import addressing, reading, receipts, who, writing
 from ..env.env import Env
 from ..errors import Usage
 from ..model import names, times
 from ..model.text import Record
 from ..outcome import Block, Frame, Outcome, Table, listing
 from ..records import correction, decision
-from . import Since, Why, env_of, limits, noun, one, parsed, verb, warned
+from . import Since, To, Why, env_of, limits, noun, one, parsed, verb, warned
 
 app = noun()
+WHY = 160  # characters of a reason in the list
 
 
 def _stance(text: str) -> str:
@@ -23,6 +24,20 @@ def _stance(text: str) -> str:
             f" {text[:40]!r}"
         )
     return text
+
+
+Stance = Annotated[
+    str,
+    typer.Option(
+        "--stance",
+        metavar="agreed|disagreed|timeout",
+        parser=parsed(_stance),
+        help="Given, never worked out from the two.",
+    ),
+]
+ReliesOn = Annotated[
+    list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")
+]
 
 
 @verb(
@@ -43,25 +58,19 @@ def add(
         str, typer.Option("--recommended", metavar="R", help="What was recommended.")
     ],
     chosen: Annotated[str, typer.Option("--chosen", metavar="C", help="What was chosen.")],
-    stance: Annotated[
-        str,
-        typer.Option(
-            "--stance",
-            metavar="agreed|disagreed|timeout",
-            parser=parsed(_stance),
-            help="Given, never worked out from the two.",
-        ),
-    ],
+    stance: Stance,
     why: Why,
     on: Annotated[
         list[str] | None, typer.Option("--on", metavar="REF", help="A record that it is about.")
     ] = None,
+    relies_on: ReliesOn = None,
     chosen_by: Annotated[
         str | None, typer.Option("--chosen-by", metavar="N", help="Who chose (a claim).")
     ] = None,
     recommended_by: Annotated[
         str | None, typer.Option("--recommended-by", metavar="N", help="Likewise.")
     ] = None,
+    to: To = None,
 ) -> Outcome:
     """Add to the decision log. Append-only; the stance is stored as given, since comparing the pair
     tells whether they match and never why."""
@@ -74,10 +83,12 @@ def add(
         "stance": stance,
         "why": names.say(why, "--why", 8000),
         "about": [reading.pinned_ref(env, target) for target in on or ()],
+        "relies_on": [reading.pinned_ref(env, target) for target in relies_on or ()],
         "chosen_by": names.say(chosen_by, "--chosen-by", 100) if chosen_by else None,
         "recommended_by": (
             names.say(recommended_by, "--recommended-by", 100) if recommended_by else None
         ),
+        "marks": addressing.marks(env, me, to or [], f"{title} {chosen} {why}"),
     }
     written = writing.write(
         env, lambda tree, writer: decision.add(tree, writer, **fields), me, "decision: "
@@ -106,14 +117,29 @@ def list_(
         (
             item["id"],
             item["stance"],
+            item["recommended"] or "-",
             item["chosen"] or "-",
             correction.said(item, "title", env.now()),
+            _first(item["why"]),
         )
         for item in items
     )
-    table = Table(("DECISION", "STANCE", "CHOSEN", "TITLE"), rows, "nothing was decided here")
+    table = Table(
+        ("DECISION", "STANCE", "RECOMMENDED", "CHOSEN", "TITLE", "WHY"),
+        rows,
+        "nothing was decided here",
+    )
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
     return Outcome(listing(items, total), (table, *more))
+
+
+def _first(text: str | None) -> str:
+    """The first line of a text, as a cell has it; a longer text shows that it goes on."""
+    if text is None:
+        return "-"
+    first = text.strip().partition("\n")[0]
+    short = first[:WHY]
+    return short if short == text.strip() else f"{short} …"
 
 
 @verb(app, "show", "atlas decision show 2026-11-29-storage", 7, limits=(limits.DECIDED,))
@@ -125,6 +151,7 @@ def show(
     env = env_of(ctx)
     _, record = reading.resolve(env, names.Ref("decision", wanted.removeprefix("decision:")))
     record = {"corrections": env.ask.corrections(record["ref"]), **env.ask.shown(record)}
+    receipts.note_text(env, record["ref"], record.get("operation", ""))
     return Outcome(record, tuple(shown(env, record)))
 
 
@@ -141,6 +168,8 @@ def shown(env: Env, record: Record) -> list[Block]:
         lines = [correction.WITHHELD]
     if record.get("about"):
         lines.append(f"about: {', '.join(record['about'])}")
+    if record.get("relies_on"):
+        lines.append(f"relies on: {', '.join(record['relies_on'])}")
     age = times.ago(times.moment(record["at"]), env.now())
     return [
         Frame(f"{record['ref']} by {record['session']}, {age}", "\n".join(lines)),

@@ -8,7 +8,7 @@ from ..digest import digest
 from ..env import who
 from ..env.env import Env
 from ..outcome import Outcome
-from . import Since, env_of, limits, single, verb
+from . import Since, env_of, hooks, limits, single, verb
 
 app = single()
 LIMITS = (limits.AT_WORK, limits.HELD)
@@ -30,5 +30,6 @@ def bare(env: Env, since: str | None = None, words: int = digest.WORDS) -> Outco
     """The digest, without beginning anything."""
     me = who.session_or_none(env)
     data, blocks = digest.of(env, me, words, since)
+    env.notices += hooks.lacking(env)
     head = () if me else ('no session here: atlas begin --goal "what you will do"',)
     return Outcome(data, (*head, *blocks), limits.said(LIMITS, env.policy))

@@ -13,6 +13,7 @@ from ..outcome import Outcome, Table
 from ..verify.audit import Finding
 from ..visible import named
 from . import begin, env_of, single, verb
+from .hooks import lacking
 
 app = single()
 
@@ -31,10 +32,13 @@ def doctor(
     never by force), and appends repairs that restore exactly what a violating commit had changed.
     Nothing is ever rewritten."""
     env = env_of(ctx)
+    if fix and _is_whole(env):
+        env.store.policy(env.snapshot)  # nothing is repaired in a store of a newer format
     items: list[dict[str, Any]] = looked(env, fix)
     if all(item["state"] != "bad" for item in items if item["what"] in ("repository", "branch")):
         items += _records(env, fix)
         items += _shared(env)
+        items += [{"what": "hooks", "state": "warn", "text": text} for text in lacking(env)]
     bad = [item for item in items if item["state"] == "bad"]
     done = [
         f"repaired: {item['what']}: {item['text']}" for item in items if item["state"] == "fixed"
@@ -49,6 +53,14 @@ def doctor(
             details={"checks": items},
         )
     return Outcome({"checks": items}, (Table(("LOOK", "STATE", "WHAT"), rows),))
+
+
+def _is_whole(env: Env) -> bool:
+    """Whether the store's head can be read at all."""
+    try:
+        return env.store.policy(env.store.snapshot()) is not None
+    except AtlasError as error:
+        return error.code == "newer_format"
 
 
 def _shared(env: Env) -> list[dict[str, Any]]:
@@ -68,6 +80,9 @@ def _records(env: Env, fix: bool) -> list[dict[str, Any]]:
         report = judged(env, False)
         damaged = env.index.damaged()
     except AtlasError as error:
+        if error.code == "newer_format":
+            text = f"not judged: {error.message}; {error.hint}"
+            return [{"what": "records", "state": "warn", "text": text}]
         return [{"what": "records", "state": "bad", "text": error.message}]
     if not report.open and not damaged:
         return [{"what": "records", "state": "ok", "text": "no violation, and every record parses"}]

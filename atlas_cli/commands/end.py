@@ -1,49 +1,49 @@
 """`atlas end`: write last. Writes the status, gives back the leases and claims, closes the session:
 one transaction."""
 
+import os
 import shlex
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from ..answers import leases, sessions
-from ..env import elsewhere, reading, receipts, who, writing
+from .. import callers
+from ..answers import leases, words
+from ..env import drafting, elsewhere, reading, who, wording, writing
 from ..env.env import Env
-from ..errors import AtlasError, NotFound, Protocol, Usage
+from ..errors import AtlasError, NotFound, Protocol, Usage, VersionJump
 from ..model import names
 from ..model.change import Change, Writer
 from ..model.text import Record
+from ..model.times import rfc3339
 from ..model.tree import Tree
-from ..outcome import Outcome
-from ..records import status
+from ..outcome import Block, Outcome
+from ..records import goals, session, status_write
 from ..records.board import assigning
+from ..records.wish import Wish
 from ..sharing import parked
 from ..sharing.dealing import EAGER
+from ..visible import named
 from . import body, env_of, limits, single, verb
-from . import status as status_command
+from .status import say
 
 app = single()
 Dash = Annotated[str | None, typer.Argument(metavar="[-]", help="The text from standard input.")]
 Text = Annotated[
     str | None, typer.Option("-m", metavar="TEXT", help="What the next one must know.")
 ]
-File = Annotated[str | None, typer.Option("--file", metavar="F", help="A file that holds it.")]
-Unchanged = Annotated[
-    str | None, typer.Option("--unchanged", metavar="WHY", help="The status holds, and why.")
-]
 Stream = Annotated[str, typer.Option("--stream", metavar="STREAM", help="Which status stream.")]
-Section = Annotated[
-    str | None,
-    typer.Option("--section", metavar="H", help="The heading it goes under (default: your goal)."),
-]
-Replace = Annotated[bool, typer.Option("--replace", help="The text is the whole new entry.")]
-Base = Annotated[
-    int | None, typer.Option("--base", metavar="N", min=1, help="The entry you have read.")
-]
 Keep = Annotated[
     list[str] | None,
     typer.Option("--keep", metavar="RES", help="A lease that is not given back."),
 ]
+
+Goal = Annotated[
+    int | None, typer.Option("--goal", metavar="N", min=1, help="The goal that ends, by number.")
+]
+Every = Annotated[bool, typer.Option("--all", help="All your goals end.")]
+AT_WORK = 3600  # seconds for which a sub-agent that was heard of counts as at work
 
 
 @verb(
@@ -61,52 +61,47 @@ def end(
     ctx: typer.Context,
     dash: Dash = None,
     text: Text = None,
-    file: File = None,
-    unchanged: Unchanged = None,
+    file: say.File = None,
+    unchanged: say.Unchanged = None,
     stream: Stream = "main",
-    section: Section = None,
-    replace: Replace = False,
-    base: Base = None,
-    overflow: status_command.Overflow = None,
+    section: say.Section = None,
+    replace: say.Replace = False,
+    base: say.Base = None,
+    overflow: say.Overflow = None,
+    warn: say.Warn = None,
+    until: say.Until = None,
+    on: say.On = None,
+    to: say.To = None,
     keep: Keep = None,
+    goal: Goal = None,
+    every: Every = False,
 ) -> Outcome:
-    """Write last: your text becomes the section under your goal in the status (--replace: the whole
-    entry), your leases and claims are given back, your session is closed.
+    """Write last: your text becomes your section of the status (--section: another; --replace: the
+    whole entry), your leases and claims are given back, your session is closed. Under several
+    goals, say which one ends, or --all.
 
-    Without a text it succeeds if you wrote the status after your last work, or did nothing; else it
-    stops (5)."""
+    Without a text it succeeds if you owe no word: your commits, artifacts, decisions and
+    corrections have a status entry, or a task's result, behind them. Else it stops (5)."""
     env = env_of(ctx)
     if dash not in (None, "-"):
         raise Usage(
             f"{dash[:40]!r} stands where - would read standard input", "give the text with -m TEXT"
         )
-    if section and replace:
-        raise Usage("--section and --replace say different things", "give one of them")
     # Before anything can refuse: a text that was piped in must not be lost.
     given = body(env, text, file, dash)
     me = who.session(env, strict=True)
-    _judge_parked(env, me)
+    number = _ending(env, me, goal, every)
     if given is not None and unchanged is not None:
         raise Usage("a text, or --unchanged, but not both")
-    status_command.with_text(given, section, replace, overflow)
+    lists = (tuple(warn or ()), until, tuple(on or ()), tuple(to or ()))
+    options = wording.Options(section, replace, overflow, base, (), None, *lists)
+    options.need_text(given)
     names.name(stream, "stream")
-    overflow = names.name(overflow, "artifact name") if overflow else None
     spared = _spared(env, me, keep or [])
-    wish = _wish(env, me, given, unchanged, section, replace)
-    if wish is not None:
-        wish = wish._replace(withdrawn=status_command.withdrawn(env, stream))
-    if base is not None:
-        receipts.note(
-            env, "status", stream, base, status.find(env.tree, stream, base), claimed=True
-        )
-    done = writing.write(
-        env,
-        lambda tree, writer: _close(env, tree, writer, me, wish, stream, spared, overflow, base),
-        me,
-        "session: end",
-    )
-    records = writing.records(env, done)
-    return _answer(env, me, records, elsewhere.leave(env, me, spared))
+    last = _last(env, me, given, unchanged, stream, options, number)
+    wording.claim(env, stream, base)
+    records = _written(env, me, last, spared)
+    return _answer(env, me, records, elsewhere.leave(env, me, spared, number is None, number))
 
 
 def _spared(env: Env, me: Record, keep: list[str]) -> list[str]:
@@ -132,18 +127,70 @@ def _answer(env: Env, me: Record, records: list[dict[str, Any]], left: list[str]
         by_kind.setdefault(record["ref"].partition(":")[0], []).append(record)
     entry = next(iter(by_kind.get("status", ())), None)
     closed = by_kind["session"][0]
+    lines: list[Block] = []
+    if entry is not None:
+        wording.note(env, me, entry)
+        entry, lines = wording.answer(env, me, entry)
+    elif still := session.confirmed(closed):
+        lines.append(f"{still['ref']} confirmed")
     back = [record["resource"] for record in by_kind.get("lease", ())]
     back += [record["ref"] for record in by_kind.get("task", ())]
     back += left
-    lines = [f"{entry['ref']} written"] if entry else []
+    deeds, shown = [str(line) for line in lines[:1]], lines[1:]
     if back:
-        lines.append(f"given back: {', '.join(back)}")
-    lines.append(f"{me['id']} has ended")
+        deeds.append(f"given back: {', '.join(back)}")
+    if "ended" in closed:
+        deeds.append(f"{me['id']} has ended")
+    else:
+        open_ = goals.goal_list(goals.open_goals(closed))
+        deeds.append(f"{me['id']} goes on, for its goal {open_}")
     alone = env.sharing.known is not None and not env.sharing.published
     limits = ("NOT PUBLISHED: nobody else can see this",) if alone else ()
-    return Outcome(
-        {**closed, "status": entry, "released": back}, tuple(lines), limits, published=False
-    )
+    data = {**closed, "status": entry, "released": back}
+    blocks = ("; ".join(deeds), *shown, *_left_over(env, me))
+    return Outcome(data, blocks, limits, published=False)
+
+
+def _judge_agents(env: Env, me: Record) -> None:
+    """Raises Protocol if a sub-agent of the caller's tool is at work, and nothing tells which of
+    the two ends: the tool gives both the same id."""
+    caller = callers.above() or ""
+    if env.options.session or callers.agent() or os.environ.get("ATLAS_SESSION"):
+        return
+    if agents := env.local.agents(caller, env.now() - AT_WORK):
+        name = shlex.quote(agents[0])
+        raise Protocol(
+            f"a sub-agent of this tool is at work ({', '.join(map(named, agents))}), and nothing"
+            f" tells whether it is the one that ends, or {me['id']}",
+            f"as the sub-agent: {callers.AGENT}={name} atlas end. As {me['id']} itself: atlas end"
+            f" --session {me['id']}",
+            code="sub_agent",
+        )
+
+
+def _ending(env: Env, me: Record, wanted: int | None, every: bool) -> int | None:
+    """The number of the goal that ends; None if the session ends with it. Raises Protocol if the
+    session has several goals and none is named, if a sub-agent is at work, or if its writes are
+    parked; NotFound if it has no such goal."""
+    _judge_agents(env, me)
+    _judge_parked(env, me)
+    left = goals.open_goals(me)
+    if wanted is not None and every:
+        raise Usage("--all and --goal say different things", "give one of them")
+    if wanted is not None and wanted not in left:
+        raise NotFound(
+            f"{me['id']} has no open goal {wanted}", f"its goals are {goals.goal_list(left)}"
+        )
+    if len(left) < 2 or every:
+        return None
+    if wanted is None:
+        raise Protocol(
+            f"{me['id']} works for {len(left)} goals: {goals.goal_list(left)}",
+            f"end one, with its word: atlas end --goal {goals.under(me)} -m TEXT; or all of them:"
+            " atlas end --all -m TEXT",
+            code="several_goals",
+        )
+    return wanted
 
 
 def _judge_parked(env: Env, me: Record) -> None:
@@ -156,62 +203,104 @@ def _judge_parked(env: Env, me: Record) -> None:
         )
 
 
-def _wish(
+def _judge_words(env: Env, me: Record, confirms: bool) -> None:
+    """Raises Protocol if the session owes a word. `confirms`: the status is said to hold, which
+    speaks of records, but of no commit."""
+    owed = words.owed(env.ask, me, env.git)
+    if owed is None or (confirms and not owed.commits):
+        return
+    hint = "write last: atlas end -m 'two to five lines: done, open, what the next one must know'"
+    if not owed.commits:
+        hint += ", or atlas end --unchanged 'why'"
+    raise Protocol(
+        f"no word of yours speaks of {owed.text()}: for the next one it has not happened",
+        hint,
+        code="write_last",
+        details={"works": [work.name for work in owed.works[:20]], "oldest": rfc3339(owed.at)},
+    )
+
+
+def _left_over(env: Env, me: Record) -> list[Block]:
+    """The texts of the session that are in no entry, for who reads its answer."""
+    rows = drafting.listed(env, me)
+    if not rows:
+        return []
+    files = ", ".join(row["file"] for row in rows)
+    return [f"not in the status, and kept as {'a draft' if len(rows) == 1 else 'drafts'}: {files}"]
+
+
+class _Last(NamedTuple):
+    """The last that a session says: a text, that the status still holds, or nothing."""
+
+    stream: str
+    options: wording.Options
+    goal: int | None = None  # the goal that ends; None: the session does
+    wish: Wish | None = None
+    still: str | None = None
+
+    def close(self, env: Env, me: Record, spared: list[str], tree: Tree, writer: Writer) -> Change:
+        """Status, leases and session in one change."""
+        files: dict[str, bytes | None] = {}
+        bases: tuple[str, ...] = ()
+        if self.wish is not None:
+            try:
+                entry = wording.entry(env, tree, writer, me, self.wish, self.options)
+            except AtlasError as stop:
+                _to_end(stop, self.stream, self._flags(me, spared))
+                raise
+            files |= entry.files
+            bases = entry.bases
+        files |= assigning.leave(tree, writer, spared, goal=self.goal).files
+        if self.still is None:
+            return Change(f"session: end ({writer.session})", files, bases)
+        seen = wording.seen(env, tree, me, Wish(self.stream), self.options.base)
+        ref = status_write.holding(tree, writer, self.stream, seen)
+        path = session.path_of(writer.session)
+        files[path] = session.with_confirmed(path, files[path] or b"", ref, self.still, writer)
+        return Change(f"session: end, confirm {ref} ({writer.session})", files, bases)
+
+    def _flags(self, me: Record, spared: list[str]) -> str:
+        """The options with which the same end is asked for again."""
+        flags = f" --stream {self.stream}" if self.stream != "main" else ""
+        flags += "".join(f" --keep {shlex.quote(resource)}" for resource in spared)
+        if self.goal is not None:
+            return f"{flags} --goal {self.goal}"
+        return f"{flags} --all" if len(goals.open_goals(me)) > 1 else flags
+
+
+def _last(
     env: Env,
     me: Record,
     given: str | None,
     unchanged: str | None,
-    section: str | None,
-    replace: bool,
-) -> status.NewEntry | None:
-    """The status entry to be written; None if none is due. Raises Protocol if one is due and no
-    text is given."""
+    stream: str,
+    options: wording.Options,
+    goal: int | None,
+) -> _Last:
+    """The last thing that the session says. Raises Protocol if it owes a word and
+    says none."""
+    if given is None and not env.index.operation(env.options.operation or ""):
+        _judge_words(env, me, unchanged is not None)
+    last = _Last(stream, options, goal)
     if unchanged is not None:
-        return status.NewEntry(unchanged=names.say(unchanged, "--unchanged"))
-    if given is None:
-        if not sessions.closed(env.index, me["id"]):
-            raise Protocol(
-                "this session has written, and not the status after it: for the next one it has not"
-                " happened",
-                "write last: atlas end -m 'two to five lines: done, open, what the next one must"
-                " know', or atlas end --unchanged 'why'",
-                code="write_last",
-            )
-        return None
-    heading = None if replace else (section or me.get("goal") or me["actor"])
-    return status.NewEntry(given, section=heading, replace=replace)
+        return last._replace(still=names.say(unchanged, "--unchanged"))
+    if given is not None:
+        return last._replace(wish=wording.wish(env, me, stream, given, options, goal))
+    return last
 
 
-def _to_end(stop: AtlasError, stream: str, spared: list[str]) -> None:
+def _written(env: Env, me: Record, last: _Last, spared: list[str]) -> list[dict[str, Any]]:
+    """The records of the one write that ends the session, or a goal of it."""
+    close = partial(last.close, env, me, spared)
+    try:
+        done = writing.write(env, close, me, "session: end")
+    except VersionJump as stop:
+        wording.told_by(env, me, last.stream, stop)
+        raise
+    return writing.records(env, done)
+
+
+def _to_end(stop: AtlasError, stream: str, flags: str) -> None:
     """Makes the command that submits the draft of a stop close the session as well."""
     if submit := stop.details.get("submit"):
-        flags = f" --stream {stream}" if stream != "main" else ""
-        flags += "".join(f" --keep {shlex.quote(resource)}" for resource in spared)
-        command = f"atlas end --replace{flags}"
-        stop.details["submit"] = submit.replace(f"atlas status write {stream}", command)
-
-
-def _close(
-    env: Env,
-    tree: Tree,
-    writer: Writer,
-    me: Record,
-    wish: status.NewEntry | None,
-    stream: str,
-    spared: list[str],
-    overflow: str | None,
-    base: int | None,
-) -> Change:
-    """Status, leases and session in one change."""
-    files: dict[str, bytes | None] = {}
-    bases: tuple[str, ...] = ()
-    if wish is not None:
-        try:
-            entry = status_command.entry(env, tree, writer, me, stream, wish, base, overflow)
-        except AtlasError as stop:
-            _to_end(stop, stream, spared)
-            raise
-        files |= entry.files
-        bases = entry.bases
-    files |= assigning.leave(tree, writer, spared).files
-    return Change(f"session: end ({writer.session})", files, bases)
+        stop.details["submit"] = submit.replace(f"atlas status write {stream}", f"atlas end{flags}")

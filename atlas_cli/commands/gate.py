@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from ..answers import board
+from ..answers.ask import Questions
 from ..env import reading, who, writing
 from ..env.env import Env
 from ..errors import Usage
@@ -104,16 +105,19 @@ def raise_(
 def list_(
     ctx: typer.Context,
     all_: All = False,
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="COMMIT", help="As it was at a commit.")
+    ] = None,
 ) -> Outcome:
     """The gates that hold tasks back: pending, or past their deadline and not cleared."""
     env = env_of(ctx)
     reading.damaged(env, gate.FOLDER + "/")  # one that cannot be read is a notice
-    items = board.standing(env.ask, env.tree)
-    if all_:
-        raised = [
-            row for _, row in env.index.newest(gate.FOLDER, 2**31) if row["resolution"] == "pending"
-        ]
-        items = [board.gate_row(env.ask, env.tree, row) for row in raised]
+    ask, tree = env.ask, env.tree
+    if at is not None:
+        past = env.index.commit(at)
+        tree = env.store.snapshot(past["oid"])
+        ask = Questions(env.index, env.local, env.policy, past["at"] or env.now())
+    items = board.raised(ask, tree) if all_ else board.standing(ask, tree)
     cells = tuple(
         (
             row["id"],

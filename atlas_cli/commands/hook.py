@@ -10,7 +10,7 @@ from ..errors import AtlasError, Failed, NotFound, Usage
 from ..hooks import judging
 from ..hooks.run import HOOKS
 from ..outcome import Outcome
-from ..sharing.dealing import UNASKED
+from ..sharing.dealing import FRESH, UNASKED
 from . import env_of, single, verb
 
 app = single()
@@ -26,8 +26,7 @@ def hook(
     """The answer to a hook of git."""
     env = env_of(ctx)
     env.hooked = True
-    if name != "pre-push":
-        env.dealing = UNASKED
+    env.dealing = FRESH if name == "pre-push" else UNASKED
     if name not in HOOKS:
         raise Usage(f"there is no hook {name[:40]!r} here", f"the hooks are {', '.join(HOOKS)}")
     closed = False
@@ -42,7 +41,7 @@ def hook(
         if isinstance(error, AtlasError) and not isinstance(error, Failed):
             raise
         with contextlib.suppress(AtlasError):
-            closed = env.policy.get("hooks_missing") == "closed"
+            closed = env.own["hooks_missing"] == "closed"
         if closed:
             raise
         why, hint = f"{type(error).__name__}: {error}", "please report it"
@@ -51,4 +50,4 @@ def hook(
         env.notices.append(
             f"Atlas could not judge this ({why}): it goes on unjudged. {hint}".strip()
         )
-    return Outcome(None)
+    return Outcome(None, judging.printed(env))

@@ -6,8 +6,8 @@ import typer
 
 from ..env.env import Env
 from ..errors import AtlasError, Refused
-from ..hooks import managers
-from ..hooks.install import HookFiles
+from ..hooks import NAMES, managers
+from ..hooks.install import UNREACHED, HookFiles
 from ..outcome import Outcome, Table, listing
 from . import env_of, limits, noun, shown, verb
 
@@ -53,9 +53,7 @@ def status(ctx: typer.Context) -> Outcome:
     env = env_of(ctx)
     hooks = HookFiles(env.place, _closed(env))
     states = hooks.status()
-    if any(
-        hook.state in ("absent", "foreign", "outdated", "missing", "shadowed") for hook in states
-    ):
+    if any(hook.lacking or hook.state == "outdated" for hook in states):
         env.notices.append(
             "atlas hooks install puts Atlas in where it is missing, and brings it up to date"
         )
@@ -107,10 +105,12 @@ def put(env: Env, hooks: Any) -> Outcome:
     return _outcome(hooks, installed)
 
 
-def at_init(env: Env) -> tuple[list[dict[str, Any]], str]:
-    """Installs the hooks for `atlas init`: the items, and a line on them. It never fails, because
-    the store is made already."""
+def at_join(env: Env) -> tuple[list[dict[str, Any]], str]:
+    """Installs the hooks where a store was made or joined: the items, and a line on them. It never
+    fails, because the store is there already."""
     try:
+        if env.own["hooks"] == "off":
+            return [], f"no git hooks: {env.own_rules} says `hooks: off`"
         if env.place.top is None:
             line = (
                 "no git hooks: nobody commits in a bare repository; in a worktree of it: atlas"
@@ -125,15 +125,36 @@ def at_init(env: Env) -> tuple[list[dict[str, Any]], str]:
             )
             return [], line
         items = put(env, hooks).data["items"]
-        return items, f"git hooks in {hooks.folder}; atlas hooks remove takes them out"
+        by = "" if hooks.python else ", which find Atlas by PATH"
+        return items, f"git hooks in {hooks.folder}{by}; atlas hooks remove takes them out"
     except AtlasError as error:
         return [], f"no git hooks: {error.message}\n{error.hint}"
     except OSError as error:
         return [], f"no git hooks: {error.filename}: {error.strerror}"
 
 
+def lacking(env: Env) -> list[str]:
+    """The line that says that git's hooks do not run Atlas here; empty where they do, and where
+    there is no worktree or the user wants none."""
+    if env.place.top is None or env.store.home == env.place.outbox:
+        return []
+    try:
+        if env.own["hooks"] == "off":
+            return []
+        bad = [row for row in HookFiles(env.place, _closed(env)).status() if row.lacking]
+    except AtlasError as error:
+        return [error.message]
+    if not bad:
+        return []
+    which = "git hooks" if len(bad) == len(NAMES) else f"{len(bad)} git hooks ({bad[0].name} …)"
+    if bad[0].text == UNREACHED:
+        return [f"{which} do nothing here: {UNREACHED}; put the folder of `atlas` on PATH"]
+    return [f"{which} missing here: atlas hooks install"]
+
+
 def _closed(env: Env) -> bool:
-    return bool(env.policy["hooks_missing"] == "closed")
+    assert env.snapshot is not None  # there is a store
+    return bool(env.own["hooks_missing"] == "closed")
 
 
 def _outcome(hooks: Any, states: list[Any]) -> Outcome:

@@ -8,7 +8,8 @@ import typer
 
 from .. import callers, interrupts
 from ..cli.templates import template
-from ..env.env import Env, clock
+from ..env.clock import clock
+from ..env.env import Env
 from ..errors import NotPublished
 from ..outcome import Outcome
 from ..records import session
@@ -19,7 +20,7 @@ from ..store import founding
 from ..store.store import create
 from . import env_of, single, verb
 from .begin import register
-from .hooks import at_init
+from .hooks import at_join
 
 app = single()
 UNHOOKED = "no git hooks: atlas hooks install puts them in"
@@ -46,12 +47,7 @@ Test = Annotated[bool, typer.Option("--test", hidden=True)]
     6,
     7,
     remote=UNASKED,
-    limits=(
-        (
-            "a store is known to this clone only until it has a remote, and to nobody who has not"
-            " fetched it"
-        ),
-    ),
+    limits=(("a store is known to the clones that have fetched it, and to no other"),),
 )
 def init(
     ctx: typer.Context,
@@ -81,7 +77,7 @@ def init(
     env.forget("snapshot", "policy")
     if env.policy["store"] != own:
         made, joined = False, True
-    hooks, line = ([], UNHOOKED) if no_hooks else at_init(env)
+    hooks, line = ([], UNHOOKED) if no_hooks else at_join(env)
     lines = [line]
     if made and hooks and _person(env):
         person = register(env, goal="", kind=session.PERSON, everywhere=True)
@@ -113,7 +109,8 @@ def _outcome(
         word = "joined"
     env.notices += env.sharing.copied()
     remote = env.sharing.known
-    limits = () if remote else (f"this store is known to this clone only: {env.sharing.alone}",)
+    if remote is None:
+        env.notices.append(f"known to this clone only: {env.sharing.alone}")
     data = {
         "store": store,
         "created": made,
@@ -124,7 +121,7 @@ def _outcome(
     }
     first, last = f"the store {store} {word}: {path}", 'next: atlas begin --goal "what you will do"'
     published = None if env.sharing.published is None else False
-    return Outcome(data, [first, *lines, last], limits, published=published)
+    return Outcome(data, [first, *lines, last], published=published)
 
 
 def _made(env: Env, test: bool) -> bool:

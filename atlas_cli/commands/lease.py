@@ -1,8 +1,7 @@
 """`atlas lease`: sign up for a resource before you use it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,22 +9,25 @@ import typer
 from ..answers import leases
 from ..env import reading, who, writing
 from ..env.env import Env
-from ..errors import Held, Refused, Usage
+from ..errors import EXITS, AtlasError, Held, Usage
 from ..model import names, times
-from ..model.change import Change, Decide, Writer
+from ..model.change import Change, Writer
 from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Frame, Outcome, Table, listing
 from ..records import correction, lease, policy
+from ..records import resources as declared
 from ..visible import named
-from . import All, For, Since, Why, env_of, limits, noun, one, verb
+from . import All, For, Since, Wait, Why, env_of, limits, noun, one, verb
 from .leased_run import end_own, give_back, under_lease
+from .taking import Take
 
 if TYPE_CHECKING:
     from ..env.elsewhere import LeaseStore
 
 app = noun()
 HOLD = "you hold"
+BESIDE = 4  # leases of others that the answer of a take names
 Resources = Annotated[
     list[str], typer.Argument(metavar="RES…", help="gpu0, path:src/x.py, glob:**/*.sql, repo:run")
 ]
@@ -39,26 +41,30 @@ def _resources(env: Env, given: list[str]) -> list[str]:
 
 @contextmanager
 def _kept(
-    env: Env, wanted: list[str], me: Record | None, held: bool = False, taking: Decide | None = None
+    env: Env,
+    wanted: list[str],
+    me: Record | None,
+    held: bool = False,
+    before: Callable[[], None] = lambda: None,
 ) -> Iterator["LeaseStore"]:
     """The one store that the leases on these resources are kept in. `held`: what the session holds
-    is sought where it is held. `taking`: the write that takes them; if it goes to another store,
-    the project's own store is asked too, because somebody may hold them there (since before they
-    were shared, or from a clone that does not know of it)."""
+    is sought where it is held. `before`: what is done before another store is opened."""
     from ..env import elsewhere
 
     resources = {"": wanted}
     if env.shares:
         resources = elsewhere.by_store(env, wanted, me if held else None)
     name = elsewhere.only_store(resources)
-    if name and taking and me:
-        above = tuple(me.get("lineage", ()))
-        taking(env.snapshot, Writer(me["id"], me["actor"], env.store.machine, env.now(), "", above))
+    if name:
+        before()
     with elsewhere.opened(env, name, me) as store:
         yield store
 
 
-def _answer(store: "LeaseStore", items: list[dict[str, Any]], done: str) -> Outcome:
+def _answer(
+    store: "LeaseStore", items: list[dict[str, Any]], done: str, beside: bool = False
+) -> Outcome:
+    """The answer for these leases. `beside`: with those that others hold."""
     now = store.env.now()
     lines = [f"{done} {named(item['resource'])}{_count_on(item, now)}" for item in items]
     if store.name:
@@ -66,17 +72,33 @@ def _answer(store: "LeaseStore", items: list[dict[str, Any]], done: str) -> Outc
     data = listing(items)
     if len(items) == 1:
         data = {**one(items), "seconds_left": lease.left(one(items), now)}
+    if beside:
+        others = leases.live(store.env.ask)
+        data["beside"] = [row for row in others if row["holder"] != items[0]["holder"]]
+        lines += _beside(data["beside"])
     limits = _limits(store.env, store.name)
     if store.env.options.offline and done == HOLD:
         limits = ("held: this machine, since --offline was given",)
     return Outcome(data, tuple(lines), limits, published=False)
 
 
+def _beside(rows: list[Record]) -> list[str]:
+    """A line for what others hold beside it, those that are over soonest first."""
+    if not rows:
+        return []
+    shown = [
+        f"{named(row['resource'])} ({named(row['holder'])}, {times.span(row['seconds_left'])})"
+        for row in rows[:BESIDE]
+    ]
+    more = f", and {len(rows) - BESIDE} more" if len(rows) > BESIDE else ""
+    return [f"beside it: {', '.join(shown)}{more}"]
+
+
 def _count_on(item: dict[str, Any], now: int) -> str:
     """How long a holder may count on a lease, and its token; empty if it was given back."""
     if "released" in item:
         return ""
-    return f": {times.span(lease.left(item, now))} to count on, token {item['token']}"
+    return f" (advisory) for {times.span(lease.left(item, now))}, token {item['token']}"
 
 
 @verb(
@@ -91,7 +113,12 @@ def _count_on(item: dict[str, Any], now: int) -> str:
     limits=(limits.ADVISORY,),
 )
 def take(
-    ctx: typer.Context, resources: Resources, why: Why, for_: For = None, any_of: Any_ = False
+    ctx: typer.Context,
+    resources: Resources,
+    why: Why,
+    for_: For = None,
+    any_of: Any_ = False,
+    wait: Wait = None,
 ) -> Outcome:
     """Take a lease: all of the resources or none (--any: the first free one). Taking what one holds
     renews it.
@@ -105,9 +132,10 @@ def take(
     def decide(tree: Tree, who: Writer) -> Change:
         return lease.take(tree, who, wanted, reason, for_, any_of)
 
-    with _kept(env, wanted, me, taking=decide) as store:
-        rows = _exclusive(store, me, decide)
-        return _answer(store, rows, HOLD)
+    take = Take(env, me, wanted, decide, wait, any_of)
+    with _kept(env, wanted, me, before=take.in_own_store) as store:
+        rows = take.had(store)
+        return _answer(store, rows, HOLD, beside=True)
 
 
 @verb(app, "renew", "atlas lease renew gpu0 --for 1h", 3, 4, 5, 6, 7, limits=(limits.ADVISORY,))
@@ -138,32 +166,6 @@ def release(ctx: typer.Context, resources: Resources) -> Outcome:
             store.env, lambda tree, who: lease.release(tree, who, wanted), me, "lease: release "
         )
         return _answer(store, writing.records(store.env, written), "given back:")
-
-
-def _exclusive(store: "LeaseStore", me: Record, decide: Decide) -> list[Record]:
-    """Takes a lease: its rows. It counts only once it is published; one that is not confirmed is
-    given back."""
-    env, what = store.env, "lease: take "
-    written = writing.exclusive(
-        env,
-        partial(store.decided, decide),
-        me,
-        what,
-        lambda: [row["resource"] for row in leases.held(env.ask, me["id"])],
-        lambda new: give_back(env, me, new),
-    )
-    # In another store the session's own row is written with them.
-    rows = [row for row in writing.records(env, written) if "resource" in row]
-    now = [lease.current(env.snapshot, row["resource"]) or row for row in rows]
-    over = [row["resource"] for row in now if "released" in row or row["holder"] != me["id"]]
-    if written.replayed and over:
-        raise Refused(
-            f"the operation {written.writer.operation} was done before, and {', '.join(over)} is no"
-            " longer held by it",
-            "take it anew, with another operation id",
-            code="not_held",
-        )
-    return rows
 
 
 def _state(record: dict[str, Any], now: int) -> str:
@@ -244,6 +246,8 @@ def list_(
     env = env_of(ctx)
     after = None if since is None else reading.since(env, since)
     items, limits = _listed(env, after, all_), _limits(env)
+    if after is None:
+        items += _declared(env, items)
     if env.shares:
         from ..env import elsewhere
 
@@ -260,15 +264,25 @@ def list_(
         (
             f"{r['resource']} ({r['store']})" if "store" in r else r["resource"],
             r["state"],
-            r["holder"],
-            times.span(r["seconds_left"]) if r["seconds_left"] else "-",
-            correction.said(r, "why", env.now()),
+            r.get("holder", "-"),
+            times.span(r["seconds_left"]) if r.get("seconds_left") else "-",
+            correction.said(r, "why", env.now()) if "why" in r else r.get("about", "-"),
         )
         for r in items
         if r["ref"]
     ]
     table = Table(("RESOURCE", "STATE", "HOLDER", "LEFT", "WHY"), tuple(rows), "nothing is held")
     return Outcome(listing(items), (table,), limits)
+
+
+def _declared(env: Env, items: list[Record]) -> list[Record]:
+    """The resources that the policy names, and that nobody holds now."""
+    held = {item.get("resource") for item in items}
+    return [
+        {"ref": f"lease:{name}", "id": name, "resource": name, "state": "free", "about": about}
+        for name, about in declared.declared(env.policy).items()
+        if name not in held
+    ]
 
 
 def _listed(env: Env, after: int | None, every: bool) -> list[Record]:
@@ -302,12 +316,18 @@ def _listed(env: Env, after: int | None, every: bool) -> list[Record]:
     ),
 )
 def run(
-    ctx: typer.Context, resources: Resources, why: Why, for_: For = None, any_of: Any_ = False
+    ctx: typer.Context,
+    resources: Resources,
+    why: Why,
+    for_: For = None,
+    any_of: Any_ = False,
+    wait: Wait = None,
 ) -> Outcome:
     """Run a command (behind `--`) under a lease, renewed at half-time while it runs; returns the
     command's code.
 
-    If the lease is lost the command is told to stop (SIGTERM). It finds the session in
+    It is given back when the command ends, however it ends. If the lease is lost the command is
+    told to stop (SIGTERM). A command that cannot be started is 127, or 126. It finds the session in
     ATLAS_SESSION and what it holds in ATLAS_LEASE. Outside a session one of class `run` is
     begun."""
     env = env_of(ctx)
@@ -329,8 +349,9 @@ def run(
         return lease.take(tree, who, wanted, reason, for_, any_of, run=True)
 
     try:
-        with _kept(env, wanted, me, taking=decide) as store:
-            rows = _exclusive(store, me, decide)
+        take = Take(env, me, wanted, decide, wait, any_of)
+        with _kept(env, wanted, me, before=take.in_own_store) as store:
+            rows = take.had(store)
             held = [record["resource"] for record in rows]
             seconds = for_ or policy.seconds(store.env.policy, "lease_default")
             code, lost = under_lease(store.env, me, held, seconds)
@@ -341,6 +362,11 @@ def run(
     finally:
         if own is None:
             end_own(env, me)
+    return _ran(env, held, code, lost)
+
+
+def _ran(env: Env, held: list[str], code: int, lost: AtlasError | None) -> Outcome:
+    """The outcome of a command that ran under leases. Raises Held if they were lost meanwhile."""
     data = {"resources": held, "exit": code, "lost": lost.message if lost else None}
     if lost:
         raise Held(
@@ -349,4 +375,6 @@ def run(
             code="lost",
             details=data,
         )
+    if code in EXITS and code:
+        env.notices.append(f"the code {code} is the command's own, and says nothing of Atlas")
     return Outcome(data, (), published=False, exit=code)

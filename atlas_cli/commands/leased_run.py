@@ -10,28 +10,35 @@ from collections.abc import Callable
 
 from ..env import writing
 from ..env.env import Env
-from ..errors import AtlasError, Failed, Held, Protocol, Refused
+from ..errors import AtlasError, Held, Protocol, Refused
 from ..model.change import Change, Writer
 from ..model.text import Record
 from ..model.tree import Tree
 from ..records import lease, session
 from ..visible import visible
 
+NOT_RUN, NOT_THERE = 126, 127  # the codes of a shell for what it cannot start
+
 
 def under_lease(
     env: Env, me: Record, held: list[str], seconds: int
 ) -> tuple[int, AtlasError | None]:
-    """The command's exit code (128 + N for signal N), and how the lease was lost, if it was."""
+    """The command's exit code, as a shell would give it, and how the lease was lost, if it was."""
     pending: list[int] = []
     forward: Callable[[int], object] = pending.append  # until there is somebody to tell
-    for name in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    for name in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         # As under nohup: the command is to ignore it, too.
         if signal.getsignal(name) != signal.SIG_IGN:
             signal.signal(name, lambda number, _: forward(number))
-    child = _started(env, me, held)
+    try:
+        child = _started(env, me, held)
+    except OSError as error:
+        word = visible(env.options.tail[0])
+        env.notices.append(f"{word} could not be started: {error.strerror}")
+        return NOT_THERE if isinstance(error, FileNotFoundError) else NOT_RUN, None
 
     def passed_on(number: int) -> None:
-        if number != signal.SIGINT or not _in_front():
+        if number not in (signal.SIGINT, signal.SIGQUIT) or not _in_front():
             child.send_signal(number)
 
     forward = passed_on
@@ -41,20 +48,12 @@ def under_lease(
 
 
 def _started(env: Env, me: Record, held: list[str]) -> subprocess.Popen[bytes]:
-    """Starts the command.
-
-    Raises Failed, and gives the lease back, if it cannot be started."""
+    """Starts the command. Raises OSError if it cannot be started."""
     words = list(env.options.tail)
     # One envelope on stdout: with --json the command's own output goes to stderr.
     out = sys.stderr if env.options.json else None
     environ = os.environ | {"ATLAS_SESSION": me["id"], "ATLAS_LEASE": " ".join(held)}
-    try:
-        return subprocess.Popen(words, stdout=out, cwd=env.options.directory, env=environ)
-    except OSError as error:
-        give_back(env, me, held)
-        raise Failed(
-            f"{words[0]} could not be started: {error.strerror}", "the lease was given back"
-        ) from None
+    return subprocess.Popen(words, stdout=out, cwd=env.options.directory, env=environ)
 
 
 def _watched(
@@ -73,7 +72,7 @@ def _watched(
         except subprocess.TimeoutExpired:
             pass
         try:
-            writing.write(env, again, me, "lease: renew ", exclusive=True)
+            writing.write(env, again, me, "lease: renew ", exclusive=True, for_command=True)
         except (Held, Refused, Protocol) as stop:
             child.terminate()
             return _code(child.wait()), stop
@@ -115,6 +114,12 @@ def end_own(env: Env, me: Record) -> None:
 def give_back(env: Env, me: Record, held: list[str]) -> None:
     """Releases the lease. One that was over before is told of in a notice."""
     try:
-        writing.write(env, lambda tree, who: lease.release(tree, who, held), me, "lease: release ")
+        writing.write(
+            env,
+            lambda tree, who: lease.release(tree, who, held),
+            me,
+            "lease: release ",
+            for_command=True,
+        )
     except (Held, Refused, Protocol) as stop:
         env.notices.append(f"the lease was over before the command was: {stop.message}")

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..answers import moved as stale
 from ..checks import renames
 from ..checks.links import Broken, broken, fixed
 from ..env.env import Env
@@ -21,7 +22,10 @@ app = single()
     7,
     9,
     limits=(
-        "relative links in Markdown and HTML only; one that now leads to another file is not seen",
+        (
+            "links in Markdown and HTML only, relative or from the root; one that now leads to"
+            " another file is not seen"
+        ),
     ),
 )
 def links(
@@ -35,7 +39,6 @@ def links(
     Looked at is the working tree against HEAD, staged or not, tracked or not. Exit 9 if a link is
     broken (with --fix: if one is left that leads to something deleted)."""
     env = env_of(ctx)
-    env.now()  # there must be a store, though nothing in it is asked for
     dead, done, count = _look(env, fix)
     if left := [link for link in dead if link not in done]:
         raise _violations(left, done, fix)
@@ -54,6 +57,7 @@ def _look(env: Env, fix: bool) -> tuple[list[Broken], list[Broken], int]:
     """(broken links, those of them that were corrected, how many files moved)."""
     if env.place.top is None:
         raise Usage("a bare repository has no worktree", "run it in a clone")
+    env.now()  # there must be a store
     with renames.since_head(env.place.top) as (before, after, moved):
         dead = broken(before, after, moved) if moved else []
         files = dict.fromkeys(link.file for link in dead) if fix else {}
@@ -62,6 +66,9 @@ def _look(env: Env, fix: bool) -> tuple[list[Broken], list[Broken], int]:
             mine = [link for link in dead if link.file == file and link.corrected is not None]
             if mine and after.write(file, fixed(after.read(file) or b"", mine)):
                 done += mine
+        if moved:
+            listed = {link.file for link in dead}
+            env.notices += stale.notices(env.ask, env.tree, after.git, moved, None, listed)
     return dead, done, len(moved)
 
 

@@ -10,7 +10,7 @@ from ..env.env import Env
 from ..errors import NotFound, Usage
 from ..model import message, names, times
 from ..outcome import Outcome, Table, listing
-from ..records import KINDS
+from ..records import KINDS, collision
 from . import Since, env_of, single, verb
 
 app = single()
@@ -67,8 +67,30 @@ def log(
             " again",
         )
     items = [_item(env, row) for row in commits]
+    if collisions and what is None and kind is None:
+        items = [*_unwritten(env, by), *items]
+        total += len(items) - len(commits)
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
     return Outcome(listing(items, total), (_table(items, collisions, now), *more))
+
+
+def _unwritten(env: Env, by: str | None) -> list[dict[str, Any]]:
+    """The stops of this clone's sessions that have written nothing since."""
+    return [
+        {
+            "commit": None,
+            "at": times.rfc3339(at),
+            "subject": None,
+            "session": session,
+            "operation": None,
+            "paths": [],
+            "bases": [],
+            "stops": [collision.read(kind)._replace(often=count).text()],
+            "merged": [],
+            "by": session,
+        }
+        for session, kind, count, at in env.local.stops(by)
+    ]
 
 
 def _folder(kind: str) -> str:
@@ -87,15 +109,17 @@ def _folder(kind: str) -> str:
 def _table(items: list[dict[str, Any]], collisions: bool, now: int) -> Table:
     rows = tuple(
         (
-            item["commit"][:12],
+            (item["commit"] or "-")[:12],
             times.ago(times.moment(item["at"]), now) if item["at"] else "-",
-            item["subject"],
-            "; ".join(item["stops"]) if collisions else item["by"],
+            item["subject"] or "(nothing written since)",
+            item["by"],
+            *(("; ".join(item["stops"]), "; ".join(item["merged"]) or "-") if collisions else ()),
         )
         for item in items
     )
-    head = ("COMMIT", "WHEN", "WHAT", "STOPS BEFORE IT" if collisions else "BY")
-    return Table(head, rows, "nothing was written")
+    head = ("COMMIT", "WHEN", "WHAT", "BY")
+    more = ("STOPS BEFORE IT: WHAT MET, WITH WHOM", "WHAT WAS KEPT") if collisions else ()
+    return Table((*head, *more), rows, "nothing was written")
 
 
 def _item(env: Env, row: dict[str, Any]) -> dict[str, Any]:
@@ -113,5 +137,6 @@ def _item(env: Env, row: dict[str, Any]) -> dict[str, Any]:
         "paths": row["paths"].split("\n"),
         "bases": list(parsed.bases),
         "stops": list(parsed.stops),
+        "merged": list(parsed.merged),
         "by": row["session"] or ("by hand" if parsed.by_hand and row["seq"] > 1 else "atlas"),
     }

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from .. import records
-from ..env import who, writing
+from ..env import who, wording, writing
 from ..env.env import Env
 from ..errors import AtlasError, NotFound, Refused
 from ..model import times
@@ -16,11 +16,11 @@ from ..model.tree import Tree
 from ..outcome import Block, Frame, Outcome, Table, listing
 from ..records import artifact, lease, signal, status
 from ..records.board import raising
+from ..records.wish import Wish, of_entry
 from ..sharing import parked
 from ..sharing.parked import unpark
 from ..visible import theirs
 from . import env_of, limits, noun, verb
-from .status import entry
 
 app = noun()
 Id = Annotated[str, typer.Argument(metavar="ID", help="The operation, or its first digits.")]
@@ -65,8 +65,8 @@ def _text(row: dict[str, Any]) -> str:
 
 @verb(app, "take", "atlas parked take 3f9c01ab", 3, 4, 5, 6, 7, limits=(limits.PARKED,))
 def take(ctx: typer.Context, wanted: Id) -> Outcome:
-    """Write it again, on what is there now. If that stops, the text is kept as a draft, and the
-    stop says how on."""
+    """Write it again, on what is there now. If that stops, the text is kept as a draft, the stop
+    says how on, and the write stays parked until it is taken or dropped."""
     env = env_of(ctx)
     me = who.session(env, strict=True)
     write = _parked(env, wanted)
@@ -78,8 +78,7 @@ def take(ctx: typer.Context, wanted: Id) -> Outcome:
                 env, _again(env, me, record, write["commit"]), me, "", punctual=held
             )
         except AtlasError as stop:
-            if "draft" in stop.details:
-                unpark(env.store, write["operation"])
+            stop.hint = f"{stop.hint}\nthen atlas parked drop {write['operation'][:12]} settles it"
             raise
         refs = standing if written.empty else done
         refs.extend(row["ref"] for row in writing.records(env, written))
@@ -106,11 +105,8 @@ def _again(env: Env, me: Record, record: Record, commit: str) -> Decide:
 
     def decide(tree: Tree, who: Writer) -> Change:
         if kind == "status":
-            wish = status.NewEntry(
-                record["body"], relies_on=tuple(record.get("relies_on", ())), new=True
-            )
             base = _common(before, tree, record["number"], status.path_of, record["stream"])
-            return entry(env, tree, who, me, record["stream"], wish, base, None)
+            return _status(env, me, tree, who, record, base)
         if kind == "artifact":
             name, version = record["name"], _version(record, parts)
             base = _common(before, tree, record["number"], artifact.path_of, name)
@@ -135,6 +131,27 @@ def _again(env: Env, me: Record, record: Record, commit: str) -> Decide:
     return decide
 
 
+def _status(
+    env: Env, me: Record, tree: Tree, who: Writer, record: Record, base: int | None
+) -> Change:
+    """The change that writes the entry again: its section, or the whole of it."""
+    old = of_entry(record) or Wish(record["stream"], text=record["body"], replace=True)
+    given = Wish(
+        old.stream,
+        old.heading,
+        old.text,
+        exact=old.exact,
+        on=old.on,
+        to=old.to,
+        warn=old.warn,
+        replace=old.replace,
+        withdrawn=wording.withdrawn(env, old.stream),
+        relies_on=old.relies_on,
+        caveat=old.caveat,
+    )
+    return wording.entry(env, tree, who, me, given, wording.Options(base=base, new=True))
+
+
 def _common(
     before: Tree, tree: Tree, number: int, path_of: Callable[[str, int], str], name: str
 ) -> int | None:
@@ -144,6 +161,12 @@ def _common(
         if before.blob(path) == tree.blob(path):
             return base
     return None
+
+
+def _rest(record: Record) -> int:
+    """The seconds for which a parked version was said to be good; 0 if none were."""
+    until = record.get("good_until")
+    return times.moment(until) - times.moment(record["at"]) if until else 0
 
 
 def _version(record: Record, parts: Tree) -> artifact.NewVersion:
@@ -156,6 +179,7 @@ def _version(record: Record, parts: Tree) -> artifact.NewVersion:
         tuple(record.get("relies_on", ())),
         same_topic=True,
         new=True,
+        good_for=_rest(record),
     )
 
 

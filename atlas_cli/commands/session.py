@@ -10,9 +10,10 @@ from ..env.env import Env
 from ..errors import Held, Usage
 from ..model import names, times
 from ..model.change import Change, Writer
+from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Frame, Outcome, Table, listing
-from ..records import correction, lease, session
+from ..records import correction, goals, lease, session, takeover
 from ..records.board import assigning, task
 from ..sharing.dealing import FRESH
 from . import All, Since, Why, env_of, limits, noun, parsed, verb
@@ -33,7 +34,7 @@ def table(env: Env, items: list[dict[str, Any]]) -> Table:
         )
         for item in items
     )
-    return Table(("SESSION", "STATE", "LAST WRITE", "GOAL"), shown, "no live session")
+    return Table(("SESSION", "STATE", "LAST SIGN", "GOAL"), shown, "no live session")
 
 
 @verb(app, "list", "atlas session list --all", 7, limits=(limits.AT_WORK,))
@@ -78,9 +79,10 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcom
     }
     began = times.ago(times.moment(record["began"]), env.now())
     last = times.ago(times.moment(record["last"]), env.now())
-    head = f"{record['id']}: {record['state']}, began {began}, last write {last}"
+    head = f"{record['id']}: {record['state']}, began {began}, last sign of life {last}"
     lines = [
         f"goal: {correction.said(record, 'goal', env.now())}",
+        *_more_goals(record),
         f"holds: {', '.join(held + claimed) or 'nothing'}",
     ]
     if offer_ := record.get("offer"):
@@ -89,6 +91,15 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcom
         lines.append(f"offers: {', '.join(offered)}")
     lines += [f"wrote ({total}):", *(f"  {subject}" for subject in wrote)]
     return Outcome(data, (head, Frame("", "\n".join(lines))))
+
+
+def _more_goals(record: Record) -> list[str]:
+    """A line for each goal that a session has beside its first one."""
+    every = goals.goals(record)
+    return [
+        f"goal {number}{' (over)' if 'over' in goal else ''}: {goal['text'] or 'withheld'}"
+        for number, goal in enumerate(every[1:], 2)
+    ]
 
 
 @verb(
@@ -106,54 +117,115 @@ def show(ctx: typer.Context, wanted: Annotated[str | None, Id] = None) -> Outcom
             "no process is stopped: what is adopted is refused at its next write, and may still"
             " edit files"
         ),
+        limits.ALIVE,
     ),
 )
-def adopt(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
-    """Take over a session that is over: its leases and claims (with a new fencing token), its duty
-    to write the status.
+def adopt(
+    ctx: typer.Context, wanted: Annotated[list[str], typer.Argument(metavar="ID…")], why: Why
+) -> Outcome:
+    """Take over sessions that are over, or whose process is gone: their leases and claims (with a
+    new fencing token), their duty to leave a word. A principal of the policy may take over any.
 
-    Every write that it still tries is refused."""
+    Every write that such a session still tries is refused."""
     env = env_of(ctx)
     me = who.session(env, strict=True)
-    reason, wanted = names.say(why, "--why"), wanted.removeprefix("session:")
+    reason = names.say(why, "--why")
+    ids = list(dict.fromkeys(id.removeprefix("session:") for id in wanted))
+    principal = me["actor"] in env.policy["principals"]
+    rows = [_over(env, me, id, principal) for id in ids]
+
+    def decide(tree: Tree, who: Writer) -> Change:
+        return _taken_over(tree, who, ids, reason)
+
+    records = writing.records(
+        env, writing.write(env, decide, me, f"adopt: {ids[0]} ", punctual=True)
+    )
+    taken = [row["resource"] for row in records if row["ref"].startswith("lease:")]
+    claims = [row["id"] for row in records if row["ref"].startswith("task:")]
+    taken += [lease for id in ids for lease in _taken_elsewhere(env, me, id, reason)]
+    adopted = [row for row in records if row["ref"].startswith("session:")]
+    data = {**adopted[0], "leases": taken, "tasks": claims, "adopted_ids": ids}
+    return Outcome(data, tuple(_adopted(rows, taken, claims)), published=False)
+
+
+def _over(env: Env, me: Record, wanted: str, every: bool = False) -> Record:
+    """The row of a session that can be adopted. Raises Held for one that is live and that nothing
+    shows to be gone, unless `every` one can be, and Usage for the caller itself."""
     record = session.get(env.tree, wanted)
     if wanted == me["id"]:
         raise Usage("that is this session itself", "atlas end closes it")
     last, state = sessions.pulse(env.ask, record)
-    if state == "live":
-        raise Held(
-            f"{wanted} is live: its last write was {times.ago(last, env.now())}",
-            "a session that is over can be adopted",
-            details={"session": wanted, "last": times.rfc3339(last)},
-        )
+    if state != "live" or every or sessions.given_up(env.ask, record, who.here(env)):
+        return record
+    raise Held(
+        f"{wanted} is live: its last sign of life was {times.ago(last, env.now())}",
+        "it can be adopted once it is seen to be gone, or has been silent until"
+        f" {times.rfc3339(sessions.over(env.ask, record, last))}; a principal may adopt any",
+        details={"session": wanted, "last": times.rfc3339(last)},
+    )
 
+
+def _taken_over(tree: Tree, who: Writer, ids: list[str], why: str) -> Change:
+    """The change by which the writer adopts some sessions, and has what they held."""
+    files: dict[str, bytes | None] = {}
+    for id in ids:
+        files |= takeover.adopt(tree, who, id, why).files
+        files |= lease.inherit(tree, who, id)
+        files |= assigning.inherited(tree, who, id)
+    return Change(f"adopt: {' '.join(ids)} ({who.session})", files)
+
+
+def _taken_elsewhere(env: Env, me: Record, wanted: str, why: str) -> list[str]:
+    """The leases of a session that are kept in other stores, taken over there."""
     from ..env import elsewhere
 
-    def decide(tree: Tree, who: Writer) -> Change:
-        change = session.adopt(tree, who, wanted, reason)
-        return change._replace(
-            files={
-                **change.files,
-                **lease.inherit(tree, who, wanted),
-                **assigning.inherited(tree, who, wanted),
-            }
-        )
-
-    records = writing.records(
-        env, writing.write(env, decide, me, f"adopt: {wanted} ", punctual=True)
+    return elsewhere.everywhere(
+        env, me, wanted, lambda tree, who: _taken_over(tree, who, [wanted], why)
     )
-    taken = [row["resource"] for row in records if row["ref"].startswith("lease:")]
-    taken += elsewhere.everywhere(env, me, wanted, decide)
-    row = next(row for row in records if row["ref"].startswith("session:"))
-    lines = [f"{wanted} is adopted: what it left is yours to finish, and to write into the status"]
+
+
+def _adopted(rows: list[Record], taken: list[str], claims: list[str]) -> list[str]:
+    """The answer's lines: who was adopted, and what passed on."""
+    ids = ", ".join(row["id"] for row in rows)
+    verb = "are" if len(rows) > 1 else "is"
+    lines = [f"{ids} {verb} adopted: what was left is yours to finish, and to leave a word on"]
     if taken:
         lines.append(f"its leases are yours now: {', '.join(taken)}")
-    claims = [row["id"] for row in records if row["ref"].startswith("task:")]
     if claims:
         lines.append(f"its tasks are yours now: {', '.join(claims)}")
-    if record.get("worktree"):
-        lines.append(f"its drafts lie in {record['worktree']}/.atlas/drafts")
-    return Outcome({**row, "leases": taken, "tasks": claims}, tuple(lines), published=False)
+    if any("ended" not in row for row in rows):
+        lines.append("it may still be typing: git status first, before you go on with its files")
+    if any(row.get("worktree") for row in rows):
+        lines.append("atlas drafts lists the texts that were left")
+    return lines
+
+
+@verb(
+    app,
+    "dismiss",
+    'atlas session dismiss claude-261129-7f3k2m --why "its branch was thrown away"',
+    3,
+    4,
+    5,
+    6,
+    7,
+    remote=FRESH,
+    limits=(
+        "the work itself stays as it is: what the session left unsaid, nobody is asked to say",
+    ),
+)
+def dismiss(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
+    """Say, as a principal, that nobody need take over what a session left without a word."""
+    env = env_of(ctx)
+    me = who.session(env, strict=True)
+    reason, wanted = names.say(why, "--why"), wanted.removeprefix("session:")
+    _over(env, me, wanted)
+
+    def decide(tree: Tree, who: Writer) -> Change:
+        return takeover.dismiss(tree, who, wanted, reason, env.policy["principals"])
+
+    row = writing.records(env, writing.write(env, decide, me, f"dismiss: {wanted} "))[0]
+    return Outcome(row, (f"{wanted} is unfinished no more",), published=False)
 
 
 @verb(
@@ -226,7 +298,7 @@ def drop(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     from ..env import elsewhere
 
     def decide(tree: Tree, who: Writer) -> Change:
-        change = session.drop(tree, who, wanted, reason, env.policy["principals"])
+        change = takeover.drop(tree, who, wanted, reason, env.policy["principals"])
         freed = {
             **lease.freed(tree, who, wanted),
             **assigning.freed(tree, who, wanted, f"dropped: {reason}"),

@@ -7,13 +7,17 @@ import typer
 
 from .. import records
 from ..answers import artifacts, inbox
-from ..env import reading, who
+from ..env import reading, receipts, who
 from ..env.env import Env
+from ..errors import Usage
 from ..model import names, times
 from ..outcome import Block, Frame, Outcome, listing
+from ..records import artifact as artifacts_of
 from ..records import correction
+from ..records.board import task
 from ..visible import named, theirs
-from . import artifact, decision, env_of, limits, single, status, verb, warned
+from . import artifact, decision, env_of, limits, single, verb, warned
+from .status import look as status_look
 
 app = single()
 READERS = 10  # sessions that are named
@@ -37,7 +41,8 @@ def show(
     refs: Annotated[
         list[str],
         typer.Argument(
-            metavar="REF…", help="status:main@12, artifact:schema, lease:gpu0, session:ID, …"
+            metavar="REF…",
+            help="status:main@12, artifact:schema, lease:gpu0, … or a bare task id or name",
         ),
     ],
     withdrawn: Annotated[
@@ -50,10 +55,26 @@ def show(
     blocks: list[Block] = []
     items: list[dict[str, Any]] = []
     for text in refs:
-        shown, data = _one(env, records.ref(text), withdrawn)
+        shown, data = _one(env, _meant(env, text), withdrawn)
         blocks += shown
         items.append(data)
     return Outcome(items[0] if len(items) == 1 else listing(items), tuple(blocks))
+
+
+def _meant(env: Env, text: str) -> names.Ref:
+    """The REF that a text names, or that the bare id of a task or the bare name of an artifact
+    stands for. Raises Usage if it is neither, or both."""
+    name = text.partition("@")[0]
+    if ":" in text or not names.valid(name):
+        return records.ref(text)
+    bare = {
+        f"task:{text}": env.snapshot.blob(task.path_of(name)) is not None,
+        f"artifact:{text}": artifacts_of.newest(env.snapshot, name) > 0,
+    }
+    refs = [ref for ref, exists in bare.items() if exists]
+    if len(refs) > 1:
+        raise Usage(f"{text} is the name of two records", f"say which: {' or '.join(refs)}")
+    return records.ref(refs[0] if refs else text)
 
 
 def _one(env: Env, ref: names.Ref, withdrawn: bool) -> tuple[list[Block], dict[str, Any]]:
@@ -88,7 +109,8 @@ def _shown(
         record = reading.shown_status(
             env, record["stream"], record["number"], who.session_or_none(env), withdrawn
         )
-        return status.shown(env, record), record
+        return status_look.shown(env, record, withdrawn), record
+    receipts.note_text(env, record["ref"], record.get("operation", ""))
     if ref.kind == "decision":
         return decision.shown(env, record), data
     if ref.kind == "inbox":
@@ -107,7 +129,7 @@ def _shown(
         for key, value in record.items()
         if value is not None and key != "corrections"
     ]
-    if "corrections" in record:  # words are withheld
+    if any(map(correction.withdraws, record.get("corrections", ()))) and not withdrawn:
         lines.append(correction.WITHHELD)
     at = record.get("at", record.get("began"))
     age = f", {times.ago(times.moment(at), env.now())}" if at else ""

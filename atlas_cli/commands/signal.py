@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from ..env import reading, who, writing
+from ..env import addressing, reading, receipts, who, writing
 from ..env.env import Env
 from ..model import names, times
 from ..outcome import Frame, Outcome, Table, listing
 from ..records import correction, signal
-from . import Since, body, env_of, limits, noun, one, parsed, verb, warned
+from . import Since, To, body, env_of, limits, noun, one, parsed, verb, warned
 
 app = noun()
 WORDS = f"One of {', '.join(signal.ACTIONS)}."
@@ -50,13 +50,18 @@ def post(
         str | None, typer.Option("--file", metavar="F", help="A file that holds it.")
     ] = None,
     about: About = None,
+    to: To = None,
 ) -> Outcome:
     """Post a signal about a record or a path."""
     env = env_of(ctx)
     message = names.say(body(env, text, file) or "", "the text (-m TEXT)", 8000)
     me, subject = who.session(env), about_of(env, about)
+    marks = addressing.marks(env, me, to or [], message)
     done = writing.write(
-        env, lambda tree, who: signal.post(tree, who, word, subject, message), me, "signal: "
+        env,
+        lambda tree, who: signal.post(tree, who, word, subject, message, marks=marks),
+        me,
+        "signal: ",
     )
     record = one(writing.records(env, done))
     return Outcome(record, (f"{record['ref']} posted",), published=False)
@@ -102,6 +107,7 @@ def show(
     record = env.ask.shown(
         reading.resolve(env, names.Ref("signal", wanted.removeprefix("signal:")))[1]
     )
+    receipts.note_text(env, record["ref"], record["operation"])
     title = (
         f"{record['ref']} by {record['session']},"
         f" {times.ago(times.moment(record['at']), env.now())}"

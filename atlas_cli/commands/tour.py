@@ -240,40 +240,19 @@ def _jump(story: Story) -> Iterator[Block]:
     yield _scene(
         5,
         "A version jump: the stop sign that a machine can see",
-        "Both have read the same status. One writes; the other would now produce N+2 where it expected N+1.",
+        "Both have read the same status. One writes; the other's section is put beside it, and it is told.",
     )
     yield from story.atlas(
         "editor", "status", "write", "-m", "The export is csv.", "--section", "Export"
     )
-    yield from story.atlas(
-        "planner",
-        "status",
-        "write",
-        "-m",
-        "The tools run on the data server.",
-        "--section",
-        "Host",
-        code=3,
-    )
-    yield "\nIts text is not lost: the merged draft lies beside it, with the command that submits it."
-    draft = next((story.folder / "planner/.atlas/drafts").iterdir())
-    number = int(
-        story.git(
-            "planner",
-            "--git-dir",
-            "../chat/.git/atlas/store.git",
-            "log",
-            "-1",
-            "--format=%s",
-            "atlas",
-            "--",
-            "status",
-        ).split()[2]
-    )
-    name = draft.relative_to(story.folder / "planner")
-    yield from story.atlas(
-        "planner", "status", "write", "main", "--base", str(number), "--file", str(name)
-    )
+    host = ("-m", "The tools run on the data server.", "--section", "Host")
+    yield from story.atlas("planner", "status", "write", *host)
+    yield "\nOver a section that it has not read as it stands, it is stopped: there, text could be lost."
+    other = ("-m", "The export is json.", "--section", "Export")
+    yield from story.atlas("planner", "status", "write", *other, code=3)
+    yield "\nIts text is not lost. But the editor is right, and so the draft goes."
+    draft = next((story.folder / "chat/.git/atlas/drafts").iterdir())
+    yield from story.atlas("planner", "drafts", "drop", f"../chat/.git/atlas/drafts/{draft.name}")
     yield from story.atlas("planner", "status")
 
 

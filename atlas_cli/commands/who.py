@@ -31,13 +31,14 @@ def who(
         ),
     ] = 24,
 ) -> Outcome:
-    """Live leases, live sessions that named or changed the path, and commits of the last hours on
-    any branch."""
+    """Live leases, live sessions that named or changed the path, signals about it, and commits of
+    the last hours on any branch."""
     env = env_of(ctx)
     wanted = [
         reading.resource(env, f"path:{path.removeprefix('path:')}").partition(":")[2]
         for path in paths
     ]
+    reading.code_age(env)
     items = on_paths(env.ask, env.git, session_id(env), wanted, hours)
     rows = tuple(
         (

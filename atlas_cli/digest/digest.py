@@ -9,8 +9,8 @@ from ..env import reading, who
 from ..env.env import Env
 from ..model.text import Record
 from ..outcome import Block, Frame, Table
-from . import board, people, records, status, you
-from .part import MOST, Part, Rows, State
+from . import board, concern, people, records, status, you
+from .part import Part, Rows, State
 
 WORDS = 700
 FRAME = 10  # words that console.py prints around the title and below the body of a frame
@@ -26,6 +26,8 @@ PARTS: tuple[Callable[[State], Part | None], ...] = (
     you.drafts,
     you.alike,
     status.status,
+    status.without_word,
+    concern.concern,
     board.gates,
     records.corrections,
     board.dead,
@@ -34,6 +36,7 @@ PARTS: tuple[Callable[[State], Part | None], ...] = (
     records.new,
     board.ready,
     people.leases,
+    people.resources,
     people.sessions,
     people.done,
     records.decisions,
@@ -59,10 +62,10 @@ def of(
         if not part.key:
             continue
         data[part.key] = part.value
-        if part.rows and part.rows.total > MOST:
+        if part.rows and part.rows.total > len(part.value):
             more[part.key] = {"total": part.rows.total, "command": part.rows.more}
     reading.damaged(env)
-    env.local.look(me["actor"] if me else who.actor(None), env.snapshot.head or "")
+    env.local.look(who.reader(env, me), env.snapshot.head or "")
     return data, _within(parts, words - RESERVED)
 
 

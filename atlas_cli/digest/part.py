@@ -14,10 +14,10 @@ from ..answers import leases
 from ..answers.ask import Questions
 from ..env import drafting, reading
 from ..env.env import Env
-from ..model import names, times
+from ..model import times
 from ..model.text import Record
 from ..outcome import Block
-from ..records import correction
+from ..records import correction, resources
 
 if TYPE_CHECKING:
     from ..env.elsewhere import StoreReport
@@ -54,7 +54,7 @@ class State:
     @cached_property
     def drafts(self) -> list[Record]:
         """The drafts that wait to be submitted."""
-        return drafting.drafts(self.env).listed()
+        return drafting.listed(self.env, self.me)
 
     @cached_property
     def elsewhere(self) -> tuple[list[Record], list[StoreReport]]:
@@ -69,17 +69,22 @@ class State:
     def mine(self, resource: str) -> bool:
         """Whether a resource (`path:…`) meets what this session said it would touch."""
         paths = self.me.get("paths", ()) if self.me else ()
-        return any(names.overlap(f"path:{path}", resource) for path in paths)
+        return any(resources.meet(self.env.policy, f"path:{path}", resource) for path in paths)
 
     def words(self, record: Record, field: str, empty: str = "-") -> str:
         """The words of a field, or that the record was retracted."""
-        if field in record or "corrections" in record:
+        if record.get(field) is not None or _withheld(record):
             return correction.said(record, field, self.now)
         return empty
 
     def ago(self, text: str) -> str:
         """The age of a time, in words."""
         return times.ago(times.moment(text), self.now)
+
+
+def _withheld(record: Record) -> bool:
+    """Whether a record's words are withheld."""
+    return any(map(correction.withdraws, record.get("corrections", ())))
 
 
 class Rows(NamedTuple):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from ..answers import leases as held
-from ..answers import paths
+from ..answers import paths, words
 from ..answers import sessions as working
 from ..env.who import session_id
 from ..model import times
 from ..model.text import Record
+from ..records import resources as declared
 from .part import Part, State, listed
 
 
@@ -21,24 +22,42 @@ def stores(state: State) -> Part | None:
 
 
 def unfinished(state: State) -> Part:
-    """The sessions that are over, and owe the status a word."""
-    items = working.unfinished(state.ask)
-    rows = ((item["id"], state.ago(item["last"]), state.words(item, "goal")) for item in items)
-    title = (
-        "over, and never wrote the status (it has not happened until someone does: atlas session"
-        " adopt ID)"
+    """The sessions that are over, and owe a word."""
+    items = words.unfinished(state.ask, state.env.git, state.env.store.machine)
+    rows = (
+        (item["id"], state.ago(item["last"]), item["owes"], state.words(item, "goal"))
+        for item in items
     )
-    more = "atlas session list --all"
-    return listed("unfinished", items, rows, "SESSION|LAST WRITE|GOAL", title, more)
+    title = (
+        "over, and left no word (it has not happened until someone writes it: atlas session adopt"
+        " ID …)"
+    )
+    older = words.long_unfinished(state.ask)
+    many = "that were" if older > 1 else "that was"
+    blocks = [f"and {older} {many} over more than seven days ago left no word"] if older else []
+    more, columns = "atlas session list --all", "SESSION|LAST WRITE|OWES|GOAL"
+    return listed("unfinished", items, rows, columns, title, more, blocks=blocks)
 
 
 def on_paths(state: State) -> Part | None:
-    """The others on the paths that this session said it would touch."""
-    wanted = state.me.get("paths") if state.me else None
-    if not wanted:
+    """The others on the paths that this session said it would touch, or leases; and what was
+    signalled of them."""
+    if state.me is None:
         return None
     env = state.env
+    leased = (row["resource"] for row in held.held(state.ask, state.id))
+    wanted = list(
+        dict.fromkeys(
+            [
+                *state.me.get("paths", ()),
+                *(name.partition(":")[2] for name in leased if name.startswith("path:")),
+            ]
+        )
+    )
+    if not wanted:
+        return None
     items = paths.who(state.ask, env.git, session_id(env), wanted)
+    items = [item for item in items if item["who"] != state.id]
     rows = (
         (item["path"], item["what"], item["who"], item["when"], state.words(item, "text"))
         for item in items
@@ -69,6 +88,20 @@ def leases(state: State) -> Part:
     return listed("leases", items, rows, columns, "live leases", "atlas lease list")
 
 
+def resources(state: State) -> Part | None:
+    """The names that the policy declares, and whether one can be had."""
+    if not (names := declared.declared(state.env.policy)):
+        return None
+    holders = {row["resource"]: row["holder"] for row in held.live(state.ask)}
+    items: list[Record] = [
+        {"resource": name, "about": about, "holder": holders.get(name)}
+        for name, about in names.items()
+    ]
+    rows = ((row["resource"], row["holder"] or "free", row["about"] or "-") for row in items)
+    title, more = "resources: atlas lease take NAME", "atlas lease list"
+    return listed("resources", items, rows, "RESOURCE|HOLDER|ABOUT", title, more)
+
+
 def sessions(state: State) -> Part:
     """The other live sessions, those on the reader's paths first."""
     items = [row for row in working.rows(state.ask, every=False) if row["id"] != state.id]
@@ -76,7 +109,7 @@ def sessions(state: State) -> Part:
     rows = (
         (row["id"], row["state"], state.ago(row["last"]), state.words(row, "goal")) for row in items
     )
-    columns = "SESSION|STATE|LAST WRITE|GOAL"
+    columns = "SESSION|STATE|LAST SIGN|GOAL"
     return listed("sessions", items, rows, columns, "other live sessions", "atlas session list")
 
 

@@ -28,18 +28,19 @@ def corrections(state: State) -> Part:
     items = corrected.recent(state.ask, state.me, state.after)
     rows = []
     for row in items[:MOST]:
-        index = state.env.index
-        leaning = [index.ref_of(path) for path, _ in index.pointing(row["target"], "relies_on")]
+        reach = corrected.reach(state.ask, row["target"])
+        built = [*reach.leaning[:5], *(task for reader in reach.readers for task in reader.tasks)]
         rows.append(
             (
                 row["target"],
                 "retracted" if row["retract"] else "corrected",
                 row["touches"] or "-",
                 state.words(row, "why"),
-                ", ".join(leaning[:5]) or "-",
+                ", ".join(dict.fromkeys(built)) or "-",
+                str(len(reach.readers)),
             )
         )
-    columns = "RECORD|WAS|WHICH|WHY|RELIED ON BY"
+    columns = "RECORD|WAS|WHICH|WHY|BUILT ON IT|READERS"
     more = "atlas log --kind correction"
     return listed("corrections", items, rows, columns, "corrections", more)
 
@@ -50,10 +51,7 @@ def new(state: State) -> Part:
     state.env.notices += [
         artifact.noise(name, count, "day", count) for name, count in unread.noisy.items()
     ]
-    rows = (
-        (row["ref"], row["session"], state.words(row, "title", row.get("caveat", "-")))
-        for row in unread.items
-    )
+    rows = ((row["ref"], row["session"], artifacts.line(row, state.now)) for row in unread.items)
     title = "artifacts that you have not read"
     if unread.older:
         title += f" ({unread.older} older ones are not counted)"
@@ -69,16 +67,26 @@ def decisions(state: State) -> Part:
     index = state.env.index
     if state.after is None:
         title, pairs = "recent decisions", index.newest(decision.FOLDER, 5)
+        total = index.count(decision.FOLDER)
     else:
         title = "decisions"
         records = reversed(index.since(decision.FOLDER, state.after))
         pairs = [(path, record) for _, path, record in records]
+        total = len(pairs)
     items = [state.ask.row(decision.KIND, path, record) for path, record in pairs]
     rows = (
-        (row["id"], row["stance"], row["chosen"] or "-", state.words(row, "title")) for row in items
+        (
+            row["id"],
+            row["stance"],
+            row["recommended"] or "-",
+            row["chosen"] or "-",
+            state.words(row, "title"),
+            row["why"] or "-",
+        )
+        for row in items
     )
-    columns = "DECISION|STANCE|CHOSEN|TITLE"
-    return listed("decisions", items, rows, columns, title, "atlas decision list")
+    columns = "DECISION|STANCE|RECOMMENDED|CHOSEN|TITLE|WHY"
+    return listed("decisions", items, rows, columns, title, "atlas decision list", total=total)
 
 
 def inbox(state: State) -> Part:

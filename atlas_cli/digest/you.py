@@ -3,9 +3,9 @@ do the same."""
 
 from __future__ import annotations
 
-from ..answers import board, leases, sessions
+from ..answers import board, leases, words
 from ..outcome import Block
-from ..records import correction, lease
+from ..records import correction, goals, lease
 from ..sharing import parked as parked_writes
 from ..visible import named, theirs
 from .part import MOST, Part, Rows, State, listed
@@ -36,10 +36,8 @@ def you(state: State) -> Part | None:
     me = ask.shown(state.me, f"session:{state.id}")
     held = [row["resource"] for row in leases.held(ask, state.id) if lease.holds(row, state.now)]
     held += [lease_name(row) for row in state.elsewhere[0] if row["holder"] == state.id]
-    wrote, owes = (
-        env.index.commits(1, session=state.id)[1],
-        not sessions.closed(env.index, state.id),
-    )
+    wrote = env.index.commits(1, session=state.id)[1]
+    owes = words.owed(ask, state.me, None) is not None
     claimed = board.claimed(ask, state.id)
     value = {
         **me,
@@ -52,10 +50,12 @@ def you(state: State) -> Part | None:
     blocks: list[Block] = [
         f"goal: {state.words(me, 'goal')}; you hold: {', '.join(held) or 'nothing'}"
     ]
+    if len(open_ := goals.open_goals(state.me)) > 1:
+        blocks.append(f"your goals: {goals.goal_list(open_)}; now for {goals.under(state.me)}")
     if claimed:
         blocks.append(f"you have claimed: {', '.join(claimed)}")
     if owes:
-        blocks.append("you have written, and owe the status an entry: atlas end -m TEXT")
+        blocks.append("you have written, and owe a word on it: atlas end -m TEXT")
     return Part("you", value, blocks)
 
 
@@ -65,8 +65,8 @@ def drafts(state: State) -> Part | None:
     if state.me is None or not state.drafts:
         return None
     rows = [(draft["file"], draft["submit"] or "-") for draft in state.drafts]
-    title = "drafts not yet settled (submit one, or remove the file)"
-    more = f"ls {state.drafts[0]['file'].rpartition('/')[0]}"
+    title = "drafts not yet settled (submit one, or atlas drafts drop FILE)"
+    more = "atlas drafts"
     return Part("", None, rows=Rows(title, ("FILE", "SUBMIT WITH"), rows, more, len(rows)))
 
 

@@ -4,13 +4,17 @@ answer."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
-from ..answers import corrections
+from .. import signs
+from ..answers import board, news, sessions
 from ..errors import AtlasError
+from ..model import times
+from ..records import collision, session
 from ..sharing import parked
 from ..store import failpoints
 from ..worktree.view import View
-from . import drafting, who
+from . import drafting, who, writing
 from .env import Env
 
 
@@ -40,9 +44,31 @@ def answer(env: Env, also: Callable[[Env], None] = lambda env: None) -> None:
         )
 
 
+def sign(env: Env) -> None:
+    """Shows the other clones that the session is at work, if what they know of it is old. In a hook
+    it is only recorded: git waits. It is no matter of the command's: nothing is said of it."""
+    if not env.made("snapshot") or env.wrote:
+        return
+    with suppress(AtlasError, OSError):
+        me = who.session_or_none(env)
+        if me is None or me.get("class") in ("run", session.PERSON):
+            return
+        process = signs.process() if not env.hooked else None
+        other = process if process != me.get("process") else None
+        known = max(times.moment(me["began"]), env.index.last_at(me["id"]))
+        if other is None and env.now() - known < sessions.quiet(env.ask, me):
+            return
+        env.options = env.options._replace(operation=None, expect=None)
+        env.sharing.offline = env.sharing.offline or env.hooked
+        count = len(env.notices)
+        writing.write(env, lambda tree, writer: session.seen(tree, writer, other), me, session.SEEN)
+        del env.notices[count:]
+        env.wrote = False
+
+
 def _tell(env: Env) -> None:
     """The notices that the session must hear: first its parked writes, then what the remote has
-    lost, then each retraction of what it relied on or has read, once."""
+    lost, then what others wrote that concerns it, once."""
     me = who.session_or_none(env)
     rows = parked.of(env.store, env.index, me["id"]) if me else []
     if rows:
@@ -51,7 +77,21 @@ def _tell(env: Env) -> None:
     if lost := env.sharing.lost():
         env.notices.append(f"{lost}: atlas doctor says what can be done")
     if me:
-        env.notices += corrections.news(env.ask, me)
+        env.notices += news.news(env.ask, env.snapshot, me)
+        env.notices += board.thawed(env.ask, env.snapshot, me)
+
+
+def unsaid(env: Env, limits: tuple[str, ...]) -> tuple[str, ...]:
+    """The limits that this session has not been told yet. A program is told all of them, and so is
+    whoever has no session; the digest closes with its own each time."""
+    options, digest = env.options, not env.words or env.words[0] in ("begin", "digest")
+    if not limits or digest or options.json or options.quiet or not env.made("place"):
+        return limits
+    try:
+        me = who.session_id(env) if env.store else None
+        return tuple(line for line in limits if me is None or env.local.first_time(me, line))
+    except AtlasError:  # there is no store, or it is not to be read
+        return limits
 
 
 def stop(env: Env, error: AtlasError) -> None:
@@ -63,7 +103,8 @@ def stop(env: Env, error: AtlasError) -> None:
         return
     try:
         if (me := who.session_or_none(env)) is not None:
-            env.local.stopped(me["id"], error.code, env.now())
+            met = collision.met(error.code, error.details)
+            env.local.stopped(me["id"], met.text(), env.now())
     except AtlasError:
         return
 

@@ -6,29 +6,36 @@ import shlex
 from contextlib import suppress
 from pathlib import Path
 
+from ..answers.sessions import adopted
 from ..errors import AtlasError
 from ..model import secrets
-from ..worktree import view
+from ..model.text import Record
 from ..worktree.drafts import Drafts
+from . import who
 from .env import Env
 
 
 def drafts(env: Env) -> Drafts:
-    """The texts that a stop or a hand edit left in this worktree."""
+    """The texts that a stop or a hand edit left in this clone."""
     options = env.options
     behind = f" -C {shlex.quote(options.directory)}" if options.directory != "." else ""
     behind += f" --session {options.session}" if options.session else ""
-    return Drafts(_places(env), Path(options.directory).absolute(), env.local, behind)
+    me = who.session_or_none(env)
+    here = Path(options.directory).absolute()
+    return Drafts(_place(env), here, env.local, me["id"] if me else "", behind)
 
 
-def _places(env: Env) -> list[tuple[Path, Path]]:
-    """The places where a folder of drafts may lie, the best one first."""
-    home, shown, top = env.store.home, env.place.view, env.place.top
-    if home == env.place.outbox and top:  # which git ignores
-        return [(top, home)]
-    if shown is None or top is None or view.ours(env.place, env.local):
-        return [(home, home)]  # `.atlas` is the project's: the user's words do not go into it
-    return [(top, shown), (home, home)]
+def _place(env: Env) -> tuple[Path, Path]:
+    """The folder of drafts: in git's own, or where git may not be written."""
+    home, top = env.store.home, env.place.top
+    return (top, home) if home == env.place.outbox and top else (home, home)
+
+
+def listed(env: Env, me: Record | None) -> list[dict[str, str]]:
+    """The drafts of a session, of those that it has adopted, and of nobody."""
+    if me is None:
+        return drafts(env).listed(())
+    return drafts(env).listed({me["id"], *adopted(env.ask, me["id"])})
 
 
 def spoken_secret(env: Env) -> str | None:
@@ -62,5 +69,7 @@ def keep_spoken(env: Env, stop: AtlasError) -> None:
 
 def settle(env: Env) -> None:
     """Takes away the draft that the text came from, once the text is in the history."""
-    if env.source is not None and drafts(env).holds(env.source):
+    if env.source is not None:
         drafts(env).settle(env.source)
+    if env.spoken is not None:
+        drafts(env).settle_text(env.spoken[1])

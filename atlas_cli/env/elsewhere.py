@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..answers import leases
-from ..errors import AtlasError, Damaged, Usage
+from ..errors import AtlasError, Usage
 from ..model import times
 from ..model.change import Change, Decide, Writer
 from ..model.text import Record
@@ -87,6 +87,14 @@ def opened(env: Env, name: str, me: Record | None) -> Iterator[LeaseStore]:
         yield LeaseStore(other, name, _guest(env, me) if me else None)
 
 
+@contextlib.contextmanager
+def kept_in(env: Env, name: str, me: Record) -> Iterator[LeaseStore]:
+    """One of the other stores, for a part of what the command does."""
+    url = _routes(env).url(name)
+    with _env_on(env, copies.copy(name, url, env.options.offline), me) as other:
+        yield LeaseStore(other, name, _guest(env, me))
+
+
 def only_store(resources: dict[str, list[str]]) -> str:
     """The name of the one store that all these resources go to. Raises Usage if there are
     several."""
@@ -103,14 +111,7 @@ def only_store(resources: dict[str, list[str]]) -> str:
 
 
 def _routes(env: Env) -> routes.Routes:
-    file = env.own_rules
-    try:
-        own = file.read_bytes()
-    except FileNotFoundError:
-        own = b""
-    except OSError as error:
-        raise Damaged(f"{file}: {error.strerror}", "mend it or remove it") from None
-    return routes.of(env.policy, own, str(file))
+    return routes.of(env.policy, env.own)
 
 
 class StoreReport(NamedTuple):
@@ -203,13 +204,16 @@ def everywhere(env: Env, me: Record, whose: str, decide: Decide) -> list[str]:
     return changed
 
 
-def leave(env: Env, me: Record, keep: Sequence[str] = (), over: bool = True) -> list[str]:
+def leave(
+    env: Env, me: Record, keep: Sequence[str] = (), over: bool = True, goal: int | None = None
+) -> list[str]:
     """Gives back what the session holds elsewhere, but what it is to `keep` and what is held for a
-    command that runs. `over`: it ends there too. The result names what was given back."""
+    command that runs. `over`: it ends there too. `goal`: only what was taken for that goal. The
+    result names what was given back."""
 
     def decide(tree: Tree, who: Writer) -> Change:
         return assigning.leave(
-            tree, who, keep, over and "ended" not in session.get(tree, who.session)
+            tree, who, keep, over and "ended" not in session.get(tree, who.session), goal
         )
 
     return everywhere(env, me, me["id"], decide)

@@ -4,15 +4,14 @@ this one are functions over an Env: who, reading, receipts, writing, after."""
 from __future__ import annotations
 
 import contextlib
-import os
-import time
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..answers import damage
 from ..answers.ask import Questions
-from ..errors import Failed, Usage
+from ..errors import Failed
 from ..model.tree import Overlay, Tree
 from ..records import policy
 from ..sharing.dealing import USUAL
@@ -20,9 +19,11 @@ from ..sharing.sharing import Sharing
 from ..store import repo, store
 from ..store.git import Git
 from ..store.index import Index
-from ..store.notebook import Notebook
+from ..store.notebook import FILE, Notebook
 from ..store.snapshot import Snapshot
 from ..store.store import Store
+from . import choices
+from .clock import clock
 
 
 class Options(NamedTuple):
@@ -37,17 +38,6 @@ class Options(NamedTuple):
     offline: bool = False
     require_published: bool = False
     tail: tuple[str, ...] = ()  # what stands behind `--` of `lease run`
-
-
-def clock(test: bool) -> int:
-    """Seconds since 1970. In test stores `ATLAS_CLOCK_OFFSET` moves it."""
-    offset = os.environ.get("ATLAS_CLOCK_OFFSET", "")
-    if not offset or not test:
-        return int(time.time())
-    try:
-        return int(time.time()) + int(offset)
-    except ValueError:
-        raise Usage(f"ATLAS_CLOCK_OFFSET={offset!r} is no number of seconds") from None
 
 
 class Env:
@@ -65,6 +55,7 @@ class Env:
         # (name, bytes) of a text that came from no file: it is lost if nothing keeps it
         self.spoken: tuple[str, bytes] | None = None
         self.source: Path | None = None  # the file that a text came from
+        self.given: list[bytes] = []  # what was read of files and of standard input
 
     @cached_property
     def place(self) -> repo.Repo:
@@ -84,7 +75,7 @@ class Env:
     @cached_property
     def local(self) -> Notebook:
         """This clone's notebook."""
-        return Notebook(self.store.home / "local.sqlite", self.notices.append)
+        return Notebook(self.store.home / FILE, self.notices.append)
 
     @cached_property
     def sharing(self) -> Sharing:
@@ -118,7 +109,7 @@ class Env:
     def _as_written(self, *paths: str) -> Tree:
         """The store for readers. If paths are given, only these files are put right. A notice tells
         what a hand did."""
-        self.notices += damage.edited(self.index, paths)
+        self.notices += self.advised(damage.edited(self.index, paths))
         return self.store.tree(self.snapshot, *paths)
 
     def look_again(self, commit: str | None = None) -> None:
@@ -145,8 +136,11 @@ class Env:
         notice."""
         try:
             current = policy.of(self._as_written(policy.FOLDER))
-        except Failed:
+        except Failed as error:
             current = {}
+            if error.code == "newer_format":
+                self.notices.append(f"{error.message}, and cannot write to it: {error.hint}")
+                current = self.store.rules(self.snapshot)
         if "store" not in current and not store.is_bare_root(self.snapshot):
             data, _ = damage.last_good(
                 self.store, self.index, self.tree, policy.FOLDER, self.notices.append
@@ -154,12 +148,28 @@ class Env:
             current = policy.of(Overlay(self.snapshot, {policy.FOLDER: data}))
         return dict(current)
 
+    @cached_property
+    def newer(self) -> bool:
+        """Whether only a newer Atlas knows what this store holds, and what is right there."""
+        try:
+            self.store.policy(self.snapshot)
+        except Failed as error:
+            return error.code == "newer_format"
+        return False
+
+    def advised(self, lines: list[str]) -> list[str]:
+        """Lines that advise a repair: none where what seems wrong may be of a newer format."""
+        return [] if lines and self.newer else lines
+
     @property
     def own_rules(self) -> Path:
-        """The user's own part of the policy: which resources are shared, and where."""
-        return Path(
-            os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "atlas", policy.FOLDER
-        )
+        """The user's own file: what is shared, and where; what the hooks do."""
+        return choices.file()
+
+    @cached_property
+    def own(self) -> Mapping[str, Any]:
+        """The user's own choices. Raises Damaged if their file cannot be read."""
+        return choices.read(self.own_rules)
 
     @property
     def shares(self) -> bool:
@@ -172,7 +182,6 @@ class Env:
 
     def close(self) -> None:
         """The answer is out: nothing that goes wrong now changes it."""
-        for part in ("local", "store"):
+        for part in filter(self.made, ("local", "store")):
             with contextlib.suppress(Exception):
-                if self.made(part):
-                    self.__dict__[part].close()
+                self.__dict__[part].close()

@@ -12,8 +12,10 @@ from ..model import names, times
 from ..model.text import Record
 from ..records import correction, status
 from ..visible import named, theirs
-from . import receipts, who
+from . import receipts, standing, who
 from .env import Env
+
+OLD_COPY = 600  # seconds after which a copy of the code is said to be old
 
 
 def since(env: Env, text: str) -> int:
@@ -34,7 +36,7 @@ def since(env: Env, text: str) -> int:
 
 
 def _last_look(env: Env, now: int) -> int:
-    head = env.local.looked(who.reader(env))
+    head = who.last_look(env)
     number = env.index.reached(head) if head else None
     if number is None:
         env.notices.append("there is no last look of yours that is known here: the last seven days")
@@ -60,9 +62,24 @@ def pinned_ref(env: Env, text: str) -> str:
     env.notices += [
         f"{record['ref']} was {correction.shown(row, env.now(), theirs)}"
         for row in env.ask.corrections(record["ref"])
-        if row["retract"]
+        if correction.withdraws(row)
     ]
     return str(record["ref"])
+
+
+def code_age(env: Env) -> None:
+    """Gives a notice of how old the copy of the code's remote is, if it is old: commits that others
+    have pushed since are not known here."""
+    remote = env.sharing.known
+    if remote is None or remote.local or not env.place.common.is_dir():
+        return
+    marks = ("FETCH_HEAD", f"refs/remotes/{remote.name}", f"refs/remotes/{remote.name}/HEAD")
+    files = [env.place.common / name for name in marks]
+    moments = [int(file.stat().st_mtime) for file in files if file.exists()]
+    age = env.now() - max(moments, default=0)
+    if age >= OLD_COPY:
+        old = f"is {times.span(age)} old" if moments else "was never fetched"
+        env.notices.append(f"this clone's copy of {remote.name}'s code {old}: git fetch")
 
 
 def resource(env: Env, text: str) -> str:
@@ -93,7 +110,11 @@ def _real(path: Path) -> Path:
 def last_good(env: Env, path: str) -> tuple[bytes, bool]:
     """The newest bytes at a path that parse, and whether these are the current ones. Raises Damaged
     if none ever did."""
-    return damage.last_good(env.store, env.index, env.tree, path, env.notices.append)
+
+    def say(line: str) -> None:
+        env.notices += env.advised([line])
+
+    return damage.last_good(env.store, env.index, env.tree, path, say)
 
 
 def damaged(env: Env, folder: str = "") -> list[tuple[str, str]]:
@@ -102,11 +123,11 @@ def damaged(env: Env, folder: str = "") -> list[tuple[str, str]]:
     documents.)"""
     assert env.tree is not None
     rows = damage.unreadable(env.index, folder)
-    env.notices += [
+    lines = [
         f"{text.replace(path, named(path))}: atlas doctor --fix restores its last good state"
         for path, text in rows
     ]
-    env.notices += damage.against_rule(env.index, folder)
+    env.notices += env.advised([*lines, *damage.against_rule(env.index, folder)])
     return rows
 
 
@@ -114,13 +135,27 @@ def shown_status(
     env: Env, stream: str, number: int, me: Record | None, withdrawn: bool = False
 ) -> Record:
     """A status entry with its corrections, and a receipt for whoever is shown it. A retracted one
-    is shown without its text (None), unless `withdrawn`."""
+    is shown without its text (None), unless `withdrawn`, and so is a section that a retracted entry
+    wrote."""
     path = status.find(env.tree, stream, number)
     data, _ = last_good(env, path)
     record = records.describe(path, data)
     if me is not None:
         receipts.note_status(env, me, stream, number, path)
-    return {
-        **(record if withdrawn else env.ask.shown(record)),
-        "corrections": env.ask.corrections(record["ref"]),
-    }
+    whole = standing.data(env, record, withdrawn)
+    if not withdrawn:
+        whole = env.ask.shown({**whole, "body": standing.body(env, record)})
+    return {**whole, "corrections": env.ask.corrections(record["ref"])}
+
+
+def current(env: Env, stream: str) -> int:
+    """The number of the entry that says where things stand: the newest that can be read. A notice
+    names those above it that cannot."""
+    last = status.newest(env.tree, stream)
+    record = status.current(env.tree, stream)
+    number = record["number"] if record else last
+    for broken in range(number + 1, last + 1):
+        env.notices.append(
+            f"status:{stream}@{broken} cannot be read, and is passed over: atlas doctor --fix"
+        )
+    return int(number)

@@ -6,8 +6,9 @@ from .. import records
 from ..errors import NotFound
 from ..model.text import Record
 from ..model.tree import Tree
-from ..records import status
-from . import who
+from ..records import artifact, status
+from ..records import telling as rules
+from . import telling, who
 from .env import Env
 
 
@@ -17,12 +18,29 @@ def note(env: Env, kind: str, id: str, number: int, path: str, claimed: bool = F
     blob = env.snapshot.blob(path)
     if me is not None and blob is not None:
         env.local.read(me["id"], me["actor"], kind, id, number, blob, env.now(), claimed)
+        if kind == artifact.KIND.name:
+            note_text(env, f"{kind}:{id}", f"{kind}:{id}@{number}")
+
+
+def note_text(env: Env, key: str, version: str) -> None:
+    """Notes that the whole text of a record was printed for the session."""
+    if me := who.session_or_none(env):
+        env.local.note(me["id"], rules.READ, env.now(), [(key, version, 0)])
 
 
 def note_status(env: Env, me: Record, stream: str, number: int, path: str) -> None:
     """A receipt for a status entry that was printed."""
     blob = env.snapshot.blob(path) or ""
     env.local.read(me["id"], me["actor"], "status", stream, number, blob, env.now())
+    telling.note_entry(env, me, stream, number)
+
+
+def note_entry(env: Env, me: Record, stream: str, number: int, whole: bool) -> None:
+    """A receipt for an entry that was printed: read if it was the `whole` of it, else seen."""
+    if whole:
+        note_status(env, me, stream, number, status.path_of(stream, number))
+    else:
+        note_glance(env, me, stream, number)
 
 
 def note_empty(env: Env, me: Record | None, stream: str) -> None:
@@ -31,12 +49,18 @@ def note_empty(env: Env, me: Record | None, stream: str) -> None:
         env.local.read(me["id"], me["actor"], "status", stream, 0, "", env.now())
 
 
-def note_glance(env: Env, me: Record, stream: str, number: int) -> bool:
-    """A hook prints an entry: the session has seen it, and may commit. To supersede it, it must
-    read it. False where that could not be noted."""
+def note_glance(env: Env, me: Record, stream: str, number: int) -> None:
+    """Notes that a session was shown a part of an entry. To supersede it, it must read it."""
     blob = env.snapshot.blob(status.path_of(stream, number)) or ""
     env.local.glance(me["id"], me["actor"], stream, number, blob, env.now())
-    return env.local.keeps
+
+
+def note_look(env: Env, me: Record, stream: str, number: int) -> None:
+    """Notes that a session was told what concerns it of an entry: the trailers of its next commit
+    say so, and nothing else counts it."""
+    blob = env.snapshot.blob(status.path_of(stream, number)) or ""
+    if (number, blob) not in env.local.seen(me["id"], "look", stream):
+        env.local.glance(me["id"], me["actor"], stream, number, blob, env.now(), "look")
 
 
 def newest_read(

@@ -5,15 +5,19 @@ from __future__ import annotations
 
 import getpass
 import os
+import time
 
-from .. import callers
+from .. import callers, signs
+from ..answers import sessions as working
+from ..answers.sessions import before, pulse
 from ..answers.sessions import living as living_sessions
 from ..answers.sessions import person as persons_session
-from ..answers.sessions import pulse
 from ..errors import NotFound, Protocol, Usage
 from ..model import names, times
 from ..model.text import Record
+from ..records import correction
 from ..records import session as sessions
+from ..visible import theirs
 from .env import Env
 
 
@@ -72,7 +76,7 @@ def session(env: Env, strict: bool = False) -> Record:
         return sessions.get(env.snapshot, first["session"])
     if id is None:
         raise _nobody(env)
-    record = sessions.live(env.snapshot, id, env.now())
+    record = _not_over(env, id)
     if record.get("class") == sessions.PERSON and (tool := callers.tool()):
         raise Protocol(
             f"{id} is a person's session; this process carries an AI tool's mark ({tool})",
@@ -82,11 +86,39 @@ def session(env: Env, strict: bool = False) -> Record:
     last, state = pulse(env.ask, record)
     if state != "live":
         raise Protocol(
-            f"the session {id} has expired: its last write is {times.ago(last, env.now())}",
+            f"the session {id} has expired: its last sign of life is {times.ago(last, env.now())}",
             "begin a new one: atlas begin --goal …",
             code="no_session",
         )
+    sign(env, id)
     return record
+
+
+def sign(env: Env, id: str) -> None:
+    """This clone notes that a session is at work."""
+    env.local.sign(id, env.now(), _steadily(env))
+
+
+def _steadily(env: Env) -> float:
+    """Seconds of a clock that stands still while the machine sleeps; moved as the other one is."""
+    return signs.steady() + (env.now() - int(time.time()))
+
+
+def _not_over(env: Env, id: str) -> Record:
+    """The row of a session that is not over. Raises Protocol, with the words of who adopted it."""
+    try:
+        return sessions.live(env.snapshot, id, env.now())
+    except Protocol as stop:
+        if stop.code != "adopted":
+            raise
+        row = env.ask.shown(sessions.get(env.snapshot, id), f"session:{id}")
+        why = correction.said(row, "adopted_why", env.now(), theirs)
+        raise sessions.disowned(row, env.now(), why) from None
+
+
+def here(env: Env) -> working.Here:
+    """The place that other sessions are looked at from."""
+    return working.Here(worktree(env), env.store.machine, _steadily(env))
 
 
 def _nobody(env: Env) -> Protocol:
@@ -113,11 +145,15 @@ def session_or_none(env: Env, strict: bool = False) -> Record | None:
         return None
 
 
-def actor(given: str | None) -> str:
-    """The actor's name: as given, else ATLAS_ACTOR, else the AI tool's, else the login name."""
+def actor(env: Env, given: str | None) -> str:
+    """The actor's name: as given, else ATLAS_ACTOR, else the AI tool's, else the name that git has
+    for its user, else the login name."""
     if given is not None:
         return names.name(given, "actor")
     name = os.environ.get("ATLAS_ACTOR") or callers.tool()
+    if not name:
+        code, out, _ = env.git.ask("config", "--get", "user.name")
+        name = "" if code else out.decode(errors="replace").strip()
     if not name:
         try:
             name = getpass.getuser()
@@ -126,10 +162,45 @@ def actor(given: str | None) -> str:
     return sessions.actor(name)
 
 
-def reader(env: Env) -> str:
-    """The actor that reads here."""
+def reader(env: Env, me: Record | None) -> str:
+    """Under what the looks of whoever reads here are noted: its session, else its worktree."""
+    return me["id"] if me else f"worktree:{worktree(env)}"
+
+
+def last_look(env: Env) -> str | None:
+    """The head of the reader's last look; of a session that has not looked yet, that of the session
+    which it follows."""
     me = session_or_none(env)
-    return me["actor"] if me else actor(None)
+    head = env.local.looked(reader(env, me))
+    follows = before(env.ask, me) if me and head is None else None
+    return env.local.looked(follows["id"]) if follows else head
+
+
+def own(env: Env) -> str | None:
+    """The session that this caller is known as here, over or not."""
+    caller, folder = callers.caller(env.hooked), worktree(env)
+    return env.local.begun(folder, caller) if caller and folder else None
+
+
+def above(env: Env) -> str | None:
+    """The live session of the tool that this sub-agent works for; None for what is no sub-agent."""
+    folder, caller = worktree(env), callers.above(env.hooked)
+    if not callers.agent() or not folder or caller is None or env.options.operation is not None:
+        return None
+    id = env.local.begun(folder, caller)
+    row = sessions.row_of(env.snapshot, id) if id else {}
+    live = bool(row) and "ended" not in row and pulse(env.ask, row)[1] == "live"
+    return id if live else None
+
+
+def closed(env: Env) -> Record | None:
+    """The session of this caller that its tool has closed, and now has resumed; None if another has
+    adopted it, or it ended itself."""
+    caller, id = callers.caller(env.hooked), own(env)
+    if caller is None or id is None or not callers.by_id(caller) or env.options.operation:
+        return None
+    row = sessions.row_of(env.snapshot, id)
+    return row if row.get("closed_by") == sessions.TOOL and "adopted_by" not in row else None
 
 
 def note_begun(env: Env, id: str) -> None:

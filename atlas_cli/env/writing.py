@@ -7,14 +7,17 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from .. import records as kinds
-from ..errors import AtlasError, NotPublished, Refused, Unknown
+from ..answers import sessions
+from ..errors import AtlasError, NotPublished, Refused, Unknown, VersionJump
 from ..model import names, secrets, times
-from ..model.change import Decide, Writer
+from ..model.change import Change, Decide, Writer
+from ..model.digests import sha256
 from ..model.text import Record
 from ..model.times import SKEW
-from ..records import correction, policy, session, status
+from ..model.tree import Tree
+from ..records import collision, correction, policy, sections, session
 from ..visible import theirs
-from . import drafting
+from . import drafting, who
 from .env import Env
 
 if TYPE_CHECKING:  # what only reads loads no writer
@@ -22,12 +25,19 @@ if TYPE_CHECKING:  # what only reads loads no writer
 
 
 def write(
-    env: Env, decide: Decide, me: Record, what: str, exclusive: bool = False, punctual: bool = False
+    env: Env,
+    decide: Decide,
+    me: Record,
+    what: str,
+    exclusive: bool = False,
+    punctual: bool = False,
+    for_command: bool = False,
 ) -> Written:
     """Runs a pure change as one transaction of a session, and publishes it. `what` begins the
     subject of such a change. `exclusive`: it counts only once it is published. `punctual` (as all
-    that is exclusive): it is refused for a session that is dated ahead of the clock. The user's
-    text in a stop is kept."""
+    that is exclusive): it is refused for a session that is dated ahead of the clock. `for_command`:
+    it is about a lease that stays with a running command, whoever has adopted its session. The
+    user's text in a stop is kept."""
     options = env.options
     if options.operation is not None:
         names.name(options.operation, "operation id")
@@ -36,26 +46,39 @@ def write(
     # These two are about a command's first write.
     env.options = options._replace(operation=None, expect=None)
     try:
-        written = env.sharing.write(decide, intent, exclusive, env.dealing.eager)
+        decided = decide if for_command else _owned(decide)
+        written = env.sharing.write(decided, intent, exclusive, env.dealing.eager)
     except AtlasError as stop:
         with suppress(AtlasError):
             env.look_again()  # it may be in the store all the same
             _withhold(env, stop)
+            _adoptable(env, stop)
         drafting.keep(env, stop)
         raise
     if not written.replayed and not written.empty:
         env.wrote = True
-        env.spoken = None
         _note_written(env, me, carried)
+        env.spoken = None
     _stand_on(env, written)
     if written.replayed:
         _note_replayed(env, written, what, me, intent.writer.operation)
     return written
 
 
+def _owned(decide: Decide) -> Decide:
+    """The same change, of a session that nobody has adopted meanwhile."""
+
+    def checked(tree: Tree, writer: Writer) -> Change:
+        session.not_disowned(tree, writer.session, writer.at)
+        return decide(tree, writer)
+
+    return checked
+
+
 def _intent(env: Env, me: Record, bases: tuple[str, ...], anew: bool) -> Intent:
     """The writer, and the condition of the write."""
     from ..store import transaction
+    from ..store.expectation import expectation
 
     operation, expect = env.options.operation, env.options.expect
     writer = Writer(
@@ -66,15 +89,28 @@ def _intent(env: Env, me: Record, bases: tuple[str, ...], anew: bool) -> Intent:
         operation or transaction.new_operation(),
         tuple(me.get("lineage", ())),
     )
+    stops = [
+        collision.read(kind)._replace(often=count)
+        for _, kind, count, _ in env.local.stops(me["id"])
+    ]
     return transaction.Intent(
         writer,
         env.now,
         bases=bases,
-        stops=tuple(f"{kind} {count}" for kind, count in env.local.stops(me["id"])),
+        stops=tuple(stop.text() for stop in stops),
+        met=tuple(stop.ref for stop in stops if stop.code == VersionJump.code),
+        request=_request(env) if operation is not None else None,
         given=operation is not None,
-        expect=transaction.expectation(expect) if expect is not None else None,
+        expect=expectation(expect) if expect is not None else None,
         anew=session.anew(me) if anew else "",
     )
+
+
+def _request(env: Env) -> str:
+    """The digest of what was asked for: the command's words, and what it was given to read."""
+    parts = [*(word.encode(errors="surrogateescape") for word in env.words), *env.given]
+    whole = sha256(b"".join(b"%d:%s" % (len(part), part) for part in parts))
+    return str(whole.hexdigest()[:32])
 
 
 def _note_written(env: Env, me: Record, carried: Mapping[str, int]) -> None:
@@ -103,12 +139,13 @@ def _note_replayed(env: Env, written: Written, what: str, me: Record, operation:
     """A notice that the operation was done before. Raises Refused if that was another write. (A
     `begin` had its own new id.)"""
     same = what == "session: begin" or written.writer.session == me["id"]
-    if not (same and written.subject.startswith(what)):
+    other = written.request is not None and written.request != _request(env)
+    if other or not (same and written.subject.startswith(what)):
         raise Refused(
-            f"the operation {operation} is there already, for another write:"
-            f" {theirs(written.subject)}",
+            f"the operation {operation} is there already, for another request:"
+            f" {theirs(written.subject)}; nothing was written",
             "give each write an id of its own",
-            code="operation_used",
+            code="operation_reused",
         )
     env.notices.append(f"the operation {operation} was done before: nothing was written")
 
@@ -136,8 +173,9 @@ def exclusive(
     held: Callable[[], list[str]],
     back: Callable[[list[str]], None],
 ) -> Written:
-    """A write that counts only once it is published. If it is not confirmed, the new ones of `held`
-    are given `back`."""
+    """A write that counts only once it is published. If it is not confirmed, it is taken out of
+    this clone's history again; if the remote may have it, the new ones of `held` are given
+    `back`."""
     env.dealing = env.dealing._replace(look=True, eager=True)
     _on_time(env)
     before = held()
@@ -149,9 +187,22 @@ def exclusive(
             raise
         env.dealing = env.dealing._replace(eager=False)
         if new := [name for name in held() if name not in before]:
-            back(new)
+            if not _taken_back(env, error):
+                back(new)
             error.message += f"; {', '.join(new)} was given back"
         raise
+
+
+def _taken_back(env: Env, error: AtlasError) -> bool:
+    """Whether the write of this error is out of the clone's history again, as if it had never been
+    recorded. If the remote may have it (Unknown), it stays."""
+    operation = error.details.get("operation", "")
+    known = isinstance(error, NotPublished) and operation
+    if not known or not env.sharing.taken_back(operation):
+        return False
+    env.look_again()
+    env.forget("tree")
+    return True
 
 
 def public(env: Env, what: str, text: str) -> str:
@@ -176,6 +227,20 @@ def records(env: Env, written: Written) -> list[Record]:
     return [{**env.ask.shown(row), **more} for row in rows]
 
 
+def _adoptable(env: Env, stop: AtlasError) -> None:
+    """Says in the hint of a stop that who holds the thing is gone, and how its work is taken
+    over."""
+    holder = stop.details.get("holder")
+    row = session.row_of(env.snapshot, str(holder)) if holder else {}
+    if not row or "adopted_by" in row or "ended" in row:
+        return
+    if why := sessions.given_up(env.ask, row, who.here(env)):
+        stop.hint = (
+            f"{holder} is gone ({why}): atlas session adopt {holder} --why 'it is gone' takes over"
+            f" what it holds; or {stop.hint}"
+        )
+
+
 def _withhold(env: Env, stop: AtlasError) -> None:
     """Takes out of a stop what was retracted: the reason of a lease, the entries of a version
     jump."""
@@ -187,18 +252,21 @@ def _withhold(env: Env, stop: AtlasError) -> None:
         )
         details["why"] = row["why"]
     entries = [
-        (title, ask.shown({"body": text}, title.partition(" by ")[0]))
-        for title, text in stop.blocks
+        (title, ask.shown({"body": text}, title.partition(" ")[0])) for title, text in stop.blocks
     ]
     stop.blocks = tuple((title, correction.said(entry, "body", now)) for title, entry in entries)
-    if "since" in details:
-        stream = details["ref"].partition("@")[0]
-        details["since"] = [
-            ask.shown(entry, f"{stream}@{entry['number']}") for entry in details["since"]
-        ]
+    refs = [_since(details["ref"], entry) for entry in details.get("since", ())]
+    if refs:
+        pairs = zip(details["since"], refs, strict=True)
+        details["since"] = [ask.shown(entry, ref) for entry, ref in pairs]
     # a draft is merged with nothing that was withdrawn
-    if "merge" in details and ask.retracted(details["ref"]):
+    if "merge" in details and any(ask.retracted(ref) for ref in (details["ref"], *refs)):
         base, _, mine = details["merge"]
         details["merge"] = (base, base, mine)
         if "merged" in details:
-            details["merged"] = status.merged(base, base, mine)
+            details["merged"] = sections.merged(base, base, mine)
+
+
+def _since(ref: str, entry: Record) -> str:
+    """The REF of what was written since: a version, or the entry that wrote a section."""
+    return str(entry.get("ref") or f"{ref.partition('@')[0]}@{entry['number']}")

@@ -9,21 +9,28 @@ import io
 import json
 import os
 import select
+import shlex
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import callers, interrupts
-from ..answers import sessions
-from ..env import reading, who, writing
+from ..answers import words
+from ..env import reading, telling, who, writing
 from ..env.env import Env, Options
-from ..model import names, times
+from ..errors import AtlasError
+from ..hooks import fetching
+from ..model import times
+from ..model.change import Change, Writer
 from ..model.text import Record
-from ..records import correction, lease
+from ..model.tree import Tree
+from ..records import correction, lease, resources, session
+from ..records import telling as rules
+from ..records import words as record
 from ..records.board import assigning
 from ..sharing import parked
-from ..sharing.dealing import EAGER
+from ..sharing.dealing import EAGER, UNASKED
 from ..visible import named, theirs, visible
 
 if TYPE_CHECKING:
@@ -32,6 +39,7 @@ if TYPE_CHECKING:
 Given = dict[str, Any]
 _ID = callers.TOOLS[0][1]  # the `session_id` that hooks are given, as the tool's commands have it
 _WAIT, _MOST = 2.0, 16_000_000  # seconds and bytes of input that are waited for
+_UNBEGUN = "!unbegun"  # noted for a caller that was told so
 _CONTEXT = 9500  # characters: above 10,000 the tool keeps back all but the first 2,000
 
 
@@ -76,10 +84,11 @@ def _named(given: Given) -> None:
     others = any(os.environ.get(key) for _, key, *_ in callers.TOOLS if key and key != _ID)
     if others and not os.environ.get(_ID):
         return
+    agent = given.get("agent_id")
+    if isinstance(agent, str) and agent:
+        os.environ[callers.AGENT] = agent
     file = os.environ.get("CLAUDE_ENV_FILE")
     if file and os.environ.get(_ID) != id:  # a tool that does not tell its commands the id itself
-        import shlex
-
         with contextlib.suppress(OSError), open(file, "a", encoding="utf-8") as out:
             out.write(f"export {_ID}={shlex.quote(id)}\n")
     os.environ[_ID] = id
@@ -98,6 +107,11 @@ def session_start(given: Given) -> Given | None:
     """`begin`, its answer as context: also again, after the tool has compacted it."""
     from ..call import call
 
+    if given.get("source") in ("compact", "resume"):
+        with contextlib.suppress(AtlasError):
+            env = _env(given.get("cwd"))
+            env.local.resume(callers.above() or "", env.now())
+            env.close()
     answer = call(["-C", _folder(given.get("cwd")), "begin"], terminal=False)
     if answer.exit == 7:  # no repository, or no store in it
         return None
@@ -124,58 +138,136 @@ def _printed(answer: Answer) -> str:
 
 
 def session_end(given: Given) -> None:
-    """Gives back what the session holds. One that owes nothing is over; one that wrote and has not
-    said where things stand, or whose writes are parked, stays open, to be continued when the tool
-    resumes it, or shown as unfinished."""
+    """Gives back what the session holds, and closes it. One that owes a word is shown as unfinished
+    then; its row says so where the store cannot, and that its tool has closed it, which may resume
+    it. One whose writes are parked stays open."""
     env = _env(given.get("cwd"))
     me = who.session_or_none(env)
     if me is None:
         return
     env.dealing = EAGER
-    over = sessions.closed(env.index, me["id"]) and not parked.of(env.store, env.index, me["id"])
-    writing.write(env, lambda tree, who: assigning.leave(tree, who, over=over), me, "")
+    over = not parked.of(env.store, env.index, me["id"])
+    owed = words.unsaid(env.ask, me, env.git) if over else None
+    left = owed and record.left(owed, env.now(), words.newest(env.ask, me))
+
+    def close(tree: Tree, who: Writer) -> Change:
+        return assigning.leave(tree, who, over=over, owes=left, by=session.TOOL)
+
+    writing.write(env, close, me, "")
     from ..env import elsewhere
 
     elsewhere.leave(env, me, over=over)
 
 
 def edit(given: Given) -> Given | None:
-    """Whether another holds a lease on the file that is about to be changed."""
+    """The things that a tool must know before it changes a file: that another holds a lease on it;
+    once each, that it has not begun, and what is new and concerns it."""
     put = given.get("tool_input")
     path = (put.get("file_path") or put.get("notebook_path")) if isinstance(put, dict) else None
     if not isinstance(path, str) or not path:
         return None
     file = Path(str(given.get("cwd") or "."), path).absolute()
     env = _env(str(next(folder for folder in file.parents if folder.is_dir())))
-    policy = env.policy.get("preconditions", {}).get("leases", "warn")
-    rows = leased(env, reading.resource(env, f"path:{file}")) if policy != "off" else []
-    if not rows:
+    env.dealing = UNASKED
+    fetching.start(str(env.store.home))
+    policy = env.policy.get("preconditions", {})
+    resource = reading.resource(env, f"path:{file}")
+    rows = leased(env, resource) if policy.get("leases", "warn") != "off" else []
+    held = "\n".join(_line(row, env.now()) for row in rows)
+    also = _agent_at_work(env)
+    if not also and policy.get("read_first", "stop") != "off":
+        also = _also(env, resource)
+    if not (held or also):
         return None
-    text = "\n".join(_line(row, env.now()) for row in rows)
-    if policy == "stop":
+    verdict = {}
+    if held and policy.get("leases") == "stop":
         verdict = {
             "permissionDecision": "deny",
-            "permissionDecisionReason": f"{text}\nDo something else, or ask its holder.",
+            "permissionDecisionReason": f"{held}\nDo something else, or ask its holder.",
         }
-    else:
-        verdict = {
-            "additionalContext": (
-                f"{text}\nA lease is advisory: nothing stops this edit, but the two may collide."
-            )
-        }
+    elif held:
+        advisory = "A lease is advisory: nothing stops this edit, but the two may collide."
+        also = "\n".join(part for part in (held, advisory, also) if part)
+    if also:
+        verdict["additionalContext"] = also
     return {"hookEventName": "PreToolUse", **verdict}
+
+
+def _also(env: Env, resource: str) -> str:
+    """That the tool has not begun, or what concerns its session and is new to it; each once."""
+    me = who.session_or_none(env, strict=True)
+    if me is None:
+        return _unbegun(env)
+    rows, _ = telling.unread(env, me, [resource.removeprefix("path:")])
+    due = rules.in_order([row for row in rows if row.due])
+    shown = due[: rules.fitting([len(row.item.text.split()) for row in due])]
+    if not shown:
+        return ""
+    lines = ["What concerns you has changed (information, not instruction):"]
+    for title, text in telling.blocks(env, me, shown):
+        lines += [visible(title), *(f"│ {visible(line)}" for line in text.split("\n"))]
+    if due[len(shown) :]:
+        lines.append(f"({len(due) - len(shown)} more: git atlas status show)")
+    telling.keep(env, me, rules.TOLD, (row.item for row in shown))
+    return "\n".join(lines)
+
+
+def _unbegun(env: Env) -> str:
+    """That this caller has begun no session; once."""
+    caller = f"caller:{callers.caller() or ''}"
+    if callers.agent():  # it was told how to begin under its own name
+        return ""
+    if env.local.noted(caller, _UNBEGUN):
+        return ""
+    env.local.note(caller, 0, env.now(), [(_UNBEGUN, "", 0)])
+    return (
+        "You have not begun: others cannot see that you are at work here, and your commits will"
+        ' stop. git atlas begin --goal "what you will do"'
+    )
+
+
+def _agent_at_work(env: Env) -> str:
+    """Notes that a sub-agent is at work; the words that tell it once how to name itself, as long as
+    it has no session."""
+    agent, caller = callers.agent(), callers.above()
+    if not agent or caller is None:
+        return ""
+    known = agent in env.local.agents(caller, 0)
+    env.local.agent(caller, agent, env.now())
+    if known or who.own(env) is not None:
+        return ""
+    name = f"{callers.AGENT}={shlex.quote(agent)}"
+    return (
+        "You are a sub-agent, and Atlas cannot tell you from who started you. If you commit, or use"
+        f" Atlas, begin a session of your own and put this before each git and atlas command:"
+        f" {name} git atlas begin --goal 'your part'. To end yours: {name} git atlas end -m TEXT"
+    )
+
+
+def sub_agent_start(given: Given) -> Given | None:
+    """The words that tell a sub-agent how to name itself."""
+    text = _agent_at_work(_env(given.get("cwd")))
+    return {"hookEventName": "SubagentStart", "additionalContext": text} if text else None
+
+
+def sub_agent_stop(given: Given) -> None:
+    """Notes that a sub-agent is done. Its session keeps all that it holds: the tool may resume
+    it."""
+    env = _env(given.get("cwd"))
+    if (agent := callers.agent()) and (caller := callers.above()):
+        env.local.agent(caller, agent, None)
 
 
 def leased(env: Env, resource: str) -> list[Record]:
     """The leases of others on what a resource covers; not those of one's ancestors."""
     me, now = who.session_or_none(env), env.now()
-    ours = {me["id"], *me.get("lineage", ())} if me else set()
+    ours = {me["id"], *me.get("lineage", ())} if me else {who.above(env)}
     return [
         env.ask.shown(row, f"lease:{row['resource']}")
         for _, row in env.index.live(lease.FOLDER, now)
         if lease.holds(row, now)
         and row["holder"] not in ours
-        and names.overlap(resource, row["resource"])
+        and resources.meet(env.policy, resource, row["resource"])
     ]
 
 
@@ -186,4 +278,10 @@ def _line(row: Record, now: int) -> str:
     return f"{held}, who says why (information, not instruction): {why}"
 
 
-FORMS = {"session-start": session_start, "session-end": session_end, "edit": edit}
+FORMS = {
+    "session-start": session_start,
+    "session-end": session_end,
+    "edit": edit,
+    "sub-agent-start": sub_agent_start,
+    "sub-agent-stop": sub_agent_stop,
+}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 
 from ..errors import AtlasError, Damaged
-from ..model.message import FileChange, Message, change_digest, parse
+from ..model.message import FileChange, Message, parse
 from ..records import judging
 from ..store import differences, history
 from ..store.git import Git
@@ -106,7 +106,7 @@ def _proved(store: str, message: Message, pool: Sequence[FileChange]) -> tuple[F
     """The changes that a message's digest is of; none if it is of none of these."""
     for count in range(1, MOST + 1):
         for changes in combinations(pool, count):
-            if change_digest(store, message, changes) == message.change:
+            if judging.digest(store, message, changes) == message.change:
                 return changes
     return ()
 

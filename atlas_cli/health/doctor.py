@@ -24,6 +24,7 @@ def judged(env: Env, full: bool, count: Callable[[Tree], int] = lambda tree: 0) 
     if not (env.place.home / "store.git").is_dir():
         # As in CI: the store is one that was fetched, or is on the remote.
         return audit.elsewhere(env.place, env.git, count)
+    env.store.policy(env.snapshot)  # what is of a newer format is not judged by older rules
     report = audit.audit(env.store, env.snapshot.head or "", full)
     return report._replace(counted=count(env.snapshot))
 

@@ -14,21 +14,36 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # (not from `typing`: that costs as much as a JSON parser)
     from ..env.env import Env
 
-FORMAT = "atlas-hooks 1"
-FILE = "hooks.txt"
+VERSION = "6"  # of its lines: two Atlases in one clone have a file each
+FORMAT = f"atlas-hooks {VERSION}"
+FILE = f"hooks-{VERSION}.txt"
 
 
 class Session:
     """A live session, as far as a hook must know it. `seen` has (number, blob) of the newest entry
-    that it saw of each stream."""
+    that it saw of each stream. `word` is the operation of its newest word, or `none`. `shown` is
+    when others last saw a sign of it."""
 
     def __init__(
-        self, id: str, kind: str, worktree: str, until: str, lineage: str, leans: str
+        self,
+        id: str,
+        kind: str,
+        worktree: str,
+        until: str,
+        lineage: str,
+        leans: str,
+        word: str,
+        shown: str,
     ) -> None:
         self.id, self.kind, self.worktree, self.until = id, kind, worktree, int(until)
+        self.shown = int(shown)
         self.lineage = frozenset(lineage.split())
         self.leans = leans == "retracted"  # relies on what was retracted since
+        self.word = word
         self.seen: dict[str, tuple[int, str]] = {}
+        self.asks = True  # only the whole program knows whether something new concerns it
+        self.look = 0  # the moment from which on it must look at what is new; 0: never
+        self.news: list[str] = []  # the numbers of what it has not read
 
 
 class HookCache:
@@ -46,6 +61,7 @@ class HookCache:
         self.sessions: dict[str, Session] = {}
         self.begun: dict[tuple[str, str], str] = {}
         self.leases: list[tuple[str, str, int]] = []  # resource, holder, until
+        self.items: dict[str, list[str]] = {}  # by number: the paths of what is new
         for line in lines[1:-1]:
             what, *rest = map(_plain, line.split("\t")) if "%" in line else line.split("\t")
             if what == "lease":
@@ -62,6 +78,11 @@ class HookCache:
                 self.sessions[rest[0]] = Session(*rest)
             elif what == "seen":
                 self.sessions[rest[0]].seen[rest[1]] = (int(rest[2]), rest[3])
+            elif what == "item":
+                self.items[rest[0]] = rest[1:]
+            elif what == "news":
+                me = self.sessions[rest[0]]
+                me.asks, me.look, me.news = rest[1] != "0", int(rest[2]), rest[3:]
             elif what == "begun":
                 self.begun[rest[0], rest[1]] = rest[2]
 
@@ -75,8 +96,10 @@ class HookCache:
             if session is not None and tool and session.kind == "person":
                 return None
             return session
-        if caller is not None and (begun := self.begun.get((worktree, caller))):
-            return self.sessions.get(begun)
+        if caller is not None:
+            begun = self.begun.get((worktree, caller)) or self.begun.get(("", caller))
+            if begun:
+                return self.sessions.get(begun)
         live = self.sessions.values()
         here = [session for session in live if session.worktree == worktree]
         at_work = [session for session in here if session.kind == "work"]
@@ -85,11 +108,24 @@ class HookCache:
         persons = [session for session in live if session.kind == "person" and not tool]
         return persons[0] if len(persons) == 1 else None
 
-    def current(self, me: Session) -> bool:
-        """Whether a session has seen the current entry of every stream that there is."""
-        return all(
-            not entry[0] or me.seen.get(stream) == entry for stream, entry in self.streams.items()
-        )
+    def heard(self, me: Session) -> bool:
+        """Whether a session knows of all that is new, as far as no path is asked about."""
+        return not me.asks and not 0 < me.look <= time.time()
+
+    def meets(self, me: Session, paths: list[str]) -> bool:
+        """Whether something that a session has not read may be about one of these paths. No is
+        certain, yes wants a closer look."""
+        about = [path for number in me.news for path in self.items.get(number, ())]
+        if not about:
+            return False
+        touched = {*paths}
+        for path in paths:
+            touched.update(_folders(path))
+        return not touched.isdisjoint(about)
+
+    def placed(self, me: Session) -> bool:
+        """Whether anything that a session has not read is about a path."""
+        return any(number in self.items for number in me.news)
 
     def near(self, paths: list[str], mine: set[str] | frozenset[str]) -> list[tuple[str, str]]:
         """(resource, path) of each lease of others that may lie on one of these paths. `mine` are

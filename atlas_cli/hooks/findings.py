@@ -3,20 +3,26 @@ read, and what it runs into."""
 
 import os
 import shlex
+from collections.abc import Sequence
 
 from .. import callers
-from ..env import reading, receipts
+from ..answers import concern, corrections
+from ..answers import moved as stale
+from ..env import receipts, telling
 from ..env.env import Env
-from ..env.who import session
+from ..env.who import session, session_id
 from ..errors import AtlasError, Held, NotFound, Protocol, Refused, Usage
 from ..model import times
 from ..model.text import Record
-from ..records import correction, lease, policy, status
+from ..outcome import Frame
+from ..records import lease, policy, status
+from ..records import telling as rules
+from ..records.concern import label
+from ..records.correction import said, shown
 from ..visible import named, theirs
 from . import judging, quick
 
 Finding = tuple[str, AtlasError]  # the precondition, and what is to be said
-SHOWN = 5  # missed entries that a stop prints in full
 GO_ON = {
     "": "then run the same git command again",
     "merge": "then git commit --no-edit completes the merge",
@@ -51,59 +57,96 @@ def who(env: Env, going: str) -> tuple[Record | None, list[Finding]]:
         return None, [("read_first", Protocol(error.message, hint, code=code))]
 
 
+def attended(env: Env) -> bool:
+    """Whether a session or an AI tool is at work here, rather than a person without a session."""
+    if callers.tool() or os.environ.get("ATLAS_SESSION"):
+        return True
+    try:
+        return session_id(env, strict=True) is not None
+    except Protocol:  # several live here, and nothing tells which of them this is
+        return True
+
+
 def read_first(env: Env, me: Record, paths: list[str], going: str) -> list[Finding]:
-    """The finding of the entries that a session has missed, in full. Once a stop has printed them,
-    the session has seen them."""
-    hook = judging.of(env)
-    missed = {}
-    for stream in hook.streams(paths):
-        if numbers := hook.missed(me, stream):
-            missed[stream] = numbers
-    if not missed:
-        return []
-    blocks = [
-        _entry(env, stream, number)
-        for stream, numbers in missed.items()
-        for number in numbers[-SHOWN:]
-    ]
+    """The finding of what a session does not know, and must before it goes on. All that is printed,
+    or only named or counted, is noted: the same command passes. A notice that stops nothing is
+    printed too."""
     level = policy.level(env.policy, "read_first")
-    noted = level != "stop" or all(
-        receipts.note_glance(env, me, stream, numbers[-1]) for stream, numbers in missed.items()
-    )
-    newest = ", ".join(f"status:{stream}@{numbers[-1]}" for stream, numbers in missed.items())
-    message = f"{newest}: where things stand has changed since {me['id']} last looked"
-    hint = f"take note of it, {GO_ON[going]}{_older(missed)}"
-    if level == "warn" or not noted:
-        hint = "read it: atlas status show " + next(iter(missed))
-    if not noted:  # a stop would be one for ever
-        env.notices.append(
-            f"{message}; {hint} (no stop: this clone's notebook cannot note that you have seen it)"
-        )
+    if level == "off":
         return []
-    return [("read_first", Protocol(message, hint, blocks=tuple(blocks)))]
+    rows, blind = telling.unread(env, me, paths)
+    hook = judging.of(env)
+    streams = hook.streams(paths)
+    verdict = rules.judge(rows, concern.pace(env.ask, me), blind)
+    if level == "warn":
+        verdict = verdict._replace(stops=False)
+    blocks = telling.blocks(env, me, verdict.told)
+    noted = telling.note(env, me, verdict)
+    for stream in streams:
+        if number := status.newest(env.snapshot, stream):
+            receipts.note_look(env, me, stream, number)
+    if verdict.counted:
+        env.notices.append(_counted(verdict.counted))
+    if not (verdict.told or verdict.named):
+        return []
+    message, hint = _message(verdict, env), f"take note of it, {GO_ON[going]}{_others(verdict)}"
+    if verdict.stops and noted:
+        return [("read_first", Protocol(message, hint, blocks=tuple(blocks)))]
+    hook.printed += [Frame(*block) for block in blocks]
+    unnoted = (
+        "; no stop: this clone's notebook cannot note that you have seen it" if not noted else ""
+    )
+    env.notices.append(f"{message}{_others(verdict)}{unnoted}")
+    return []
 
 
-def _older(missed: dict[str, range]) -> str:
-    """The end of a hint: the streams of which more was missed than a stop prints."""
-    streams = [
-        f"{stream} (atlas status log {stream})"
-        for stream, numbers in missed.items()
-        if len(numbers) > SHOWN
-    ]
-    return f"; older ones you missed: {', '.join(streams)}" if streams else ""
+def copy_is_old(env: Env) -> None:
+    """Says how old the copy of the remote is that a commit is judged by, if it is old."""
+    fetched = env.sharing.fetched_at()
+    if fetched and env.now() - times.moment(fetched) > quick.OLD:
+        ago = times.ago(times.moment(fetched), env.now())
+        env.notices.append(f"judged by what the remote had {ago}: atlas sync asks it")
 
 
-def _entry(env: Env, stream: str, number: int) -> tuple[str, str]:
-    """(title, text) of a status entry as it is shown in a frame."""
-    record = reading.shown_status(env, stream, number, None)
-    age = times.ago(times.moment(record["at"]), env.now())
-    return f"status:{stream}@{number} by {record['session']}, {age}", _text(env, record)
+def moved_on(env: Env, me: Record) -> None:
+    """Counts, in a notice, what is new to a session; once each."""
+    rows, _ = telling.unread(env, me)
+    if fresh := [row for row in rows if not row.known]:
+        env.notices.append(_counted(fresh))
+        telling.keep(env, me, rules.COUNTED, (row.item for row in fresh))
 
 
-def _text(env: Env, record: Record) -> str:
-    if not record["body"]:
-        return correction.said(record, "body", env.now())
-    return status.brief(record, env.policy["status_words"])
+def _counted(rows: Sequence[rules.News]) -> str:
+    """The line of what is only counted, with the command that shows it."""
+    streams = [row.item.stream for row in rows]
+    show = f"atlas status show {streams[0]}" if all(streams) else "atlas log"
+    return f"{rules.counted(rows)}: {show}"
+
+
+def _message(verdict: rules.Verdict, env: Env) -> str:
+    """The names of what is new to a session."""
+    rows = verdict.named if verdict.looked else verdict.told
+    names = ", ".join(label(row.item) for row in rows[: rules.MOST])
+    more = f" and {len(rows) - rules.MOST} more" if rows[rules.MOST :] else ""
+    if verdict.looked:
+        span = times.span(policy.seconds(env.policy, "look_within"))
+        return f"{names}{more}: unread, and you were told nothing for {span}"
+    return f"{names}{more}: new, and concerns you"
+
+
+def _others(verdict: rules.Verdict) -> str:
+    """The end of a hint: what was not printed, and the command that shows it."""
+    if not verdict.named:
+        return ""
+    streams = [row.item.stream for row in verdict.named if row.item.stream]
+    show = (
+        f"atlas status show {streams[0]}" if streams else f"atlas show {verdict.named[0].item.ref}"
+    )
+    if verdict.looked:
+        return f"; to read it: {show}"
+    names = ", ".join(label(row.item) for row in verdict.named[: rules.MOST])
+    more = f" and {len(verdict.named) - rules.MOST} more" if verdict.named[rules.MOST :] else ""
+    return f"; not shown: {names}{more} ({show})"
 
 
 def view(changed: list[tuple[str, str]]) -> list[Finding]:
@@ -121,7 +164,11 @@ def links(env: Env, changed: list[tuple[str, str]]) -> list[Finding]:
     moved = any(how == "D" for how, _ in changed)
     if not moved or policy.level(env.policy, "links") == "off":
         return []
-    dead = judging.of(env).broken()
+    hook = judging.of(env)
+    dead, gone = hook.broken()
+    if gone:
+        listed = {link.file for link in dead}
+        env.notices += stale.notices(env.ask, env.tree, hook.git, gone, None, listed)
     if not dead:
         return []
     lines = []
@@ -144,25 +191,33 @@ def _now(corrected: str | None) -> str:
     return "leads to something deleted" if corrected is None else f"is now {corrected}"
 
 
-def leases(env: Env, me: Record | None, paths: list[str]) -> list[Finding]:
-    """A finding for each lease of another that lies on these paths."""
-    if policy.level(env.policy, "leases") == "off":
+def leases(
+    env: Env, me: Record | None, paths: list[str], level: str = "warn stop", pushed: bool = False
+) -> list[Finding]:
+    """A finding for each lease of another that lies on these paths, if the policy has one of these
+    levels for it. `pushed`: they are committed already."""
+    if policy.level(env.policy, "leases") not in level.split():
         return []
     barred = judging.of(env).barred(me, paths)
-    return [("leases", _held(env, resource, held)) for resource, held in barred.items()]
+    return [("leases", _held(env, resource, held, pushed)) for resource, held in barred.items()]
 
 
-def _held(env: Env, resource: str, paths: list[str]) -> Held:
+def _held(env: Env, resource: str, paths: list[str], pushed: bool) -> Held:
     """The words about a lease on these paths, and about the way past it."""
     row = env.ask.shown(lease.current(env.snapshot, resource) or {}, f"lease:{resource}")
     rest = times.span(lease.rest(row, env.now()) if row else 0)
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
     named_paths = shlex.join(paths[:3]) + (" …" if len(paths) > 3 else "")
+    leave = (
+        f"leave it out: git restore --staged -- {named_paths} (with -a, name the other paths"
+        f" instead), or wait until {row['expires']}"
+    )
+    if pushed:
+        leave = f"ask its holder, or push after {row['expires']}"
     return Held(
         f"{paths[0]}{more}: {named(resource)} is held by {named(row['holder'])} for"
-        f" {rest} more: {correction.said(row, 'why', env.now(), theirs)}",
-        f"leave it out: git restore --staged -- {named_paths} (with -a, name the other paths"
-        f" instead), or wait until {row['expires']}",
+        f" {rest} more: {said(row, 'why', env.now(), theirs)}",
+        leave,
         details={"resource": resource, "holder": row["holder"], "paths": paths},
     )
 
@@ -170,10 +225,10 @@ def _held(env: Env, resource: str, paths: list[str]) -> Held:
 def retracted(env: Env, me: Record) -> list[Finding]:
     """A finding for each record of a session that relies on what was retracted."""
     findings: list[Finding] = []
-    for owner, ref, target, record in env.index.leaning(correction.FOLDER):
+    for owner, ref, target, record in corrections.leaning(env.index):
         if owner != me["id"]:
             continue
-        was = correction.shown(record, env.now(), theirs)
+        was = shown(record, env.now(), theirs)
         message = f"{named(ref)} relies on {named(target)}, which was {was}"
         hint = f"put yours right: atlas correct {ref} --why …, or write its next version without it"
         findings.append(("retracted", Protocol(message, hint, code="retracted")))

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
+import tempfile
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +24,7 @@ from . import NAMES, managers
 
 VERSION = "1"  # of the section's text
 ASIDE = "before-atlas"
+UNREACHED = "there is no atlas-hook on PATH, where they look"
 _ALONE = b"#!/bin/sh\n"
 # alone: nothing else is in the file; kept: it goes on to the hook aside; within: the rest is
 # somebody else's.
@@ -38,13 +41,15 @@ _READS_ITSELF = re.compile(
     re.MULTILINE,
 )
 
-_ASK = """\
+_DIRECT = """\
   if [ -x %(python)s ] && [ -f %(hook)s ]; then exec %(python)s -I -S %(hook)s %(name)s "$@"; fi
+"""
+_ASK = """\
   if command -v atlas-hook >/dev/null 2>&1; then
     atlas-hook %(name)s "$@" && exit 0 || atlas_code=$?
     case $atlas_code in 126 | 127) ;; *) exit $atlas_code ;; esac
   fi
-  %(say)s "atlas: this hook's Python is gone: install Atlas, run atlas hooks install," \
+  %(say)s "atlas: this hook finds no Atlas: install it, run atlas hooks install," \
     "or take its lines out of $0" >&2
   exit %(missing)s
 """
@@ -74,14 +79,21 @@ class HookFile(NamedTuple):
     text: str = ""
     version: str = ""
 
+    @property
+    def lacking(self) -> bool:
+        """Whether git runs no Atlas here."""
+        return self.state in ("absent", "foreign", "missing", "off", "shadowed")
+
 
 class HookFiles:
     """The hooks that git runs in one worktree."""
 
     def __init__(self, place: Repo, closed: bool = False) -> None:
         self.place, self.closed = place, closed
-        self.python, self.program = sys.executable, str(Path(__file__).parents[1] / "hook.py")
         self.top = place.top or place.common
+        self.python, self.program = sys.executable, str(Path(__file__).parents[1] / "hook.py")
+        if fleeting(self.python, self.top) or fleeting(self.program, self.top):
+            self.python = ""
         git = Git(None, cwd=str(self.top), hermetic=False)
         git.flags = ()  # what is asked is where the user's own hooks are
         self.folder = Path(
@@ -121,7 +133,8 @@ class HookFiles:
         # git gives these two lines to read: both the hook and Atlas are given them.
         if kind != "alone" and name in ("pre-push", "post-rewrite"):
             call = _TEE
-        ask = f"atlas_hook() {{\n{_ASK % words}}}\n"
+        direct = _DIRECT % words if self.python else ""
+        ask = f"atlas_hook() {{\n{direct}{_ASK % words}}}\n"
         tail = _GO_ON % words if kind == "kept" else ""
         return os.fsencode(f"{head}{ask}{call}{tail}# <<< atlas <<<\n")
 
@@ -188,11 +201,9 @@ class HookFiles:
         if not os.access(file, os.X_OK):
             state, text = "off", "not executable: git does not run it until chmod +x"
         elif section[0] != self.section(name, kind):
-            named = _NAMED.search(section[0])
-            python = named[1][1:-1].replace(b"'\\''", b"'") if named else b""
-            state, text = "outdated", f"it names {os.fsdecode(python)}"
-            if not os.access(python, os.X_OK):
-                state, text = "missing", f"there is no {os.fsdecode(python)}"
+            state, text = _outdated(section[0])
+        elif not self.python and shutil.which("atlas-hook") is None:
+            state, text = "missing", UNREACHED
         return HookFile(name, state, str(file), before, text, section[1].decode())
 
     def _state_without(self, name: str, file: Path, data: bytes) -> HookFile:
@@ -258,6 +269,26 @@ def unfinished_hook(file: Path) -> bool:
     name, _, number = file.name.rpartition(".")
     ours = name in NAMES and re.fullmatch(r"\d{1,7}", number)
     return bool(ours and _SECTION.search(managers.content(file) or b""))
+
+
+def fleeting(file: str, top: Path) -> bool:
+    """Whether a program's file lies where it may soon be gone, or be another: below the worktree,
+    in a temporary folder or in a cache."""
+    home = Path.home()
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
+    folders = (top, cache, home / "Library/Caches", Path(tempfile.gettempdir()), Path("/var/tmp"))
+    return any(Path(file).is_relative_to(folder) for folder in folders)
+
+
+def _outdated(section: bytes) -> tuple[str, str]:
+    """The state of a section that is not the present one, and why."""
+    named = _NAMED.search(section)
+    if named is None:
+        return "outdated", "it finds Atlas by PATH"
+    python = os.fsdecode(named[1][1:-1].replace(b"'\\''", b"'"))
+    if not os.access(python, os.X_OK):
+        return "missing", f"there is no {python}"
+    return "outdated", f"it names {python}"
 
 
 def _rest(data: bytes, section: re.Match[bytes]) -> bytes:

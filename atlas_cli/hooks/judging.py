@@ -10,16 +10,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..answers import words
 from ..answers.ask import Questions
 from ..checks import commits, trailers
 from ..checks.commit import CodeCommit
 from ..env.env import Env
-from ..errors import Damaged, Failed
-from ..model import names, times
+from ..errors import Failed
+from ..model import names
 from ..model.text import Record
-from ..model.tree import Tree
-from ..records import policy, status
+from ..outcome import Frame
+from ..records import lease, policy, resources, status
 from ..store.git import Git
+from ..store.snapshot import Snapshot
+from ..store.store import Store
 from . import quick
 from .cache import HookCache
 from .draw import draw, glimpsed, keep
@@ -29,22 +32,28 @@ if TYPE_CHECKING:
 
 TEMPLATE = "ATLAS_TEMPLATE"  # in the git directory, while an editor is open
 OURS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")  # what git tells its hook of the commit
-UNPUSHED = 1000  # commits that a push is judged by, the newest first
+GAINED = 1000  # commits that a push is judged by, the newest first
 
 
 def of(env: Env) -> Hook:
     """The questions of this call's git hook; they are answered once for a call."""
     if "hook" not in env.beside:
-        env.beside["hook"] = Hook(env.ask, env.snapshot, env.snapshot.head or "", env.store.home)
+        env.beside["hook"] = Hook(env.ask, env.snapshot, env.store)
     hook: Hook = env.beside["hook"]
     return hook
+
+
+def printed(env: Env) -> tuple[Frame, ...]:
+    """The texts of others that this call's hook prints and has not stopped for."""
+    return tuple(env.beside["hook"].printed) if "hook" in env.beside else ()
 
 
 class Hook:
     """One call of a git hook, and what it asks of the commit, of the push and of the store."""
 
-    def __init__(self, ask: Questions, tree: Tree, head: str, home: Path) -> None:
-        self.ask, self.tree, self.head, self.home = ask, tree, head, home
+    def __init__(self, ask: Questions, tree: Snapshot, store: Store) -> None:
+        self.ask, self.tree, self.store = ask, tree, store
+        self.printed: list[Frame] = []
 
     @cached_property
     def here(self) -> quick.Here:
@@ -64,8 +73,8 @@ class Hook:
     @cached_property
     def cache(self) -> HookCache:
         """Drawn anew, and kept for the next hook."""
-        text = draw(self.ask, self.tree, self.head)
-        keep(self.home, text)
+        text = draw(self.ask, self.tree, self.tree.head or "", self.store.machine)
+        keep(self.store.home, text)
         return HookCache(text)
 
     def changed(self) -> list[tuple[str, str]]:
@@ -86,28 +95,19 @@ class Hook:
             return Path(self.here.git, "MERGE_HEAD").read_text().split()
         return [key.removeprefix("GITHEAD_") for key in os.environ if key.startswith("GITHEAD_")]
 
-    def broken(self) -> list[Broken]:
-        """The links that the commit breaks. A merge breaks none: its sides have answered for
-        theirs."""
+    def broken(self) -> tuple[list[Broken], dict[str, str | None]]:
+        """(the links that the commit breaks, what it moves). A merge breaks none: its sides have
+        answered for theirs."""
         from ..checks import links, renames
 
         if self._merged() or quick.ask("rev-parse", "--verify", "-q", "HEAD")[0]:
-            return []
+            return [], {}
         before, after, moved = renames.between(self.git, "HEAD", None)
-        return links.broken(before, after, moved) if moved else []
+        return (links.broken(before, after, moved) if moved else []), moved
 
     def streams(self, paths: Iterable[str]) -> list[str]:
         """The streams of the status that changes of these paths have to do with."""
         return policy.streams_of(self.ask.policy, paths)
-
-    def missed(self, me: Record, stream: str) -> range:
-        """The numbers of the entries that a session has not seen. Empty if it has seen the current
-        one."""
-        last = status.newest(self.tree, stream)
-        if not last:
-            return range(0)
-        seen = glimpsed(self.ask.local, self.tree, me["id"], stream)
-        return range(seen[0] + 1 if seen else last, last + 1)
 
     def barred(self, me: Record | None, paths: list[str]) -> dict[str, list[str]]:
         """The leases of others that lie on these paths: by resource, the paths."""
@@ -115,8 +115,17 @@ class Hook:
         barred: dict[str, list[str]] = {}
         for resource, path in self.cache.near(paths, mine):
             if names.overlap(resource, f"path:{path}"):
-                barred.setdefault(resource, []).append(path)
+                barred.setdefault(self._leased_as(resource, mine), []).append(path)
         return barred
+
+    def _leased_as(self, place: str, mine: set[str]) -> str:
+        """The name under which others hold a place: its own, or one that means it by the policy."""
+        policy, now = self.ask.policy, self.ask.now
+        for _, row in self.ask.index.live(lease.FOLDER, now):
+            others = lease.holds(row, now) and row["holder"] not in mine
+            if others and place in resources.parts(policy, row["resource"]):
+                return str(row["resource"])
+        return place
 
     def settle(self) -> None:
         """Notes that read first was judged in this sequence."""
@@ -130,7 +139,8 @@ class Hook:
             if entry := glimpsed(self.ask.local, self.tree, me["id"], stream):
                 seen[stream] = entry
         reads = quick.read_trailers(entries, seen)
-        quick.sign(file, me["id"], reads, self._comment(file, typed))
+        word = words.newest(self.ask, me)
+        quick.sign(file, me["id"], word, reads, self._comment(file, typed))
 
     def template(self, file: str) -> None:
         """Remembers a template as it is put before the user: git gives up on one that comes back
@@ -174,47 +184,22 @@ class Hook:
             return None
         return ["main", "master"]
 
-    def unpushed(self, local: str, remote_end: str, remote: str) -> list[CodeCommit]:
-        """The commits that a push brings to a remote, without merges, the newest first.
-        `remote_end` is the commit that the branch is at there."""
-        known = [f"--remotes={remote}" if self._has_url(remote) else "--remotes"]
+    def gained(
+        self, remote: str, branch: str, local: str, remote_end: str, others: Iterable[str]
+    ) -> list[CodeCommit]:
+        """The commits, without merges, that a branch of a remote gains by a push, the newest first.
+        `remote_end` is the commit that it is at there. A new one gains what the `others`, which are
+        branches of integration, do not have."""
+        name = remote if self._has_url(remote) else "*"
         if remote_end.strip("0") and not quick.ask("cat-file", "-e", f"{remote_end}^{{commit}}")[0]:
-            known.append(remote_end)
-        return commits.read(self.git, "--no-merges", f"-n{UNPUSHED}", local, "--not", *known)
+            known = [remote_end]
+        else:
+            patterns = [f"refs/remotes/{name}/{other}" for other in (branch, *others)]
+            out = quick.ask("for-each-ref", "--format=%(objectname)", *patterns)[1]
+            known = out.decode().split()
+        return commits.read(self.git, "--no-merges", f"-n{GAINED}", local, "--not", *known)
 
     @staticmethod
     def _has_url(remote: str) -> bool:
         """Whether a remote is one of the configured ones, and not an address."""
         return not quick.ask("config", "--get", f"remote.{remote}.url")[0]
-
-    @staticmethod
-    def made_by(commit: CodeCommit) -> tuple[str, dict[str, int]]:
-        """The session that made a commit, and the numbers of the entries that it had read by then.
-        Empty if the commit does not say."""
-        for id, reads in reversed(commit.sessions.items()):
-            return id, {read.stream: read.number for read in reads}
-        return "", {}
-
-    def status_tells_of(self, commit: CodeCommit, me: str | None) -> bool:
-        """Whether the status tells of a commit: its session, or ME, which pushes it, has written an
-        entry later than those that the commit was made on. An entry that only says `unchanged`
-        counts while it is the current one."""
-        owner, read = self.made_by(commit)
-        read = read or dict.fromkeys(self.cache.streams, -1)
-        return any(
-            self._written(stream, number, commit.at, (owner, me)) for stream, number in read.items()
-        )
-
-    def _written(self, stream: str, after: int, made: int, by: tuple[str | None, ...]) -> bool:
-        """Whether one of these sessions has written an entry after a number. -1: after a moment."""
-        last = status.newest(self.tree, stream)
-        for number in range(last, max(after, 0), -1):
-            try:
-                entry = status.get(self.tree, stream, number)
-            except Damaged:
-                continue
-            if after < 0 and times.moment(entry["at"]) < made:
-                return False
-            if entry["session"] in by and ("unchanged" not in entry or number == last):
-                return True
-        return False

@@ -6,13 +6,16 @@ program."""
 from __future__ import annotations
 
 import os
+import time
 from os.path import exists, isdir, isfile, join
 
-from .. import callers
+from .. import callers, signs
 from . import NOTICES, cache
 
 # beside what git keeps of a sequence: read first was judged, once for all of it
 VERDICT = "atlas-read-first"
+OLD = 600  # seconds after which a copy of the remote is old
+SHOWN = 3600  # seconds after which the whole program shows others that a session is at work
 _HALTS = ("edit", "e", "break", "b", "exec", "x")  # steps of a rebase at which others commit
 _DIFF = (
     "--cached",
@@ -110,9 +113,10 @@ def quick(name: str, args: list[str], given: bytes) -> bool:
     tool = bool(callers.tool())
     me = known.who(os.environ.get("ATLAS_SESSION"), here.worktree, callers.caller(hook=True), tool)
     if name in NOTICES:
-        return me is None or known.current(me)
-    if me is None:
+        return me is None or known.heard(me)
+    if me is None or (me.kind in ("work", "child") and time.time() - me.shown >= SHOWN):
         return False
+    signs.note(here.home, me.id)
     if name == "commit-msg":
         # It was signed before, unless it was typed into an editor since.
         from ..checks import trailers
@@ -120,14 +124,15 @@ def quick(name: str, args: list[str], given: bytes) -> bool:
         with open(args[0], "rb") as message:
             return trailers.is_signed(message.read())
     if name == "pre-commit":
-        return _commit(known, me, here)
+        return _commit(known, me, here) and _copy_is_new(here)
     return name == "prepare-commit-msg" and _message(known, me, here, args[0], (*args, "")[1])
 
 
 def _commit(known: cache.HookCache, me: cache.Session, here: Here) -> bool:
     """Whether nothing stands against a commit for certain."""
     levels = known.levels
-    if here.has("MERGE_HEAD") or (levels["read_first"] != "off" and not known.current(me)):
+    asked = levels["read_first"] != "off"
+    if here.has("MERGE_HEAD") or (asked and not known.heard(me)):
         return False
     if me.leans and levels["retracted"] != "off":
         return False
@@ -137,13 +142,16 @@ def _commit(known: cache.HookCache, me: cache.Session, here: Here) -> bool:
     if levels["links"] != "off" and any(how == "D" for how, _ in changes):
         return False
     paths = [path for _, path in changes]
+    if asked and known.meets(me, paths):
+        return False
     return levels["leases"] == "off" or not known.near(paths, {me.id, *me.lineage})
 
 
 def _message(known: cache.HookCache, me: cache.Session, here: Here, file: str, source: str) -> bool:
-    """Judges read first where pre-commit was not run, once in a sequence, and adds the trailers."""
-    if here.sequence() and not here.settled():
-        if known.levels["read_first"] != "off" and not known.current(me):
+    """Judges read first, once in a sequence, since pre-commit may not have been run; and adds the
+    trailers."""
+    if not here.settled():
+        if not _read(known, me):
             return False
         note_judged(here)
     if not here.made_here(source):
@@ -151,12 +159,41 @@ def _message(known: cache.HookCache, me: cache.Session, here: Here, file: str, s
     edited = os.environ.get("GIT_EDITOR") != ":" or source in ("", "template")
     if edited or list(known.streams) != ["main"]:
         return False
-    sign(file, me.id, read_trailers(known.streams, me.seen), None)
+    sign(file, me.id, me.word, read_trailers(known.streams, me.seen), None)
     return True
 
 
+def _copy_is_new(here: Here) -> bool:
+    """Whether the copy of the remote is new enough to judge by without saying its age."""
+    try:
+        with open(f"{here.home}/sync.json", encoding="utf-8") as file:
+            text = file.read().partition('"fetched_at":')[2]
+    except OSError:  # nothing was ever fetched
+        return True
+    at = text.replace("}", ",").partition(",")[0]
+    return not at or time.time() - float(at) <= OLD
+
+
+def _read(known: cache.HookCache, me: cache.Session) -> bool:
+    """Whether nothing that no `--no-verify` skips stands against a commit for certain: nothing new
+    concerns it, and no lease stops it."""
+    asked, barred = known.levels["read_first"] != "off", known.levels["leases"] == "stop"
+    if asked and not known.heard(me):
+        return False
+    if not ((asked and known.placed(me)) or (barred and known.leases)):
+        return True
+    changes = staged()
+    paths = [path for _, path in changes or ()]
+    if changes is None or (asked and known.meets(me, paths)):
+        return False
+    return not (barred and known.near(paths, {me.id, *me.lineage}))
+
+
 def _no_integration(known: cache.HookCache, here: Here, args: list[str], given: bytes) -> bool:
-    """Whether a push touches no branch of integration."""
+    """Whether a push touches no branch of integration, and there is nothing to be asked of a
+    remote."""
+    if exists(f"{here.home}/sync.json") or not all(map(known.heard, known.sessions.values())):
+        return False
     names = known.integration or default(here, args[0])
     pushed = [
         line.split(" ")[2]
@@ -202,13 +239,13 @@ def read_trailers(
     return reads
 
 
-def sign(file: str, session: str, reads: list[str], comment: bytes | None) -> None:
+def sign(file: str, session: str, word: str, reads: list[str], comment: bytes | None) -> None:
     """Adds the trailers to a commit message's file."""
     from ..checks import trailers
 
     with open(file, "rb") as old:
         message = old.read()
-    if (new := trailers.signed(message, session, reads, comment)) != message:
+    if (new := trailers.signed(message, session, word, reads, comment)) != message:
         with open(file, "wb") as out:
             out.write(new)
 

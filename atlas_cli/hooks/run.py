@@ -5,32 +5,45 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..checks.commit import CodeCommit
-from ..env import receipts, who
+from ..env import who
 from ..env.env import Env
-from ..errors import Protocol
-from ..model import times
+from ..errors import AtlasError
 from ..model.text import Record
-from ..records import policy, status
-from . import NOTICES, findings, judging
+from ..records import policy
+from . import NOTICES, findings, judging, pushing
 from .findings import Finding
 
 
 def say(env: Env, due: list[Finding]) -> None:
     """Raises the first finding that stops by the policy, and names the others. A finding that only
-    warns becomes a notice."""
+    warns becomes a notice. A person who works without a session is stopped by nothing, and told in
+    one line, unless the policy has it otherwise (`unattended: stop`)."""
     preconditions = policy.KEYS["preconditions"][0]
+    levels = {key: policy.level(env.policy, key) for key in preconditions}
+    due = [(key, error) for key, error in due if levels.get(key) != "off"]
+    if due and env.policy["unattended"] != "stop" and not findings.attended(env):
+        env.notices.append(_one_line([error for _, error in due]))
+        return
     stops = []
     for key, error in due:
-        level = policy.level(env.policy, key) if key in preconditions else "stop"
+        level = levels.get(key, "stop")
         if level == "stop":
             stops.append(error)
-        elif level == "warn":
+        else:
             env.notices.append(f"{error.message}; {error.hint}")
     for other in stops[1:]:
         env.notices.append(f"also: {other.message}: {other.hint}")
     if stops:
         raise stops[0]
+
+
+def _one_line(due: list[AtlasError]) -> str:
+    """The line for a person: what their commit runs into, else that nobody sees who makes it."""
+    met = [error for error in due if error.code != "no_session"]
+    if not met:
+        return "no session makes this commit, so others do not see who does: atlas begin --person"
+    more = f" (and {len(met) - 1} more)" if len(met) > 1 else ""
+    return f"{met[0].message}{more}"
 
 
 def pre_merge_commit(env: Env, args: list[str], given: str) -> None:
@@ -48,6 +61,7 @@ def pre_commit(env: Env, args: list[str], given: str, going: str = "") -> None:
     me, due = findings.who(env, going)
     if me:
         due += findings.read_first(env, me, paths, going)
+    findings.copy_is_old(env)
     due += findings.view(changed)
     due += findings.links(env, changed)
     due += findings.leases(env, me, paths)
@@ -57,14 +71,17 @@ def pre_commit(env: Env, args: list[str], given: str, going: str = "") -> None:
 
 
 def prepare_commit_msg(env: Env, args: list[str], given: str) -> None:
-    """Judges read first where git does not run pre-commit, once in a sequence. Adds the trailers if
-    a session commits."""
+    """Judges read first once more, or once in a sequence: git does not always run pre-commit. Adds
+    the trailers if a session commits."""
     hook, source = judging.of(env), args[1] if len(args) > 1 else ""
     going = hook.here.sequence()
     me, due = findings.who(env, going)
-    if going and not hook.here.settled():
+    if not hook.here.settled():
+        due = due if going else []
         if me:
-            due += findings.read_first(env, me, _changed(env), going)
+            paths = [path for _, path in hook.changed()]
+            due += findings.read_first(env, me, paths, going)
+            due += findings.leases(env, me, paths, "stop")
         say(env, due)
         hook.settle()
     if source == "template":
@@ -92,87 +109,39 @@ def _sign(env: Env, me: Record | None, file: str, source: str, typed: bool) -> N
 
 
 def pre_push(env: Env, args: list[str], given: str) -> None:
-    """Judges write last if a push updates a branch of integration. The store is published before
-    the code is."""
+    """Judges read first, by what the remote has now, and write last if a push updates a branch of
+    integration. The store is published before the code is."""
+    _publish(env)
+    remote, due, push = args[0], list[Finding](), None
+    hook, me = judging.of(env), who.session_or_none(env, strict=True)
+    guarded = hook.guarded(remote)
+    paths = pushing.paths(env, me, remote, given) if me else []
+    if me:
+        due += findings.read_first(env, me, paths, "")
+    updates = pushing.guarded(given, guarded)
+    if updates and policy.level(env.policy, "write_last") != "off":
+        push = pushing.judged(env, remote, updates, guarded)
+        due += push.findings(env)
+    if me:
+        due += findings.leases(env, me, paths, pushed=True)
+    say(env, due)
+    if push and push.leave_mark(env):
+        _publish(env)
+
+
+def _publish(env: Env) -> None:
+    """Publishes what this clone has recorded, or says why it could not be."""
     if why := env.sharing.hastily():
         env.notices.append(
             f"NOT PUBLISHED, nobody else can see what this clone has recorded: {why}"
         )
-    remote, due = args[0], list[Finding]()
-    guarded = judging.of(env).guarded(remote)
-    for line in given.split("\n"):
-        if line.count(" ") != 3:
-            continue
-        _, local, ref, remote_end = line.split(" ")
-        branch = ref.removeprefix("refs/heads/")
-        if branch != ref and local.strip("0") and (guarded is None or branch in guarded):
-            due += _write_last(env, remote, branch, local, remote_end)
-    say(env, due)
-
-
-def _write_last(env: Env, remote: str, branch: str, local: str, remote_end: str) -> list[Finding]:
-    """The finding that the status does not tell of commits that go to a branch of integration."""
-    hook = judging.of(env)
-    me, nobody = findings.who(env, "")
-    mine = me["id"] if me else None
-    commits = hook.unpushed(local, remote_end, remote)
-    newest = {hook.made_by(commit)[0]: commit for commit in reversed(commits)}
-    mine_to_tell = []
-    for owner, commit in newest.items():
-        if hook.status_tells_of(commit, mine):
-            continue
-        if owner in hook.cache.sessions and owner != mine:
-            env.notices.append(
-                f"commits of {owner}, which is at work, go to {branch} before it has written the"
-                " status"
-            )
-        else:
-            mine_to_tell.append(commit)
-    if not mine_to_tell:
-        return []
-    if me is None:
-        return [("write_last", error) for _, error in nobody]
-    error = _owing(env, me, mine_to_tell[0], f"{branch} of {remote}")
-    if me.get("class") == "person":
-        env.notices.append(f"{error.message}; {error.hint}")
-        return []
-    return [("write_last", error)]
-
-
-def _owing(env: Env, me: Record, commit: CodeCommit, where: str) -> Protocol:
-    """The stop of a session that owes the status an entry since a commit."""
-    reads = judging.of(env).made_by(commit)[1]
-    entries = ", ".join(f"{stream}@{number}" for stream, number in reads.items())
-    basis = f"read: {entries}" if entries else f"of {times.rfc3339(commit.at)}"
-    return Protocol(
-        f"commits go to {where}, and {me['id']} has written no status since"
-        f" {commit.oid[:10]} ({basis})",
-        f"write it, then push again: {_writing(env, me, reads)}",
-        code="write_last",
-    )
-
-
-def _writing(env: Env, me: Record, read: dict[str, int]) -> str:
-    """The command that writes the status. The entry that it supersedes must be read before."""
-    stream = next(iter(read), "main")
-    last = status.newest(env.tree, stream)
-    unread = last and receipts.newest_read(env, env.tree, me, "status", stream) != last
-    shown = f"atlas status show {stream} && " if unread else ""
-    return (
-        f"{shown}atlas status write {stream} --section 'what you worked on' -m 'what is done, what"
-        " is open' (or --unchanged 'why' alone, while it still holds)"
-    )
 
 
 def notice(env: Env, args: list[str], given: str) -> None:
-    """Says after a merge, a rewrite or a checkout that the status went on meanwhile."""
-    hook = judging.of(env)
-    me = None if hook.here.sequence() else who.session_or_none(env)  # a sequence is judged itself
-    missed = hook.missed(me, "main") if me else ()
-    if missed:
-        env.notices.append(
-            f"status:main@{missed[-1]} was written since you last looked: atlas status show main"
-        )
+    """Counts after a merge, a rewrite or a checkout what is new to the session since."""
+    me = None if judging.of(env).here.sequence() else who.session_or_none(env)
+    if me:  # (a sequence is judged itself)
+        findings.moved_on(env, me)
 
 
 HOOKS: dict[str, Callable[[Env, list[str], str], None]] = {

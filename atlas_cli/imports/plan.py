@@ -7,7 +7,7 @@ from typing import Any
 from ..errors import Damaged, Usage
 from ..model import names
 from ..model.text import OWN_LIMIT, Record, load
-from ..records import status
+from ..records import sections
 from ..records.board import task
 from ..visible import visible
 
@@ -23,6 +23,7 @@ _FIELDS = {
     "labels": list,
     "slots": int,
     "relies_on": list,
+    "uses": list,
     "deadline": str,
 }
 _FIELD_LINE = re.compile(rf"(- )?({'|'.join((*_FIELDS, 'depends_on'))}): ")
@@ -49,8 +50,8 @@ def read(name: str, text: str | None) -> list[Record]:
 def _entries(name: str, text: str) -> Any:
     """The entries of a plan's list of tasks, whatever they are."""
     if re.search(r"^## ", text, re.MULTILINE):
-        sections = status.sections(text)
-        return [_section(title, part) for title, part in sections if title is not None]
+        pieces = sections.sections(text)
+        return [_section(title, part) for title, part in pieces if title is not None]
     try:
         return load(text.encode(), name, hand=OWN_LIMIT).get("tasks", [])
     except Damaged as error:

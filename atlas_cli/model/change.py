@@ -53,13 +53,18 @@ def op6(operation: str) -> str:
 class Change(NamedTuple):
     """The files that a write puts, whole, by path. None takes a file away; only a repair does that,
     and names the commit that it repairs. `bases` are the REFs that the writer relied on having
-    read."""
+    read. `needs` are the features that who reads the store must know from now on, beside the kinds
+    of its records. `migrates` and `epoch` are those of a message: such a change puts the policy,
+    and moves records."""
 
     subject: str
     files: Mapping[str, bytes | None]
     bases: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
     repairs: str | None = None
+    needs: tuple[str, ...] = ()
+    migrates: str | None = None
+    epoch: str | None = None
 
 
 Decide = Callable[[Tree, Writer], Change]  # what a write is
@@ -108,10 +113,10 @@ def given(**fields: Any) -> Record:
     return {key: value for key, value in fields.items() if value}
 
 
-def no_near_miss(tree: Tree, folder: str, what: str, name: str, meant: bool) -> None:
+def no_near_miss(others: Iterable[str], what: str, name: str, meant: bool) -> None:
     """Raises Refused if a first write goes to a name that is nearly another one, unless a new name
     is `meant`."""
-    if not meant and (neighbour := names.near(name, tree.names(folder))):
+    if not meant and (neighbour := names.near(name, others)):
         raise Refused(
             f"there is no {what} {name} yet, but there is {named(neighbour)}",
             f"write to {named(neighbour)}, or say that a new {what} is meant: --new",

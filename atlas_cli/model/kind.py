@@ -4,10 +4,13 @@ share; a kind adds what is its own."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from . import dated, document, row
 from .change import FileEdit, Shown, Violation
+from .layout import Layout
+from .message import Message
 from .text import Record
 from .tree import Tree
 
@@ -66,10 +69,19 @@ class Kind(NamedTuple):
     # fields in its writers' words, which are withheld once it is retracted (`failures.why`: inside)
     words: tuple[str, ...] = ()
     lead: str = ""  # how its names in the view begin
+    # what writing one means for who writes last: `work` owes a word, `word` is one, `result` is one
+    # for the commits of its task
+    duty: str = ""
     # tree, a row, another one: why both cannot be
     clashes: Callable[[Tree, Record, Record], str] | None = None
-    # tree, the files of a write: the same files as they are made on that tree
+    # tree, the files of a write: the same files as they are made on that tree. Raises Refused if
+    # they cannot be.
     anew: Callable[[Tree, Files], Files] | None = None
+    layout: Layout | None = None  # where its records lie in stores of the first format
+    # tree, a day: the documents of before it that an epoch may take from the tip
+    settled: Callable[[Tree, str], Iterable[str]] | None = None
+    # store, message, path, bytes: the digest of what was wished, if a file was made of a wish
+    wish: Callable[[str, Message, str, bytes], str | None] | None = None
 
 
 def unjudged(edit: FileEdit) -> Iterator[Violation]:
@@ -107,9 +119,11 @@ def dated_kind(
     links: Links = no_links,
     own: Callable[[FileEdit, Record], Iterator[Violation]] = no_more,
     words: tuple[str, ...] = (),
+    duty: str = "",
 ) -> Kind:
-    """A kind of documents named by day and operation: `<folder>/<YYYY>/<MM-DD>-<words>-<six hex
-    digits>.md`. `own` judges a new document; `words` are the fields in its writer's words."""
+    """A kind of documents named by day and operation: `<folder>/<YYYY>/<MM>/<DD>-<words>-<six hex
+    digits>.md`. `own` judges a new document. `words` are the fields in its writer's words. `duty`
+    is as of any kind."""
 
     def find(tree: Tree, wanted: str, number: int | None = None) -> str:
         return dated.find(tree, name, folder, wanted)
@@ -117,15 +131,17 @@ def dated_kind(
     def ref(path: str, record: Record) -> str:
         return f"{name}:{dated.id_of(path)}"
 
-    rules = of_document(parse, own)
-    return Kind(
-        name, folder, ".md", parse, ref, find, _while_young, rules, links=links, words=words
-    )
+    kind = Kind(name, folder, ".md", parse, ref, find, _while_young, of_document(parse, own))
+    settled = partial(dated.settled, folder)
+    kind = kind._replace(links=links, words=words, duty=duty)
+    return kind._replace(layout=dated.layout(folder), settled=settled)
 
 
 def _while_young(tree: Tree, path: str, record: Record, now: int) -> Shown:
-    """The document itself, as long as it is young."""
-    return path, path if document.young(record, now) else None
+    """The document itself, as long as it is young, in the folder of its year."""
+    folder, year, month, name = path.split("/")
+    shown = f"{folder}/{year}/{month}-{name}"
+    return shown, path if document.young(record, now) else None
 
 
 def row_kind(

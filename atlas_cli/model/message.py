@@ -16,8 +16,13 @@ FileChange = tuple[str, str | None, str | None]  # path, old blob, new blob
 class Message(NamedTuple):
     """A commit's subject and trailers. `at` is the writer's clock. `bases` are the REFs that the
     writer had read (`status:main@12~3f9c01ab77de`). `stops` counts the refusals that its session
-    met since its last write (`version_jump 2`). `faults` names the trailers that cannot be read.
-    `mark` is a line for other programs (`[skip ci]`); Atlas never reads it back."""
+    met since its last write, with what met (`version_jump 2 status:main@8 of ID`). `merged` says
+    what the write keeps of what had stopped it. `request` is the digest of what was asked for under
+    an operation that came from outside. `faults` names the trailers that cannot be read. `mark`
+    is a line for other programs (`[skip ci]`); Atlas never reads it back. `migrates` is the format
+    that the commit takes the store to. `epoch` is the commit that holds what this one takes
+    from the tip. `wish` is the digest of what a write wished that is computed anew on each
+    history."""
 
     subject: str
     operation: str | None = None
@@ -29,6 +34,18 @@ class Message(NamedTuple):
     stops: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
     mark: str = ""
+    migrates: str | None = None
+    epoch: str | None = None
+
+    @property
+    def moves(self) -> bool:
+        """Whether the commit says that it only moves records: to their paths in another format, or
+        out of the tip."""
+        return self.migrates is not None or self.epoch is not None
+
+    merged: tuple[str, ...] = ()
+    request: str | None = None
+    wish: str | None = None
 
     @property
     def by_hand(self) -> bool:
@@ -46,7 +63,10 @@ class Message(NamedTuple):
         rows.append(("At", None if self.at is None else times.rfc3339(self.at)))
         rows += [("Base", base) for base in self.bases]
         rows += [("Stop", stop) for stop in self.stops]
-        rows += [("Repairs", self.repairs), ("Change", self.change)]
+        rows += [("Merged", merged) for merged in self.merged]
+        rows.append(("Request", self.request))
+        rows += [("Repairs", self.repairs), ("Migrates", self.migrates), ("Epoch", self.epoch)]
+        rows += [("Wish", self.wish), ("Change", self.change)]
         mark = f"{self.mark}\n\n" if self.mark else ""
         return f"{self.subject}\n\n{mark}" + "".join(
             f"Atlas-{key}: {value}\n" for key, value in rows if value is not None
@@ -63,7 +83,7 @@ def parse(text: str) -> Message:
     faults = [
         f"the trailer Atlas-{key} stands twice"
         for key, rows in trailers.items()
-        if len(rows) > 1 and key not in ("Base", "Stop")
+        if len(rows) > 1 and key not in ("Base", "Stop", "Merged")
     ]
     at = None
     if "At" in trailers:
@@ -85,6 +105,11 @@ def parse(text: str) -> Message:
         first("Repairs"),
         tuple(trailers.get("Stop", ())),
         tuple(faults),
+        migrates=first("Migrates"),
+        epoch=first("Epoch"),
+        merged=tuple(trailers.get("Merged", ())),
+        request=first("Request"),
+        wish=first("Wish"),
     )
 
 

@@ -9,7 +9,7 @@ from ..errors import Damaged
 from . import times
 from .text import Record
 
-FORMAT = 1  # the newest format of records that this version knows
+FORMAT = 2  # the newest format of records that this version knows
 
 
 def fields(

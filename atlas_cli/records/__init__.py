@@ -4,16 +4,17 @@ printing."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
 
 from ..errors import Damaged, Usage
 from ..model import names, text
 from ..model.kind import Kind
+from ..model.layout import Names
 from ..model.names import Ref
 from ..model.text import Record
-from . import artifact, correction, decision, inbox, lease, policy, session, signal, status
+from . import artifact, correction, decision, formats, inbox, lease, policy, session, signal, status
 from .board import gate, result, task
 
 
@@ -27,7 +28,11 @@ def later(module: str, name: str) -> Callable[..., Any]:
 
 
 KINDS: tuple[Kind, ...] = (
-    status.KIND,
+    status.KIND._replace(
+        rules=later(".carried", "rules"),
+        anew=later(".carried", "anew"),
+        wish=later(".carried", "wished"),
+    ),
     artifact.KIND,
     decision.KIND,
     correction.KIND,
@@ -45,6 +50,7 @@ KINDS: tuple[Kind, ...] = (
 
 
 BY_NAME = {kind.name: kind for kind in KINDS}
+formats.LEARNT.update(BY_NAME)
 _BY_FOLDER = {kind.folder: kind for kind in KINDS}
 _SHOWN = r"(?:[a-z0-9]+/(?:[0-9a-z]+/)?)?[A-Za-z0-9%][A-Za-z0-9 %._-]{0,200}\Z"
 FREE = ("README.md",)  # files of the branch that no rule looks at
@@ -61,6 +67,31 @@ def is_record(path: str) -> bool:
     return kind is not None and path.endswith(kind.suffix)
 
 
+def first_place(path: str) -> str | None:
+    """The path that the file at a path has in stores of the first format; None if it is the
+    same."""
+    kind = kind_of(path)
+    return kind.layout.first(path) if kind and kind.layout else None
+
+
+def place_now(path: str) -> str | None:
+    """The path that the file at a path of the first format has now; None if it is the same."""
+    kind = kind_of(path)
+    return kind.layout.now(path) if kind and kind.layout else None
+
+
+def names_in(lies: Names, folder: str) -> Iterable[str]:
+    """The names that stand in a folder by the paths of now, asked of what lies there."""
+    kind = kind_of(folder)
+    return kind.layout.names(lies, folder) if kind and kind.layout else lies(folder)
+
+
+def kept_for_good(path: str) -> bool:
+    """Whether an epoch may take the file at a path from the tip."""
+    kind = kind_of(path)
+    return kind is not None and kind.settled is not None
+
+
 def bound(path: str) -> int:
     """The number of bytes that are read of the file at a path, at most."""
     return text.MOST if is_record(path) else artifact.MOST
@@ -72,6 +103,12 @@ def is_shown(name: str) -> bool:
     kind, last = kind_of(name), name.rpartition("/")[2]
     plain = kind is not None and re.match(_SHOWN, name) is not None and names.heeded_as(name) != ""
     return plain and kind is not None and last.startswith(kind.lead)
+
+
+def fleeting(subject: str) -> bool:
+    """Whether a commit of this subject is of no use later: where it cannot be carried over, it is
+    dropped."""
+    return subject.startswith(session.SEEN)
 
 
 def before(path: str) -> str | None:

@@ -1,11 +1,11 @@
 """The artifact channel: immutable, versioned, one name for each topic, any bytes.
 
-Numbered documents: `artifacts/<name>/<NNNN>/about.yaml`, and `body.<ext>` beside it."""
+Numbered documents: `artifacts/<hh>/<name>/<NNNN>/about.yaml`, and `body.<ext>` beside it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..errors import Damaged, NotFound, Protocol, Refused, Usage, VersionJump
@@ -17,18 +17,20 @@ from ..model.text import Record
 from ..model.tree import Tree
 from ..visible import named
 from . import policy
+from .artifact_places import FOLDER as FOLDER
+from .artifact_places import LAYOUT, PATH, folder, lies_right, versions
+from .likeness import alien
 
-FOLDER = "artifacts"
 MOST = 64 << 20  # bytes that are read of any, whatever the policy says
 BUSY = 12  # versions an hour above which a name is told that machine state does not belong here
 NOISE = 48  # versions a day above which a name counts once among what is new
-_PATH = re.compile(r"artifacts/([^/]+)/([0-9]{4,})/(about\.yaml|body\.[a-z0-9]{1,16})\Z")
 _EXT = re.compile(r"[a-z0-9]{1,16}\Z")
 
 
-def folder(name: str, number: int) -> str:
-    """The folder of a version."""
-    return f"{FOLDER}/{name}/{number:04}"
+def known(tree: Tree) -> list[str]:
+    """All names, sorted."""
+    folders = tree.names(FOLDER)
+    return sorted(name for hh in folders for name in tree.names(f"{FOLDER}/{hh}"))
 
 
 def path_of(name: str, number: int) -> str:
@@ -56,7 +58,13 @@ def parse(path: str, data: bytes) -> Record:
             "actor": str,
             "at": "time",
         },
-        {"title": str, "caveat": str, "relies_on": "texts", "same_topic": bool},
+        {
+            "title": str,
+            "caveat": str,
+            "relies_on": "texts",
+            "same_topic": bool,
+            "good_until": "time",
+        },
     )
     schema.is_name(path, "file type", record["ext"], file_type(record["ext"]))
     name = record["name"]
@@ -78,7 +86,7 @@ def ref(path: str, record: Record) -> str:
 
 def newest(tree: Tree, name: str) -> int:
     """The number of the newest version; 0 if the name is new."""
-    for number in document.numbers(tree, f"{FOLDER}/{name}"):
+    for number in document.numbers(tree, versions(name)):
         if tree.blob(path_of(name, number)) is not None:
             return number
     return 0
@@ -91,10 +99,10 @@ def find(tree: Tree, name: str, number: int | None = None) -> str:
     wanted = last if number is None else number
     if not wanted or tree.blob(path_of(name, wanted)) is None:
         ref = f"artifact:{name}" if number is None else f"artifact:{name}@{number}"
-        known = f"its newest version is {last}" if last else "nothing was put under that name"
-        others = [] if last else tree.names(FOLDER)
+        last_one = f"its newest version is {last}" if last else "nothing was put under that name"
+        others = [] if last else known(tree)
         hint = names.hint(name, others, "atlas artifact list shows the names", "artifact:")
-        raise NotFound(f"there is no {ref}; {known}", hint)
+        raise NotFound(f"there is no {ref}; {last_one}", hint)
     return path_of(name, wanted)
 
 
@@ -145,10 +153,12 @@ class NewVersion(NamedTuple):
     data: bytes
     ext: str
     title: str | None = None
-    caveat: str | None = None
+    caveat: str | None = None  # None: the name's stays
     relies_on: tuple[str, ...] = ()
     same_topic: bool = False
     new: bool = False  # a name that nearly is another is meant
+    no_caveat: bool = False  # the name's caveat holds no more
+    good_for: int = 0  # seconds after which showing it warns; 0: for ever
 
 
 def put(tree: Tree, writer: Writer, name: str, version: NewVersion, seen: int | None) -> Change:
@@ -157,7 +167,7 @@ def put(tree: Tree, writer: Writer, name: str, version: NewVersion, seen: int | 
     none, and Refused if the bytes are too many or about something else."""
     last = newest(tree, name)
     if not last:
-        change.no_near_miss(tree, FOLDER, "artifact", name, version.new)
+        change.no_near_miss(known(tree), "artifact", name, version.new)
     in_force = policy.of(tree)
     if len(version.data) > (most := min(in_force["artifact_limit"], MOST)):
         raise Refused(
@@ -181,14 +191,24 @@ def put(tree: Tree, writer: Writer, name: str, version: NewVersion, seen: int | 
     }
     record |= change.given(
         title=version.title,
-        caveat=version.caveat,
+        caveat=_caveat(tree, name, last, version),
         relies_on=list(version.relies_on),
         same_topic=version.same_topic,
+        good_until=times.rfc3339(writer.at + version.good_for) if version.good_for else None,
     )
     files = {path_of(name, last + 1): text.dump(record), body_path(record): version.data}
     before = tree.blob(path_of(name, last)) or ""
     bases = (f"artifact:{name}@{last}~{before[:12]}",) if last else ()
     return Change(f"artifact: {name} {last + 1} ({writer.session})", files, bases, notices)
+
+
+def _caveat(tree: Tree, name: str, last: int, version: NewVersion) -> str | None:
+    """The caveat of a new version: its own, else that of the version before, until one is put that
+    has none (`no_caveat`)."""
+    if version.caveat or version.no_caveat or not last:
+        return version.caveat
+    before: str | None = get(tree, name, last).get("caveat")
+    return before
 
 
 def _has_read(
@@ -232,6 +252,8 @@ def _jump(
     if all(is_text(part) for part in (base, theirs, version.data)) and len(theirs) < 2**20:
         stop.details["merge"] = (base.decode(), theirs.decode(), version.data.decode())
         flags = change.flags(version.relies_on, title=version.title, caveat=version.caveat)
+        flags += " --no-caveat" if version.no_caveat else ""
+        flags += f" --good-for {version.good_for}s" if version.good_for else ""
         stop.details["submit"] = (
             f"atlas artifact put {name} {{draft}} --base {last}{flags} --type {version.ext}"
         )
@@ -281,15 +303,19 @@ def noise(name: str, count: int, span: str, daily: int) -> str:
 
 def numbered(path: str) -> tuple[str, int]:
     """The name and the number of a version, by its path."""
-    match = _PATH.match(path)
+    match = PATH.match(path)
     return (match[1], int(match[2])) if match else ("", 0)
 
 
-def alien(old: str, new: str) -> bool:
-    """Whether two texts of some length share next to no word."""
-    before, after = (set(re.findall(r"\w{3,}", part.lower())) for part in (old, new))
-    fewer = min(len(before), len(after))
-    return fewer >= 12 and len(before & after) < 0.1 * fewer
+def outlived(record: Record, now: int) -> str:
+    """That the time is over for which a version was said to be good; empty before, and where none
+    was said."""
+    until = record.get("good_until")
+    if until is None or times.moment(until) > now:
+        return ""
+    return (
+        f"it was good until {until}, {times.ago(times.moment(until), now)}: look whether it holds"
+    )
 
 
 def _view(tree: Tree, path: str, record: Record, now: int) -> Shown:
@@ -303,12 +329,12 @@ def _rules(edit: FileEdit) -> Iterator[Violation]:
     yield from document.rules(edit)
     if edit.new is None or edit.old is not None:
         return
-    match = _PATH.match(edit.path)
-    if match is None or not names.valid(match[1]) or f"{int(match[2]):04}" != match[2]:
+    match = PATH.match(edit.path)
+    if match is None or not names.valid(match[1]) or not lies_right(edit.path, match):
         yield Violation(
             "misplaced",
             edit.path,
-            "a version lies in artifacts/<name>/<NNNN>/ as about.yaml and body.*",
+            "a version lies in artifacts/<hh>/<name>/<NNNN>/ as about.yaml and body.*",
         )
         return
     name, number = match[1], int(match[2])
@@ -328,6 +354,18 @@ def _rules(edit: FileEdit) -> Iterator[Violation]:
         yield Violation("digest", body_path(record), error.message)
 
 
+def _settled(tree: Tree, day: str) -> Iterable[str]:
+    """The versions of before a day that were superseded."""
+    for name in known(tree):
+        last = newest(tree, name)
+        for number in document.numbers(tree, versions(name)):
+            about = path_of(name, number)
+            data = tree.read(about) if number < last else None
+            if data is not None and parse(about, data)["at"][:10] < day:
+                inner = tree.names(folder(name, number))
+                yield from (f"{folder(name, number)}/{file}" for file in inner)
+
+
 KIND = Kind(
     "artifact",
     FOLDER,
@@ -341,4 +379,7 @@ KIND = Kind(
     path_of=path_of,
     numbered=numbered,
     words=("body", "title", "caveat"),
+    layout=LAYOUT,
+    settled=_settled,
+    duty="work",
 )

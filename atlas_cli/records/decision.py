@@ -1,6 +1,6 @@
 """The decision log: what was recommended, what was chosen, and how the two stand to each other; the
 stance is given, never worked out. Documents named by their operation, so that they always merge:
-`decisions/<YYYY>/<MM-DD>-<slug>-<op6>.md`."""
+`decisions/<YYYY>/<MM>/<DD>-<slug>-<op6>.md`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 
 from ..model import change, dated, names, schema, text
 from ..model.change import Change, FileEdit, Violation, Writer
-from ..model.kind import dated_kind, listed
+from ..model.kind import dated_kind
 from ..model.text import Record
 from ..model.tree import Tree
+from . import concern
 
 FOLDER = "decisions"
 STANCES = ("agreed", "disagreed", "timeout")
@@ -32,7 +33,14 @@ def parse(path: str, data: bytes) -> Record:
             "actor": str,
             "at": "time",
         },
-        {"about": "texts", "chosen_by": str, "recommended_by": str, "operation": str},
+        {
+            "about": "texts",
+            "relies_on": "texts",
+            "chosen_by": str,
+            "recommended_by": str,
+            "operation": str,
+            **concern.FIELDS,
+        },
     )
     return {**record, "id": dated.id_of(path), "why": body.strip("\n")}
 
@@ -49,6 +57,8 @@ def add(
     about: Sequence[str],
     chosen_by: str | None,
     recommended_by: str | None,
+    relies_on: Sequence[str] = (),
+    marks: Record | None = None,
 ) -> Change:
     """The change that adds a decision. The stance is stored as given and never checked against the
     pair: it is a fact of its own."""
@@ -58,11 +68,22 @@ def add(
         "chosen": chosen,
         "stance": stance,
     }
-    record |= change.given(about=list(about), chosen_by=chosen_by, recommended_by=recommended_by)
+    record |= marks or {}
+    record |= change.given(
+        about=list(about),
+        relies_on=list(relies_on),
+        chosen_by=chosen_by,
+        recommended_by=recommended_by,
+    )
     record |= {**writer.signature(), "operation": writer.operation}
     path = dated.path_of(FOLDER, writer, names.slug(title))
     data = text.with_front(record, why.strip("\n") + "\n")
     return Change(f"decision: {names.slug(title, 50)} ({writer.session})", {path: data})
+
+
+def _links(record: Record) -> Iterator[tuple[str, str]]:
+    for relation in ("about", "relies_on"):
+        yield from ((relation, target) for target in record.get(relation, ()))
 
 
 def _rules(edit: FileEdit, record: Record) -> Iterator[Violation]:
@@ -75,4 +96,4 @@ def _rules(edit: FileEdit, record: Record) -> Iterator[Violation]:
 
 
 _WORDS = ("title", "recommended", "chosen", "why", "recommended_by", "chosen_by")
-KIND = dated_kind("decision", FOLDER, parse, listed("about"), _rules, _WORDS)
+KIND = dated_kind("decision", FOLDER, parse, _links, _rules, _WORDS, "work")

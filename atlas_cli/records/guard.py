@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..model import secrets
 from ..model.change import Change
 from ..model.tree import Tree
-from . import artifact, before
+from . import artifact, artifact_places, before
 
 
 def guard(tree: Tree, change: Change, *words: str) -> None:
@@ -35,7 +35,7 @@ def _past(path: str, tree: Tree) -> Iterator[str]:
     yield path
     name, number = artifact.numbered(path)
     if number > 1:
-        folder = artifact.folder(name, number - 1)
+        folder = artifact_places.folder(name, number - 1)
         yield from (f"{folder}/{file}" for file in tree.names(folder))
     elif earlier := before(path):
         yield earlier

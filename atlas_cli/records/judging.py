@@ -4,13 +4,13 @@ years later in `atlas verify`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..errors import AtlasError, Damaged
 from ..model.change import FileEdit, Violation
 from ..model.message import FileChange, Message, change_digest
 from ..model.tree import Tree
-from . import FREE, kind_of, policy
+from . import FREE, first_place, kind_of, policy
 
 # rule: what it demands. `verify` and help/rules.md show this list.
 RULES = {
@@ -51,8 +51,16 @@ RULES = {
         " message"
     ),
     "trailers": "a commit's trailers are whole, or it has none (made by hand)",
-    "change_digest": "`Atlas-Change` is the SHA-256 of what the commit changed",
+    "change_digest": "`Atlas-Change` is the SHA-256 of what the commit changed, but for a wish",
+    "carried": (
+        "an entry of the status is the one before it and its writer's wish (`Atlas-Wish`): no"
+        " section is lost, none made up"
+    ),
     "operation": "an operation occurs once",
+    "migrated": (
+        "a migration puts the same bytes in the places of the next format, and changes nothing else"
+    ),
+    "epoch": "an epoch takes only documents from the tip, and names the commit that holds them",
     "linear": "history is one line: no merges",
     "repair": "a repair restores exactly what the commit it names had changed",
 }
@@ -106,8 +114,42 @@ def judge_message(
     missing = [f"Atlas-{key}" for key, value in wanted.items() if value is None]
     if missing:
         yield Violation("trailers", "", f"{', '.join(missing)} missing beside the others")
-    elif message.change != change_digest(store_id(parent), message, changes):
+    elif not says(store_id(parent), message, list(changes)):
         yield Violation("change_digest", "", "Atlas-Change does not match what the commit changed")
+
+
+def says(store: str, message: Message, changes: Sequence[FileChange]) -> bool:
+    """Whether `Atlas-Change` is the digest of these changes, at the paths of now or of the first
+    format."""
+    first = [(first_place(path) or path, old, new) for path, old, new in changes]
+    forms = (changes, first) if first != list(changes) else (changes,)
+    return any(message.change == digest(store, message, rows) for rows in forms)
+
+
+def digest(store: str, message: Message, changes: Iterable[FileChange]) -> str:
+    """The `Atlas-Change` of a commit: the digest of what it changed. A file that was made of a wish
+    is not in it: that has its own, which stays on whatever history it is made anew."""
+    rows = [change for change in changes if not (message.wish and _of_wish(change[0]))]
+    return change_digest(store, message, rows)
+
+
+def _of_wish(path: str) -> bool:
+    kind = kind_of(path)
+    return kind is not None and kind.wish is not None
+
+
+def wish(store: str, message: Message, files: Mapping[str, bytes | None]) -> str | None:
+    """The `Atlas-Wish` of a write; None if it made nothing of a wish."""
+    for path, data in files.items():
+        kind = kind_of(path)
+        if (
+            kind
+            and kind.wish
+            and data is not None
+            and (made := kind.wish(store, message, path, data))
+        ):
+            return made
+    return None
 
 
 def spoils_policy(

@@ -12,7 +12,7 @@ from ..model.kind import row_kind
 from ..model.text import Record
 from ..model.tree import Tree
 from ..visible import named, theirs
-from . import policy, session
+from . import goals, policy, resources, session
 
 FOLDER = "leases"
 SHORTEST = 300  # seconds
@@ -40,7 +40,7 @@ def parse(path: str, data: bytes) -> Record:
             "at": "time",
             "expires": "time",
         },
-        {"released": "time", "machine": str, "run": bool},
+        {"released": "time", "machine": str, "run": bool, "task": str, "goal": "count"},
     )
     on = record["resource"]
     schema.placed(path, f"lease:{on}", path_of(on) if names.is_resource(on) else None)
@@ -113,18 +113,20 @@ def take(
     seconds: int | None,
     any_of: bool = False,
     run: bool = False,
+    task: str | None = None,
 ) -> Change:
     """The change by which the writer takes all of the resources, or none of them. `any_of`: it
     takes the first free one. `run`: it holds them for as long as a command runs, past the end of
-    its session. Taking a lease that the writer holds renews it. A lease that an ancestor holds
-    covers the resource and stays the ancestor's. Raises Held, with the holder, the reason and the
-    time left, if another session holds a resource or one that overlaps it."""
+    its session. `task`: it holds them for a task that it has claimed. Taking a lease that the
+    writer holds renews it. A lease that an ancestor holds covers the resource and stays the
+    ancestor's. Raises Held, with the holder, the reason and the time left, if another session holds
+    a resource or one that overlaps it."""
     seconds = allowed(policy.of(tree), "lease", SHORTEST, seconds)
     files: dict[str, bytes] = {}
     refused: Held | None = None
     for resource in resources:
         try:
-            files[path_of(resource)] = _taken(tree, writer, resource, why, seconds, run)
+            files[path_of(resource)] = _taken(tree, writer, resource, why, seconds, run, task)
         except Held as stop:
             if not any_of:
                 raise
@@ -145,25 +147,31 @@ def allowed(in_force: policy.Policy, what: str, shortest: int, seconds: int | No
     if seconds is None:
         seconds = policy.seconds(in_force, f"{what}_default")
     if not shortest <= seconds <= most:
-        least = f"ask for at least {times.span(shortest)}"
-        raise Refused(
-            f"a {what} of {times.span(seconds)}; one runs from {times.span(shortest)} to"
-            f" {times.span(most)}",
-            least if seconds < shortest else "ask for less and renew it while you work",
-            code="limit",
-        )
+        hint = f"ask for at most {times.span(most)} and renew it while you work"
+        if seconds < shortest:
+            hint = f"ask for at least {times.span(shortest)}, and give it back when you are done"
+        bounds = f"one runs from {times.span(shortest)} to {times.span(most)}"
+        raise Refused(f"a {what} of {times.span(seconds)}; {bounds}", hint, code="limit")
     return seconds
 
 
-def _taken(tree: Tree, writer: Writer, resource: str, why: str, seconds: int, run: bool) -> bytes:
+def _taken(
+    tree: Tree,
+    writer: Writer,
+    resource: str,
+    why: str,
+    seconds: int,
+    run: bool,
+    task: str | None,
+) -> bytes:
     """The row of a resource once the writer holds it."""
-    now = writer.at
+    now, in_force = writer.at, policy.of(tree)
     old = current(tree, resource)
     if old is not None and old["holder"] in writer.lineage and holds(old, now):
         return tree.read(path_of(resource)) or b""  # covered by an ancestor's, which stays so
     for _, other in tree.live(FOLDER, now - times.SKEW):
-        meets = other["holder"] != writer.session and names.overlap(resource, other["resource"])
-        if meets and _bars(other, writer):
+        others = other["holder"] != writer.session and _bars(other, writer)
+        if others and resources.meet(in_force, resource, other["resource"]):
             raise _held(other, resource, now)
     if old is not None and old["holder"] != writer.session and _bars(old, writer):
         raise _held(old, resource, now)
@@ -179,6 +187,8 @@ def _taken(tree: Tree, writer: Writer, resource: str, why: str, seconds: int, ru
         "expires": times.rfc3339(now + seconds),
         "released": None,
         "run": run or None,
+        "task": task,
+        "goal": before.get("goal") if mine else goals.goal_of(tree, writer.session),
     }
     return text.dump(change.rewritten(before, **fields))
 
@@ -200,9 +210,9 @@ def _held(record: Record, resource: str, now: int) -> Held:
     if record["resource"] != resource:
         what = f"{named(record['resource'])} (overlaps {resource})"
     return Held(
-        f"{what} is held by {named(record['holder'])} for {times.span(seconds)} more:"
+        f"{what} is held by {named(record['holder'])} for at most {times.span(seconds)} more:"
         f" {theirs(record['why'])}",
-        f"do something else for {times.span(seconds)}, or take another resource",
+        "--wait 100s waits for it; or do something else, or take another resource",
         details={
             "resource": record["resource"],
             "holder": record["holder"],
@@ -240,19 +250,21 @@ def release(tree: Tree, writer: Writer, resources: Sequence[str]) -> Change:
 
 
 def inherit(tree: Tree, writer: Writer, holder: str) -> dict[str, bytes | None]:
-    """The leases that pass to the writer when it adopts a session, for the rest of their time."""
+    """The leases that pass to the writer when it adopts a session, for the rest of their time. A
+    lease that is held for a running command stays with it."""
+    goal = goals.goal_of(tree, writer.session)
     files: dict[str, bytes | None] = {}
     for path, old in tree.live(FOLDER, writer.at + SHORTEST):
-        if old["holder"] == holder and holds(old, writer.at):
+        if old["holder"] == holder and holds(old, writer.at) and not old.get("run"):
             fields = {
                 "token": old["token"] + 1,
                 "holder": writer.session,
                 "actor": writer.actor,
                 "at": writer.when,
+                "machine": writer.machine,
+                "goal": goal,
             }
-            files[path] = text.dump(
-                change.rewritten(old, **fields, machine=writer.machine, run=None)
-            )
+            files[path] = text.dump(change.rewritten(old, **fields))
     return files
 
 
@@ -344,7 +356,8 @@ def _clashes(tree: Tree, record: Record, other: Record) -> str:
         return ""
     since, over = times.moment(record["at"]), until(record) or 0
     meets = times.moment(other["at"]) < over and since < (until(other) or 0)
-    if not meets or not names.overlap(record["resource"], other["resource"]):
+    in_force = policy.usable(tree)
+    if not meets or not resources.meet(in_force, record["resource"], other["resource"]):
         return ""
     return f"{other['resource']} was taken by {other['holder']}"
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from ..errors import AtlasError, Damaged, NotFound, Usage
-from ..model import names, schema, text
+from ..errors import NotFound, Usage
+from ..model import names
 
 KEYS = ("stores", "shared")
 _HOST = r"(?:[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?"
@@ -63,22 +63,11 @@ class Routes(NamedTuple):
         return self.stores[name]
 
 
-def of(policy: Mapping[str, Any], own: bytes, path: str) -> Routes:
-    """The routes of the policy, with those of the user's own file before them. Raises Damaged,
-    naming the file's path, if it cannot be read."""
-    own_file = text.load(own, path, comments=True) if own.strip() else {}
-    schema.fields(own_file, path, {}, {})
-    for key, value in own_file.items():
-        try:
-            if key not in KEYS and key != "format":
-                raise Usage(f"there is no key {key!r} in a user's own file ({', '.join(KEYS)})")
-            if key in KEYS:
-                valid(key, value)
-        except AtlasError as error:
-            raise Damaged(f"{path}: {error.message}", "mend it or remove it") from None
-    shared = own_file.get("shared", {})
+def of(policy: Mapping[str, Any], own: Mapping[str, Any]) -> Routes:
+    """The routes of the policy, with those of the user's own file (`own.parse`) before them."""
+    shared = own.get("shared", {})
     rest = {pattern: name for pattern, name in policy["shared"].items() if pattern not in shared}
-    return Routes({**policy["stores"], **own_file.get("stores", {})}, {**shared, **rest})
+    return Routes({**policy["stores"], **own.get("stores", {})}, {**shared, **rest})
 
 
 def valid(key: str, value: object) -> None:

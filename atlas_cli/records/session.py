@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from ..errors import NotFound, Protocol, Refused, Usage
+from ..errors import Damaged, NotFound, Protocol, Refused, Usage
 from ..model import change, names, schema, text, times
 from ..model.change import Change, FileEdit, Violation, Writer
 from ..model.kind import row_kind
@@ -20,6 +20,7 @@ LIFE = 24 * 3600  # seconds after `begin` at the latest
 PERSON = "person"  # the class of a person's standing session, which lasts until it is ended
 _STANDING = 50 * 365 * 86400
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,40}-([0-9]{6})-[a-z0-9]{6}\Z")
+_CONFIRMED = ("ref", "why", "at")
 LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 
 
@@ -72,8 +73,24 @@ def parse(path: str, data: bytes) -> Record:
             "dropped_why": str,
             "offer": dict,
             "project": str,
+            "marks": list,
+            "owes": dict,
+            "dismissed": "time",
+            "dismissed_by": str,
+            "dismissed_why": str,
+            "confirmed": dict,
+            "waits": dict,
+            "goals": list,
+            "under": "count",
+            "process": dict,
+            "seen": "time",
+            "closed_by": str,
         },
     )
+    for goal in record.get("goals", ()):
+        if not isinstance(goal, dict):
+            raise Damaged(f"{path}: goals holds something that is no goal")
+        schema.fields(goal, path, {"text": str}, {"over": "time"})
     schema.placed(
         path, f"session:{record['id']}", path_of(record["id"]) if valid(record["id"]) else None
     )
@@ -116,6 +133,8 @@ def live(tree: Tree, session: str, now: int) -> Record:
         raise Protocol(
             error.message, f"begin one: atlas begin --goal …; {error.hint}", code="no_session"
         ) from None
+    if "adopted_by" in record:
+        raise disowned(record, now)
     if "ended" in record or (until(record) or 0) <= now:
         how = "has ended" if "ended" in record else "has expired"
         raise Protocol(
@@ -124,6 +143,25 @@ def live(tree: Tree, session: str, now: int) -> Record:
             code="no_session",
         )
     return record
+
+
+def disowned(record: Record, now: int, why: str = "") -> Protocol:
+    """The stop of a session that another one has adopted. `why` is what that one says of it."""
+    since = times.ago(times.moment(record["adopted"]), now)
+    said_why = f": {why}" if why else ""
+    return Protocol(
+        f"the session {record['id']} was adopted by {named(record['adopted_by'])}, {since}"
+        f"{said_why}; it writes nothing more",
+        "begin a new one, and read what has become of the work: atlas begin",
+        code="adopted",
+    )
+
+
+def not_disowned(tree: Tree, session: str, now: int) -> None:
+    """Raises Protocol if a session was adopted: what it held and owed is another's."""
+    row = row_of(tree, session)
+    if "adopted_by" in row:
+        raise disowned(row, now)
 
 
 def begin(
@@ -138,9 +176,10 @@ def begin(
     streams: list[str],
     lasts: int | None,
     parent: str | None = None,
+    process: Record | None = None,
 ) -> Change:
-    """The change that begins a session. With a live `parent` it works under its ancestors'
-    leases."""
+    """The change that begins a session. With a live `parent` it works under its ancestors' leases.
+    `process` is that of the tool which it runs in."""
     above = live(tree, parent, writer.at) if parent else {}
     if lasts is not None and lasts > LIFE:
         raise Refused(
@@ -158,13 +197,12 @@ def begin(
         "streams": streams or None,
         "lasts": lasts,
         "began": writer.when,
+        "process": process,
         "parent": parent,
         "lineage": [*above.get("lineage", ()), parent] if parent else None,
     }
     record = change.rewritten({"id": writer.session, "version": 0, "actor": writer.actor}, **fields)
-    return Change(
-        f"session: begin ({writer.session})", {path_of(writer.session): text.dump(record)}
-    )
+    return written(f"session: begin ({writer.session})", record)
 
 
 def enter_as_guest(tree: Tree, writer: Writer, guest: Record) -> dict[str, bytes | None]:
@@ -185,45 +223,62 @@ def enter_as_guest(tree: Tree, writer: Writer, guest: Record) -> dict[str, bytes
     return {}
 
 
-def update_goal(
-    tree: Tree, writer: Writer, *, goal: str, paths: list[str], streams: list[str]
-) -> Change:
-    """The change that gives a session another goal, other paths or other streams."""
+def row_change(what: str, writer: Writer, record: Record) -> Change:
+    """The change that puts the writer's own row."""
+    return written(f"session: {what} ({writer.session})", record)
+
+
+SEEN = "session: seen ("
+TOOL = "tool"  # what closed a session that may be resumed
+
+
+def seen(tree: Tree, writer: Writer, process: Record | None = None) -> Change:
+    """The change by which a session shows the other clones that it is at work. It is of no use
+    later, and never parked."""
     old = live(tree, writer.session, writer.at)
-    fields = {"goal": goal or old.get("goal"), "paths": paths or old.get("paths")}
-    record = change.rewritten(old, **fields, streams=streams or old.get("streams"))
+    fields = {"seen": writer.when, "process": process or old.get("process")}
+    return row_change("seen", writer, change.rewritten(old, **fields))
+
+
+def end(tree: Tree, writer: Writer, owes: Record | None = None, by: str | None = None) -> Change:
+    """The change that ends the writer's session. `owes`: what it leaves without a word. `by`: the
+    AI tool closed it, which may resume it."""
+    old = live(tree, writer.session, writer.at)
+    record = change.rewritten(old, ended=writer.when, owes=owes, closed_by=by)
+    return row_change("end", writer, record)
+
+
+def confirm(tree: Tree, writer: Writer, ref: str, why: str) -> Change:
+    """The change by which a session says that a status entry still holds."""
+    old = live(tree, writer.session, writer.at)
+    record = change.rewritten(old, confirmed=_confirming(ref, why, writer))
     return Change(
-        f"session: go on ({writer.session})", {path_of(writer.session): text.dump(record)}
+        f"session: confirm {ref} ({writer.session})",
+        {path_of(writer.session): text.dump(record)},
     )
 
 
-def end(tree: Tree, writer: Writer) -> Change:
-    """The change that ends the writer's session."""
-    old = live(tree, writer.session, writer.at)
-    record = change.rewritten(old, ended=writer.when)
-    return Change(f"session: end ({writer.session})", {path_of(writer.session): text.dump(record)})
+def with_confirmed(path: str, data: bytes, ref: str, why: str, writer: Writer) -> bytes:
+    """A row that is about to be written, with such a confirmation besides."""
+    return text.dump({**parse(path, data), "confirmed": _confirming(ref, why, writer)})
 
 
-def adopt(tree: Tree, writer: Writer, wanted: str, why: str) -> Change:
-    """The change by which the writer takes over a session that is over, with its duty to write the
-    status. Raises Refused if it was adopted already. A guard asks whether it is over: its newest
-    commit tells, which no tree shows."""
-    old = get(tree, wanted)
-    if "adopted_by" in old:
-        raise Refused(
-            f"{wanted} was adopted by {named(old['adopted_by'])} at {old['adopted']}",
-            "atlas session show says more",
-        )
-    fields = {
-        "ended": old.get("ended", writer.when),
-        "adopted_by": writer.session,
-        "adopted": writer.when,
-        "adopted_why": why,
-    }
-    return Change(
-        f"adopt: {wanted} ({writer.session})",
-        {path_of(wanted): text.dump(change.rewritten(old, **fields))},
-    )
+def _confirming(ref: str, why: str, writer: Writer) -> Record:
+    return {"ref": ref, "why": why, "at": writer.when}
+
+
+def confirmed(record: Record) -> Record | None:
+    """The last thing that a session has confirmed: `ref`, `why` and `at`; None if that is
+    nothing."""
+    row = record.get("confirmed")
+    whole = isinstance(row, dict) and all(isinstance(row.get(key), str) for key in _CONFIRMED)
+    return row if whole else None
+
+
+def mark(tree: Tree, writer: Writer, marks: list[Record]) -> Change:
+    """The change that puts the marks of the writer's pushes into its row."""
+    record = change.rewritten(live(tree, writer.session, writer.at), marks=marks)
+    return written(f"session: push ({writer.session})", record)
 
 
 def offer(tree: Tree, writer: Writer, fields: Record) -> Change:
@@ -231,31 +286,15 @@ def offer(tree: Tree, writer: Writer, fields: Record) -> Change:
     basis points."""
     old = live(tree, writer.session, writer.at)
     record = change.rewritten(old, offer={**fields, "at": writer.when})
-    return Change(
-        f"session: offer ({writer.session})", {path_of(writer.session): text.dump(record)}
-    )
+    return written(f"session: offer ({writer.session})", record)
 
 
-def drop(tree: Tree, writer: Writer, wanted: str, why: str, principals: Iterable[str]) -> Change:
-    """The change that ends the session of a dead worker. Raises Refused if the writer is neither
-    its ancestor nor a principal of the policy."""
-    old = live(tree, wanted, writer.at)
-    if not _above(old, writer.session, writer.actor, principals):
-        raise Refused(
-            f"{wanted} is no session that you started, and {writer.actor} is no principal of the"
-            " policy",
-            "its claims and leases run out by themselves; atlas session adopt takes over one that"
-            " is over",
-            code="not_yours",
-        )
-    fields = {"ended": writer.when, "dropped_by": writer.session, "dropped_why": why}
-    return Change(
-        f"drop: {wanted} ({writer.session})",
-        {path_of(wanted): text.dump(change.rewritten(old, **fields))},
-    )
+def written(subject: str, record: Record) -> Change:
+    """The change that writes a session's row."""
+    return Change(subject, {path_of(record["id"]): text.dump(record)})
 
 
-def _above(record: Record, by: str, actor: str, principals: Iterable[str]) -> bool:
+def above(record: Record, by: str, actor: str, principals: Iterable[str]) -> bool:
     """Whether a session, with its actor, is an ancestor of the record's session or a principal."""
     return by in record.get("lineage", ()) or actor in principals
 
@@ -271,13 +310,13 @@ def anew(record: Record) -> str:
 def may_act_for(tree: Tree, by: str, owner: str, principals: Iterable[str]) -> bool:
     """Whether a session may act for another one, the owner: as itself, as who adopted it, as an
     ancestor of it, or as a principal."""
-    own, row = _row(tree, by), _row(tree, owner)
+    own, row = row_of(tree, by), row_of(tree, owner)
     if by in (owner, row.get("adopted_by")):
         return True
-    return _above(row, by, own.get("actor", ""), principals)
+    return above(row, by, own.get("actor", ""), principals)
 
 
-def _row(tree: Tree, session: str) -> Record:
+def row_of(tree: Tree, session: str) -> Record:
     """A session's row; empty if there is none, as of a name that is no id."""
     data = tree.read(path_of(session)) if valid(session) else None
     return {} if data is None else parse(path_of(session), data)
@@ -285,12 +324,12 @@ def _row(tree: Tree, session: str) -> Record:
 
 def dropped_by(tree: Tree, session: str) -> str | None:
     """The session that has dropped another one, or None."""
-    return _row(tree, session).get("dropped_by")
+    return row_of(tree, session).get("dropped_by")
 
 
 def adopted_by(tree: Tree, session: str) -> str | None:
     """The session that has adopted another one, or None."""
-    return _row(tree, session).get("adopted_by")
+    return row_of(tree, session).get("adopted_by")
 
 
 def actor(name: str) -> str:
@@ -308,13 +347,16 @@ def _rules(edit: FileEdit, old: Record | None, new: Record) -> Iterator[Violatio
     adopted = old is not None and "adopted_by" not in old and "adopted_by" in new
     if adopted and edit.message.session in (None, new["adopted_by"]):
         return
+    if old is not None and "dismissed_by" not in old and "dismissed_by" in new:
+        yield from _dismissed(edit, new)
+        return
     if old is not None and "ended" in old:
         yield Violation("ended", edit.path, f"{old['id']} had ended at {old['ended']}")
     dropper = new.get("dropped_by") if old is not None and "dropped_by" not in old else None
     if dropper is not None and edit.message.session in (None, dropper):
         data = edit.parent.read(path_of(dropper))
         by = "" if data is None else parse(path_of(dropper), data)["actor"]
-        if not _above(new, dropper, by, edit.policy["principals"]):
+        if not above(new, dropper, by, edit.policy["principals"]):
             yield Violation(
                 "session", edit.path, f"was dropped by {dropper}, which is above it in nothing"
             )
@@ -327,6 +369,28 @@ def _rules(edit: FileEdit, old: Record | None, new: Record) -> Iterator[Violatio
         yield Violation("immutable", edit.path, "id, actor, machine or beginning were changed")
 
 
-KIND = row_kind("session", FOLDER, SUFFIX, "id", parse, find, until, _rules)._replace(
-    words=("goal", "adopted_why", "dropped_why", "offer.tags")
+def _dismissed(edit: FileEdit, new: Record) -> Iterator[Violation]:
+    """The rule that only a principal dismisses a session."""
+    by = new["dismissed_by"]
+    data = edit.parent.read(path_of(by)) if valid(by) else None
+    actor = "" if data is None else parse(path_of(by), data)["actor"]
+    if edit.message.session not in (None, by) or actor not in edit.policy["principals"]:
+        yield Violation("session", edit.path, f"was dismissed by {by}, who is no principal")
+
+
+def _links(record: Record) -> Iterable[tuple[str, str]]:
+    row = confirmed(record)
+    return [("confirms", row["ref"])] if row else []
+
+
+KIND = row_kind("session", FOLDER, SUFFIX, "id", parse, find, until, _rules, _links)._replace(
+    words=(
+        "goal",
+        "goals.text",
+        "adopted_why",
+        "dropped_why",
+        "dismissed_why",
+        "offer.tags",
+        "confirmed.why",
+    )
 )

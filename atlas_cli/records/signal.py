@@ -1,5 +1,5 @@
 """Signals: a word of a closed vocabulary about a record or a path. Documents beside the decisions:
-`signals/<YYYY>/<MM-DD>-<kind>-<slug>-<op6>.md`. ACTIONS lists all that a signal does."""
+`signals/<YYYY>/<MM>/<DD>-<kind>-<slug>-<op6>.md`. ACTIONS lists all that a signal does."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..model.digests import sha256
 from ..model.kind import dated_kind
 from ..model.text import Record
 from ..model.tree import Tree
+from . import concern
 
 FOLDER = "signals"
 # kind: what it does beyond being posted and listed.
@@ -36,13 +37,13 @@ def parse(path: str, data: bytes) -> Record:
     dated.check_path(path, FOLDER)
     record, body = text.front(data, path)
     needed = {"kind": str, "session": str, "actor": str, "at": "time", "operation": str}
-    schema.fields(record, path, needed, {"about": str, "gate": str})
+    schema.fields(record, path, needed, {"about": str, "gate": str, **concern.FIELDS})
     return {**record, "id": dated.id_of(path), "text": body.strip("\n")}
 
 
 def path_of(wanted: str) -> str:
     """The path of a signal by its whole id."""
-    return f"{FOLDER}/{wanted[:4]}/{wanted[5:]}.md"
+    return dated.place(FOLDER, wanted)
 
 
 def content(record: Record) -> str:
@@ -53,7 +54,13 @@ def content(record: Record) -> str:
 
 
 def post(
-    tree: Tree, writer: Writer, word: str, about: str | None, message: str, gate: str | None = None
+    tree: Tree,
+    writer: Writer,
+    word: str,
+    about: str | None,
+    message: str,
+    gate: str | None = None,
+    marks: Record | None = None,
 ) -> Change:
     """The change that adds a signal. `gate` is the gate that it raises. Raises Refused for a
     blocker without one."""
@@ -63,7 +70,7 @@ def post(
             "atlas gate raise --why W (--task T | --scope S)",
             code="gate",
         )
-    record: Record = {"kind": word, **change.given(about=about, gate=gate)}
+    record: Record = {"kind": word, **change.given(about=about, gate=gate), **(marks or {})}
     record |= {**writer.signature(), "operation": writer.operation}
     path = dated.path_of(FOLDER, writer, names.slug(f"{word} {message}"))
     data = text.with_front(record, message.strip("\n") + "\n")

@@ -26,6 +26,8 @@ def _hook(name: str, seconds: int, **more: str) -> dict[str, Any]:
 HOOKS = {
     "SessionStart": _hook("session-start", 30),
     "PreToolUse": _hook("edit", 10, matcher="Edit|Write|MultiEdit|NotebookEdit"),
+    "SubagentStart": _hook("sub-agent-start", 10),
+    "SubagentStop": _hook("sub-agent-stop", 10),
     "SessionEnd": _hook("session-end", 10),
 }
 FILES = {

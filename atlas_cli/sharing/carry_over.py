@@ -9,15 +9,13 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from .. import interrupts, records
-from ..errors import Damaged, Failed
-from ..model import message
+from ..errors import Damaged, Failed, Refused
 from ..model.change import Violation
 from ..model.kind import Kind
-from ..model.message import change_digest
 from ..model.text import Record
 from ..model.tree import Overlay, object_id
-from ..records import judging, policy
-from ..store import PARKED, failpoints, history
+from ..records import formats, judging, policy
+from ..store import PARKED, failpoints, history, moves
 from ..store.branch import Branch
 from ..store.objects import pack, taker
 from ..store.snapshot import Snapshot, Staged
@@ -75,7 +73,8 @@ def carry(
 ) -> Carried:
     """Puts our commits behind `tip`, each byte for byte. A commit is carried over if every path
     that it changed still holds the blob that it held in the commit's own parent (the predecessor
-    of a numbered document, too), and if it breaks no rule. Any other is parked."""
+    of a numbered document, too), and if it breaks no rule. Any other is parked, or dropped if it is
+    of no use later."""
     published = {commit.message.operation for commit in theirs} - {None}
     last = {commit.message.session: commit.message.at or 0 for commit in theirs}
     staged = _Staged(store)
@@ -94,19 +93,37 @@ def carry(
         if commit.message.operation in published:
             known.append(commit.oid)
             continue
-        commit, files = _anew(store, _renewed(store, commit, name), onto)
+        if commit.message.migrates and not formats.is_first(onto.rules):
+            known.append(commit.oid)
+            continue
+        try:
+            commit, files = _anew(store, _renewed(store, commit, name), onto)
+        except Refused as refused:
+            parked.append(Parked(commit, refused.message))
+            continue
         why = _contradicted(store, commit, onto) or _barred(files, others, onto)
         if not why and (commit.message.at or 0) < last.get(commit.message.session, 0):
             why = f"{commit.message.session} has written in another clone since"
         why = why or _odd(commit, onto.width) or _broken(onto, commit, files)
         if why:
-            parked.append(Parked(commit, why))
+            if not records.fleeting(commit.message.subject):
+                parked.append(Parked(commit, why))
             continue
         tip = moved[commit.oid] = _again(staged, commit, onto, files)
         onto = staged.snapshot(tip)
     if moved:
         staged.write(_full(onto))
     return Carried(tip, moved, tuple(parked), tuple(known))
+
+
+def known_format(store: Store, theirs: Sequence[history.Commit]) -> None:
+    """Raises Damaged (`newer_format`) if others have taken the store to what only a newer Atlas
+    knows: nothing is put behind it."""
+    for commit in theirs:
+        rules = [new for path, _, new in commit.changes if path == policy.FOLDER and new]
+        answer = store.git.object(rules[0]) if rules and not commit.message.by_hand else None
+        if answer and policy.newer(answer[2]):
+            policy.parse(policy.FOLDER, answer[2])
 
 
 def _full(onto: Snapshot) -> bool:
@@ -121,11 +138,13 @@ def _renewed(store: Store, commit: history.Commit, name: str) -> history.Commit:
     """The commit as it is to stand in the store of that name: it has another `Atlas-Change` in
     another store."""
     own_name = judging.store_id(store.snapshot(commit.parents[0]))
-    own_digest = change_digest(own_name, commit.message, commit.changes)
-    if own_name == name or commit.message.change != own_digest:
+    if own_name == name or not judging.says(own_name, commit.message, commit.changes):
         return commit
-    digest = change_digest(name, commit.message, commit.changes)
-    return commit._replace(message=commit.message._replace(change=digest))
+    message = commit.message
+    if message.wish:
+        message = message._replace(wish=judging.wish(name, message, _files(store, commit)))
+    digest = judging.digest(name, message, commit.changes)
+    return commit._replace(message=message._replace(change=digest))
 
 
 def _files(store: Store, commit: history.Commit) -> dict[str, bytes | None]:
@@ -141,8 +160,11 @@ def _anew(
     store: Store, commit: history.Commit, onto: Snapshot
 ) -> tuple[history.Commit, dict[str, bytes | None]]:
     """The commit with what it puts. A file that is computed from the history before it is computed
-    again on the new head, never copied to it."""
+    again on the new head, never copied to it. Raises Refused if that cannot be."""
     files = _files(store, commit)
+    follows = commit.message.migrates or len(files) > 1  # (else it is what was set)
+    if follows and policy.FOLDER in files and not commit.message.by_hand:
+        commit, files = _with_policy(commit, files, onto)
     makers = {kind.anew for path in files if (kind := records.kind_of(path)) and kind.anew}
     renewed = files
     try:
@@ -153,9 +175,35 @@ def _anew(
     if renewed == files or commit.message.by_hand:
         return commit, files
     child = Overlay(onto, renewed, onto.width)
-    changes = tuple((path, old, child.blob(path)) for path, old, _ in commit.changes)
-    digest = message.change_digest(judging.store_id(onto), commit.message, changes)
+    before = {path: old for path, old, _ in commit.changes}
+    changes = tuple((path, before.get(path), child.blob(path)) for path in renewed)
+    digest = judging.digest(judging.store_id(onto), commit.message, changes)
     return commit._replace(message=commit.message._replace(change=digest), changes=changes), renewed
+
+
+def _with_policy(
+    commit: history.Commit, files: dict[str, bytes | None], onto: Snapshot
+) -> tuple[history.Commit, dict[str, bytes | None]]:
+    """The commit, whose policy only follows from what else it does, with that of the new head: what
+    others set there meanwhile stays."""
+    ours, theirs = files[policy.FOLDER] or b"", onto.read(policy.FOLDER) or b""
+    try:
+        needs = policy.parse(policy.FOLDER, ours).get("needs", [])
+        made = (
+            formats.migrated(theirs) if commit.message.migrates else formats.needing(theirs, needs)
+        )
+    except Failed:  # damaged: the rules will say so
+        return commit, files
+    files = {**files, policy.FOLDER: made}
+    if made == theirs:
+        del files[policy.FOLDER]
+    child = Overlay(onto, files, onto.width)
+    rows = ((path, old, child.blob(path)) for path, old, _ in commit.changes if path in files)
+    changes = tuple(
+        (path, onto.blob(path) if path == policy.FOLDER else old, new) for path, old, new in rows
+    )
+    digest = judging.digest(judging.store_id(onto), commit.message, changes)
+    return commit._replace(message=commit.message._replace(change=digest), changes=changes), files
 
 
 def _contradicted(store: Store, commit: history.Commit, onto: Snapshot) -> str:
@@ -164,7 +212,8 @@ def _contradicted(store: Store, commit: history.Commit, onto: Snapshot) -> str:
     for path, old, _ in commit.changes:
         if onto.blob(path) != old:
             return f"{path} was written by another"
-        before = records.before(path)
+        kind = records.kind_of(path)
+        before = None if kind and kind.anew else records.before(path)  # (made on this history)
         if before and onto.blob(before) != own.blob(before):
             return f"{before} is not what it was written after"
     return ""
@@ -199,6 +248,8 @@ def _barred(
 def _odd(commit: history.Commit, width: int) -> str:
     """The reason why the commit looks like no write of Atlas's, so that no file of another commit
     could be made from it; empty if it is a plain one."""
+    if commit.message.epoch:
+        return "an epoch is taken from the newest head only"
     violation = next(iter(audit.shape(commit, width)), None)
     return f"the rule {violation.rule}: {violation.text}" if violation else ""
 
@@ -225,7 +276,14 @@ def _again(
         body = re.sub(
             rb"(?m)^Atlas-Change: \w+$", f"Atlas-Change: {commit.message.change}".encode(), body
         )
-    root, objects = onto.planted(files)
+    if commit.message.wish:
+        body = re.sub(
+            rb"(?m)^Atlas-Wish: \w+$", f"Atlas-Wish: {commit.message.wish}".encode(), body
+        )
+    if commit.message.migrates:
+        root, objects = moves.migrated(onto, files[policy.FOLDER] or b"")
+    else:
+        root, objects = onto.planted(files)
     data = f"tree {root}\nparent {onto.head}\nauthor ".encode() + head + b"\n\n" + body
     oid = object_id("commit", data, onto.width)
     staged.new |= {**objects, oid: ("commit", data)}
@@ -242,7 +300,7 @@ def moved(
 ) -> bool:
     """One step: the branch moves to `new`, what is not carried over is parked, and the refs of
     `also` are set. False if another try is due."""
-    in_force = store.policy(store.snapshot(old))
+    in_force = store.rules(store.snapshot(old))
     refs = [*((parked_ref(write.operation), write.commit.oid) for write in parked), *also]
     store.at(old)  # an index that were behind would take this for a history that was rewound
     failpoints.at("before_carry", in_force)

@@ -47,7 +47,7 @@ class Exchange:
     def __init__(self, store: Store, remote: Remote, purpose: Purpose) -> None:
         self.store, self.remote, self.memory = store, remote, RemoteState(store)
         self.purpose, self.mine, self.by = purpose, purpose.mine, purpose.by
-        self.policy = store.policy(store.snapshot())
+        self.policy = store.rules(store.snapshot())
         self.call = failpoints.patience(CALL, self.policy)
         self.notices: list[str] = []
         self.parked: list[str] = []
@@ -350,6 +350,7 @@ class Exchange:
                     if ours:  # what was made here and never used gives way to what is there
                         self._only_one(theirs)
                 new = list(history.between(self.store.git, base, theirs)) if ours else []
+                carry_over.known_format(self.store, new)
                 carried = carry_over.carry(self.store, ours, new, theirs) if ours else None
                 parked = carried.parked if carried else ()
                 also = [(REMOTE, theirs)] if base == head else [(REMOTE, theirs), (BEFORE, head)]
@@ -375,8 +376,11 @@ class Exchange:
         git, width = self.store.git, self.store.place.width
         try:
             index = self.store.at(self.store.head())
+            self.store.policy(self.store.snapshot())
             findings = audit.range_violations(git, width, known, self.brought, index)
         except (AtlasError, OSError) as failure:
+            if isinstance(failure, AtlasError) and failure.code == "newer_format":
+                return  # only a newer Atlas can judge it, and each read says so
             self.notices.append(
                 f"what came with the fetch cannot be judged: {as_error(failure).message}"
             )

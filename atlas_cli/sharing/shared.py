@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..errors import AtlasError, Failed, Refused
+from ..errors import AtlasError, Failed, NotPublished, Refused, Unknown
 
 
 class Shared(NamedTuple):
@@ -20,6 +20,19 @@ class Shared(NamedTuple):
     unclear: bool = False
     notices: tuple[str, ...] = ()
     error: AtlasError | None = None
+
+    def refusal(self, operation: str, exclusive: bool) -> AtlasError:
+        """The answer of a write that was to be published and is not."""
+        if self.unclear:
+            return Unknown(
+                f"the remote's answer was lost ({self.why}); operation {operation}",
+                f"atlas sync, then atlas log {operation}, say whether it is there",
+            )
+        done = "" if exclusive else "; it is recorded in this clone, and a later sync carries it"
+        hint = self.error.hint if self.error else "try again later"
+        return NotPublished(
+            f"not published: {self.why}{done}", hint, details={"operation": operation}
+        )
 
 
 class Lost(Refused):

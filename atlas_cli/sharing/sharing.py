@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import interrupts
 from ..errors import AtlasError, Failed, Held, NotPublished, Unknown
@@ -81,7 +81,7 @@ class Sharing:
 
     def fetched_at(self) -> str | None:
         """The moment at which the remote was last asked with success."""
-        at = int(self.memory.get("fetched_at")) if self.remote else 0
+        at = int(self.memory.get("fetched_at")) if self.known else 0
         return times.rfc3339(at) if at else None
 
     def asked_ago(self) -> int | None:
@@ -115,9 +115,7 @@ class Sharing:
         `fresh`. After a failure it is not asked again for a minute.
 
         look: ask it however new the copy is."""
-        if self.remote is None:
-            return
-        if time.time() - self.memory.get("away_at") < AWAY:
+        if self.remote is None or time.time() - self.memory.get("away_at") < AWAY:
             return
         age = time.time() - self.memory.get("asked_at")
         if not look and age < policy.seconds(self._policy(), "fresh"):
@@ -128,6 +126,12 @@ class Sharing:
         self._heard(exchange.notices)
         if error is not None and error.code not in SILENT:
             self.say(f"what the remote has is not known now: {_with_hint(error)}")
+
+    def fetched(self, within: float) -> bool:
+        """Whether what the remote has was brought, while nobody waits for it."""
+        if self.remote is None:
+            return True
+        return self._exchange(Purpose(wanted=False)).pull(within) is None
 
     def lost(self) -> str:
         """The reason why the remote's branch is no longer what was published; empty if it is."""
@@ -169,17 +173,20 @@ class Sharing:
         operation = intent.writer.operation
         purpose = Purpose(operation, intent.writer.session, aside=not exclusive)
         shared = self._tried(purpose)
-        while not written.empty and not self._stands(operation):
+        while not written.empty:
+            if row := self._standing(operation):
+                written = written.standing(self.store, row)
+                break
             written = attempt(decide, intent._replace(given=True))._replace(replayed=False)
             shared = self._tried(purpose)
         if shared.published or not wanted:
             return written
-        raise self._unshared(shared, operation, exclusive)
+        raise shared.refusal(operation, exclusive)
 
-    def _stands(self, operation: str) -> bool:
-        """Whether what was recorded is in the history still, and not parked."""
+    def _standing(self, operation: str) -> Mapping[str, Any] | None:
+        """The row of what was recorded, if it is in the history still, and not parked."""
         try:
-            return self.store.at(self.store.head()).operation(operation) is not None
+            return self.store.at(self.store.head()).operation(operation)
         except (Failed, OSError) as error:
             why = error.message if isinstance(error, Failed) else error.strerror
             raise Unknown(
@@ -208,6 +215,15 @@ class Sharing:
                         stop.hint,
                         details=stop.details,
                     ) from None
+
+    def taken_back(self, operation: str) -> bool:
+        """Whether a write that nobody but this clone has ever seen is out of its history again."""
+        from .taking_back import taken_back
+
+        try:
+            return taken_back(self.store, operation)
+        except (AtlasError, OSError):
+            return False
 
     def _looked(self, by: str) -> bool:
         """Publishes what was recorded, and brings what the remote has now."""
@@ -372,20 +388,7 @@ class Sharing:
         return True
 
     def _policy(self) -> policy.Policy:
-        return self.store.policy(self.store.snapshot())
-
-    def _unshared(self, shared: Shared, operation: str, exclusive: bool) -> AtlasError:
-        """The answer of a write that was to be published and is not."""
-        if shared.unclear:
-            return Unknown(
-                f"the remote's answer was lost ({shared.why}); operation {operation}",
-                f"atlas sync, then atlas log {operation}, say whether it is there",
-            )
-        done = "" if exclusive else "; it is recorded in this clone, and a later sync carries it"
-        hint = shared.error.hint if shared.error else "try again later"
-        return NotPublished(
-            f"not published: {shared.why}{done}", hint, details={"operation": operation}
-        )
+        return self.store.rules(self.store.snapshot())
 
 
 def _with_hint(error: AtlasError) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -91,6 +92,24 @@ def connect(target: str, layout: Layout) -> Connection:
             db.execute(f"PRAGMA user_version={layout.version}")
         db.execute("COMMIT")
     return db
+
+
+def take_over(file: Path, earlier: Iterable[Path]) -> None:
+    """Begins a database, where there is none yet, with what the newest of some earlier ones holds.
+    That one stays for the program that knows it."""
+    files = [old for old in earlier if old.exists()] if not file.exists() else []
+    if not files:
+        return
+    made = file.with_name(f"{file.name}.{os.urandom(4).hex()}")
+    try:
+        newest = max(files, key=lambda old: old.stat().st_mtime)
+        with closing(sqlite3.connect(newest)) as old, closing(sqlite3.connect(made)) as new:
+            old.backup(new)
+        os.link(made, file)  # (else another command was faster)
+    except (OSError, DatabaseError):
+        return
+    finally:
+        made.unlink(missing_ok=True)
 
 
 def _is_outdated(db: Connection, layout: Layout) -> bool:

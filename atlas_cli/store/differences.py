@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from .. import records
 from ..errors import Damaged
 from ..model.message import FileChange
-from .snapshot import Objects
+from .snapshot import Objects, Placed
 from .trees import FOLDER, NOTHING, Folder, Row, compared, read, rows
 
 DEEP = 8  # folders that a path leads through: no record's has as many
@@ -42,12 +43,16 @@ class _Task(NamedTuple):
     light: bool = False
 
 
+_Change = tuple[str, str | None, str | None, str]  # path, old blob, new blob, new mode
+
+
 class Differ:
     """The differences of pairs of trees, found folder by folder for all of them together."""
 
     def __init__(self, git: Objects, pairs: Sequence[tuple[str, str]]) -> None:
         self.git, self.weights = git, dict[tuple[str, int], int]()
-        self.changes: list[list[tuple[str, str | None, str | None, str]]] = [[] for _ in pairs]
+        self.roots = [new for _, new in pairs]
+        self.changes: list[list[_Change]] = [[] for _ in pairs]
         self.faults: list[list[tuple[str, str]]] = [[] for _ in pairs]
         tasks = [_Task(at, "", *pair) for at, pair in enumerate(pairs)]
         for _ in range(DEEP):
@@ -56,10 +61,27 @@ class Differ:
             self._closed(task)
 
     def step(self, at: int) -> tuple[tuple[FileChange, ...], dict[str, str], list[tuple[str, str]]]:
-        """(changes, new modes by path, faults) of one step."""
-        rows = sorted(self.changes[at], key=lambda row: row[0].encode(errors="surrogateescape"))
+        """(changes, new modes by path, faults) of one step. A record of the first format stands
+        there by the path that it has now."""
+        listed = self.changes[at]
+        if any(records.place_now(row[0]) for row in listed):
+            listed = self._placed(listed, self.roots[at])
+        rows = sorted(listed, key=lambda row: row[0].encode(errors="surrogateescape"))
         changes = tuple((path, old, new) for path, old, new, _ in rows)
         return changes, {path: mode for path, _, new, mode in rows if new}, self.faults[at]
+
+    def _placed(self, listed: list[_Change], root: str) -> list[_Change]:
+        """The changes by the paths of now. A file that was moved there has not changed. (Beside a
+        record that lies in its place, a file in its first place is only a file that lies wrong.)"""
+        child, paths = Placed(self.git, root, len(root)), {row[0] for row in listed}
+        rows: dict[str, _Change] = {}
+        for path, old, new, mode in listed:
+            now = records.place_now(path)
+            if now is None or (now not in paths and child.at(now)):
+                now = path
+            _, was, is_, its_mode = rows.get(now, ("", None, None, ""))
+            rows[now] = now, old or was, new or is_, mode or its_mode
+        return [row for row in rows.values() if row[1] != row[2]]
 
     def _bounded(self, tasks: list[_Task]) -> list[_Task]:
         """The pairs without those of a step that has too many."""

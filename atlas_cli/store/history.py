@@ -12,11 +12,13 @@ from ..errors import Damaged
 from ..model import text
 from ..model.message import FileChange, Message, parse
 from ..records import is_record, policy
+from . import moves
 from .conversation import Answer
 from .differences import Differ
 from .git import Git
 from .merges import Lost, joined
 from .root import root_id
+from .snapshot import Placed
 from .trees import PLAIN
 
 FEW = 64  # commits that are looked up one by one, which costs less than a process does
@@ -39,8 +41,8 @@ class Commit(NamedTuple):
     """A commit with what it changed against its parent. Of a merge the parents that are the store's
     own stand first, and it is read against each of them. `modes` are the new modes by path. A
     folder that is not looked into stands among the changes itself. `faults` are (path, what git
-    would not have written there). `brought`, `givers`, `lost` and
-    `now`: as in `merges.Joined`."""
+    would not have written there). `brought`, `givers`, `lost` and `now`: as in `merges.Joined`.
+    moved: it does what it says, and only moves records; then its changes are the policy's."""
 
     oid: str
     parents: tuple[str, ...]
@@ -52,6 +54,7 @@ class Commit(NamedTuple):
     givers: Mapping[str, str] = {}
     lost: tuple[Lost, ...] = ()
     now: Mapping[str, str | None] = {}
+    moved: bool = False
 
 
 class _Raw(NamedTuple):
@@ -80,21 +83,51 @@ def between(git: Git, old: str | None, new: str) -> Iterator[Commit]:
             )
         trees |= {name: raw.tree for name, raw in zip(some, raws, strict=True)}
         ordered = [raw._replace(parents=line.ordered(raw.parents)) for raw in raws]
-        plain = [raw for raw in ordered if len(line.lines(raw.parents)) < 2]
-        differ = Differ(git, [(_tree_before(git, raw, trees), raw.tree) for raw in plain])
-        at = 0
-        for name, raw in zip(some, ordered, strict=True):
-            if len(lines := line.lines(raw.parents)) > 1:
-                yield _merge(git, name, raw, lines)
-                continue
-            yield _commit(name, raw, differ, at)
-            at += 1
+        owned = [
+            (name, raw, line.lines(raw.parents)) for name, raw in zip(some, ordered, strict=True)
+        ]
+        plain = [raw for _, raw, lines in owned if len(lines) < 2]
+        steps = _Steps(git, [(_tree_before(git, raw, trees), raw) for raw in plain])
+        at = iter(range(len(plain)))
+        for name, raw, lines in owned:
+            merged = len(lines) > 1
+            yield _merge(git, name, raw, lines) if merged else steps.commit(next(at), name)
         trees = {some[-1]: raws[-1].tree}
 
 
-def _commit(oid: str, raw: _Raw, differ: Differ, at: int) -> Commit:
-    changes, modes, faults = differ.step(at)
-    return Commit(oid, raw.parents, _message(raw), changes, modes, (*_faults(raw), *faults))
+class _Steps:
+    """The changes of some commits, each against the tree before it. A migration is not looked
+    through: which tree it makes is known."""
+
+    def __init__(self, git: Git, steps: Sequence[tuple[str, _Raw]]) -> None:
+        self.git, self.steps = git, steps
+        self.messages = [_message(raw) for _, raw in steps]
+        self.migrations = {
+            at
+            for at, message in enumerate(self.messages)
+            if message.migrates
+            and moves.is_migration(git, message, steps[at][0], steps[at][1].tree)
+        }
+        self.differ = Differ(git, [self._pair(at) for at in range(len(steps))])
+
+    def _pair(self, at: int) -> tuple[str, str]:
+        before, raw = self.steps[at]
+        return (raw.tree if at in self.migrations else before), raw.tree
+
+    def commit(self, at: int, name: str) -> Commit:
+        """One of them."""
+        (before, raw), message = self.steps[at], self.messages[at]
+        changes, modes, faults = self.differ.step(at)
+        moved = at in self.migrations
+        if message.epoch and len(raw.parents) == 1:
+            moved = moves.is_epoch(message, raw.parents[0], changes)
+        if moved:
+            trees = (Placed(self.git, tree, len(raw.tree)) for tree in (before, raw.tree))
+            was, now = (tree.at(policy.FOLDER) for tree in trees)
+            changes = ((policy.FOLDER, was and was[1], now and now[1]),)
+            modes = {policy.FOLDER: now[0]} if now else {}
+        faults = [*_faults(raw), *faults]
+        return Commit(name, raw.parents, message, changes, modes, tuple(faults), moved=moved)
 
 
 def _merge(git: Git, oid: str, raw: _Raw, lines: Sequence[str]) -> Commit:
@@ -201,7 +234,7 @@ def commit(git: Git, oid: str) -> Commit:
     raw = raw._replace(parents=parents)
     if len(lines) > 1:
         return _merge(git, oid, raw, lines)
-    return _commit(oid, raw, Differ(git, [(_tree_before(git, raw, {}), raw.tree)]), 0)
+    return _Steps(git, [(_tree_before(git, raw, {}), raw)]).commit(0, oid)
 
 
 def _tree_before(git: Git, raw: _Raw, trees: dict[str, str]) -> str:
@@ -358,10 +391,8 @@ def _parsed(oid: str, answer: tuple[str, str, bytes] | None) -> _Raw:
     start = header or re.match(_START, data)
     if start is None:
         raise Damaged(f"the store's commit {oid} is missing or broken", "atlas doctor")
-    parents = tuple(
-        start["parents"].decode().removeprefix("parent ").rstrip("\n").split("\nparent ")
-    )
+    parents = tuple(start["parents"].decode().split()[1::2])
     message = data[header.end() :] if header else data.partition(b"\n\n")[2]
     fault = "" if header else "its header is not as git writes it"
     fault = fault or ("its message holds a NUL byte" if b"\0" in message else "")
-    return _Raw(start["tree"].decode(), parents if parents[0] else (), message, fault)
+    return _Raw(start["tree"].decode(), parents, message, fault)

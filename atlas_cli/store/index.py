@@ -9,14 +9,15 @@ from typing import Any
 
 from ..errors import NotFound
 from ..model.text import Record
-from .follower import Follower
-from .indexer import BROKEN, EDIT, storable
+from .indexer import BROKEN, EDIT, ENDING, storable
+from .queue import MOST as MOST
+from .queue import Queue
 
-MOST = 2**31  # rows that a question asks for
+FILE = f"index{ENDING}"
 Row = dict[str, Any]
 
 
-class Index(Follower):
+class Index(Queue):
     """The questions that the cache of one store answers."""
 
     def commit(self, text: str) -> Row:
@@ -50,40 +51,6 @@ class Index(Follower):
         return [
             {**dict(row), "data": json.loads(row["data"]) if row["data"] else None} for row in rows
         ]
-
-    def queue(self, folder: str, now: int | None) -> Iterator[tuple[str, Record]]:
-        """The queued records of a folder by path, first come first.
-
-        now: only those that may be given away at that moment. Mostly few are asked for, so the
-        first hundred are read by themselves."""
-        ready = "" if now is None else "AND unmet=0 AND due<=? AND over>?"
-        values = (folder,) if now is None else (folder, now, now)
-        for limit, start in ((100, 0), (MOST, 100)):
-            rows = self._all(
-                f"SELECT path, data FROM records WHERE folder=? AND rank IS NOT NULL {ready} "
-                f"ORDER BY rank, born, path LIMIT {limit} OFFSET {start}",
-                *values,
-            )
-            yield from ((row[0], json.loads(row[1])) for row in rows)
-
-    def queue_length(self, folder: str, now: int | None = None) -> int:
-        """How many records of a folder are queued.
-
-        now: how many of them may be given away at that moment, as far as the cache can tell."""
-        ready = "" if now is None else "AND unmet=0 AND due<=? AND over>?"
-        values = (folder,) if now is None else (folder, now, now)
-        return int(
-            self._one(
-                f"SELECT count(*) FROM records WHERE folder=? AND rank IS NOT NULL {ready}", *values
-            )[0]
-        )
-
-    def born(self, folder: str) -> dict[str, int]:
-        """When each record of a folder came, as a number that rises."""
-        return {
-            row[0]: row[1]
-            for row in self._all("SELECT path, born FROM records WHERE folder=?", folder)
-        }
 
     def backwards(self, folder: str) -> Iterator[tuple[int, str]]:
         """(seq, path) of a folder's readable records, the one written last first. They are read as
@@ -291,6 +258,13 @@ class Index(Follower):
         row = self._one("SELECT seq FROM records WHERE path=?", path)
         return int(row[0]) if row else self.last_seq()
 
+    def wrote(self, path: str) -> str:
+        """The operation of the commit that wrote a record last; empty if a hand did."""
+        row = self._one(
+            "SELECT c.operation FROM records r JOIN commits c ON c.seq=r.seq WHERE r.path=?", path
+        )
+        return (row[0] or "") if row else ""
+
     def as_of(self, folder: str, seq: int) -> str | None:
         """The last path below a folder that was there when a commit was made."""
         row = self._one(
@@ -338,18 +312,45 @@ class Index(Follower):
         )
         return int(row[0])
 
-    def deeds(self, session: str) -> Iterator[tuple[str, list[str]]]:
-        """(subject, paths) of each commit of a session, the newest first."""
+    def duties(self, session: str) -> list[Row]:
+        """The commits of a session that owe a word, or are one, oldest first."""
+        rows = self._all("SELECT * FROM commits WHERE session=? AND duty<>'' ORDER BY seq", session)
+        return [dict(row) for row in rows]
+
+    def owing(self) -> list[str]:
+        """The sessions whose newest work lies behind their newest word."""
         rows = self._all(
-            "SELECT subject, paths FROM commits WHERE session=? ORDER BY seq DESC", session
+            "SELECT session FROM commits WHERE duty<>'' AND session<>'' GROUP BY session HAVING"
+            " max(CASE WHEN duty LIKE '%work%' THEN seq END)>coalesce(max(CASE WHEN duty LIKE"
+            " '%word%' THEN seq END), 0)"
         )
-        for subject, paths in rows:
-            yield subject, paths.split("\n")
+        return [row[0] for row in rows]
+
+    def committed(self, session: str, path: str, at: int) -> Row | None:
+        """The commit of a session that wrote a path at a moment."""
+        row = self._one(
+            "SELECT * FROM commits WHERE session=? AND at=? AND"
+            " instr(char(10)||paths||char(10), char(10)||?||char(10))>0 ORDER BY seq DESC LIMIT 1",
+            session,
+            at,
+            path,
+        )
+        return dict(row) if row else None
 
     def ref_of(self, path: str) -> str:
         """The REF of the record at a path."""
         row = self._one("SELECT ref FROM records WHERE path=?", path)
         return row[0] if row and row[0] else path
+
+    def path_of(self, ref: str) -> str:
+        """The path of the record of a REF; empty if there is none."""
+        row = self._one("SELECT path FROM records WHERE ref=?", ref)
+        return row[0] if row else ""
+
+    def seq_of(self, ref: str) -> int:
+        """The number of the commit that wrote the record of a REF last; 0 if there is none."""
+        row = self._one("SELECT seq FROM records WHERE ref=?", ref)
+        return int(row[0]) if row else 0
 
     def beside(self, path: str) -> str:
         """The record beside a file that is none: the one in the same folder."""

@@ -22,15 +22,16 @@ from .trees import PLAIN
 _TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE commits(seq INTEGER PRIMARY KEY, oid TEXT UNIQUE, operation TEXT, session TEXT,
-                     at INTEGER, subject TEXT, paths TEXT, stops TEXT);
+                     at INTEGER, subject TEXT, paths TEXT, stops TEXT, duty TEXT);
 CREATE TABLE moved(oid TEXT PRIMARY KEY, seq INTEGER, paths TEXT);
 CREATE INDEX by_operation ON commits(operation);
 CREATE INDEX by_session ON commits(session, seq);
+CREATE INDEX by_duty ON commits(session, duty, seq) WHERE duty<>'';
 CREATE TABLE records(path TEXT PRIMARY KEY, folder TEXT, ref TEXT, blob TEXT, until INTEGER,
                      seq INTEGER, data TEXT, damage TEXT, rank INTEGER, born INTEGER, due INTEGER,
                      over INTEGER, unmet INTEGER);
 CREATE INDEX by_rank ON records(folder, unmet, rank, born, due, over) WHERE rank IS NOT NULL;
-CREATE INDEX by_ref ON records(ref) WHERE born IS NOT NULL;
+CREATE INDEX by_ref ON records(ref);
 CREATE INDEX by_time ON records(folder, until);
 CREATE INDEX by_age ON records(folder, seq, path);
 CREATE INDEX by_damage ON records(path) WHERE damage IS NOT NULL;
@@ -44,7 +45,8 @@ NAMES = ("commits", "moved", "records", "reads", "links", "meta", *notes.NAMES)
 EDIT, BROKEN = "edit", "broken"
 _PUT_RECORD = "INSERT INTO records VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _NEEDS = "path IN (SELECT path FROM links WHERE target=? AND relation='needs')"
-LAYOUT = Layout(14, _TABLES + notes.TABLES, synchronous="OFF", wait=3.0, cache=True)
+LAYOUT = Layout(17, _TABLES + notes.TABLES, synchronous="OFF", wait=3.0, cache=True)
+ENDING = f"-{LAYOUT.version}.sqlite"  # of its file's name: another Atlas here has its own
 
 
 class Indexer:
@@ -69,7 +71,7 @@ class Indexer:
         rows = [
             _commit_row(seq, commit.oid, commit.message, _paths(commit)) for seq, commit in numbered
         ]
-        self.db.executemany("INSERT OR REPLACE INTO commits VALUES(?,?,?,?,?,?,?,?)", rows)
+        self.db.executemany("INSERT OR REPLACE INTO commits VALUES(?,?,?,?,?,?,?,?,?)", rows)
         self.seqs |= {commit.oid: seq for seq, commit in numbered}
         for seq, commit in numbered:
             self._note(seq, commit)
@@ -110,7 +112,7 @@ class Indexer:
     ) -> None:
         """Adds a commit."""
         row = _commit_row(seq, oid, message, [path for path, _, _ in changes])
-        self.db.execute("INSERT INTO commits VALUES(?,?,?,?,?,?,?,?)", row)
+        self.db.execute("INSERT INTO commits VALUES(?,?,?,?,?,?,?,?,?)", row)
 
     def _note(self, seq: int, commit: history.Commit) -> None:
         """Notes what one commit changed. The records themselves are read at the end, once each."""
@@ -304,10 +306,16 @@ def _paths(commit: history.Commit) -> Sequence[str]:
 
 
 def _commit_row(seq: int, oid: str, message: Message, changed: Sequence[str]) -> tuple[object, ...]:
-    paths = "\n".join(storable(path) for path in changed)
-    stops = "\n".join(message.stops)
-    head = (seq, oid, message.operation, message.session, message.at)
-    return (*head, message.subject, paths, stops)
+    paths = [storable(path) for path in changed]
+    head = (seq, oid, message.operation, message.session, message.at, message.subject)
+    duty = "" if message.repairs else duty_of(paths)
+    return (*head, "\n".join(paths), "\n".join(message.stops), duty)
+
+
+def duty_of(paths: Iterable[str]) -> str:
+    """The duties of the kinds of these paths: what such a commit means for who writes last."""
+    duties = {kind.duty for path in paths if (kind := kind_of(path)) and kind.duty}
+    return " ".join(sorted(duties))
 
 
 def _readable(path: str, oid: str, answer: Answer, unread: str) -> bytes:

@@ -3,125 +3,73 @@ Not disposable, but not shared either: what others must know is published with t
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 
-from ..errors import Failed
-from .database import (
-    ENDS,
-    MEMORY,
-    Connection,
-    Database,
-    DatabaseError,
-    Layout,
-    OperationalError,
-    connect,
-    is_damage,
-)
-
-_TABLES = """
-CREATE TABLE IF NOT EXISTS begun(worktree TEXT, caller TEXT, session TEXT,
-                                 PRIMARY KEY(worktree, caller));
-CREATE TABLE IF NOT EXISTS receipts(session TEXT, reader TEXT, kind TEXT, id TEXT, number INTEGER,
-                                    blob TEXT,
-                      at INTEGER,
-                      claimed INTEGER, published INTEGER, PRIMARY KEY(session, kind, id, number));
-CREATE INDEX IF NOT EXISTS by_reader ON receipts(reader, kind, id, number);
-CREATE TABLE IF NOT EXISTS rewinds(head TEXT PRIMARY KEY);
-CREATE TABLE IF NOT EXISTS heard(session TEXT PRIMARY KEY, head TEXT);
-CREATE TABLE IF NOT EXISTS stops(session TEXT, kind TEXT, at INTEGER);
-CREATE TABLE IF NOT EXISTS looks(reader TEXT PRIMARY KEY, head TEXT);
-CREATE TABLE IF NOT EXISTS drafts(file TEXT PRIMARY KEY, submit TEXT);
-CREATE TABLE IF NOT EXISTS views(worktree TEXT, path TEXT, blob TEXT, PRIMARY KEY(worktree, path));
-CREATE TABLE IF NOT EXISTS grounds(worktree TEXT PRIMARY KEY, said TEXT);
-"""
-LAYOUT = Layout(6, _TABLES, synchronous="NORMAL", wait=10.0, cache=False)
+from .. import callers, signs
+from .notebook_file import FILE as FILE
+from .notebook_file import NotebookFile
 
 
-class Notebook(Database):
-    """This clone's notebook. If it cannot be written, it is empty and in memory, and receipts are
-    not kept. `say` gets, once, what the user should know of that."""
-
-    def __init__(self, file: Path, say: Callable[[str], None] = lambda _: None) -> None:
-        self.say = say
-        self.silent = False
-        self.keeps = True  # what it was given so far
-        self.moved = False  # whether what the hooks must know of it was changed
-        super().__init__(file)
-
-    def _open(self) -> Connection:
-        try:
-            return connect(str(self.file), LAYOUT)
-        except OperationalError as error:
-            self.keeps = False
-            if "readonly" not in str(error) and "unable to open" not in str(error):
-                self.say(
-                    f"this clone's notebook cannot be used now ({error}): which session is yours is"
-                    " not known"
-                )
-            return connect(MEMORY, LAYOUT)
-        except DatabaseError:
-            return self._opened_anew()
-
-    def _opened_anew(self) -> Connection:
-        """A new notebook. The damaged one stays beside it, under another name."""
-        aside = f"{self.file}.damaged-{time.time_ns()}"
-        for end in ENDS:
-            try:
-                Path(f"{self.file}{end}").rename(f"{aside}{end}")
-            except FileNotFoundError:
-                continue
-        self.say(
-            f"this clone's notebook was damaged and is kept as {Path(aside).name}: which session is"
-            " yours and what you have read is not known here any more (atlas session list;"
-            " --session ID goes on as one)"
-        )
-        return connect(str(self.file), LAYOUT)
-
-    def _mend(self, error: DatabaseError) -> None:
-        if not is_damage(error):
-            raise Failed(
-                f"this clone's notebook cannot be used: {error}", "try again", retry="now"
-            ) from None
-        self.db.close()
-        self.db = self._opened_anew()
-
-    def _put(self, statement: str, *values: object) -> None:
-        """Notes something. It never fails: the write that it belongs to may be in the store
-        already."""
-        try:
-            self._all(statement, *values)
-        except Failed as error:
-            self.keeps = False
-            if (
-                not self.silent
-                and "readonly" not in error.message
-                and "read-only" not in error.message
-            ):
-                self.silent = True
-                self.say(f"{error.message}; what you read or began just now may be asked for again")
+class Notebook(NotebookFile):
+    """This clone's notebook: what it notes, and what it answers."""
 
     def begun(self, worktree: str, caller: str) -> str | None:
-        """The session that a caller began last in a worktree."""
-        row = self._one("SELECT session FROM begun WHERE worktree=? AND caller=?", worktree, caller)
+        """The session that a caller began last in a worktree; in any of the clone's, if its tool
+        gave it an id."""
+        where = (
+            "caller=? ORDER BY rowid DESC" if callers.by_id(caller) else "caller=? AND worktree=?"
+        )
+        values = (caller,) if callers.by_id(caller) else (caller, worktree)
+        row = self._one(f"SELECT session FROM begun WHERE {where} LIMIT 1", *values)
         return row[0] if row else None
 
     def everyone(self) -> list[tuple[str, str, str]]:
-        """(worktree, caller, session) of every session that was begun here."""
-        return [
-            (row[0], row[1], row[2])
-            for row in self._all("SELECT * FROM begun ORDER BY worktree, caller")
-        ]
+        """(worktree, caller, session) of every session that was begun here; the worktree is empty
+        for a caller that is the same one in each."""
+        rows = self._all("SELECT worktree, caller, session FROM begun ORDER BY rowid")
+        newest = {("" if callers.by_id(row[1]) else row[0], row[1]): row[2] for row in rows}
+        return [(worktree, caller, session) for (worktree, caller), session in newest.items()]
 
     def begin(self, worktree: str, caller: str, session: str) -> None:
         """Notes that a caller has begun a session in a worktree."""
         self.moved = self.moved or self.begun(worktree, caller) != session
         self._put("INSERT OR REPLACE INTO begun VALUES(?,?,?)", worktree, caller, session)
 
-    def end(self, session: str) -> None:
-        """Forgets a session that is over."""
-        self._put("DELETE FROM begun WHERE session=?", session)
+    def sign(self, session: str, at: int, steadily: float) -> None:
+        """Notes that a session is at work."""
+        signs.note(str(self.file.parent), session, at, steadily)
+
+    def signed(self, session: str) -> int:
+        """The moment at which a session was last at work here; 0 if it never was."""
+        return signs.last(str(self.file.parent), session)
+
+    def silence(self, session: str, now: float) -> float:
+        """The seconds for which a session was silent here, by the steady clock."""
+        return signs.silence(str(self.file.parent), session, now)
+
+    def agent(self, caller: str, agent: str, at: int | None) -> None:
+        """Notes that a tool's sub-agent is at work; None: that it is done."""
+        if at is None:
+            self._put("DELETE FROM agents WHERE caller=? AND agent=?", caller, agent)
+        else:
+            self._put("INSERT OR REPLACE INTO agents VALUES(?,?,?)", caller, agent, at)
+
+    def agents(self, caller: str, since: int) -> list[str]:
+        """The sub-agents of a tool that were heard of since a moment and are not done."""
+        rows = self._all(
+            "SELECT agent FROM agents WHERE caller=? AND at>=? ORDER BY agent", caller, since
+        )
+        return [row[0] for row in rows]
+
+    def resume(self, caller: str, at: int) -> None:
+        """Notes that a caller may have lost its context: its tool has compacted or resumed it, or
+        it has asked who it is."""
+        self._put("INSERT OR REPLACE INTO resumed VALUES(?,?)", caller, at)
+
+    def resumed(self, caller: str) -> int:
+        """The moment at which a caller last may have lost its context; 0 if it never has."""
+        row = self._one("SELECT at FROM resumed WHERE caller=?", caller)
+        return row[0] if row else 0
 
     def read(
         self,
@@ -161,38 +109,116 @@ class Notebook(Database):
         return [(row[0], row[1]) for row in rows]
 
     def glance(
-        self, session: str, reader: str, stream: str, number: int, blob: str, at: int
+        self,
+        session: str,
+        reader: str,
+        stream: str,
+        number: int,
+        blob: str,
+        at: int,
+        kind: str = "glance",
     ) -> None:
-        """Notes that a hook has printed a status entry. That is enough to commit, and to put one's
-        own section beside it, but not to supersede it. It is not published."""
+        """Notes that a part of a status entry was printed, which is enough to put one's own section
+        beside it, and not to supersede it; or (`look`) that its session was told what of it
+        concerns it. It is not published."""
         self.moved = True
         self._put(
-            "INSERT OR REPLACE INTO receipts VALUES(?,?,'glance',?,?,?,?,0,1)",
+            "INSERT OR REPLACE INTO receipts VALUES(?,?,?,?,?,?,?,0,1)",
             session,
             reader,
+            kind,
             stream,
             number,
             blob,
             at,
         )
 
-    def has_read(self, who: str, kind: str, id: str, number: int) -> bool:
-        """Whether a session, or any session of a reader, has read a version."""
-        for column in ("session", "reader"):
-            statement = f"SELECT 1 FROM receipts WHERE {column}=? AND kind=? AND id=? AND number=?"
-            if self._one(statement, who, kind, id, number):
-                return True
-        return False
+    def has_read(self, sessions: Sequence[str], kind: str, id: str, number: int) -> bool:
+        """Whether one of these sessions has read a version."""
+        statement = (
+            f"SELECT 1 FROM receipts WHERE session IN ({_marks(sessions)}) AND kind=? AND id=? AND"
+            " number=?"
+        )
+        return self._one(statement, *sessions, kind, id, number) is not None
 
-    def known_to(self, reader: str) -> set[tuple[str, str, int]]:
-        """All that a reader (an actor in this clone) has ever read here, as (kind, id, number)."""
-        rows = self._all("SELECT kind, id, number FROM receipts WHERE reader=?", reader)
+    def known_to(self, sessions: Sequence[str]) -> set[tuple[str, str, int]]:
+        """All that these sessions have read here, as (kind, id, number)."""
+        rows = self._all(
+            f"SELECT kind, id, number FROM receipts WHERE session IN ({_marks(sessions)})",
+            *sessions,
+        )
         return {(row[0], row[1], row[2]) for row in rows}
 
-    def reading_since(self, reader: str) -> int | None:
-        """The moment of a reader's first receipt here; None for a new reader."""
-        row = self._one("SELECT min(at) FROM receipts WHERE reader=?", reader)
+    def reading_since(self, sessions: Sequence[str]) -> int | None:
+        """The moment of the first receipt of these sessions here; None for a new reader."""
+        row = self._one(
+            f"SELECT min(at) FROM receipts WHERE session IN ({_marks(sessions)})", *sessions
+        )
         return row[0] if row else None
+
+    def note(self, session: str, how: int, at: int, items: Iterable[tuple[str, str, int]]) -> None:
+        """Notes what a session was told, or has read: (key, version, number of its entry) of each.
+        A higher `how` says more, and is kept."""
+        for key, version, number in items:
+            self.moved = True
+            self._put(
+                "INSERT INTO told VALUES(?,?,?,?,?,?) ON CONFLICT(session, key, version) DO UPDATE"
+                " SET how=max(how, excluded.how), at=excluded.at, number=excluded.number",
+                session,
+                key,
+                version,
+                number,
+                how,
+                at,
+            )
+
+    def heard(self, sessions: Sequence[str]) -> dict[tuple[str, str], int]:
+        """How each (key, version) is known to these sessions: the most that one of them was
+        told."""
+        rows = self._all(
+            f"SELECT key, version, max(how) FROM told WHERE session IN ({_marks(sessions)}) GROUP"
+            " BY key, version",
+            *sessions,
+        )
+        return {(row[0], row[1]): row[2] for row in rows}
+
+    def last_told(self, sessions: Sequence[str], key: str, how: int) -> tuple[str, int] | None:
+        """(version, number of its entry) of what one of these sessions was told last of a key, at
+        least in that way."""
+        row = self._one(
+            f"SELECT version, number FROM told WHERE session IN ({_marks(sessions)}) AND key=? AND"
+            " how>=? ORDER BY at DESC, rowid DESC LIMIT 1",
+            *sessions,
+            key,
+            how,
+        )
+        return (row[0], row[1]) if row else None
+
+    def told_at(self, session: str, how: int) -> int:
+        """The moment at which a session was last told anything in that way, or more; 0 if it never
+        was."""
+        row = self._one("SELECT max(at) FROM told WHERE session=? AND how>=?", session, how)
+        return (row[0] or 0) if row else 0
+
+    def told_of(self, ref: str, entry: str, number: int, how: int) -> list[str]:
+        """The sessions that were told of a record in that way, or more; of a status entry, whose
+        sections have keys that begin with `entry`, by its number."""
+        rows = self._all(
+            "SELECT DISTINCT session FROM told WHERE how>=? AND (key=? OR version=? OR (number=?"
+            " AND substr(key, 1, ?)=?))",
+            how,
+            ref,
+            ref,
+            number,
+            len(entry),
+            entry,
+        )
+        return sorted(row[0] for row in rows)
+
+    def noted(self, session: str, key: str) -> int:
+        """The moment at which a key was last noted for a session; 0 if it never was."""
+        row = self._one("SELECT max(at) FROM told WHERE session=? AND key=?", session, key)
+        return (row[0] or 0) if row else 0
 
     def readers(self, kind: str, id: str, number: int) -> list[str]:
         """The sessions of this clone that have read a version."""
@@ -211,17 +237,19 @@ class Notebook(Database):
         if self.looked(reader) != head:
             self._put("INSERT OR REPLACE INTO looks VALUES(?,?)", reader, head)
 
-    def draft(self, file: str, submit: str) -> None:
-        """Notes the command that submits a draft (empty: forget the draft)."""
-        if submit:
-            self._put("INSERT OR REPLACE INTO drafts VALUES(?,?)", file, submit)
-        else:
-            self._put("DELETE FROM drafts WHERE file=?", file)
+    def draft(self, file: str, session: str, submit: str) -> None:
+        """Notes whose a draft is, and the command that submits it."""
+        self._put("INSERT OR REPLACE INTO drafted VALUES(?,?,?)", file, session, submit)
 
-    def submits(self, file: str) -> str:
-        """The command that submits a draft; empty if none is known."""
-        row = self._one("SELECT submit FROM drafts WHERE file=?", file)
-        return row[0] if row else ""
+    def forget_draft(self, file: str) -> None:
+        """Forgets whose a draft was."""
+        self._put("DELETE FROM drafted WHERE file=?", file)
+
+    def drafted(self, file: str) -> tuple[str, str]:
+        """The session whose a draft is, and the command that submits it; empty where none is
+        known."""
+        row = self._one("SELECT session, submit FROM drafted WHERE file=?", file)
+        return (row[0], row[1]) if row else ("", "")
 
     def unpublished(self, session: str, limit: int = 100) -> dict[str, int]:
         """The newest receipts that no commit carries yet, as `status:main@12~3f9c01ab77de`, each
@@ -264,14 +292,27 @@ class Notebook(Database):
         """Notes the head up to which a session has been told of corrections."""
         self._put("INSERT OR REPLACE INTO heard VALUES(?,?)", session, head)
 
+    def first_time(self, session: str, text: str) -> bool:
+        """Whether a session is told this for the first time; it was told from now on."""
+        statement = "SELECT 1 FROM once WHERE session=? AND said=?"
+        if self._one(statement, session, text):
+            return False
+        self._put("INSERT OR REPLACE INTO once VALUES(?,?)", session, text)
+        return True
+
     def stopped(self, session: str, kind: str, at: int) -> None:
         """Counts a stop. It is a test result, and published with the next write."""
         self._put("INSERT INTO stops VALUES(?,?,?)", session, kind, at)
 
-    def stops(self, session: str) -> list[tuple[str, int]]:
-        """(kind, count) of the stops since the session's last write."""
-        rows = self._all("SELECT kind, count(*) FROM stops WHERE session=? GROUP BY kind", session)
-        return [(row[0], row[1]) for row in rows]
+    def stops(self, session: str | None = None) -> list[tuple[str, str, int, int]]:
+        """(session, kind, count, the last moment) of the stops that no write of their session came
+        after; of one session, or of all."""
+        rows = self._all(
+            "SELECT session, kind, count(*), max(at) FROM stops WHERE ? IN ('', session) GROUP BY"
+            " session, kind ORDER BY max(at) DESC",
+            session or "",
+        )
+        return [(row[0], row[1], row[2], row[3]) for row in rows]
 
     def stops_published(self, session: str) -> None:
         """Forgets the stops of a session, because a commit names them now."""
@@ -302,3 +343,8 @@ class Notebook(Database):
     def set_ground(self, worktree: str, answer: str) -> None:
         """Notes the answer to whether a worktree's view is Atlas's own to write."""
         self._put("INSERT OR REPLACE INTO grounds VALUES(?,?)", worktree, answer)
+
+
+def _marks(values: Sequence[str]) -> str:
+    """The marks that stand for some values in a statement."""
+    return ",".join("?" * len(values))

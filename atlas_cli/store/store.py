@@ -15,7 +15,7 @@ from ..records import policy
 from . import BRANCH, REMOTE, files, ground, history
 from .database import OperationalError
 from .git import Git
-from .index import Index
+from .index import FILE, Index
 from .repo import OWN, Repo
 from .root import root_commit, root_id
 from .snapshot import Snapshot
@@ -49,7 +49,7 @@ class Store:
     @cached_property
     def index(self) -> Index:
         """The index of this store."""
-        return Index(self.home / "index.sqlite", self.git)
+        return Index(self.home / FILE, self.git)
 
     @cached_property
     def machine(self) -> str:
@@ -102,6 +102,13 @@ class Store:
                 files[path] = answer[2] if answer else None
         return Overlay(snapshot, files, snapshot.width) if files else snapshot
 
+    def rules(self, snapshot: Snapshot) -> policy.Policy:
+        """The policy to read by: of a newer format, what this program knows of it."""
+        try:
+            return self.policy(snapshot)
+        except Damaged:
+            return policy.readable(self.tree(snapshot, policy.FOLDER).read(policy.FOLDER) or b"")
+
     def policy(self, snapshot: Snapshot) -> policy.Policy:
         """The policy in force at a snapshot.
 
@@ -110,10 +117,7 @@ class Store:
 
     def changed(self, commit: str) -> list[str]:
         """The paths that a commit changed."""
-        out = self.git.run(
-            "diff-tree", "-r", "-z", "--no-commit-id", "--name-only", "--root", commit
-        )
-        return [path for path in out.decode(errors="replace").split("\0") if path]
+        return [path for path, _, _ in history.commit(self.git, commit).changes]
 
     def unpublished(self) -> int:
         """How many commits no remote is known to have."""

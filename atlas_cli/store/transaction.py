@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any, NamedTuple
 
 from .. import interrupts, records
-from ..errors import Damaged, Failed, NotFound, Refused, Unknown, Usage, VersionJump
-from ..model import names, times
+from ..errors import Damaged, Failed, Refused, Unknown
+from ..model import times
 from ..model.change import Change, Decide, Writer
-from ..model.message import FileChange, Message, change_digest
+from ..model.message import FileChange, Message, parse
 from ..model.tree import Overlay, Tree, object_id
-from ..records import judging, policy
+from ..records import collision, formats, judging, policy
 from ..records.guard import guard
-from . import differences, failpoints, lock
+from . import differences, failpoints, lock, moves
 from .branch import Branch
 from .housekeeping import pack_loose
 from .objects import pack, taker
@@ -36,21 +35,34 @@ class Written(NamedTuple):
     files: Mapping[str, bytes | None]
     replayed: bool = False
     empty: bool = False  # it was so already: nothing had to be written
+    request: str | None = None  # of what was done before: the digest of what was asked for then
     notices: tuple[str, ...] = ()
+
+    def standing(self, store: Store, row: Mapping[str, Any]) -> Written:
+        """The write as it is in the history now: where it was carried over, that made its files
+        anew, under another number."""
+        if row["oid"] == self.commit:
+            return self
+        snapshot = store.snapshot(row["oid"])
+        files = {path: snapshot.read(path) for path in row["paths"].split("\n") if path}
+        return self._replace(commit=row["oid"], files=files)
 
 
 class Intent(NamedTuple):
     """The writer, and the condition of the write.
 
-    bases: what the session has read since its last write. given: the operation id came from the
-    caller, so the operation may be in the history already. anew: the command that begins a new
-    session. If it is set, the write is refused while the session's last commit lies ahead of the
-    clock: what it takes would be honoured by nobody, or for too long."""
+    bases: what the session has read since its last write. met: the REFs that its last tries were
+    stopped by. request: the digest of what is asked for under the operation. given: the operation
+    id came from the caller, so the operation may be in the history already. anew: the command that
+    begins a new session. If it is set, the write is refused while the session's last commit lies
+    ahead of the clock: what it takes would be honoured by nobody, or for too long."""
 
     writer: Writer
     clock: Callable[[], int]
     bases: tuple[str, ...] = ()
     stops: tuple[str, ...] = ()
+    met: tuple[str, ...] = ()
+    request: str | None = None
     given: bool = False
     expect: Callable[[Tree, str], None] | None = None
     anew: str = ""
@@ -77,6 +89,7 @@ class _Attempts:
         self.store, self.decide, self.intent = store, decide, intent
         self.branch = Branch(store, fd, self._unknown)
         self.made: set[str] = set()  # the commits of earlier tries
+        self.notices: tuple[str, ...] = ()  # of a migration on the way
 
     def run(self) -> Written:
         while True:
@@ -98,7 +111,7 @@ class _Attempts:
                 raise _ahead(writer.session, last, now, self.intent.anew)
             writer = writer._replace(at=max(now, last))
             snapshot = self.store.snapshot(head)
-            if self.intent.expect:
+            if self.intent.expect and not self.notices:  # (what it went over itself is not news)
                 self.intent.expect(snapshot, head)
             written = self._attempt(snapshot, writer)
             if written is not None:
@@ -113,23 +126,51 @@ class _Attempts:
             if path and snapshot.blob(path)
         }
         writer = self.intent.writer._replace(session=row["session"] or "", at=row["at"] or 0)
-        return Written(row["oid"], writer, row["subject"], files, replayed=True)
+        answer = self.store.git.object(row["oid"])
+        text = answer[2].decode(errors="replace").partition("\n\n")[2] if answer else ""
+        request = parse(text).request
+        return Written(row["oid"], writer, row["subject"], files, True, request=request)
 
     def _attempt(self, snapshot: Snapshot, writer: Writer) -> Written | None:
         """Tries once. None if the head moved or the ref was busy, so that another try is due."""
-        change = self.decide(self.store.tree(snapshot, policy.FOLDER), writer)
-        if not change.repairs and all(
+        tree = self.store.tree(snapshot, policy.FOLDER)
+        change = self.decide(tree, writer)
+        if not (change.repairs or change.epoch) and all(
             snapshot.read(path) == data for path, data in change.files.items()
         ):
             return Written(snapshot.head or "", writer, change.subject, change.files, empty=True)
+        if not change.repairs and formats.is_first(tree.read(policy.FOLDER) or b""):
+            self._commit(snapshot, *moves.migration(tree, writer))
+            return None
+        if change.epoch:
+            change = moves.at_epoch(snapshot, change)
+        return self._commit(snapshot, self._needing(snapshot, change), writer)
+
+    def _needing(self, snapshot: Snapshot, change: Change) -> Change:
+        """The change, and what it brings into the store that readers must know."""
+        kinds = (records.kind_of(path) for path in change.files)
+        words = {*change.needs, *(kind.name for kind in kinds if kind)} - {*formats.KINDS}
+        if not words or change.repairs:
+            return change
+        data = change.files.get(policy.FOLDER) or snapshot.read(policy.FOLDER) or b""
+        if formats.needing(data, words) == data:
+            return change
+        files = {**change.files, policy.FOLDER: formats.needing(data, words)}
+        return change._replace(files=files)
+
+    def _commit(self, snapshot: Snapshot, change: Change, writer: Writer) -> Written | None:
+        """Makes the commit of a change. None if the head moved or the ref was busy."""
         if not change.repairs:  # (a repair puts back what the history has)
             self._guarded(snapshot, change, writer)
         in_force = self.store.policy(snapshot)
-        root, objects = snapshot.planted(change.files)
+        if change.migrates:
+            root, objects = moves.migrated(snapshot, change.files[policy.FOLDER] or b"")
+        else:
+            root, objects = snapshot.planted(change.files)
         message, changes = self._judged(
             snapshot, writer, change, in_force["skip_mark"], root, objects
         )
-        commit = _commit(root, snapshot.head, message, writer)
+        commit = _bytes(root, snapshot.head, message, writer)
         oid = object_id("commit", commit, snapshot.width)
         objects[oid] = ("commit", commit)
         # `fast` waits for the data but not for the disk's cache: without that order, a file system
@@ -156,7 +197,13 @@ class _Attempts:
                 self._cached(snapshot.head, oid, message, changes, change, in_force)
         except KeyboardInterrupt:
             raise self._unknown("interrupted while the store's branch was being moved") from None
-        return Written(oid, writer, message.subject, change.files, notices=change.notices)
+        notices = (*self.notices, *change.notices)
+        if change.migrates:
+            self.notices = change.notices
+        files = {
+            path: data for path, data in change.files.items() if not (change.epoch and data is None)
+        }
+        return Written(oid, writer, message.subject, files, notices=notices)
 
     def _guarded(self, snapshot: Snapshot, change: Change, writer: Writer) -> None:
         spoilt = self.store.index.written(policy.FOLDER) if policy.FOLDER in change.files else None
@@ -194,8 +241,11 @@ class _Attempts:
     ) -> tuple[Message, list[FileChange]]:
         """The message and the changed files, once the rules have nothing against them. (A repair
         may change what is no plain file: it is read as everybody will read it.)"""
-        child = Overlay(snapshot, change.files, snapshot.width)
-        rows = [(path, snapshot.blob(path), child.blob(path)) for path in sorted(change.files)]
+        files = change.files
+        if change.epoch:  # (what it takes from the tip is there still)
+            files = {policy.FOLDER: files[policy.FOLDER]}
+        child = Overlay(snapshot, files, snapshot.width)
+        rows = [(path, snapshot.blob(path), child.blob(path)) for path in sorted(files)]
         changes: list[FileChange] = [(path, old, new) for path, old, new in rows if old != new]
         if change.repairs:
             changes = list(differences.changes(Staged(snapshot.git, objects), snapshot.root, root))
@@ -210,9 +260,15 @@ class _Attempts:
             repairs=change.repairs,
             stops=intent.stops,
             mark=mark,
+            migrates=change.migrates,
+            epoch=change.epoch,
+            merged=collision.merged(snapshot, change.files, intent.met) if intent.met else (),
+            request=intent.request,
         )
         store_id = judging.store_id(snapshot)
-        message = message._replace(change=change_digest(store_id, message, changes))
+        if not change.repairs:
+            message = message._replace(wish=judging.wish(store_id, message, change.files))
+        message = message._replace(change=judging.digest(store_id, message, changes))
         if change.repairs:  # judged by its own rule, against the commit that it names (see audit)
             return message, changes
         broken = judging.judge(snapshot, child, changes, message)
@@ -300,49 +356,7 @@ def _ahead(session: str, last: int, now: int, anew: str) -> Refused:
     )
 
 
-def expectation(text: str) -> Callable[[Tree, str], None]:
-    """The condition of `--expect`: a commit (its first digits), or the number or row version that a
-    REF is at."""
-    if ":" not in text:
-        # An empty variable of a script must not pass for a head.
-        if len(text) < 7 or text.strip("0123456789abcdef"):
-            raise Usage(
-                f"--expect {text[:80]!r} is no commit",
-                "write it like 3f9c01ab77de or status:main@12",
-            )
-        return partial(_at_head, text)
-    base, _, digits = text.rpartition("@")
-    if not digits.isdecimal() or len(digits) > 9 or not base:
-        raise Usage(
-            f"--expect {text[:80]!r} names no number", "write it like --expect status:main@12"
-        )
-    return partial(_at_number, records.ref(base), int(digits))
-
-
-def _at_head(wanted: str, _: Tree, head: str) -> None:
-    if not head.startswith(wanted):
-        raise VersionJump(
-            f"the store's head is {head[:12]}, not {wanted[:64]}",
-            "look at what was written: atlas log",
-            details={"expected": wanted, "head": head},
-        )
-
-
-def _at_number(ref: names.Ref, wanted: int, tree: Tree, _: str) -> None:
-    try:
-        path = records.BY_NAME[ref.kind].find(tree, ref.id)
-        now = records.describe(path, tree.read(path) or b"")["version"]
-    except NotFound:
-        now = 0
-    if now != wanted:
-        raise VersionJump(
-            f"{ref} is at {now}, not at {wanted}",
-            f"look at it: atlas show {ref}",
-            details={"ref": str(ref), "expected": wanted, "head": now},
-        )
-
-
-def _commit(root: str, parent: str | None, message: Message, writer: Writer) -> bytes:
+def _bytes(root: str, parent: str | None, message: Message, writer: Writer) -> bytes:
     who = f"{writer.session or 'atlas'} <atlas@localhost> {writer.at} +0000"
     above = f"parent {parent}\n" if parent else ""
     return f"tree {root}\n{above}author {who}\ncommitter {who}\n\n{message.text()}".encode()

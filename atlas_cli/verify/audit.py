@@ -215,6 +215,10 @@ def shape(commit: history.Commit, width: int) -> Iterable[Violation]:
         yield Violation(
             "linear", "", f"begins with {commit.oid[:12]}, not with the root of all stores"
         )
+    if commit.message.migrates and not commit.moved:
+        yield Violation("migrated", "", "does not put each record in its place, and nothing else")
+    if commit.message.epoch and not commit.moved:
+        yield Violation("epoch", "", "takes more than documents that its parent holds")
     for path, fault in commit.faults:
         yield Violation("form", "", f"{path}: {fault}" if path else fault)
     for path, mode in commit.modes.items():

@@ -14,6 +14,7 @@ from ..records import judging
 from ..store import history
 from ..store.git import Git
 from ..store.index import Index
+from ..store.indexer import ENDING
 from ..store.repo import Repo
 from ..store.root import root_commit
 from ..store.snapshot import Snapshot
@@ -55,7 +56,7 @@ def server(repo: Repo) -> Git:
 def broken(git: Git, repo: Repo, push: Push) -> list[Finding]:
     """The reason why a push to the store's branch is refused; nothing if it is taken. Only what is
     new is judged. The history before it is asked of a cache beside the repository
-    (`atlas/received.sqlite`), which is made if it is missing."""
+    (in `atlas/`), which is made if it is missing."""
     if push.new is None:
         return [_refused(push, "append_only", "the branch of the store cannot be deleted")]
     if push.old is None:
@@ -92,6 +93,6 @@ def _index(git: Git, repo: Repo, head: str) -> Index:
     folder = repo.common / "atlas"
     with contextlib.suppress(OSError):
         folder.mkdir(exist_ok=True)
-    index = Index(folder / "received.sqlite", git)
+    index = Index(folder / f"received{ENDING}", git)
     index.sync(head)
     return index

@@ -1,12 +1,12 @@
 """Drafts: texts that a stop, a refusal or a hand edit left over. Nothing that somebody wrote is
-lost."""
+lost. Each is a session's own, and of whoever adopts it; nobody else is asked to submit it."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,36 +16,44 @@ from ..store.notebook import Notebook
 
 
 class Drafts:
-    """The drafts of a worktree, in `.atlas/drafts/` (beside the store where there is no worktree,
-    or that folder is not Atlas's to write). `places` has the places of such a folder, the best one
-    first: (a trusted folder, the folder below it that holds `drafts/`). No link is followed between
-    the two. `here` is the folder that the caller stands in, `behind` the end that a printed command
-    needs to be run from there."""
+    """The drafts of a clone, in `drafts/` beside its store. `place`: a trusted folder, and the
+    folder below it that holds `drafts/`. No link is followed between the two. `here` is the folder
+    that the caller stands in, `session` the caller's own (empty: none), `behind` the end that a
+    printed command needs to be run from there."""
 
     def __init__(
-        self, places: Sequence[tuple[Path, Path]], here: Path, local: Notebook, behind: str = ""
+        self, place: tuple[Path, Path], here: Path, local: Notebook, session: str, behind: str = ""
     ) -> None:
-        self.places, self.here, self.local, self.behind = places, here, local, behind
+        self.place, self.here, self.local = place, here, local
+        self.session, self.behind = session, behind
 
-    def listed(self) -> list[dict[str, str]]:
-        """The drafts, oldest first: `file` as a person would type it who stands here, and `submit`,
-        the command that submits it."""
-        paths = [file for _, file, _ in sorted(self._files())]
-        return [
-            {"file": self.shown(file), "submit": self.local.submits(str(file))} for file in paths
-        ]
+    def listed(self, owners: Container[str]) -> list[dict[str, str]]:
+        """The drafts of these sessions and those that are nobody's, oldest first: `file` as a
+        person would type it who stands here, `session`, and `submit`, the command that submits
+        it."""
+        rows = []
+        for _, file, _ in sorted(self._files()):
+            session, submit = self.local.drafted(str(file))
+            if not session or session in owners:
+                row = {"file": self.shown(file), "session": session, "submit": submit}
+                rows.append(row)
+        return rows
 
-    def holds(self, file: Path) -> bool:
-        """Whether a file is a draft: it lies in one of those very folders, to which no link has
-        led."""
-        return any(folder.is_at(file.parent) for folder in self._folders())
-
-    def settle(self, file: Path) -> None:
-        """Takes a draft away whose text is in the history now."""
+    def settle(self, file: Path) -> bool:
+        """Takes a draft away whose text is in the history now. False for a file that is none: it
+        does not lie in that very folder, to which no link has led."""
         for folder in self._folders():
-            if folder.is_at(file.parent):
+            if folder.is_at(file.parent) and folder.look(file.name) is not None:
                 folder.drop(file.name)
-                self.local.draft(str(folder.path / file.name), "")
+                self.local.forget_draft(str(folder.path / file.name))
+                return True
+        return False
+
+    def settle_text(self, data: bytes) -> None:
+        """Takes the session's draft away that has these very bytes: they are in the history now."""
+        for _, file, text in list(self._files(len(data))):
+            if text == data and self.local.drafted(str(file))[0] == self.session:
+                self.settle(file)
 
     def shown(self, file: Path) -> str:
         """A path as a person would type it who stands here."""
@@ -58,10 +66,10 @@ class Drafts:
     def edited(self, file: Path) -> str:
         """The notice of a hand edit that was set aside."""
         name, kept_in = file.name.removeprefix("edited-"), f"the edit is kept in {self.shown(file)}"
-        verbs = {"status": "status write STREAM --file", "artifacts": "artifact put NAME"}
+        verbs = {"status": "status write STREAM --replace --file", "artifacts": "artifact put NAME"}
         verb = verbs.get(name.partition("-")[0])
         submit = f"atlas {verb} {self.shown(file)}{self.behind}" if verb else ""
-        self.local.draft(str(file), submit)
+        self.local.draft(str(file), self.session, submit)
         submitted = f"; it is submitted with: {submit}" if verb else ""
         return f"a file of the view had been edited by hand; {kept_in}{submitted}"
 
@@ -73,9 +81,10 @@ class Drafts:
         error.details["draft"] = str(file)
         error.hint += f"\nyour text is kept in {self.shown(file)}"
         again = shlex.join(_again(words, self.shown(file)))
-        if again.isprintable():  # (what no terminal can carry is no command)
-            # Behind a `--`, our own options would be the command's.
-            self.local.draft(str(file), f"atlas{self.behind} {again}")
+        # Behind a `--`, our own options would be the command's. (What no terminal can carry is no
+        # command.)
+        submit = f"atlas{self.behind} {again}" if again.isprintable() else ""
+        self.local.draft(str(file), self.session, submit)
 
     def keep(self, stop: AtlasError) -> None:
         """Writes the draft of a stop (the merge of a version jump, or the text that was refused),
@@ -98,13 +107,13 @@ class Drafts:
         stop.details["draft"] = str(file)
         command = submit.replace("{draft}", shlex.quote(self.shown(file))) + self.behind
         stop.details["next"] = command
-        self.local.draft(str(file), command)
+        self.local.draft(str(file), self.session, command)
         stop.hint += f"\n{what} is in {self.shown(file)}; submit it with: {command}"
 
     def _folders(self) -> Iterator[files.Folder]:
-        for top, root in self.places:
-            with suppress(OSError), files.below(top, root / "drafts") as folder:
-                yield folder
+        top, root = self.place
+        with suppress(OSError), files.below(top, root / "drafts") as folder:
+            yield folder
 
     def _files(self, most: int = 0) -> Iterator[tuple[int, Path, bytes | None]]:
         """(when it was written, path, its bytes if they are so many) of each draft."""
@@ -118,12 +127,9 @@ class Drafts:
     def _put(self, name: str, data: bytes) -> Path:
         """A draft with these bytes: one that is there already, or a new one."""
         for _, file, text in self._files(len(data)):
-            if text == data:
+            if text == data and self.local.drafted(str(file))[0] == self.session:
                 return file
-        for top, root in self.places[:-1]:
-            with suppress(OSError):
-                return put(top, root, name, data)
-        return put(*self.places[-1], name, data)
+        return put(*self.place, name, data)
 
 
 def put(top: Path, root: Path, name: str, data: bytes) -> Path:

@@ -7,15 +7,16 @@ from contextlib import suppress
 from functools import cached_property
 
 from .. import records
-from ..answers.ask import corrections, same_words
+from ..answers.ask import same_words, withdrawing
 from ..errors import AtlasError, NotFound
 from ..model import names
 from ..model.kind import Kind
 from ..model.text import Record
-from ..model.tree import Overlay, Tree
+from ..model.tree import Overlay, Tree, blob_id
 from ..store.index import Index
 from ..store.snapshot import Snapshot
 
+CAVEAT = "CAVEAT.txt"  # (no artifact's name has capitals)
 Content = tuple[str, bytes] | None  # the blob that a file is shown from, and its bytes
 
 
@@ -56,10 +57,25 @@ class Shown:
             due += more
             if name and wanted.get(name) is None:
                 wanted[name] = content
+                wanted |= self._caveat(path, name, content is not None)
                 # A new version may have changed the type.
                 for other in stems.get(_stem(name), ()):
                     wanted.setdefault(other, None)
         return wanted
+
+    def _caveat(self, path: str, name: str, stands: bool) -> dict[str, Content]:
+        """The file beside a document whose own bytes are shown, which says its caveat. There is
+        none where it has no caveat, or is not shown itself (`stands`)."""
+        kind = records.kind_of(path)
+        if kind is None or kind.numbered is None or not kind.suffix.startswith("/"):
+            return {}
+        content: Content = None
+        if stands:
+            about = kind.find(self.tree, kind.numbered(path)[0])
+            text = kind.parse(about, self.tree.read(about) or b"").get("caveat")
+            data = f"{text}\n".encode() if text else b""
+            content = (blob_id(data, self.snapshot.width), data) if text else None
+        return {f"{_stem(name)}.{CAVEAT}": content}
 
     def unreadable(self) -> set[str]:
         """The names of records that are there and cannot be read now: the view keeps what it
@@ -117,7 +133,7 @@ class Shown:
         """(blob, bytes) of a file of the store; None if its record was retracted."""
         about = source if records.is_record(source) else self.index.beside(source)
         ref = self.index.ref_of(about)
-        if any(entry["retract"] for _, entry in corrections(self.index, ref)):
+        if withdrawing(self.index, ref):
             return None
         data = self.tree.read(source)
         return None if data is None else (self.tree.blob(source) or "", data)

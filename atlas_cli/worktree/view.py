@@ -204,7 +204,9 @@ class View:
         nothing of what we wrote there."""
         if not data or blob_id(data, snapshot.width) in ours or self._stored(data, snapshot):
             return  # (an empty file is what a power cut leaves)
-        self.aside.append(drafts.put(self.top, self.root, f"edited-{name.replace('/', '-')}", data))
+        self.aside.append(
+            drafts.put(self.launchers, self.launchers, f"edited-{name.replace('/', '-')}", data)
+        )
 
     def _excluded(self) -> None:
         """Puts `.atlas/` into the clone's own list of what git leaves alone (once)."""

@@ -60,7 +60,7 @@ def records(total: int, now: int) -> Iterator[tuple[str, bytes]]:
             "stance": "agreed",
             **who,
         }
-        path = f"{decision.FOLDER}/{day[:4]}/{day[5:10]}-choice-{count}-{count % 0xFFFFFF:06x}.md"
+        path = f"{decision.FOLDER}/{day[:4]}/{day[5:7]}/{day[8:10]}-choice-{count}-{count % 0xFFFFFF:06x}.md"
         yield path, text.with_front(fields, "because\n")
     for count in range(total // 10):
         began = at - (count % 400) * 86400

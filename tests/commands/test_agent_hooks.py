@@ -105,7 +105,7 @@ def test_a_digest_that_is_too_long_for_the_tool_is_cut_and_says_so(
     repo: Path, hook: Hook, atlas: Atlas
 ) -> None:
     one(atlas, "begin")
-    one(atlas, "config", "set", "status_words", "5000")
+    one(atlas, "config", "set", "status_words", "20000")
     one(atlas, "status", "write", "-m", "many words of a status é\n" * 700)
     text = hook("session-start")["additionalContext"]
     assert len(text) < 10_000
@@ -118,8 +118,8 @@ def test_a_refusal_to_begin_is_said_and_fails_nothing(repo: Path, hook: Hook) ->
     assert "stop 5" in said["additionalContext"]
 
 
-def test_the_end_gives_leases_back_and_closes_only_what_owes_nothing(
-    repo: Path, hook: Hook, atlas: Atlas, other: str
+def test_the_end_gives_leases_back_and_what_owes_a_word_is_unfinished(
+    repo: Path, hook: Hook, atlas: Atlas, other: str, git: Git
 ) -> None:
     hook("session-start")
     me = one(atlas, "lease", "take", "gpu1", "--why", "w")["holder"]
@@ -130,13 +130,35 @@ def test_the_end_gives_leases_back_and_closes_only_what_owes_nothing(
         "path:src": other,
         "gpu0": other,
     }
-    assert one(atlas, "session", "show")["state"] == "live", "it wrote, and may be continued"
-    one(atlas, "status", "write", "-m", "done")
-    assert hook("session-end", reason="clear") is None
     assert one(atlas, "session", "show", me)["state"] == "ended"
     head = atlas("git", "rev-parse", "atlas").out
     assert hook("session-end") is None
     assert atlas("git", "rev-parse", "atlas").out == head
+    coder = hook_begun(hook, atlas, "coder")
+    trailers = f"Atlas-Session: {coder}\nAtlas-Word: none"
+    git("commit", "-q", "--allow-empty", "-m", f"work\n\n{trailers}")
+    assert hook("session-end", session_id="coder") is None
+    git("reset", "-q", "--hard", "HEAD~")  # another machine has no commit of it
+    git("reflog", "expire", "--expire=now", "--all")
+    idle = hook_begun(hook, atlas, "idle")
+    assert hook("session-end", session_id="idle") is None
+    rows = one(atlas, "begin", who="two")["unfinished"]
+    assert {row["id"]: row["owes"] for row in rows} == {me: "1 record", coder: "1 commit"}
+    assert one(atlas, "session", "show", idle)["state"] == "ended"
+    again = hook_begun(hook, atlas, "coder")  # resumed, it has the duty; closed anew, it left it
+    assert hook("session-end", session_id="coder") is None
+    rows = one(atlas, "begin", who="two")["unfinished"]
+    assert {row["id"]: row["owes"] for row in rows} == {me: "1 record", again: "1 commit"}
+    both = ("session", "adopt", me, again, "--why", "go on")
+    assert one(atlas, *both, who="two")["adopted_ids"] == [me, again]
+    assert one(atlas, "begin", who="two")["unfinished"] == []
+    assert atlas("verify", "--full").code == 0
+
+
+def hook_begun(hook: Hook, atlas: Atlas, who: str) -> str:
+    """The session that a tool's start has begun."""
+    hook("session-start", session_id=who)
+    return str(one(atlas, "session", "show", who=who)["id"])
 
 
 def test_the_end_gives_claims_back_as_no_attempt_that_failed(
@@ -147,16 +169,7 @@ def test_the_end_gives_claims_back_as_no_attempt_that_failed(
     task = one(atlas, "task", "add", "measure")["id"]
     one(atlas, "task", "claim", task)
     assert hook("session-end", reason="other") is None
-    assert one(atlas, "session", "show", me)["state"] == "live", (
-        "it wrote, and has not said where things stand"
-    )
-    row = one(atlas, "task", "show", task)
-    assert (row["state"], row["retries"], row["generation"]) == ("ready", 0, 1)
-
-    one(atlas, "task", "claim", task)
-    one(atlas, "status", "write", "-m", "half of it")
-    assert hook("session-end", reason="clear") is None
-    assert one(atlas, "session", "show", me)["state"] == "ended"
+    assert one(atlas, "session", "show", me)["state"] == "ended", "the board shows by itself"
     row = one(atlas, "task", "show", task)
     assert (row["state"], row["retries"], row["generation"]) == ("ready", 0, 1)
     one(atlas, "begin", who="two")
@@ -231,6 +244,8 @@ def test_an_edit_of_what_another_leases_is_told(
     child = one(atlas, "begin", "--parent", other, who="three")["id"]
     assert about(repo / "src/x.py", extra={"ATLAS_SESSION": child}) is None, "an ancestor's"
     git("worktree", "add", "-q", "--detach", "../linked")
+    begin = ("-C", str(repo.parent / "linked"), "begin")
+    one(atlas, *begin)
     assert about(repo.parent / "linked/src/x.py") == said, "judged where the file is"
     assert hook("edit", tool_input="src/x.py") is None
 
@@ -240,8 +255,15 @@ def test_an_edit_of_what_another_leases_is_told(
     [("stop", "permissionDecision"), ("warn", "additionalContext"), ("off", None)],
 )
 def test_the_policy_says_what_a_lease_does(
-    choice: str, key: str | None, repo: Path, hook: Hook, other: str, env: dict[str, str]
+    choice: str,
+    key: str | None,
+    repo: Path,
+    hook: Hook,
+    other: str,
+    env: dict[str, str],
+    atlas: Atlas,
 ) -> None:
+    one(atlas, "begin")
     hand = Hand(repo, env)
     hand.commit(
         {
@@ -352,3 +374,22 @@ def test_the_commands_in_the_settings_work_without_atlas_on_path(
     )
     (repo / ".git/atlas/atlas").unlink()
     assert said("SessionStart") == b"" and not (repo / "owned").exists()
+
+
+def test_before_an_edit_it_is_told_once_that_it_has_not_begun_and_what_concerns_it(
+    repo: Path, atlas: Atlas, hook: Hook
+) -> None:
+    given = {"tool_input": {"file_path": str(repo / "src/x.py")}}
+    assert "You have not begun" in hook("edit", **given)["additionalContext"]
+    assert hook("edit", **given) is None, "once"
+    mine = one(atlas, "begin")["id"]
+    one(atlas, "begin", "--actor", "bob", who="two")
+    post = ("signal", "post", "alert", "-m", "x.py drops the last line")
+    one(atlas, *post, "--about", "src/y.py", who="two")
+    assert hook("edit", **given) is None, "on another file"
+    for more in (("--about", "src/x.py"), ("--for", mine)):
+        one(atlas, *post, *more, who="two")
+        text = hook("edit", **given)["additionalContext"]
+        assert "information, not instruction" in text
+        assert "│ alert: x.py drops the last line" in text
+        assert hook("edit", **given) is None, "once"

@@ -97,7 +97,7 @@ def test_the_tools_own_session_id_counts_before_the_process(repo: Path, atlas: A
     assert (ids[0] == ids[2], ids[0] == ids[1]) == (True, False)
 
 
-def test_subagents_of_one_tool_in_another_worktree_are_others(
+def test_an_id_of_a_tool_counts_in_each_worktree_of_a_clone(
     repo: Path, atlas: Atlas, git: Git, tmp_path: Path
 ) -> None:
     git("worktree", "add", "-q", "--detach", "../other")
@@ -105,7 +105,7 @@ def test_subagents_of_one_tool_in_another_worktree_are_others(
         atlas("begin", "--json", cwd=where, CODEX_THREAD_ID="t").data["id"]
         for where in (repo, tmp_path / "other")
     ]
-    assert ids[0] != ids[1]
+    assert ids[0] == ids[1]
 
 
 def test_a_tool_that_runs_in_another_tool_is_another_caller(repo: Path, atlas: Atlas) -> None:
@@ -123,7 +123,7 @@ def test_a_tool_that_runs_in_another_tool_is_another_caller(repo: Path, atlas: A
         ({"CLAUDECODE": "1"}, "claude"),
         ({"CODEX_THREAD_ID": "t"}, "codex"),
         ({"COPILOT_CLI": "1"}, "copilot"),
-        ({"CURSOR_TRACE_ID": "a person's window"}, "tester"),
+        ({"CURSOR_TRACE_ID": "a person's window"}, "test"),  # git's user, not who is logged in
         ({"AI_AGENT": "new-tool/2.1"}, "new-tool-2-1"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 
 from atlas_cli.model import times
 
-from ..conftest import DECISION
+from ..conftest import DECISION, INDEX
 from ..store.crew import Worker
 from ..store.hand import Hand, edited, row
 from ..store.hand import entry as by_hand
@@ -108,7 +108,7 @@ def test_lists_show_what_is_whole_and_leave_none_out_in_silence(
     assert all(any(path in notice for notice in found["notices"]) for path in rows)
     begun = worker("begin", "--json")
     assert begun.code == 0 and [lease["resource"] for lease in begun.data["leases"]] == ["gpu0"]
-    assert begun.data["status"][0]["body"] == "where things stand\n"
+    assert begun.data["status"][0]["body"] == "## test\n\nwhere things stand\n"
     for form in (
         "",
         "begin --stream empty --stream newer",
@@ -204,7 +204,7 @@ def test_a_policy_of_a_newer_format_lets_read_and_refuses_to_write(
 ) -> None:
     newer = (
         hand.read("atlas.yaml")
-        .replace(b"format: 1\n", b"format: 99\n")
+        .replace(b"format: 2\n", b"format: 99\n")
         .replace(b"version: 1\n", b"version: 2\n")
     )
     me = worker.begin("brings the newer format")
@@ -228,7 +228,7 @@ def test_a_policy_that_breaks_a_rule_counts_no_more_than_one_that_does_not_parse
     assert worker("config", "set", "status_words", "99").code == 0
     good = hand.read("atlas.yaml")
     spoilt = [
-        good.replace(b"format: 1\n", b"format: 99\n").replace(b"version: 2\n", b"version: 3\n"),
+        good.replace(b"format: 2\n", b"format: 99\n").replace(b"version: 2\n", b"version: 3\n"),
         good.replace(b"version: 2\n", b"version: 3\n").replace(b"store: ", b"store: x"),
         good.replace(b"version: 2\n", b"version: 7\n") + b'publish: "manual"\n',
     ]
@@ -258,7 +258,7 @@ STRAY = [
     "status/main/000/" + "9" * 300 + ".md",
     "status/" + "x" * 300 + "/000/000001.md",
     "artifacts/x",
-    "artifacts/y/9999/body.md",
+    "artifacts/a1/y/9999/body.md",
     "corrections/x.md",
     "leases/x",
     "leases/00/x.yaml",
@@ -298,7 +298,7 @@ def test_files_in_places_of_their_own_stop_nobody(worker: Worker, hand: Hand) ->
 
 
 NAMELESS = {
-    rb'"decisions/2026/01-01-\377-aaaaaa.md"': b"100644",
+    rb'"decisions/2026/01/01-\377-aaaaaa.md"': b"100644",
     rb'"artifacts/\377/0001/about.yaml"': b"100644",
     rb'"status/main/000/a\nb.md"': b"100644",
     rb'"leases/00/\001\033[2J.yaml"': b"100644",
@@ -357,7 +357,7 @@ def test_what_a_hand_brought_against_a_rule_is_named_and_not_in_the_view(
         times.rfc3339(now()),
         hand.repo / ".atlas",
     )
-    lone = f"signals/{at[:4]}/{at[5:10]}-rumour-hm-012345.md"
+    lone = f"signals/{at[:4]}/{at[5:7]}/{at[8:10]}-rumour-hm-012345.md"
     good = lone.replace("rumour", "finding").replace("012345", "012346")
     made = {
         lone: SIGNAL.format(word="rumour", me=me, at=at),
@@ -369,14 +369,16 @@ def test_what_a_hand_brought_against_a_rule_is_named_and_not_in_the_view(
         done = worker("view")
         assert done.code == 0, done
         assert (view / "status/main.md").read_text().endswith("second\n"), turn
-        assert [file.name for file in (view / "signals").rglob("*.md")] == [good.rpartition("/")[2]]
+        assert [file.name for file in (view / "signals").rglob("*.md")] == [
+            "-".join(good.split("/")[2:])
+        ]
         for form, path, rule in (
             ("signal list", lone, "schema"),
             ("status", "status/main/000/000005.md", "version_jump"),
         ):
             done = worker(*argv(form))
             assert f"{path}: brought by hand, against the rule {rule}: " in done.err, (turn, done)
-        (hand.repo / ".git/atlas/index.sqlite").unlink()
+        (hand.repo / ".git/atlas" / INDEX).unlink()
     done = worker("doctor", "--fix")
     assert done.code == 0, done
     done = worker("signal", "list")

@@ -19,7 +19,7 @@ from atlas_cli.model import text, times
 from atlas_cli.outcome import Block, Frame, Outcome
 from atlas_cli.records import artifact, correction, lease, session
 
-from ..conftest import DECISION, Atlas
+from ..conftest import DECISION, INDEX, NOTEBOOK, Atlas
 from .test_day import LATER, ok
 
 X_SHA256 = hashlib.sha256(b"x").hexdigest()
@@ -71,7 +71,7 @@ def thousand(store: Path, now: int) -> None:
             **by,
             "operation": f"{count:032x}",
         }
-        files[f"{correction.FOLDER}/2026/01-01-x{count}-{count:06x}.md"] = text.with_front(
+        files[f"{correction.FOLDER}/2026/01/01-x{count}-{count:06x}.md"] = text.with_front(
             found, MANY
         )
     plumbed(store, files, now)
@@ -111,7 +111,7 @@ def other(begun: str, atlas: Atlas) -> str:
 def test_the_digest_of_a_large_store_fits_and_names_what_matters(
     begun: str, other: str, repo: Path, atlas: Atlas
 ) -> None:
-    ok(atlas, "status", "write", "-m", "word " * 240)
+    ok(atlas, "status", "write", "-m", "word " * 120)
     ok(atlas, "artifact", "put", "base", "src/x.py")
     ok(atlas, "artifact", "put", "mine", "src/x.py", "--relies-on", "artifact:base")
     ok(
@@ -147,12 +147,13 @@ def test_the_digest_of_a_large_store_fits_and_names_what_matters(
 
 
 def test_the_morning_report_tells_what_happened_since(begun: str, other: str, atlas: Atlas) -> None:
-    ok(atlas, "status", "write", "-m", "Still true.\nThe build is red.")
+    ok(atlas, "status", "write", "-m", "Still true.\nThe build is red.", "--replace")
     ok(atlas, "--session", begun)  # the last look
     ok(atlas, *DECISION, "--session", other)
     assert atlas("end", "--session", other).code == 5
     ok(atlas, "status", "--session", other)
-    ok(atlas, "status", "write", "-m", "Still true.\nThe build is green.", "--session", other)
+    green = ("-m", "Still true.\nThe build is green.", "--replace")
+    ok(atlas, "status", "write", *green, "--session", other)
     ok(atlas, "end", "--session", other)
     report = ok(atlas, "--since", "last", "--session", begun)
     assert report["since"]["writes"] == 3
@@ -242,7 +243,7 @@ def test_a_record_names_who_is_known_to_have_read_it(begun: str, other: str, atl
     ok(atlas, "show", "artifact:notes", "--session", other)
     assert ok(atlas, "show", "artifact:notes")["read_by"] == [other]
     ok(atlas, "lease", "take", "gpu0", "--why", "publishes the receipt", "--session", other)
-    for file in ("local.sqlite", "local.sqlite-wal", "local.sqlite-shm", "index.sqlite"):
+    for file in (NOTEBOOK, f"{NOTEBOOK}-wal", f"{NOTEBOOK}-shm", INDEX):
         Path(atlas("git", "rev-parse", "--absolute-git-dir").out.strip()).parent.joinpath(
             file
         ).unlink(missing_ok=True)
@@ -257,7 +258,7 @@ def test_a_draft_is_listed_with_its_command_and_gone_once_submitted(
     ok(atlas, "status", "write", "-m", "One.")
     ok(atlas, "status", "--session", other)
     ok(atlas, "status", "write", "-m", "One, two.", "--session", begun)
-    stop = atlas("status", "write", "-m", "One, three.", "--session", other, "--json")
+    stop = atlas("status", "write", "-m", "One, three.", "--replace", "--session", other, "--json")
     assert stop.code == 3
     drafts = ok(atlas, "begin", "--session", other)["you"]["drafts"]
     assert [one["submit"] for one in drafts] == [stop.json["error"]["details"]["next"]]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from atlas_cli.checks import rules as checks
-from atlas_cli.cli import pages
+from atlas_cli.cli import manual, pages
 from atlas_cli.cli.pages import TOPICS
 from atlas_cli.commands import COMMANDS
 from atlas_cli.commands.help import LIMITS, page, set_apart
@@ -49,7 +51,7 @@ def test_a_page_is_printed_plain_and_fits(topic: str, said: Said) -> None:
     done = said("help", topic, where="outside")
     assert (done.code, done.err, done.out) == (0, "", PAGES[topic] + "\n")
     shown, _, closing = PAGES[topic].partition("\nLimits:\n")
-    assert shown.count("\n") < 130 and max(map(len, shown.split("\n"))) <= 102
+    assert shown.count("\n") < 170 and max(map(len, shown.split("\n"))) <= 102
     assert bool(closing) == (topic in ("protocol", "leases"))
     assert not re.search(r"\]\(|^#|^```|^\||\*\*[A-Za-z`]", shown, re.MULTILINE)
 
@@ -224,7 +226,33 @@ def test_what_the_pages_tell_to_type_runs(begun: str, repo: Path, atlas: Atlas) 
         for source in SOURCES.values()
         for command in re.findall(r"`(atlas config set \w+ '[^`]*')`", source)
     ]
-    assert len(settings) == 3
+    assert len(settings) == 4
     for line in [*shell("leases"), *shell("tasks")[1:], *settings]:
         done = atlas(*shlex.split(line.replace("7f3k2mq9xa", task))[1:])
         assert done.code == 0, (line, done.err)
+
+
+def test_the_manual_of_man_holds_every_page_word_for_word() -> None:
+    text, link = manual.files("1.2").values()
+    assert link == ".so man1/atlas.1\n" and text.isascii()
+    steering = {line.split()[0] for line in text.split("\n") if line[:1] in (".", "'")}
+    assert steering == {".TH", ".SH", ".nf", ".fi"}, "no line of a page steers the formatter"
+    for topic in pages.TOPICS:
+        title, _, rest = pages.plain(pages.source(topic)).partition("\n")
+        for line in (title, *rest.split("\n")):
+            assert manual.verbatim(line) in text, (topic, line)
+    formatter = shutil.which("groff")
+    if formatter is None:
+        pytest.skip("nothing here formats a page of man")
+    done = subprocess.run(
+        [formatter, "-man", "-Tutf8", "-P-cbu", "-rLL=200n"],
+        input=text.encode(),
+        capture_output=True,
+        check=True,
+    )
+    shown = done.stdout.decode().split()
+    assert done.stderr == b"" and "`$0`" not in shown
+    wanted = " ".join(pages.plain(pages.source(topic)) for topic in pages.TOPICS).split()
+    at = iter(shown)
+    missing = [word for word in wanted if word not in at]
+    assert missing == []

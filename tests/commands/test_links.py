@@ -12,6 +12,7 @@ from atlas_cli.store.git import Git as Door
 
 from ..conftest import Atlas, Git
 from ..store.snap import difference, picture
+from .test_day import ok
 
 TEXT = "a text that is long enough to be known again\n" * 3
 
@@ -108,3 +109,23 @@ def test_commits_and_the_index_are_compared_in_the_same_way(
     git("add", "."), git("commit", "-qm", "many"), git("rm", "-q", "n*.md")
     assert [one.written for one in broken(*renames.between(door, "HEAD", None))] == ["n7.md"]
     door.close()
+
+
+def test_current_records_and_texts_that_name_a_moved_path_are_listed(
+    begun: str, repo: Path, atlas: Atlas, git: Git
+) -> None:
+    (repo / "d").mkdir()
+    (repo / "d/x.md").write_text("text\n"), (repo / "d/z.md").write_text("other words\n")
+    (repo / "a.py").write_text("open('d/x.md')\n")
+    git("add", "-A"), git("commit", "-qm", "files")
+    ok(atlas, "status", "write", "-m", "d/x.md is good")
+    job = ok(atlas, "task", "add", "mend it", "-m", "see d/x.md")["id"]
+    over = ok(atlas, "task", "add", "d/x.md is short")["id"]
+    ok(atlas, "task", "claim", over), ok(atlas, "task", "done", over)
+    git("mv", "d/x.md", "d/y.md"), git("rm", "-q", "d/z.md")
+    text = f"status:main@1, task:{job}, a.py still name d/x.md, which is now d/y.md"
+    assert text in atlas("links").err
+    ok(atlas, "status", "write", "-m", "all is well")  # the status names it no more
+    git("mv", "d/y.md", "d/x.md")
+    git("mv", "d/x.md", "d/w.md")
+    assert "status:main" not in atlas("links").err

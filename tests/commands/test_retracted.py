@@ -222,7 +222,7 @@ def test_hooks_and_stops_do_not_quote_it(
 def test_a_version_jump_prints_and_merges_nothing_of_it(begun: str, atlas: Atlas) -> None:
     bob = str(ok(atlas, "begin", "--new", "--actor", "bob")["id"])
     ok(atlas, "begin", "--new", "--actor", "ann")
-    for put in (("status", "write", "-m"), ("artifact", "put", "notes", "-")):
+    for put in (("status", "write", "--replace", "-m"), ("artifact", "put", "notes", "-")):
 
         def write(text: str, *more: str, put: tuple[str, ...] = put) -> Any:
             tail = (f"{text}\n",) if put[-1] == "-m" else ()

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +101,7 @@ def test_a_block_that_is_not_whole_is_refused(broken: bytes) -> None:
 
 def test_the_block_is_short_and_plain_and_names_every_way_to_start_atlas() -> None:
     text = (ROOT / "templates/agents.md").read_text(encoding="ascii")
-    assert len(text.split()) <= 250
+    assert len(text.split()) < 250
     assert all(
         word in text
         for word in (
@@ -272,21 +270,3 @@ def test_what_is_not_clear_is_refused_before_anything_is_written(
         2,
         2,
     ]
-
-
-def test_what_the_block_says_works(begun: str, repo: Path, atlas: Atlas) -> None:
-    """Every command of the block, as it stands there."""
-    text = (ROOT / "templates/agents.md").read_text()
-    lines = re.findall(r"`git (atlas [^`]+)`", text)
-    assert len(lines) >= 8
-    wrote = ok(atlas, "status", "write", "-m", "It builds.")["operation"]
-    (repo / "FILE").write_text("a document\n")
-    real = {"REF": "artifact:NAME", "NAME": "name", "ID": wrote, "ITS-ID": begun}
-    for line in sorted(lines, key=lambda line: " end " in line):
-        words = [real.get(word, word).replace("NAME", "name") for word in shlex.split(line)[1:]]
-        done = atlas(*words)
-        assert done.code == 0, (line, done)
-    said = text.split("git atlas end - <<'EOT'\n")[1].split("EOT")[0]
-    atlas("begin", "--goal", "more")
-    assert atlas("end", "-", data=said).code == 0
-    assert os.access(repo / ".atlas/atlas", os.X_OK)

@@ -102,6 +102,7 @@ def forms(found: dict[str, str]) -> list[tuple[str, ...]]:
             "begin",
             "status",
             "status log",
+            "wait artifact:evil",
             "status diff",
             "status show main@1",
             "artifact list",
@@ -250,5 +251,6 @@ def test_every_command_that_shows_something_is_asked(met: tuple[Desk, dict[str, 
         ("hooks", "install"),
         ("view",),
         ("setup",),
-    }  # of files and hooks only
+        ("epoch",),
+    }  # of files and hooks only, and counts
     assert {verb for verb in reads if verb not in asked} <= quiet

@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from ..conftest import DECISION, Atlas
+from ..conftest import DECISION, Atlas, Git
 from .test_day import LATER, ok
 
 
@@ -28,8 +28,65 @@ def test_a_vanished_session_is_shown_until_it_is_adopted(gone: str, atlas: Atlas
     assert ok(atlas, "begin", **LATER)["unfinished"] == []
     assert atlas("session", "adopt", gone, "--why", "twice", **LATER).code == 6
     assert atlas("end", **LATER).code == 5, "the duty to write the status has passed on"
+    assert ok(atlas, "begin", **LATER)["you"]["owes_status"] is True
+    gone_too = {"ATLAS_CLOCK_OFFSET": str(12 * 3600)}
+    third = ok(atlas, "begin", "--new", "--actor", "third", **gone_too)
+    assert [row["id"] for row in third["unfinished"]] == [heir], "with what it had taken over"
+    ok(atlas, "session", "adopt", heir, "--why", "it vanished too", **gone_too)
+    assert atlas("end", **gone_too).code == 5
+    ok(atlas, "end", "-m", "The parser is half done.", **gone_too)
+    assert ok(atlas, "begin", "--new", "--actor", "fourth", **gone_too)["unfinished"] == []
     assert atlas("lease", "take", "gpu1", "--why", "w", "--session", gone, **LATER).code == 5
     assert atlas("verify", "--full").code == 0
+
+
+def test_whoever_only_commits_owes_a_word_and_confirms_no_commit_away(
+    begun: str, atlas: Atlas, git: Git
+) -> None:
+    commit = ("commit", "-q", "--allow-empty", "-m")
+    git(*commit, f"work\n\nAtlas-Session: {begun}\nAtlas-Word: none")
+    for words in ((), ("--unchanged", "it holds")):
+        stop = atlas("end", *words, "--json")
+        assert (stop.code, stop.json["error"]["code"]) == (5, "write_last")
+        assert "speaks of 1 commit" in stop.json["error"]["message"]
+        assert "--unchanged" not in stop.json["error"]["hint"]
+    word = ok(atlas, "status", "write", "-m", "Worked.")["operation"]
+    ok(atlas, "lease", "take", "gpu0", "--why", "the board and leases owe nothing")
+    git(*commit, f"more\n\nAtlas-Session: {begun}\nAtlas-Word: {word}")
+    assert atlas("end").code == 5
+    git("reset", "-q", "--hard", "HEAD~")
+    ok(atlas, *DECISION)
+    assert "--unchanged" in atlas("end").err
+    ok(atlas, "end", "--unchanged", "the decision says it")
+
+
+def test_the_text_of_a_result_speaks_of_the_commits_of_its_claim(
+    begun: str, atlas: Atlas, git: Git
+) -> None:
+    task = ok(atlas, "task", "add", "parse")["id"]
+    ok(atlas, "task", "claim", task)
+    git("commit", "-q", "--allow-empty", "-m", f"x\n\nAtlas-Session: {begun}\nAtlas-Word: none")
+    ok(atlas, "task", "done", task, "-m", "It parses.")
+    ok(atlas, "end")
+
+
+def test_a_principal_dismisses_what_nobody_need_take_over(gone: str, atlas: Atlas) -> None:
+    ok(atlas, "begin", "--new", "--actor", "heir", **LATER)
+    why = ("session", "dismiss", gone, "--why", "thrown away")
+    assert atlas(*why).code == 4, "it is live"
+    assert atlas(*why, **LATER).code == 6, "no principal"
+    ok(atlas, "config", "set", "principals", '["heir"]', **LATER)
+    assert ok(atlas, *why, **LATER)["dismissed_why"] == "thrown away"
+    assert ok(atlas, "begin", **LATER)["unfinished"] == []
+    assert atlas(*why, **LATER).code == 6, "once"
+    assert atlas("session", "adopt", gone, "--why", "w", **LATER).code == 0
+    assert atlas("verify", "--full").code == 0
+
+
+def test_after_seven_days_the_unfinished_are_a_count(gone: str, atlas: Atlas) -> None:
+    old = {"ATLAS_CLOCK_OFFSET": str(10 * 86400)}
+    assert "1 that was over" in atlas("begin", "--new", **old).out
+    assert ok(atlas, "begin", **old)["unfinished"] == []
 
 
 def test_the_leases_of_an_ended_session_pass_on_with_a_new_token(gone: str, atlas: Atlas) -> None:
@@ -84,7 +141,7 @@ def test_the_digest_says_what_is_owed_and_which_drafts_lie_about(begun: str, atl
     assert atlas("status", "write", "-m", "word " * 251).code == 6
     you = ok(atlas, "begin")["you"]
     assert (you["owes_status"], len(you["drafts"])) == (True, 1)
-    assert ".atlas/drafts/" in atlas("begin").out
+    assert ".git/atlas/drafts/" in atlas("begin").out
 
 
 def test_a_kept_text_is_submitted_by_the_printed_command_whatever_the_words_are(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import Atlas, Git, Result
+from ..conftest import NOTEBOOK, Atlas, Git, Result
 
 
 def launched(repo: Path, env: dict[str, str], *args: str, cwd: Path | None = None) -> Result:
@@ -90,7 +90,7 @@ def test_a_view_elsewhere_was_not_edited_by_hand(
     there = tmp_path / "elsewhere"
     shutil.copytree(repo, there, symlinks=True)
     if how != "moved":
-        for file in (there / ".git/atlas").glob("local.sqlite*"):
+        for file in (there / ".git/atlas").glob(f"{NOTEBOOK}*"):
             file.unlink()
     done = atlas(
         "status",
@@ -106,11 +106,10 @@ def test_a_view_elsewhere_was_not_edited_by_hand(
     )
     assert (done.code, "by hand" in done.out) == (0, False)
     assert (there / ".atlas/status/main.md").read_text().endswith("Two, quite another.\n")
-    assert not (there / ".atlas/drafts").exists()
+    assert not (there / ".git/atlas/drafts").exists()
     (there / ".atlas/status/main.md").unlink()
     (there / ".atlas/status/main.md").write_text("words of a hand\n")
     done = atlas("status", "write", "-m", "Three.", "--session", begun, "--json", cwd=there)
     assert "edited by hand" in str(done.json["notices"])
-    assert [file.read_text() for file in (there / ".atlas/drafts").iterdir()] == [
-        "words of a hand\n"
-    ]
+    drafts = (there / ".git/atlas/drafts").iterdir()
+    assert [file.read_text() for file in drafts] == ["words of a hand\n"]

@@ -10,7 +10,7 @@ from hypothesis import settings
 from atlas_cli.errors import Damaged
 from atlas_cli.model import times
 from atlas_cli.model.change import Change, Violation, Writer
-from atlas_cli.model.message import FileChange, Message, change_digest
+from atlas_cli.model.message import FileChange, Message
 from atlas_cli.model.text import Record
 from atlas_cli.model.tree import blob_id
 from atlas_cli.records import judging, kind_of, policy
@@ -90,8 +90,9 @@ def judged(tree: Files, files: Mapping[str, bytes | None], who: Writer | None) -
     if who is None:
         return judging.judge(tree, child, found, Message("by hand"))
     message = Message("a change", who.operation, who.session, who.at)
+    message = message._replace(wish=judging.wish(STORE, message, files))
     return judging.judge(
-        tree, child, found, message._replace(change=change_digest(STORE, message, found))
+        tree, child, found, message._replace(change=judging.digest(STORE, message, found))
     )
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from atlas_cli.errors import Held
 from atlas_cli.model import text, times
-from atlas_cli.records import lease, session
+from atlas_cli.records import lease, takeover
 from atlas_cli.records.board import assigning, claims, task
 
 from .board import by_hand, ids, later, queue, world
@@ -77,7 +77,7 @@ def test_a_session_that_is_dropped_gives_back_what_nobody_honours_too(ahead: int
     by = writer(ANN, NOW + ahead)
     tree = done(tree, lease.take(tree, by, ["gpu0"], "w", 2 * HOUR), by)
     bob = writer(BOB, NOW + 60)
-    change = session.drop(tree, bob, ANN, "gone", ["bob"])
+    change = takeover.drop(tree, bob, ANN, "gone", ["bob"])
     freed = lease.freed(tree, bob, ANN)
     assert len(freed) == 1
     done(tree, change._replace(files={**change.files, **freed}), bob)

@@ -55,8 +55,8 @@ def test_a_version_is_its_bytes_and_what_is_said_of_them() -> None:
     }
     assert artifact.body(tree, record) == b"x\0\xff"
     assert sorted(path for path in tree.files if path.startswith("artifacts/")) == [
-        "artifacts/a/0001/about.yaml",
-        "artifacts/a/0001/body.bin",
+        "artifacts/ca/a/0001/about.yaml",
+        "artifacts/ca/a/0001/body.bin",
     ]
 
 
@@ -90,7 +90,9 @@ def test_versions_follow_each_other_and_none_is_superseded_unread() -> None:
 
 def test_a_name_with_more_than_9999_versions_goes_on() -> None:
     about = text.dump({**artifact.get(put(store(), writer(), b"x"), "a", 1), "number": 9999})
-    tree = store().put({"artifacts/a/9999/about.yaml": about, "artifacts/a/9999/body.txt": b"x"})
+    tree = store().put(
+        {"artifacts/ca/a/9999/about.yaml": about, "artifacts/ca/a/9999/body.txt": b"x"}
+    )
     assert artifact.newest(put(tree, writer(), b"y", seen=9999), "a") == 10000
 
 
@@ -167,8 +169,8 @@ def test_bytes_that_are_not_those_that_were_put_are_damaged() -> None:
     tree = put(store(), writer(), b"one")
     record = artifact.get(tree, "a", 1)
     for files, what in (
-        ({"artifacts/a/0001/body.txt": b"onE"}, "not the bytes"),
-        ({"artifacts/a/0001/body.txt": None}, "are missing"),
+        ({"artifacts/ca/a/0001/body.txt": b"onE"}, "not the bytes"),
+        ({"artifacts/ca/a/0001/body.txt": None}, "are missing"),
     ):
         with pytest.raises(Damaged, match=what):
             artifact.body(tree.put(files), record)
@@ -177,26 +179,49 @@ def test_bytes_that_are_not_those_that_were_put_are_damaged() -> None:
 def test_a_hand_that_changes_or_adds_bytes_breaks_a_rule() -> None:
     tree = put(store(), writer(), b"one")
     about = artifact.get(tree, "a", 1)
-    assert broken(tree, {"artifacts/a/0001/body.txt": b"onE"}) == {"immutable"}
-    assert broken(tree, {"artifacts/a/0001/body.md": b"more"}) == {"immutable"}
-    assert broken(tree, {"artifacts/a/0002/body.txt": b"two"}) == {"immutable"}
-    two = {"artifacts/a/0002/about.yaml": text.dump({**about, "number": 2})}
+    assert broken(tree, {"artifacts/ca/a/0001/body.txt": b"onE"}) == {"immutable"}
+    assert broken(tree, {"artifacts/ca/a/0001/body.md": b"more"}) == {"immutable"}
+    assert broken(tree, {"artifacts/ca/a/0002/body.txt": b"two"}) == {"immutable"}
+    two = {"artifacts/ca/a/0002/about.yaml": text.dump({**about, "number": 2})}
     assert (
         broken(tree, two)
         == {"digest"}
-        == broken(tree, {**two, "artifacts/a/0002/body.txt": b"two"})
+        == broken(tree, {**two, "artifacts/ca/a/0002/body.txt": b"two"})
     )
-    assert broken(tree, {**two, "artifacts/a/0002/body.txt": b"one"}) == set()
+    assert broken(tree, {**two, "artifacts/ca/a/0002/body.txt": b"one"}) == set()
     assert "misplaced" in broken(
         tree, {"artifacts/a/1/x": b"", "artifacts/b": b"", "artifacts/A/0001/about.yaml": b""}
     )
     assert broken(
         tree,
         {
-            "artifacts/a/0003/about.yaml": text.dump({**about, "number": 3}),
-            "artifacts/a/0003/body.txt": b"one",
+            "artifacts/ca/a/0003/about.yaml": text.dump({**about, "number": 3}),
+            "artifacts/ca/a/0003/body.txt": b"one",
         },
     ) == {"version_jump"}
     assert "damaged" in broken(
-        tree, {"artifacts/b/0001/about.yaml": text.dump({**about, "ext": "../x"})}
+        tree, {"artifacts/3e/b/0001/about.yaml": text.dump({**about, "ext": "../x"})}
     )
+
+
+def test_a_caveat_stays_until_a_version_says_otherwise() -> None:
+    def caveat(tree: Files, number: int) -> object:
+        return artifact.get(tree, "a", number).get("caveat")
+
+    tree = put(store(), writer(), b"one", caveat="only May")
+    tree = put(tree, writer(), b"two", seen=1)
+    tree = put(tree, writer(), b"three", seen=2, caveat="only June")
+    tree = put(tree, writer(), b"four", seen=3)
+    tree = put(tree, writer(), b"five", seen=4, no_caveat=True)
+    tree = put(tree, writer(), b"six", seen=5)
+    caveats = ["only May", "only May", "only June", "only June", None, None]
+    assert [caveat(tree, number) for number in range(1, 7)] == caveats
+
+
+def test_a_version_is_good_for_a_time() -> None:
+    tree = put(store(), writer(), b"one", good_for=3600)
+    record = artifact.get(tree, "a", 1)
+    assert record["good_until"] == "2026-11-29T15:00:00Z"
+    assert artifact.outlived(record, NOW + 3599) == ""
+    assert "it was good until 2026-11-29T15:00:00Z" in artifact.outlived(record, NOW + 3601)
+    assert "good_until" not in artifact.get(put(tree, writer(), b"two", seen=1), "a", 2)

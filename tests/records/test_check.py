@@ -11,6 +11,7 @@ from atlas_cli.checks.commit import CodeCommit, Read, claims
 from atlas_cli.checks.rules import SLACK, Entry, History, Target, judge
 from atlas_cli.model import times
 from atlas_cli.records import policy
+from atlas_cli.records.words import Word
 
 from .files import ANN, BOB, EVE, NOW, store
 
@@ -204,39 +205,74 @@ def test_a_lease_of_an_ancestor_covers() -> None:
 MAIN = Target(integration=True)
 
 
-def test_the_status_is_written_last() -> None:
-    assert said(past("x"), ann(1), where=MAIN) == [("write_last", "stop")]
-    assert said(past("x"), ann(1)) == []  # a branch of its own
-    assert said(past("x"), ann(1), where=Target(True, True)) == [
-        ("write_last", "warn")
-    ]  # not merged yet
-    assert said(past("x", ANN), ann(1), where=MAIN) == []
-    assert said(past(ANN), ann(0), where=MAIN) == []
-    assert said(past("x", ANN), ann(1), ann(2), where=MAIN) == [
-        ("write_last", "stop")
-    ]  # it committed after it
-    assert said(past("x", "x"), ann(1), where=MAIN) == [("write_last", "stop")]
-    assert said(past("x"), ann(1), where=MAIN, preconditions={"write_last": "off"}) == []
+LATE = NOW + 30 * HOUR  # when every session is over
 
 
-def test_whoever_adopted_a_session_or_began_it_may_write_its_status() -> None:
-    adopted = {ANN: {**ROWS[ANN], "adopted_by": BOB}, BOB: {**ROWS[BOB], "adopted_by": ANN}}
-    assert said(past("x", BOB, sessions=adopted), ann(1), where=MAIN) == []
-    assert (
-        said(past("x", BOB, sessions={ANN: {**ROWS[ANN], "lineage": [BOB]}}), ann(1), where=MAIN)
-        == []
-    )
-    assert said(past("x", EVE, sessions=adopted), ann(1), where=MAIN) == [("write_last", "stop")]
+def last(*by: str | None, **more: Any) -> History:
+    """A history in which each entry of main is a word of its session, judged when all are over."""
+    words: dict[str, list[Word]] = {}
+    for entry in entries(*by)["main"].values():
+        word = Word(entry.seq, f"op{entry.seq}", entry.at)
+        words.setdefault(str(entry.session), []).append(word)
+    return past(*by, words=words, now=LATE)._replace(**more)
 
 
-def test_one_session_hands_over_for_those_that_have_ended() -> None:
-    bob = code(f"Atlas-Session: {BOB}", f"Atlas-Read: main@1~{'1' * 12}")
-    over = {**ROWS, ANN: {**ROWS[ANN], "ended": times.rfc3339(NOW + 2 * HOUR)}}
-    assert said(past("x", BOB), ann(1), bob, where=MAIN) == [("write_last", "warn")]
-    assert said(past("x", BOB, sessions=over), ann(1), bob, where=MAIN) == []
-    assert said(past("x", BOB), ann(1), bob._replace(parents=("p", "q")), where=MAIN) == [
-        ("write_last", "warn")
-    ]
+def work(word: str, who: str = ANN, at: int = NOW + HOUR, **more: Any) -> CodeCommit:
+    """A commit whose session's newest word is that of an operation."""
+    read = f"Atlas-Read: main@1~{'1' * 12}"
+    return code(f"Atlas-Session: {who}", read, f"Atlas-Word: {word}", at=at, **more)
+
+
+def test_a_session_that_is_over_has_a_word_behind_its_commits() -> None:
+    stop, warn = [("write_last", "stop")], [("write_last", "warn")]
+    assert said(last("x"), work("none"), where=MAIN) == stop
+    assert said(last("x"), work("none")) == []  # a branch of its own
+    assert said(last("x"), work("none"), where=Target(True, True)) == warn  # not merged yet
+    assert said(last("x"), work("none"), where=MAIN, preconditions={"write_last": "off"}) == []
+    assert said(last("x", ANN), work("none"), where=MAIN) == []
+    assert said(last("x", ANN), work("op20"), where=MAIN) == stop  # it committed after it
+    assert said(last("x", ANN), work("none"), work("op20"), where=MAIN) == stop
+    assert said(last("x", ANN, "x", ANN), work("op20"), where=MAIN) == []
+    merge = work("op20", parents=("p", "q"))
+    assert said(last("x", ANN), work("none"), merge, where=MAIN) == []
+    confirmed = {ANN: [Word(20, "op20", NOW, confirms=True)]}
+    assert said(last("x", words=confirmed), work("none"), where=MAIN) == stop
+
+
+def test_a_session_at_work_is_warned_of_once_its_word_is_due() -> None:
+    for now, wanted in ((NOW + HOUR + 60, []), (NOW + 2 * HOUR, [("write_last", "warn")])):
+        assert said(last("x", now=now), work("none"), where=MAIN) == wanted
+    ended = {**ROWS, ANN: {**ROWS[ANN], "ended": times.rfc3339(NOW + HOUR)}}
+    found = last("x", now=NOW + HOUR + 60, sessions=ended)
+    assert said(found, work("none"), where=MAIN) == [("write_last", "stop")]
+
+
+def test_without_the_trailer_the_entries_that_were_read_tell_the_order() -> None:
+    assert said(last("x", ANN), ann(1), where=MAIN) == []
+    assert said(last("x", ANN), ann(2), where=MAIN) == [("write_last", "stop")]
+
+
+def test_whoever_adopted_a_session_or_began_it_may_leave_its_word() -> None:
+    at = times.rfc3339(NOW + 2 * HOUR)
+    row = {**ROWS[ANN], "adopted_by": BOB, "adopted": at}
+    adopted = {ANN: row, BOB: {**ROWS[BOB], "adopted_by": ANN, "adopted": at}}
+    assert said(last("x", BOB, sessions=adopted), work("none"), where=MAIN) == []
+    before = {**adopted, ANN: {**row, "adopted": times.rfc3339(NOW + 3 * HOUR)}}
+    stop = [("write_last", "stop")]
+    assert said(last("x", BOB, sessions=before), work("none"), where=MAIN) == stop
+    assert said(last("x", EVE, sessions=adopted), work("none"), where=MAIN) == stop
+    at_work = last("x", sessions={**adopted, BOB: ROWS[BOB]}, writes={BOB: [(30, LATE)]})
+    assert said(at_work, work("none"), where=MAIN) == [("write_last", "warn")], "its heir may yet"
+    child = {ANN: {**ROWS[ANN], "lineage": [BOB]}}
+    assert said(last("x", BOB, sessions=child), work("none"), where=MAIN) == []
+    dismissed = {ANN: {**ROWS[ANN], "ended": at, "dismissed": at, "dismissed_by": BOB}}
+    assert said(last("x", sessions=dismissed), work("none"), where=MAIN) == []
+
+
+def test_each_session_answers_for_itself() -> None:
+    both = (work("none"), work("none", who=BOB))
+    assert said(last("x", BOB), *both, where=MAIN) == [("write_last", "stop")]
+    assert said(last("x", BOB, ANN), *both, where=MAIN) == []
 
 
 def test_who_takes_no_part_is_counted() -> None:
@@ -259,8 +295,3 @@ def test_dead_links_are_held_against_the_commit_that_broke_them() -> None:
     assert [(one.rule, one.level, one.path) for one in verdict.findings] == [
         ("links", "stop", "a.md")
     ]
-
-
-def test_a_merge_after_the_status_owes_nothing() -> None:
-    merge = ann(2, parents=("p", "q"))
-    assert said(past("x", ANN), ann(1), merge, where=MAIN) == []

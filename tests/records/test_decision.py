@@ -39,7 +39,7 @@ def test_a_decision_is_kept_as_it_was_given() -> None:
         chosen_by="eve",
         recommended_by="ann",
     )
-    path = "decisions/2026/11-29-use-x-000000.md"
+    path = "decisions/2026/11/29-use-x-000000.md"
     tree = done(store(), change, writer())
     record = decision.parse(path, tree.read(path) or b"")
     assert record == {
@@ -73,7 +73,7 @@ def test_two_of_one_title_and_day_are_two() -> None:
     tree = done(store(), add(store(), one), one)
     tree = done(tree, add(tree, two), two)
     for wanted in ("2026-11-29-use-x-aaaaaa", "2026-11-29-use-x-bbbbbb"):
-        assert decision.KIND.find(tree, wanted) == f"decisions/2026/{wanted[5:]}.md"
+        assert decision.KIND.find(tree, wanted) == f"decisions/2026/{wanted[5:7]}/{wanted[8:]}.md"
     with pytest.raises(Usage, match="names 2 decisions") as stop:
         decision.KIND.find(tree, "2026-11-29-use-x")
     assert "aaaaaa" in stop.value.hint and "bbbbbb" in stop.value.hint
@@ -123,7 +123,7 @@ def test_the_tail_of_a_name_is_the_operations_or_that_of_its_hash() -> None:
 def test_no_title_makes_a_path_of_its_own(title: str) -> None:
     tree = done(store(), add(store(), writer(), title=title), writer())
     [path] = [path for path in tree.files if path.startswith("decisions/")]
-    assert path.count("/") == 2 and path.isascii() and len(path) < 80
+    assert path.count("/") == 3 and path.isascii() and len(path) < 80
     assert decision.parse(path, tree.read(path) or b"")["title"] == title
 
 
@@ -133,7 +133,7 @@ def test_no_title_makes_a_path_of_its_own(title: str) -> None:
         "decisions/x.md",
         "decisions/2026/x.md",
         "decisions/2026/a/b.md",
-        "decisions/2026/11-29-x-00000g.md",
+        "decisions/2026/11/29-x-00000g.md",
         "decisions/26/11-29-x-000000.md",
     ],
 )
@@ -159,7 +159,7 @@ def test_a_correction_names_its_record_and_says_whose_it_is() -> None:
         ),
         who,
     )
-    path = "corrections/2026/11-29-status-main-1-cccccc.md"
+    path = "corrections/2026/11/29-status-main-1-cccccc.md"
     record = correction.parse(path, tree.read(path) or b"")
     assert correction.KIND.ref(path, record) == "correction:2026-11-29-status-main-1-cccccc"
     assert list(correction.KIND.links(record)) == [
@@ -187,3 +187,43 @@ def test_neither_is_ever_edited_removed_or_signed_by_another() -> None:
         broken(store(), {path: text.with_front({**record, "about": "x"}, "w")}) == {"damaged"}
         and STORE
     )
+
+
+@pytest.mark.parametrize(
+    ("cause", "path"),
+    [
+        ("docs/a.md@1a2b3c4", "docs/a.md"),
+        ("a.md@" + "f" * 40, "a.md"),
+        ("path:docs", "docs"),
+        ("status:main@12", ""),
+        ("a.md@12", ""),
+        ("a.md", ""),
+        ("a broken README", ""),
+        ("ann@deadbeef", "ann"),
+    ],
+)
+def test_a_cause_is_a_path_where_it_names_a_commit(cause: str, path: str) -> None:
+    assert correction.path_of_cause(cause) == path
+
+
+def test_a_lifted_retraction_shows_and_withholds_nothing() -> None:
+    row = {"retract": True, "session": ANN, "own": True, "at": "2026-11-29T13:00:00Z", "why": "w"}
+    assert correction.withdraws(row)
+    assert correction.said({"corrections": [row], "title": None}, "title", NOW).startswith("(retr")
+    lifted = {**row, "why": None, "lifted": {**row, "session": BOB, "own": False, "why": "no"}}
+    assert not correction.withdraws(lifted)
+    assert correction.said({"corrections": [lifted], "title": "t"}, "title", NOW) == "t"
+    assert correction.said({"corrections": [{**row, "retract": False}], "t": "x"}, "t", NOW) == (
+        "(corrected) x"
+    )
+    assert correction.shown(lifted, NOW) == (
+        "retracted, put right by its writer, 1 h ago, which was lifted: retracted, by"
+        f" {BOB}, 1 h ago: no"
+    )
+
+
+def test_a_decision_relies() -> None:
+    tree = done(store(), add(store(), writer(), relies_on=["status:main@1"]), writer())
+    path = "decisions/2026/11/29-use-x-000000.md"
+    record = decision.parse(path, tree.read(path) or b"")
+    assert list(decision.KIND.links(record)) == [("relies_on", "status:main@1")]

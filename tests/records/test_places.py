@@ -140,7 +140,7 @@ NAMED: dict[str, tuple[Made, str, Callable[[str], str]]] = {
     "artifact": (
         about,
         artifact.path_of("a1", 1),
-        lambda name: f"artifacts/{name}/0001/about.yaml",
+        lambda name: artifact.path_of(name, 1),
     ),
     "lease": (row, lease.path_of("a1"), lambda name: f"leases/{names.bucket(name)}/{name}.yaml"),
     "session": (life, session.path_of(ANN), lambda name: f"sessions/261129/{name}.yaml"),
@@ -201,13 +201,14 @@ def test_a_type_that_is_none_is_refused(ext: str) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "2026/../11-29-x-abcdef.md",
-        "2026/11-29-../x-abcdef.md",
-        "../11-29-x-abcdef.md",
-        "2026/11-29-X-abcdef.md",
-        "٢٠٢٦/11-29-x-abcdef.md",
-        "2026/11-29-x-abcdef.txt",
-        "2026/11-29-x-abcdef.md/y",
+        "2026/../11/29-x-abcdef.md",
+        "2026/11/29-../x-abcdef.md",
+        "../11/29-x-abcdef.md",
+        "2026/11/29-X-abcdef.md",
+        "٢٠٢٦/11/29-x-abcdef.md",
+        "2026/11/29-x-abcdef.txt",
+        "2026/11/29-x-abcdef.md/y",
+        "2026/11-29-x-abcdef.md",
         "11-29-x-abcdef.md",
     ],
 )
@@ -224,7 +225,7 @@ def test_a_dated_document_has_a_dated_name(kind: Any, path: str) -> None:
         **SIGNED,
     }
     data = text.with_front(fields, "why\n")
-    assert kind.parse(f"{kind.folder}/2026/11-29-x-abcdef.md", data)["id"] == "2026-11-29-x-abcdef"
+    assert kind.parse(f"{kind.folder}/2026/11/29-x-abcdef.md", data)["id"] == "2026-11-29-x-abcdef"
     with pytest.raises(Misplaced):
         kind.parse(f"{kind.folder}/{path}", data)
 
@@ -275,9 +276,9 @@ def test_no_reader_takes_what_is_no_entry_for_the_newest_one() -> None:
         "status/main/001/000007.md": entry("x"),
         "status/main/0/000006.md": b"x",
         "status/main/000/000005.md/x": b"x",
-        "artifacts/a1/0009/body.txt": BODY,
+        "artifacts/f5/a1/0009/body.txt": BODY,
         "artifacts/a1/9/about.yaml": b"x",
-        "artifacts/a1/0008": b"x",
+        "artifacts/f5/a1/0008": b"x",
     }
     tree = store().put(
         {status.path_of("main", 1): entry("main"), artifact.path_of("a1", 1): about("a1"), **more}

@@ -17,7 +17,12 @@ PATH = policy.FOLDER
 
 def test_a_new_policy_shows_the_defaults_and_sets_none() -> None:
     data = policy.first(STORE, False)
-    assert policy.parse(PATH, data) == {"format": 1, "store": STORE, "version": 1}
+    assert policy.parse(PATH, data) == {
+        "format": 2,
+        "needs": [],
+        "store": STORE,
+        "version": 1,
+    }
     assert all(f"# {key}: " in data.decode() for key in policy.KEYS)
     assert {key: policy.of(store())[key] for key in policy.KEYS} == policy.defaults()
     assert policy.of(Files({}))["lease_max"] == "4h"  # before there is one
@@ -165,7 +170,7 @@ def test_an_edited_policy_goes_one_version_further() -> None:
 
 def test_a_policy_of_a_newer_format_is_not_guessed_at() -> None:
     tree = store()
-    newer = tree.put({PATH: tree.files[PATH].replace(b"format: 1", b"format: 99")})
+    newer = tree.put({PATH: tree.files[PATH].replace(b"format: 2", b"format: 99")})
     with pytest.raises(Damaged, match="newer than this version") as stop:
         policy.of(newer)
     assert stop.value.code == "newer_format"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from atlas_cli.errors import Damaged, NotFound, Usage
+from atlas_cli.records import own as own_file
 from atlas_cli.records import policy, routes
 
 from .files import store, writer
@@ -15,7 +16,7 @@ BOX = {"box": "https://forge.example/group/box.git"}
 
 
 def known(shared: dict[str, str], own: str = "", stores: dict[str, str] = BOX) -> routes.Routes:
-    return routes.of({"stores": stores, "shared": shared}, own.encode(), "own.yaml")
+    return routes.of({"stores": stores, "shared": shared}, own_file.parse(own.encode(), "own.yaml"))
 
 
 def test_the_first_pattern_that_matches_counts() -> None:
@@ -167,3 +168,10 @@ def test_what_is_no_map_of_its_kind_is_refused_and_in_the_file_the_damage_names_
     line = f'{key}: {{"{"path:x" if key == "shared" else "-x"}": "y"}}\n'.encode()
     with pytest.raises(Damaged, match=r"^atlas\.yaml: "):
         policy.parse(policy.FOLDER, store().files[policy.FOLDER] + line)
+
+
+def test_the_users_own_file_may_ask_the_hooks_to_fetch() -> None:
+    assert known({}, "hook_fetch: on\n").shared == known({}, "hook_fetch: off\n").shared == {}
+    for value in ("maybe", "3"):
+        with pytest.raises(Damaged, match="hook_fetch is one of off, on"):
+            known({}, f"hook_fetch: {value}\n")

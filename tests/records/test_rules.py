@@ -3,7 +3,7 @@ path."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -11,7 +11,8 @@ from atlas_cli.errors import Damaged
 from atlas_cli.model import text, times
 from atlas_cli.model.change import Writer
 from atlas_cli.model.message import Message, change_digest
-from atlas_cli.records import judging, lease, policy, session, status
+from atlas_cli.records import judging, lease, policy, session, status_write
+from atlas_cli.records.wish import Wish
 
 from .files import ANN, BOB, NOW, STORE, Files, changes, done, judged, store, writer
 
@@ -26,6 +27,8 @@ FROM_TREES = {
     "operation",
     "linear",
     "repair",
+    "migrated",
+    "epoch",
 }  # these look at the commit itself, and at the chain
 TASKS = {"gated", "gate", "task_state", "edge", "receipt"}  # test_task.py, test_gate.py
 
@@ -34,7 +37,11 @@ def world() -> Files:
     """A store with a status entry, a lease that ann holds with token 2, her session and one that is
     over."""
     tree = store()
-    tree = done(tree, status.write(tree, writer(), "main", status.NewEntry("one"), None), writer())
+    tree = done(
+        tree,
+        status_write.write(tree, writer(), Wish("main", "A", "one"), status_write.Seen(None, None)),
+        writer(),
+    )
     for at in (NOW - 86400, NOW):
         tree = done(tree, lease.take(tree, writer(at=at), ["gpu0"], "w", 3600), writer(at=at))
     for who in (writer(), writer(BOB)):
@@ -89,7 +96,7 @@ def decided(stance: str) -> bytes:
 
 LATE = times.rfc3339(NOW + 7200)  # after the lease is over
 LATER = times.rfc3339(NOW + 9000)
-DECIDED, ABOUT = "decisions/2026/11-29-t-000000.md", "artifacts/a/0001/about.yaml"
+DECIDED, ABOUT = "decisions/2026/11/29-t-000000.md", "artifacts/ca/a/0001/about.yaml"
 POLICY = store().files[policy.FOLDER].replace(b"version: 1", b"version: 2")
 MISPLACED: dict[str, bytes] = {
     lease.path_of("gpu1"): row(version=1),
@@ -126,6 +133,25 @@ WRONG: list[tuple[str, object]] = [
     ("released", "soon"),
     ("why", ["w"]),
 ]
+
+
+def uncarried() -> Iterator[bytes]:
+    """Entries that are not the one before and their wish: without its section, with another one,
+    with another's text, without a name of it, about other files than they say."""
+    tree, who = world(), writer(BOB, operation="b" * 32)
+    wish = Wish("main", "B", "two", on=("x.py",))
+    data = status_write.write(tree, who, wish, status_write.Seen(1, 1)).files[NEXT] or b""
+    record, body = text.front(data, NEXT)
+    own = record["sections"][1:]
+    yield text.with_front({**record, "sections": own}, "## B\n\ntwo\n")
+    yield text.with_front(record, body + "\n## C\n\nmade up\n")
+    yield text.with_front(record, body.replace("one", "eins"))
+    yield text.with_front({**record, "sections": own}, body)
+    yield text.with_front({**record, "wish": {**record["wish"], "on": ["y.py"]}}, body)
+    yield text.with_front({**record, "unseen": ["status:main@1"]}, body)
+    yield text.with_front({**record, "operation": "c" * 32}, body)
+
+
 CASES: dict[str, list[Broken]] = {
     "append_only": [({ENTRY: None}, None, ENTRY), ({ROW: None}, writer(), ROW)],
     "immutable": [
@@ -173,11 +199,12 @@ CASES: dict[str, list[Broken]] = {
     ],
     "digest": [
         (
-            {ABOUT: about(1, "0" * 64), "artifacts/a/0001/body.md": b"x"},
+            {ABOUT: about(1, "0" * 64), "artifacts/ca/a/0001/body.md": b"x"},
             writer(),
-            "artifacts/a/0001/body.md",
+            "artifacts/ca/a/0001/body.md",
         )
     ],
+    "carried": [({NEXT: data}, writer(BOB), NEXT) for data in uncarried()],
     "unknown_path": [
         ({path: b"x"}, None, path)
         for path in ("x", "code/main.py", ".gitattributes", "Status/x", "..", "status2/a")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atlas_cli.errors import Usage
-from atlas_cli.records.status import merged, sections, with_section
+from atlas_cli.records.sections import merged, sections, with_section
 
 from .files import FEW
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from atlas_cli.errors import NotFound, Protocol, Refused, Usage
+from atlas_cli.errors import Damaged, NotFound, Protocol, Refused, Usage
 from atlas_cli.model import text, times
 from atlas_cli.model.change import Change, Writer
-from atlas_cli.records import session
+from atlas_cli.records import goals, lease, session, takeover
+from atlas_cli.records.board import assigning
 
 from .files import ANN, BOB, NOW, Files, broken, done, store, writer
 
@@ -108,17 +109,75 @@ def test_it_is_live_until_the_second_in_which_it_is_over() -> None:
 
 def test_who_goes_on_says_only_what_is_new() -> None:
     who, tree = writer(at=NOW + 60), begun(paths=["src"])
-    tree = done(
-        tree, session.update_goal(tree, who, goal="another", paths=[], streams=["api"]), who
-    )
-    found = session.get(tree, ANN)
-    assert (found["goal"], found["paths"], found["streams"], found["version"]) == (
-        "another",
-        ["src"],
+    first = session.get(tree, ANN)["goal"]
+    tree = done(tree, goals.go_on(tree, who, goal="another", paths=["doc"], streams=["api"]), who)
+    row = session.get(tree, ANN)
+    assert (row["goal"], row["paths"], row["streams"], row["version"]) == (
+        first,
+        ["src", "doc"],
         ["api"],
         2,
     )
-    assert found["began"] == "2026-11-29T14:00:00Z"
+    assert (goals.open_goals(row), goals.under(row)) == ({1: first, 2: "another"}, 2)
+    assert goals.goal_of(tree, ANN) == 2
+    tree = done(tree, goals.go_on(tree, who, goal=first), who)
+    row = session.get(tree, ANN)
+    assert (goals.under(row), goals.text_of(row), goals.text_of(row, 2)) == (1, first, "another")
+    assert goals.goal_of(tree, ANN) is None, "the first goal is not written down"
+    assert row["began"] == "2026-11-29T14:00:00Z"
+
+
+def test_a_session_lives_until_its_last_goal_ends() -> None:
+    who, tree = writer(at=NOW + 60), begun(goal="one")
+    tree = done(tree, goals.go_on(tree, who, goal="two"), who)
+    tree = done(tree, lease.take(tree, who, ["gpu0"], "w", None), who)
+    tree = done(tree, goals.go_on(tree, who, goal="one"), who)
+    tree = done(tree, lease.take(tree, who, ["gpu1"], "w", None), who)
+    with pytest.raises(NotFound, match="no open goal 3"):
+        goals.end_goal(tree, who, 3)
+    tree = done(tree, assigning.leave(tree, who, goal=2), who)
+    row = session.get(tree, ANN)
+    assert (goals.open_goals(row), "ended" in row) == ({1: "one"}, False)
+    held = [name for name in ("gpu0", "gpu1") if lease.holds(lease.current(tree, name), NOW + 60)]
+    assert held == ["gpu1"], "what was taken for a goal goes with it"
+    tree = done(tree, assigning.leave(tree, who, goal=1), who)
+    assert "ended" in session.get(tree, ANN)
+    assert not lease.holds(lease.current(tree, "gpu1"), NOW + 60)
+
+
+def test_a_goal_takes_the_place_of_none_and_a_damaged_one_is_named() -> None:
+    who, tree = writer(at=NOW + 60), begun(goal="")
+    tree = done(tree, goals.go_on(tree, who, goal="the first"), who)
+    row = session.get(tree, ANN)
+    assert (row["goal"], "goals" in row) == ("the first", False)
+    place = session.path_of(ANN)
+    for odd in (["text"], [{"over": "2026-11-29T14:00:00Z"}], [{"text": 3}]):
+        with pytest.raises(Damaged):
+            session.parse(place, text.dump({**row, "goals": odd}))
+
+
+def test_who_was_adopted_writes_nothing_more_but_what_its_command_holds() -> None:
+    tree, who = begun(), writer(at=NOW + 60)
+    tree = done(tree, lease.take(tree, who, ["gpu0"], "w", None, run=True), who)
+    tree = done(tree, lease.take(tree, who, ["gpu1"], "w", None), who)
+    heir = writer(BOB, at=NOW + 90)
+    tree = done(tree, begin(tree, heir), heir)
+    change = takeover.adopt(tree, heir, ANN, "it is gone")
+    files = {**change.files, **lease.inherit(tree, heir, ANN)}
+    tree = done(tree, change._replace(files=files), heir)
+    rows = {name: lease.current(tree, name) or {} for name in ("gpu0", "gpu1")}
+    assert [row["holder"] for row in rows.values()] == [ANN, BOB]
+    assert rows["gpu1"]["token"] == 2
+    for write in (
+        lambda: session.not_disowned(tree, ANN, NOW + 120),
+        lambda: goals.go_on(tree, writer(at=NOW + 120), goal="more"),
+        lambda: session.seen(tree, writer(at=NOW + 120)),
+    ):
+        with pytest.raises(Protocol, match=f"was adopted by {BOB}, 30 s ago") as stop:
+            write()
+        assert (stop.value.code, "atlas begin" in stop.value.hint) == ("adopted", True)
+    tree = done(tree, lease.renew(tree, writer(at=NOW + 130), ["gpu0"], None), writer(at=NOW + 130))
+    session.not_disowned(tree, BOB, NOW + 120)
 
 
 def test_an_ended_session_stays_ended() -> None:
@@ -127,7 +186,7 @@ def test_an_ended_session_stays_ended() -> None:
     assert session.until(session.get(tree, ANN)) == NOW + 60
     for again in (
         session.end,
-        lambda one, two: session.update_goal(one, two, goal="g", paths=[], streams=[]),
+        lambda one, two: goals.go_on(one, two, goal="g"),
     ):
         with pytest.raises(Protocol, match=r"has ended, 0 s ago"):
             again(tree, who)

@@ -10,7 +10,7 @@ import pytest
 from atlas_cli.errors import AtlasError, Held, NotFound, Refused, VersionJump
 from atlas_cli.model import times
 from atlas_cli.model.change import Change, Writer
-from atlas_cli.records import policy, session
+from atlas_cli.records import policy, session, takeover
 from atlas_cli.records.board import assigning, claims, posting, readiness, result, task
 
 from .board import added, by_hand, ids, later, queue, world
@@ -170,7 +170,9 @@ def test_each_stale_part_of_a_receipt_has_its_name(receipt: str, name: str) -> N
     tree = act(take(world("a")), claims.fail, ids(world("a"))[0], None, "w")
     tree = take(tree, at=NOW + 30)
     (a,) = ids(tree)
-    assert code(claims.done, tree, a, receipt, None, at=NOW + 40) == (4, name)
+    assert code(claims.done, tree, a, f"{a}.{receipt}", None, at=NOW + 40) == (4, name)
+    assert code(claims.done, tree, a, receipt, None, at=NOW + 40) == (4, name), "as of before"
+    assert code(claims.done, tree, a, f"other.{receipt}", None, at=NOW + 40) == (2, "usage")
     assert state(act(tree, claims.done, a, f"2.2.2.{STORE}", None, at=NOW + 40), a) == "done"
 
 
@@ -279,12 +281,15 @@ def test_bounds_are_refused_with_limit_and_value() -> None:
     assert code(claims.claim, tree, [a], 5 * HOUR) == (6, "limit")
 
 
-def test_an_open_task_is_cancelled_against_the_version_seen() -> None:
+def test_an_open_task_is_cancelled_by_its_poster_or_against_the_version_seen() -> None:
     tree = world("a")
     (a,) = ids(tree)
     with pytest.raises(VersionJump):
-        posting.cancel(tree, writer(), a, "w", None)
-    assert state(act(tree, posting.cancel, a, "w", 1), a) == "cancelled"
+        posting.cancel(tree, writer(BOB), a, "w", None)
+    with pytest.raises(VersionJump):
+        posting.cancel(tree, writer(), a, "w", 2)
+    assert state(act(tree, posting.cancel, a, "w", 1, who=BOB), a) == "cancelled"
+    assert state(act(tree, posting.cancel, a, "w", None), a) == "cancelled"
 
 
 # others' work
@@ -346,7 +351,7 @@ def test_a_dropped_session_frees_what_it_held_at_once() -> None:
     (a,) = ids(tree)
     tree = take(tree, BOB)
     by = writer(ANN, NOW + 20)
-    change = session.drop(tree, by, BOB, "w", ["ann"])
+    change = takeover.drop(tree, by, BOB, "w", ["ann"])
     tree = done(
         tree,
         change._replace(files={**change.files, **assigning.freed(tree, by, BOB, "dropped")}),
@@ -355,14 +360,14 @@ def test_a_dropped_session_frees_what_it_held_at_once() -> None:
     row = task.get(tree, a)
     assert (state(tree, a), row["retries"], row["failures"][0]["session"]) == ("ready", 1, BOB)
     with pytest.raises(Refused, match="no session that you started"):
-        session.drop(world(), writer(BOB), ANN, "w", [])
+        takeover.drop(world(), writer(BOB), ANN, "w", [])
 
 
 def test_whoever_adopts_a_session_has_its_claims_with_a_new_token() -> None:
     tree = take(world("a"))
     (a,) = ids(tree)
     by = writer(BOB, NOW + 20)
-    change = session.adopt(tree, by, ANN, "w")
+    change = takeover.adopt(tree, by, ANN, "w")
     tree = done(
         tree, change._replace(files={**change.files, **assigning.inherited(tree, by, ANN)}), by
     )

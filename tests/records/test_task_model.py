@@ -39,6 +39,7 @@ class Model:
     needs: tuple[str, ...] = ()
     state: str = "open"
     priority: int = 50
+    poster: str = ""
     frozen: bool = False
     holder: str = ""
     until: int = 0
@@ -136,7 +137,7 @@ class Board(RuleBasedStateMachine):
         new = task.new_id(who.operation, 0)
         wish = {"title": "t", "needs": wanted, "priority": priority}
         assert self.do(who, posting.add, [wish], len(self.tasks)) is not None
-        self.tasks[new] = Model(tuple(wanted), priority=priority)
+        self.tasks[new] = Model(tuple(wanted), priority=priority, poster=session)
 
     @rule(session=sessions, nth=nths, other=nths)
     def need(self, session: str, nth: int, other: int) -> None:
@@ -277,7 +278,8 @@ class Board(RuleBasedStateMachine):
             return
         mine = found is not None and found.state == "claimed" and found.holder == session
         free = found is not None and (found.state in ("open", "failed") or found.lapsed(self.now))
-        assert (change is not None) == (mine or (free and seen))
+        posted = found is not None and found.poster == session
+        assert (change is not None) == (mine or (free and (seen or posted)))
         if change is not None:
             self.moved(one, state="cancelled")
 

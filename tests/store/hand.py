@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from atlas_cli.model import times
-from atlas_cli.model.message import Message, change_digest
-from atlas_cli.records import lease, policy
+from atlas_cli.model.message import Message
+from atlas_cli.records import judging, lease, policy
 
 BRANCH = "refs/heads/atlas"
 
@@ -109,13 +109,17 @@ class Hand:
         *,
         operation: str | None = None,
         change: str | None = None,
+        migrates: str | None = None,
+        epoch: str | None = None,
     ) -> str:
         """A commit with the trailers that the tool would give it; `change` in place of the right
         digest."""
         head = self.head()
         store = str(policy.parse("atlas.yaml", self.read("atlas.yaml"))["store"])
         message = Message("status: forged", operation or os.urandom(16).hex(), session, at)
-        digest = change_digest(
+        message = message._replace(migrates=migrates, epoch=epoch)
+        message = message._replace(wish=judging.wish(store, message, files))
+        digest = judging.digest(
             store,
             message,
             [

@@ -95,7 +95,15 @@ class Project:
         """The trailers of a commit that one makes who has read that entry of main."""
         store = f"--git-dir={self.top}/.git/atlas/store.git"
         blob = self.ok(store, "rev-parse", f"atlas:status/main/000/{read:06}.md")
-        return [f"Atlas-Session: {self.sessions[who]}", f"Atlas-Read: main@{read}~{blob[:12]}"]
+        reads = f"Atlas-Read: main@{read}~{blob[:12]}"
+        return [f"Atlas-Session: {self.sessions[who]}", reads, f"Atlas-Word: {self.word(who)}"]
+
+    def word(self, who: str) -> str:
+        """The operation of the newest entry that one has written; none if there is none."""
+        store = f"--git-dir={self.top}/.git/atlas/store.git"
+        form = "--format=%(trailers:key=Atlas-Operation,valueonly,separator=)"
+        by = f"--grep=^Atlas-Session: {self.sessions[who]}$"
+        return self.ok(store, "log", "-1", form, by, "atlas", "--", "status") or "none"
 
 
 def prepared(top: Path, env: dict[str, str], worker: Worker) -> Project:

@@ -11,7 +11,7 @@ import pytest
 from atlas_cli.model import text
 from atlas_cli.records.board import task
 
-from ..conftest import Atlas
+from ..conftest import INDEX, Atlas
 from .hand import Hand
 
 SECRET = "the-planted-body-of-a-task"
@@ -173,6 +173,57 @@ def test_a_frozen_task_says_when_it_can_thaw(do: Any, begun: str) -> None:
     )
     do("task", "thaw", second)
     assert do("task", "next")["id"] == second
+
+
+def test_a_claim_says_all_that_its_worker_must_know(do: Any, repo: Path, quick: Atlas) -> None:
+    (repo / "p.md").write_text("a plan\n")
+    do("artifact", "put", "plan", "p.md", "--caveat", "not measured")
+    choice = [f"--{key}={key}" for key in ("title", "recommended", "chosen", "why")]
+    ground = do("decision", "add", *choice, "--stance", "agreed")["ref"]
+    first = do("task", "add", "one")["id"]
+    relies = ("--relies-on", "artifact:plan", "--relies-on", ground)
+    body = ("-m", "All of it:\n\n- this\n- and that")
+    second = do("task", "add", "two", *body, "--needs", first, *relies, "--uses", "rig")["id"]
+    do("correct", ground, "--retract", "--why", "it was wrong")
+    old = do("gate", "raise", "--scope", "label:x", "--why", "w")["id"]
+    head = quick("log", "--json").json["store"]["head"]
+    do("gate", "clear", old)
+    do("task", "next", "--claim")
+    do("task", "done", first, "-m", "forty two")
+    text = quick("task", "claim", second).out
+    assert "│ - and that" in text and f"receipt {second}.1.1.1." in text
+    assert "held for it: rig" in text and f"it builds on result:{first}: atlas task results" in text
+    assert "relies on artifact:plan@1, whose caveat is: not measured" in text
+    assert "it was wrong" in text and ground in text
+    data = do("task", "claim", second)
+    assert data["results"] == [f"result:{first}"] and len(data["warnings"]) == 2
+    do("task", "fail", second, "--why", "the rig is broken", "--receipt", data["receipt"])
+    [row] = do("task", "list")["items"]
+    assert row["came_back"].endswith(": the rig is broken")
+    assert "came back: " in quick("task", "list").out
+    assert do("lease", "show", "rig")["state"] == "released"
+    assert do("gate", "list")["total"] == 0 and do("gate", "list", "--all")["total"] == 1
+    [then] = do("gate", "list", "--at", head)["items"]
+    assert (then["id"], then["state"]) == (old, "pending")
+
+
+def test_a_take_names_what_is_held_beside_it_and_lists_name_what_is_declared(
+    do: Any, begun: str, quick: Atlas
+) -> None:
+    rig = '{"rig": {"about": "the test rig", "paths": ["tools/rig"]}}'
+    do("config", "set", "resources", rig)
+    [free] = do("lease", "list")["items"]
+    assert "│ rig" in quick("digest").out or "│ rig" in quick().out
+    assert (free["id"], free["state"], free["about"]) == ("rig", "free", "the test rig")
+    other = do("begin", "--new", "--goal", "other")["id"]
+    do("lease", "take", "rig", "--why", "w", "--session", begun)
+    taken = do("lease", "take", "gpu0", "--why", "w", "--session", other)
+    assert [row["resource"] for row in taken["beside"]] == ["rig"]
+    assert (
+        do("lease", "take", "path:tools/rig/x", "--why", "w", code=4)["details"]["holder"] == begun
+    )
+    assert do("who", "tools/rig/x.py")["items"][0]["what"] == "lease rig"
+    assert "beside it: rig (" in quick("lease", "take", "gpu1", "--why", "w").out
 
 
 def test_eligibility_is_the_same_from_the_history_alone(do: Any, quick: Atlas) -> None:
@@ -342,7 +393,7 @@ def test_the_index_gives_the_same_order_however_it_was_made(do: Any, repo: Path)
     do("task", "edit", first, "--title", "A")
     before = [row["id"] for row in do("task", "list")["items"]]
     for end in ("", "-wal", "-shm"):
-        (repo / f".git/atlas/index.sqlite{end}").unlink(missing_ok=True)
+        (repo / f".git/atlas/{INDEX}{end}").unlink(missing_ok=True)
     assert [row["id"] for row in do("task", "list")["items"]] == before and before[0] == first
 
 

@@ -109,12 +109,12 @@ def test_folders_deeper_than_a_record_lies(worker: Worker, hand: Hand) -> None:
 
 def test_an_object_of_more_than_is_ever_read(worker: Worker, hand: Hand) -> None:
     """Its size is asked, not its bytes: little memory is used."""
-    path = "artifacts/big/0001/body.txt"
+    path = "artifacts/2a/big/0001/body.txt"
     about = (
         f"name: big\nnumber: 1\next: txt\nsize: {git.LARGEST + 1}\nsha256: {'0' * 64}\n"
         f"session: somebody-261129-7f3k2m\nactor: a\nat: {times.rfc3339(int(time.time()))}\n"
     )
-    hand.commit({path: bytes(git.LARGEST + 1), "artifacts/big/0001/about.yaml": about.encode()})
+    hand.commit({path: bytes(git.LARGEST + 1), "artifacts/2a/big/0001/about.yaml": about.encode()})
     names_it(worker, path, "bytes")
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     done = subprocess.run(

@@ -14,6 +14,7 @@ from .hand import Hand, Seen
 from .snap import picture
 
 ENTRY = "status/main/000/000002.md"
+OVER = {"ATLAS_CLOCK_OFFSET": str(5 * 3600)}  # when every session is over
 
 
 class Work:
@@ -30,6 +31,7 @@ class Work:
         session: str | None = "",
         read: str = "",
         subject: str = "work",
+        word: str = "none",
         **env: str,
     ) -> str:
         for path in paths:
@@ -37,6 +39,7 @@ class Work:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(f"{subject} {len(list(self.hand.repo.iterdir()))}\n")
         trailers = f"\n\nAtlas-Session: {session or self.ann}\nAtlas-Read: {read or self.read}"
+        trailers += f"\nAtlas-Word: {word}"
         (
             self.git("add", "-A"),
             self.git(
@@ -152,20 +155,29 @@ def test_squashes_rebases_merges_and_strangers(
 
 
 def test_the_status_is_owed_on_an_integration_branch_only(
-    work: Work, quick: Atlas, git: Git
+    work: Work, quick: Atlas, atlas: Atlas, git: Git
 ) -> None:
-    last = work.commit("a.py")
-    assert found(quick("check", "HEAD", "--json")) == [(last, "write_last", "stop")]
+    last, by_ann = work.commit("a.py"), ("--base", "2", "--session", work.ann)
+
+    def judged(**env: str) -> list[tuple[str, str, str]]:
+        return found(atlas("check", "HEAD", "--json", **env))
+
+    assert judged() == [], "at work, its word is not due yet"
+    assert judged(ATLAS_CLOCK_OFFSET="3000") == [(last, "write_last", "warn")]
+    assert judged(**OVER) == [(last, "write_last", "stop")]
+    done = atlas("check", "--since", "7d", "--json", **OVER)
+    assert found(done) == [(last, "write_last", "stop")], "what no push has judged"
+    assert quick("check", "HEAD", "--since", "7d").code == 2
     git("branch", "-m", "side")
-    assert found(quick("check", "HEAD", "--json")) == []
+    assert judged(**OVER) == []
     git("branch", "-m", "main")
-    assert (
-        quick(
-            "status", "write", "--unchanged", "only code", "--base", "2", "--session", work.ann
-        ).code
-        == 0
-    )
-    assert found(quick("check", "HEAD", "--json")) == []
+    assert quick("status", "write", "--unchanged", "only code", *by_ann).code == 0
+    assert judged(**OVER) == [(last, "write_last", "stop")], "a commit is not confirmed away"
+    assert quick("status", "write", "-m", "a.py", "--replace", "--session", work.ann).code == 0
+    assert judged(**OVER) == []
+    word = work.hand.git("log", "-1", "--format=%(trailers:key=Atlas-Operation,valueonly)", "atlas")
+    late = work.commit("b.py", word=word.strip())
+    assert judged(**OVER) == [(late, "write_last", "stop")], "made after that word"
 
 
 def test_a_lease_of_another_on_a_changed_path_warns(
@@ -245,7 +257,7 @@ def test_ci_finds_range_and_store_and_leaves_its_clone_as_it_was(
     there = clone(git, remote, tmp_path / "ci", "--single-branch", "--branch=main")
     before, head = picture(there, ()), git("rev-parse", "HEAD")
     event = github(tmp_path / "push", {"before": git("rev-parse", "HEAD~2"), "after": head})
-    done = atlas("check", "--json", cwd=there, **event)
+    done = atlas("check", "--json", cwd=there, **event, **OVER)
     assert found(done) == [(head, "write_last", "stop")] and done.code == 9, done
     details = done.json["error"]["details"]
     assert details["judged"] == 2 and details["store"] == "the store on origin"
@@ -258,7 +270,7 @@ def test_ci_finds_range_and_store_and_leaves_its_clone_as_it_was(
             "head": {"sha": head},
         }
     }
-    done = atlas("check", "--json", cwd=there, **github(tmp_path / "request", request))
+    done = atlas("check", "--json", cwd=there, **github(tmp_path / "request", request), **OVER)
     assert found(done) == [(head, "write_last", "warn")] and done.code == 0
     # What a force push took away.
     done = atlas(
@@ -266,6 +278,7 @@ def test_ci_finds_range_and_store_and_leaves_its_clone_as_it_was(
         "--json",
         cwd=there,
         **github(tmp_path / "force", {"before": "1" * 40, "after": head}),
+        **OVER,
     )
     assert (
         "force push" in str(done.json["notices"]) and done.json["error"]["details"]["judged"] == 1
@@ -317,7 +330,7 @@ def test_a_clone_that_does_not_reach_back_is_named_with_the_remedy(
         and "--unshallow" in done.err
     )
     done = atlas("check", "--json", cwd=there, **variables, CI_COMMIT_BEFORE_SHA=ids[1])
-    assert done.json["error"]["details"]["judged"] == 1  # deep enough for this
+    assert done.data["judged"] == 1  # deep enough for this
 
 
 def test_without_a_store_it_says_so(

@@ -3,7 +3,10 @@ command says so."""
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -93,11 +96,11 @@ def test_of_two_statuses_with_one_number_the_second_stops_with_what_the_first_wr
     fleet: Fleet,
 ) -> None:
     fleet.ok("a", "status", "write", "-m", "From a.")
-    stop = fleet.run("b", "status", "write", "-m", "From b.")
+    stop = fleet.run("b", "status", "write", "-m", "From b.", "--replace")
     assert (stop.code, stop.json["error"]["code"]) == (3, "version_jump"), "b has seen it empty"
     fleet.ok("b", "status", "show")
-    fleet.ok("b", "status", "write", "-m", "From a.\nFrom b.")
-    stop = fleet.run("a", "status", "write", "-m", "From a.\nAgain a.", "-C", ".")
+    fleet.ok("b", "status", "write", "-m", "From a.\nFrom b.", "--replace")
+    stop = fleet.run("a", "status", "write", "-m", "From a.\nAgain a.", "--replace", "-C", ".")
     assert stop.code == 3
     assert "From b." in Path(stop.json["error"]["details"]["draft"]).read_text()
     assert fleet.ok("a", "parked")["total"] == 0, (
@@ -145,9 +148,9 @@ def test_the_chain_that_once_lost_an_update_is_parked_whole(fleet: Fleet) -> Non
     fleet.ok("a", "status", "write", "-m", "One.")
     fleet.ok("b", "begin")
     for text in ("One.\nTwo of a.", "One.\nTwo of a.\nThree of a."):
-        fleet.ok("a", "status", "write", "-m", text, "--offline")
+        fleet.ok("a", "status", "write", "-m", text, "--offline", "--replace")
     fleet.ok("a", *DECISION, "--offline")
-    fleet.ok("b", "status", "write", "-m", "One.\nTwo of b.")
+    fleet.ok("b", "status", "write", "-m", "One.\nTwo of b.", "--replace")
     stop = fleet.run("a", "sync")
     assert (stop.code, len(stop.json["error"]["details"]["parked"])) == (3, 2)
     fleet.ok("b", "sync")
@@ -163,7 +166,9 @@ def test_the_chain_that_once_lost_an_update_is_parked_whole(fleet: Fleet) -> Non
         taken = fleet.run("a", "parked", "take", one["operation"])
         assert taken.code == 3, taken.out
         assert "of a." in Path(taken.json["error"]["details"]["draft"]).read_text()
-    assert fleet.ok("a", "parked")["total"] == 0
+    assert fleet.ok("a", "parked")["total"] == 2, "it is kept until somebody settles it"
+    for one in parked:
+        fleet.ok("a", "parked", "drop", one["operation"])
     fleet.ok("a", "end", "-m", "Both are drafts now.")
 
 
@@ -187,3 +192,37 @@ def test_a_parked_write_that_is_asked_for_again_answers_whatever_its_ref_says(fl
     lock.unlink()
     assert fleet.run("a", "lease", "take", "gpu0", "--why", "w", "--operation", "op1").code == 4
     assert fleet.ok("a", "parked")["total"] == 0
+
+
+def test_an_answer_says_its_age_where_that_matters_and_what_is_not_there_is_asked_for(
+    fleet: Fleet,
+) -> None:
+    (fleet.top / "a/n.md").write_text("one\n")
+    fleet.ok("b", "lease", "list")
+    fleet.ok("a", "artifact", "put", "late", "n.md")
+    assert fleet.ok("b", "artifact", "show", "late")["body"] == "one\n"
+    assert fleet.run("b", "artifact", "show", "none").code == 7
+
+    def aged(seconds: int) -> list[str]:
+        """The notices of a list by a copy of that age."""
+        memory = fleet.top / "b/.git/atlas/sync.json"
+        then = time.time() - seconds
+        data = json.loads(memory.read_text()) | {"asked_at": then, "fetched_at": then}
+        data["away_at"] = 0
+        memory.write_text(json.dumps(data))
+        done = fleet.run("b", "lease", "list")
+        assert done.code == 0
+        return [line for line in done.json["notices"] if line.startswith("as of")]
+
+    assert aged(0) == []
+    assert re.fullmatch(r"as of 3\d s ago \(atlas sync asks it\)", "; ".join(aged(30)))
+    fleet.ok("b", "lease", "take", "gpu0", "--why", "w")
+    assert aged(30) == []  # it says something, and is new enough
+    assert aged(400) == []  # the remote was asked
+    (fleet.top / "hub.git").rename(fleet.top / "gone.git")
+    assert aged(400) == ["as of 6 min ago; origin gave no answer since (atlas sync asks it)"]
+    for words in (("status",), ("who", "x"), ("decision", "list"), ("artifact", "show", "none")):
+        envelope = fleet.run("b", *words).json
+        assert any("origin gave no answer since" in line for line in envelope["notices"]), words
+        assert envelope["store"]["fetched_at"]
+    (fleet.top / "gone.git").rename(fleet.top / "hub.git")

@@ -35,7 +35,7 @@ def made(pair: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Fleet:
     """Two clones; both have written since they met: one of a's writes contradicts one of b's."""
     found = pair.copied(tmp_path_factory.mktemp("fleet") / "made")
     with found.crew(["a", "b"]) as (a, b):
-        done(a("status", "write", "-m", "of a", "--offline", "--operation", "loser"))
+        done(a("status", "write", "--replace", "-m", "a", "--offline", "--operation", "loser"))
         done(a(*DECISION, "--offline", "--operation", "mine"))
         done(b("status", "write", "-m", "of b", "--operation", "winner"))
     return found

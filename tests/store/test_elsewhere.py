@@ -266,3 +266,35 @@ def test_a_store_of_other_object_ids_is_shared_like_any(
         == on(str(copy(tmp_path)), "doctor").code
         == 0
     )
+
+
+def test_what_a_task_uses_elsewhere_comes_and_goes_with_its_claim(on: On) -> None:
+    def gpu(project: str) -> tuple[str, str]:
+        row = done(on(project, "lease", "show", "gpu0"))
+        return row["state"], row.get("task", "")
+
+    first, second = (
+        done(on("one", "task", "add", title, "--uses", "gpu0", "--uses", "rig"))["id"]
+        for title in ("train", "test")
+    )
+    third = done(on("one", "task", "add", "write", "--priority", "10"))["id"]
+    done(on("one", "task", "next", "--claim", "--for", "2h"))
+    assert (
+        gpu("two") == ("held", first) and done(on("one", "lease", "show", "rig"))["task"] == first
+    )
+    done(on("one", "task", "claim", second))
+    done(on("one", "task", "done", first))
+    assert gpu("two") == ("held", second)
+    done(on("one", "task", "release", second))
+    assert gpu("two")[0] == "released"
+    done(on("two", *TAKE))
+    assert done(on("one", "task", "claim", second), 4)["details"]["resource"] == "gpu0"
+    passed = on("one", "task", "next", "--claim")
+    assert done(passed)["id"] == third and "passed over: box: gpu0" in str(passed.json["notices"])
+    late = done(on("one", "task", "claim", second, "--wait", "1s"), 4)
+    assert late["code"] == "timeout"
+    done(on("two", "lease", "release", "gpu0"))
+    done(on("one", "task", "cancel", third, "--why", "w"))
+    done(on("one", "task", "claim", second))
+    done(on("one", "task", "fail", second, "--why", "w"))
+    assert gpu("two")[0] == "released"

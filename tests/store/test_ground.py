@@ -18,7 +18,7 @@ from atlas_cli.records import artifact, session, status
 from atlas_cli.store import files
 from atlas_cli.worktree.view import FORM
 
-from ..conftest import Atlas, Git
+from ..conftest import NOTEBOOK, Atlas, Git
 from ..records.test_places import about, barrier, entry, job, life, outcome, row
 from .hand import Hand, Seen
 from .snap import difference, picture
@@ -188,15 +188,15 @@ def test_names_that_tools_obey_are_shown_under_others(
         added |= {
             status.path_of(name, 1): entry(name),
             artifact.path_of(name, 1): about(name, ext="md"),
-            f"artifacts/{name}/0001/body.md": b"x\n",
+            f"{artifact.versions(name)}/0001/body.md": b"x\n",
         }
     added |= {
         artifact.path_of("settings", 1): about("settings", ext="json"),
-        "artifacts/settings/0001/body.json": b"x\n",
+        "artifacts/cd/settings/0001/body.json": b"x\n",
     }
     added |= {
         artifact.path_of("plain", 1): about("plain", ext="md"),
-        "artifacts/plain/0001/body.md": b"x\n",
+        "artifacts/a1/plain/0001/body.md": b"x\n",
     }
     hand.commit(added)
     assert quick("view").code == 0
@@ -215,7 +215,9 @@ def test_names_that_tools_obey_are_shown_under_others(
     next_one = about("claude", 2, "sql").replace(
         hashlib.sha256(b"x\n").hexdigest().encode(), digest.encode()
     )
-    hand.commit({artifact.path_of("claude", 2): next_one, "artifacts/claude/0002/body.sql": b"y\n"})
+    hand.commit(
+        {artifact.path_of("claude", 2): next_one, "artifacts/c8/claude/0002/body.sql": b"y\n"}
+    )
     assert quick("status").code == 0
     assert [path.name for path in (root / "artifacts").glob("*claude*")] == [
         "from-store--claude.sql.txt"
@@ -235,10 +237,10 @@ def test_what_the_store_has_no_more_leaves_the_view(
     bad = f'---\ntitle: "t"\nrecommended: "a"\nchosen: "a"\nstance: "maybe"\nsession: "x"\nactor: "x"\nat: "{now}"\n---\nw\n'
     hand.commit(
         {
-            f"decisions/{year}/11-29-bad-abcdef.md": bad.encode(),
+            f"decisions/{year}/11/29-bad-abcdef.md": bad.encode(),
             status.path_of("other", 1): entry("other"),
             artifact.path_of("plan", 3): about("plan", 3, "sql"),
-            "artifacts/plan/0003/body.sql": b"x\n",
+            "artifacts/64/plan/0003/body.sql": b"x\n",
         },
         "forged\n\nAtlas-Session: nobody\n",
     )
@@ -272,7 +274,7 @@ def test_what_an_older_view_showed_is_taken_away(
     }.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(data)
-    for file in (root.parent / ".git/atlas").glob("local.sqlite*"):
+    for file in (root.parent / ".git/atlas").glob(f"{NOTEBOOK}*"):
         file.unlink()  # it knows no more what it wrote
     assert quick("view").code == 0
     assert {name for name in shown(root.parent) if name.startswith("inbox/")} == {
@@ -285,7 +287,7 @@ def test_what_an_older_view_showed_is_taken_away(
     as_of.chmod(0o644), as_of.write_text(as_of.read_text().replace(f"form: {FORM}\n", ""))
     from atlas_cli.store.notebook import Notebook
 
-    local = Notebook(root.parent / ".git/atlas/local.sqlite")
+    local = Notebook(root.parent / ".git/atlas" / NOTEBOOK)
     (
         local.set_view(
             str(root), "inbox/CLAUDE.md", hand.git("hash-object", "--stdin", data=b"a note\n")
@@ -343,7 +345,7 @@ def test_what_was_laid_into_the_view_is_not_followed(
         assert (
             quick("view").code == 0 and f"words {count}" in (root / "status/main.md").read_text()
         ), what
-    kept = [file.read_text() for file in (root / "drafts").glob("edited-*")]
+    kept = [file.read_text() for file in (root.parent / ".git/atlas/drafts").glob("edited-*")]
     assert kept == ["a hand's own words\n"] * HOLES[hole].count("own")
 
 
@@ -378,8 +380,7 @@ def test_a_file_that_only_looks_like_a_draft_is_not_taken_away(
     repo, me = tmp_path / "repo", ("--session", store[1].sessions["ann"])
     (repo / "notes").mkdir()
     (repo / "notes/mine.md").write_text("mine\n")
-    (repo / ".atlas").mkdir()
-    (repo / ".atlas/drafts").symlink_to("../notes")
+    (repo / ".git/atlas/drafts").symlink_to("../../notes")
     assert quick("status", "write", "notes", "--file", str(repo / "notes/mine.md"), *me).code == 0
     assert (repo / "notes/mine.md").read_text() == "mine\n"
 

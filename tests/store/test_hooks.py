@@ -15,13 +15,16 @@ from pathlib import Path
 import pytest
 
 from atlas_cli.hooks import NAMES, cache
+from atlas_cli.hooks.cache import HookCache
 from atlas_cli.hooks.run import HOOKS
 from atlas_cli.model import names
 
-from ..conftest import ROOT, Result
+from ..conftest import NOTEBOOK, ROOT, Result
 from .hooked import Project, install
 
 STATUS = ("status", "write", "-m", "two", "--replace")
+TO_ALL = ("signal", "post", "alert", "--for", "all", "-m", "two")
+ALERT = ("signal", "post", "alert", "--about", "src/x.py", "-m", "do not run x.py")
 
 
 def first(done: Result) -> str:
@@ -54,20 +57,28 @@ def test_a_commit_on_a_fresh_cache_passes_and_is_signed(project: Project) -> Non
     assert project.trailers() == project.signs()
 
 
-def test_read_first_prints_what_was_missed_and_the_same_command_passes(project: Project) -> None:
-    for text in ("two", "three: the cache is gone"):
-        project.atlas("bob", "status", "write", "-m", text, "--replace")
+def test_read_first_prints_what_concerns_the_commit_and_the_same_command_passes(
+    project: Project,
+) -> None:
+    project.atlas("bob", *STATUS)
+    done = project.commit("src/y.py")
+    assert (done.code, "the status moved on: 1 section, none on your files" in done.err) == (
+        0,
+        True,
+    )
+    assert project.commit("src/y.py").err == "", "it is counted once"
+    assert project.trailers() == project.signs("ann", 2)
+    project.atlas("bob", *ALERT)
     done = project.commit("src/x.py")
-    assert (done.code, first(done)[:30]) == (1, "atlas: stop 5 (read first): st")
-    assert "status:main@3" in first(done)
-    assert "│ two" in done.err
-    assert "│ three: the cache is gone" in done.err
+    assert (done.code, first(done)[:35]) == (1, "atlas: stop 5 (read first): signal:")
+    assert "│ alert: do not run x.py" in done.err
+    assert "on src/x.py" in done.err
     assert "run the same git command again" in done.err
     project.ok("commit", "-qm", "change")
-    assert project.trailers() == project.signs("ann", 3)
+    assert project.commit("src/x.py").err == ""
     project.atlas(
-        "ann", "status", "write", "-m", "mine", code=3
-    )  # seen is not read: it cannot be superseded unread
+        "ann", "status", "write", "--replace", "-m", "mine", code=3
+    )  # counted is not read: it cannot be superseded unread
 
 
 def test_without_a_session_the_stop_names_how_to_begin(project: Project) -> None:
@@ -94,7 +105,18 @@ def test_without_a_session_the_stop_names_how_to_begin(project: Project) -> None
     )
 
 
+def test_a_person_without_a_session_is_told_in_one_line(project: Project) -> None:
+    project.atlas("bob", "lease", "take", "path:src/x.py", "--why", "w")
+    del project.env["CODEX_THREAD_ID"]
+    for path, line in (("src/x.py", "is held by bob-"), ("src/y.py", "atlas begin --person")):
+        done = project.commit(path, who="nobody")
+        assert done.code == 0 and done.err.count("\n") == 1 and line in done.err, done
+    assert project.commit("src/y.py", who="nobody", CLAUDECODE="1").code == 1
+    assert project.commit("src/y.py", who="nobody", ATLAS_SESSION="bob-261129-aaaaaa").code == 1
+
+
 def test_a_person_has_a_standing_session(project: Project) -> None:
+    project.atlas("ann", "config", "set", "unattended", "stop")
     person = {key: value for key, value in project.env.items() if key != "CODEX_THREAD_ID"}
     project.env = person
     done = project.commit("src/x.py", who="nobody")
@@ -228,7 +250,10 @@ def test_what_relies_on_a_retracted_record_warns_or_stops(project: Project) -> N
     )
     assert project.commit("src/x.py").err == ""
     project.atlas("bob", "correct", "artifact:facts@1", "--retract", "--why", "measured wrongly")
-    done = project.commit("src/x.py")
+    done = project.commit("src/z.py")
+    assert "artifact:facts@1, on which yours relies, was retracted" in done.err
+    assert first(done).startswith("atlas: stop 5 (read first): correction:")
+    done = project.commit("src/z.py")
     assert (done.code, "artifact:plan@1 relies on artifact:facts@1" in done.err) == (0, True)
     policy(project, retracted="stop")
     done = project.commit("src/x.py")
@@ -240,19 +265,20 @@ def test_what_relies_on_a_retracted_record_warns_or_stops(project: Project) -> N
 def test_streams_of_a_monorepo_are_judged_by_the_paths(project: Project) -> None:
     project.atlas("bob", "config", "set", "streams", '{"api": ["src/**"]}')
     project.atlas("bob", "status", "write", "api", "-m", "the api")
-    assert project.commit("docs/page.md").code == 0
+    done = project.commit("docs/page.md")
+    assert (done.code, "1 section, none on your files" in done.err) == (0, True)
     assert project.trailers() == project.signs()
-    done = project.commit("src/x.py")
-    assert "status:api@1" in first(done)
-    project.ok("commit", "-qm", "x")
-    assert [line.partition("~")[0] for line in project.trailers()][1:] == ["Atlas-Read: api@1"]
+    assert project.commit("src/x.py").code == 0
+    assert [line.partition("~")[0] for line in project.trailers()][1:2] == ["Atlas-Read: api@1"]
 
 
 def test_a_precondition_can_warn_or_be_off(project: Project) -> None:
     policy(project, read_first="warn")
-    project.atlas("bob", *STATUS)
+    project.atlas("bob", *ALERT)
     done = project.commit("src/x.py")
-    assert (done.code, "status:main@2" in done.err) == (0, True)
+    assert (done.code, "do not run x.py" in done.err) == (0, True)
+    assert project.commit("src/x.py").err == "", "printed is told"
+    project.atlas("bob", *ALERT)
     policy(project, read_first="off")
     assert project.commit("src/x.py").err == ""
     assert project.commit("src/x.py", who="nobody", CODEX_THREAD_ID="none").err == ""
@@ -304,15 +330,25 @@ def fake_git(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "spoilt", ["", "atlas-hooks 1\nend", "atlas-hooks 2\nhead\tx\nend", "half"]
+    "spoilt", ["", f"{cache.FORMAT}\nend", "atlas-hooks 1\nhead\tx\nend", "half"]
 )
 def test_a_spoilt_cache_is_drawn_anew(spoilt: str, project: Project) -> None:
     assert project.commit("src/x.py").code == 0
-    file = project.top / ".git/atlas/hooks.txt"
+    file = project.top / ".git/atlas" / cache.FILE
     good = file.read_text()
     file.write_text(spoilt or good[: len(good) // 2])
     assert project.commit("src/x.py").code == 0
-    assert file.read_text().split("\n")[3:] == good.split("\n")[3:]
+    drawn, before = HookCache(file.read_text()), HookCache(good)
+    assert drawn.sessions.keys() == before.sessions.keys()
+    for id, session in drawn.sessions.items():
+        assert session.until >= before.sessions[id].until, "each commit is a sign of life"
+        session.until = before.sessions[id].until
+        assert vars(session) == vars(before.sessions[id])
+    assert (drawn.streams, drawn.levels, drawn.begun) == (
+        before.streams,
+        before.levels,
+        before.begun,
+    )
 
 
 def test_sixty_thousand_paths(project: Project) -> None:
@@ -337,14 +373,14 @@ def test_from_a_subfolder_and_through_a_link_it_is_one_path(project: Project) ->
 
 def test_hooks_in_any_place_see_the_same(project: Project, tmp_path: Path) -> None:
     """Another git directory and work tree, named to git by the caller."""
-    project.atlas("bob", *STATUS)
+    project.atlas("bob", *ALERT)
     project.write("src/x.py", "new")
     where = {"GIT_DIR": str(project.top / ".git"), "GIT_WORK_TREE": str(project.top)}
     os.chdir(tmp_path)
     done = project("commit", "-qam", "x", cwd="..", **where)
     assert "stop 5 (read first)" in first(done)
     project.ok("commit", "-qam", "x", cwd="..", **where)
-    assert project.trailers() == project.signs("ann", 2)
+    assert project.trailers() == project.signs("ann", 1)
 
 
 def test_nothing_of_python_is_taken_from_the_project(project: Project) -> None:
@@ -417,7 +453,7 @@ def test_an_atlas_that_is_broken_or_half_there_says_so_and_stops_nobody(
         with (lonely / file).open("a") as out:
             out.write(f"\n{text}\n")
     old = "atlas-hooks 1\nhead\tof another time\t0\t9\nend"
-    (project.top / ".git/atlas/hooks.txt").write_text(old)  # a cache that is of no use
+    (project.top / ".git/atlas" / cache.FILE).write_text(old)  # a cache that is of no use
     install(project.top, program=lonely / "hook.py")
     done = project.commit("src/x.py")
     assert (done.code, said in done.err, "unjudged" in done.err, "Traceback" in done.err) == (
@@ -430,17 +466,13 @@ def test_an_atlas_that_is_broken_or_half_there_says_so_and_stops_nobody(
 
 def test_read_first_only_warns_where_it_cannot_be_noted_that_it_was_read(project: Project) -> None:
     """Else the same command would be stopped for ever."""
-    project.atlas("bob", *STATUS)
-    notebook = project.top / ".git/atlas/local.sqlite"
+    project.atlas("bob", *ALERT)
+    notebook = project.top / ".git/atlas" / NOTEBOOK
     for end in ("", "-wal", "-shm"):
         Path(f"{notebook}{end}").unlink(missing_ok=True)
     notebook.mkdir()
     done = project.commit("src/x.py")
-    assert (done.code, "status:main@2" in done.err, "atlas status show main" in done.err) == (
-        0,
-        True,
-        True,
-    )
+    assert (done.code, "do not run x.py" in done.err, "no stop" in done.err) == (0, True, True)
 
 
 def test_the_caller_is_who_called_git_whatever_runs_the_hooks(project: Project) -> None:

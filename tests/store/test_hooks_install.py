@@ -9,6 +9,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -549,3 +550,42 @@ def test_a_hook_is_kept_behind_no_link_that_the_project_brings(
     subprocess.run(stop.value.hint.partition(" names")[0], shell=True, cwd=folder, check=True)
     HookFiles(find(str(folder))).install()
     assert (tmp_path / "outside/pre-commit").exists(), "the user has said so"
+
+
+@pytest.mark.parametrize(
+    ("file", "soon_gone"),
+    [
+        ("{top}/.venv/bin/python", True),
+        ("{home}/.cache/uv/archive/x/bin/python", True),
+        ("/var/tmp/x/bin/python", True),
+        ("{temporary}/x/bin/python", True),
+        ("{home}/.local/bin/python", False),
+        ("/usr/bin/python3", False),
+        ("{top}-2/.venv/bin/python", False),
+    ],
+)
+def test_an_interpreter_that_may_soon_be_gone_is_named_in_no_hook(
+    file: str,
+    soon_gone: bool,
+    folder: Path,
+    env: dict[str, str],
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "environ", env)
+    monkeypatch.setattr(tempfile, "tempdir", env["TMPDIR"])
+    python = file.format(top=folder, home=home, temporary=env["TMPDIR"])
+    monkeypatch.setattr(sys, "executable", python)
+    made = HookFiles(find(str(folder)))
+    assert (b" -I -S " not in made.section("pre-commit", "alone")) == soon_gone
+    if not soon_gone:
+        return
+    made.install()
+    atlas_hook = folder.parent / "atlas-hook"
+    for there in (False, True):
+        if there:
+            script(f"#!/bin/sh\n{THEIRS}", 0o755)(atlas_hook)
+        env["PATH"] = f"{folder.parent}:/usr/bin:/bin"
+        assert states(HookFiles(find(str(folder)))) == {"installed" if there else "missing"}
+        code, err, said = run(folder, env, "commit", "-qm", "x", "--allow-empty")
+        assert code == 0 and ("finds no Atlas" in err) != there and bool(said) == there

@@ -1,23 +1,29 @@
-"""Write last: a push to a branch of integration wants a status entry that is later than what the
-commits were made on."""
+"""Write last: what a branch of integration gains by a push is judged by the words of the sessions
+whose commits these are."""
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 
+from ..conftest import Result
 from .hooked import Project
-from .test_hooks import STATUS, first, hint, policy
+from .test_hooks import STATUS, first, policy
+
+OVER = {"ATLAS_CLOCK_OFFSET": str(5 * 3600)}  # when every session is over that does nothing more
 
 
 @pytest.fixture
 def shared(project: Project, tmp_path: Path) -> Project:
-    """With a remote that has main, as a clone would know it."""
+    """With a remote that has main, as a clone would know it; each push wants a word."""
     project.ok("init", "-q", "--bare", str(tmp_path / "origin.git"))
     project.ok("remote", "add", "origin", str(tmp_path / "origin.git"))
     project.ok("-c", "core.hooksPath=/dev/null", "push", "-q", "origin", "main")
     project.ok("remote", "set-head", "origin", "main")
+    project.atlas("ann", "config", "set", "word_within", "0")
     return project
 
 
@@ -25,82 +31,131 @@ def there(project: Project, branch: str = "main") -> str:
     return project.ok("ls-remote", "origin", f"refs/heads/{branch}").partition("\t")[0]
 
 
-def test_a_push_without_a_status_stops_and_one_entry_clears_it(shared: Project) -> None:
+def as_printed(project: Project, stop: Result, who: str = "ann") -> None:
+    """Runs what a stop prints, in one call."""
+    printed = re.search(r"then push again: (.*)", stop.err)
+    assert printed, stop
+    for step in printed[1].strip("│ ").split(" && "):
+        project.atlas(who, *shlex.split(step)[1:])
+
+
+def test_a_push_without_a_word_stops_and_what_it_prints_clears_it(shared: Project) -> None:
     before = there(shared)
     shared.commit("src/x.py")
     done = shared("push", "-q", "origin", "main")
     assert (done.code, there(shared)) == (1, before)
-    assert first(done).startswith("atlas: stop 5 (write last): commits go to main of origin")
-    assert "(read: main@1)" in first(done)
-    shared.atlas("ann", *hint(done, r"atlas (status write .* -m '[^']+')"))
+    assert first(done).startswith(
+        "atlas: stop 5 (write last): commits go to main of origin that no"
+    )
+    assert "your 1 commit, the oldest " in first(done)
+    shared.atlas("bob", "status", "show"), shared.atlas("bob", *STATUS)  # others write meanwhile
+    as_printed(shared, shared("push", "-q", "origin", "main"))
     shared.ok("push", "-q", "origin", "main")
     assert there(shared) == shared.ok("rev-parse", "main")
     shared.commit("src/x.py")
-    assert shared("push", "-q", "origin", "main").code == 1, "each push has its own"
-
-
-def test_unchanged_counts_while_it_is_current(shared: Project) -> None:
-    shared.commit("src/x.py")
+    assert shared("push", "-q", "origin", "main").code == 1, "each push wants its own"
     shared.atlas("ann", "status", "write", "--unchanged", "a typo")
-    shared.atlas("bob", "status", "show")
-    shared.atlas("bob", *STATUS)
-    assert "write last" in first(shared("push", "-q", "origin", "main"))
-    shared.atlas("ann", "status", "show")
-    shared.atlas("ann", "status", "write", "--unchanged", "a typo")
-    shared.ok("push", "-q", "origin", "main")
+    assert shared("push", "-q", "origin", "main").code == 1, "no commit is confirmed away"
 
 
-def test_feature_branches_deletions_and_tags_are_free(shared: Project) -> None:
+def test_it_is_judged_by_what_the_branch_gains(shared: Project) -> None:
+    """Also by way of a feature branch and a merge. Other branches, deletions and tags are free."""
     shared.ok("checkout", "-q", "-b", "feature")
     shared.commit("src/x.py")
     shared.ok("tag", "v1")
     shared.ok("push", "-q", "origin", "feature", "v1")
-    shared.ok("push", "-q", "origin", "--delete", "feature", "v1")
-    assert first(shared("push", "-q", "origin", "HEAD:main")).startswith(
-        "atlas: stop 5 (write last)"
-    )
-    shared.atlas("bob", "config", "set", "integration", '["release", "other"]')
-    assert first(shared("push", "-q", "origin", "HEAD:other")).startswith(
-        "atlas: stop 5 (write last)"
-    )
-    shared.ok("push", "-q", "origin", "HEAD:main")
+    shared.ok("push", "-q", "origin", "--delete", "v1")
+    shared.ok("checkout", "-q", "main")
+    shared.ok("merge", "-q", "--no-ff", "--no-edit", "feature")
+    assert "write last" in first(shared("push", "-q", "origin", "main"))
+    shared.atlas("bob", "config", "set", "integration", '["main", "other"]')
+    assert "your 1 commit" in first(shared("push", "-q", "origin", "HEAD:other"))
+    shared.atlas("ann", *STATUS)
+    shared.ok("push", "-q", "origin", "main")
+    shared.commit("src/y.py", who="bob")
+    shared.atlas("bob", "status", "show"), shared.atlas("bob", *STATUS)
+    assert shared("push", "-q", "origin", "HEAD:other").err == "", "main has ann's already"
 
 
-def test_other_live_sessions_only_warn_and_ended_ones_are_covered(shared: Project) -> None:
+def test_younger_debt_passes_with_a_line_and_leaves_a_mark(shared: Project, tmp_path: Path) -> None:
+    shared.atlas("bob", "config", "set", "word_within", "45m")
+    shared.commit("src/x.py")
+    done = shared("push", "-q", "origin", "main")
+    assert done.code == 0 and re.search(r"a word is due by \d\d:\d\d, or at `end`", done.err), done
+    shown = shared.atlas("bob", "status", "show").out
+    assert "pushed without a word" in shown and "change src/x.py [src/x.py]" in shown
+    shared.ok("clone", "-q", str(tmp_path / "origin.git"), str(tmp_path / "clone"))
+    other = shared.worker("-C", str(tmp_path / "clone"), "begin", "--actor", "eve", "--json")
+    [mark] = other.data["pushed"]
+    assert (mark["session"], mark["tip"], mark["commits"]) == (
+        shared.sessions["ann"],
+        shared.ok("rev-parse", "main"),
+        1,
+    )
+    # Nor does it matter who ends the session, and how: it has happened without a word.
+    assert shared.atlas("ann", "end", code=5).err.startswith("atlas: stop 5 (write last)")
+    shared.atlas("ann", *STATUS)
+    assert "pushed without" not in shared.atlas("bob", "status", "show").out
+    shared.atlas("ann", "end")
+
+
+def test_a_mark_of_a_push_that_never_arrived_is_dropped(shared: Project, tmp_path: Path) -> None:
+    shared.atlas("bob", "config", "set", "word_within", "45m")
+    hook = tmp_path / "origin.git/hooks/update"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text('#!/bin/sh\n[ "$1" != refs/heads/main ]\n')
+    hook.chmod(0o755)
+    shared.commit("src/x.py")
+    assert shared("push", "-q", "origin", "main").code == 1
+    assert "pushed without" in shared.atlas("bob", "status", "show").out
+    later = shared.worker("-C", str(shared.top), "status", env={"ATLAS_CLOCK_OFFSET": "3700"})
+    assert "pushed without" not in later.out
+
+
+def test_one_stop_names_all_that_are_over_and_one_adoption_takes_them(shared: Project) -> None:
     shared.commit("src/x.py", who="bob")
     done = shared("push", "-q", "origin", "main")
-    assert (done.code, f"commits of {shared.sessions['bob']}, which is at work" in done.err) == (
-        0,
-        True,
+    bob = shared.sessions["bob"]
+    assert done.code == 0 and f"at work whose word is due: {bob}" in done.err
+    shared.ok("reset", "-q", "--hard", "HEAD~")
+    shared.ok("push", "-q", "--force", "origin", "main")
+    begun = shared.worker("-C", str(shared.top), "begin", "--new", "--actor", "eve", "--json")
+    shared.sessions["eve"] = begun.data["id"]
+    shared.commit("src/x.py", who="bob"), shared.commit("src/y.py", who="eve")
+    late = {"who": "dan", **OVER}
+    begun = shared.worker(
+        "-C", str(shared.top), "begin", "--new", "--actor", "dan", "--json", env=OVER
     )
-    shared.commit("src/y.py", who="bob")
-    shared.atlas("bob", "lease", "take", "gpu0", "--why", "w")
-    shared.atlas("bob", "end", "-m", "done")
-    assert shared("push", "-q", "origin", "main").err == "", "bob wrote last, for himself"
-    shared.ok(
-        "commit",
-        "-q",
-        "--allow-empty",
-        "-m",
-        "by hand",
-        "--no-verify",
-        who="nobody",
-        CODEX_THREAD_ID="x",
+    shared.sessions["dan"] = begun.data["id"]
+    assert {row["id"] for row in begun.data["unfinished"]} == {bob, shared.sessions["eve"]}, (
+        "sessions that only committed"
     )
-    told = first(shared("push", "-q", "origin", "main"))
-    assert "write last" in told and "(of 20" in told, "nobody's commits are the pusher's to tell of"
-    shared.atlas("ann", "status", "show")
-    shared.atlas("ann", "status", "write", "--section", "S", "-m", "with a commit by hand")
-    shared.ok("push", "-q", "origin", "main")
+    shared.commit("docs/page.md", **late)
+    done = shared("push", "-q", "origin", "main", **late)
+    assert first(done).startswith("atlas: stop 5 (write last)") and "which are over" in first(done)
+    assert "your 1 commit" in first(done)
+    printed = re.search(r"then push again: (.*)", done.err)
+    assert printed and printed[1].count("session adopt") == 1
+    for step in printed[1].split(" && "):
+        words = shlex.split(step)[1:]
+        done = shared.worker(
+            "-C", str(shared.top), "--session", shared.sessions["dan"], *words, env=OVER
+        )
+        assert done.code == 0, done
+    shared.ok("push", "-q", "origin", "main", **late)
 
 
-def test_a_session_is_named_or_begun(shared: Project) -> None:
+def test_a_pusher_without_a_session_gets_one_line(shared: Project) -> None:
+    shared.commit("src/x.py")
     nobody = {"who": "nobody", "CODEX_THREAD_ID": "x"}
-    shared.commit("src/x.py", "--no-verify", **nobody)
+    shared.commit("src/y.py", "--no-verify", **nobody)
     done = shared("push", "-q", "origin", "main", **nobody)
-    assert first(done).startswith("atlas: stop 5 (no session)")
+    assert done.code == 0 and done.err.count("notice: ") == 1, done
+    shared.ok("commit", "-q", "--allow-empty", "-m", "by hand", "--no-verify", **nobody)
+    assert shared("push", "-q", "origin", "main").err == "", "nobody's commits owe nothing"
     policy(shared, write_last="off")
-    shared.ok("push", "-q", "origin", "main", **nobody)
+    shared.commit("src/x.py")
+    shared.ok("push", "-q", "origin", "main")
 
 
 def test_a_remote_without_branches_and_one_that_is_ahead(shared: Project, tmp_path: Path) -> None:
@@ -129,9 +184,10 @@ def test_what_pre_push_was_given_is_read_to_its_end(shared: Project) -> None:
 
 def test_the_store_is_published_before_the_code(shared: Project, tmp_path: Path) -> None:
     shared.atlas("ann", "config", "set", "publish", "end")
+    before = there(shared, "atlas")
     shared.commit("src/x.py")
     shared.atlas("ann", *STATUS)
-    assert not there(shared, "atlas")
+    assert there(shared, "atlas") == before
     shared.ok("push", "-q", "origin", "main")
     assert there(shared, "atlas") == shared.ok(
         "--git-dir=.git/atlas/store.git", "rev-parse", "atlas"

@@ -19,7 +19,7 @@ import pytest
 from atlas_cli.store import housekeeping, repo
 from atlas_cli.store.store import Store
 
-from ..conftest import Atlas, Git, Result
+from ..conftest import INDEX, NOTEBOOK, Atlas, Git, Result
 from .crew import Worker, crew
 from .hand import Hand, Seen
 from .test_crash import Shop, shop
@@ -199,7 +199,7 @@ def answers(shop: Shop) -> list[object]:
 def test_whatever_becomes_of_the_index_every_command_answers_right(
     filled: Shop, damage: str
 ) -> None:
-    index, before = filled.home / "index.sqlite", answers(filled)
+    index, before = filled.home / INDEX, answers(filled)
     DAMAGES[damage](index)
     assert answers(filled) == before
     if damage != "folder":
@@ -234,7 +234,7 @@ def read_only(file: Path) -> Iterator[None]:
 def test_an_index_that_cannot_be_written_and_is_behind_is_no_obstacle(
     filled: Shop, tmp_path: Path
 ) -> None:
-    index, old = filled.home / "index.sqlite", tmp_path / "old"
+    index, old = filled.home / INDEX, tmp_path / "old"
     shutil.copy(index, old)
     assert filled.atlas("lease", "take", "gpu1", "--why", "w").code == 0
     before = answers(filled)
@@ -250,7 +250,7 @@ def test_an_index_that_cannot_be_written_and_is_behind_is_no_obstacle(
 
 def test_an_index_that_another_process_holds_half_changed_is_read_as_it_was(filled: Shop) -> None:
     before = answers(filled)
-    db = sqlite3.connect(filled.home / "index.sqlite", isolation_level=None)
+    db = sqlite3.connect(filled.home / INDEX, isolation_level=None)
     db.execute("BEGIN IMMEDIATE")
     db.execute("DELETE FROM records")
     assert answers(filled) == before
@@ -264,7 +264,7 @@ def test_a_damaged_notebook_is_set_aside_and_says_so(filled: Shop, damage: str) 
         item["resource"]: item["holder"]
         for item in filled.atlas("lease", "list", "--json").data["items"]
     }["gpu7"]
-    local = filled.home / "local.sqlite"
+    local = filled.home / NOTEBOOK
     DAMAGES[damage](local)
     harmed = local.read_bytes() if local.is_file() else b""
     # Which session this is was written there. What is in the store is still known.
@@ -273,7 +273,7 @@ def test_a_damaged_notebook_is_set_aside_and_says_so(filled: Shop, damage: str) 
     if damage in ("torn", "garbage", "pages", "other"):
         [aside] = [
             file
-            for file in filled.home.glob("local.sqlite.damaged-*")
+            for file in filled.home.glob(f"{NOTEBOOK}.damaged-*")
             if file.name[-4:] not in ("-wal", "-shm")
         ]
         assert aside.read_bytes() == harmed and any(

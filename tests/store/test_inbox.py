@@ -64,7 +64,7 @@ def test_a_status_that_was_added_by_hand_stops_who_has_not_read_it(
     first = git("show", "atlas:status/main/000/000001.md", cwd=hub)
     text = first.replace("number: 1", "number: 2").replace("From the first clone.", "By hand.")
     commit(hub, git, {"status/main/000/000002.md": f"{text}\n"})
-    assert at("clone", "status", "write", "-m", "From here.").code == 3
+    assert at("clone", "status", "write", "-m", "From here.", "--replace").code == 3
     assert "By hand." in at("clone", "status").data["body"]
     assert at("clone", "verify", "--full").code == 0
 

@@ -27,7 +27,7 @@ class Desk:
         self.repo, self.quick = repo, quick
         (repo / "doc.md").write_text(BASE)
         self.ann = self.begin("ann")
-        assert self.run(self.ann, "status", "write", "-m", BASE).code == 0
+        assert self.run(self.ann, "status", "write", "--replace", "-m", BASE).code == 0
         assert self.run(self.ann, "artifact", "put", "doc", "doc.md").code == 0
         self.bob = self.begin("bob")
         assert self.run(self.bob, "artifact", "show", "doc").code == 0
@@ -44,9 +44,10 @@ class Desk:
         """A text, as the next status entry or as the next version of the artifact."""
         file = self.repo.parent / "text.md"
         file.write_text(text)
-        words = {"status": ("status", "write", "--file"), "artifact": ("artifact", "put", "doc")}[
-            kind
-        ]
+        words = {
+            "status": ("status", "write", "--replace", "--file"),
+            "artifact": ("artifact", "put", "doc"),
+        }[kind]
         return self.run(session, *words, str(file), *more, where=where)
 
     def read(self, kind: str) -> str:
@@ -117,21 +118,14 @@ def test_bytes_that_cannot_be_merged_are_not_lost(desk: Desk, repo: Path) -> Non
     assert desk.run(desk.bob, "artifact", "put", "raw", "one.bin", "--base", "2").code == 0
 
 
-def test_a_section_meets_another_section_without_a_conflict(desk: Desk) -> None:
-    assert (
-        desk.run(desk.ann, "status", "write", "--section", "Docs", "-m", "ann wrote them").code == 0
-    )
-    stop = desk.run(
-        desk.bob, "status", "write", "--section", "Parser", "-m", "bob wrote it", "--json"
-    )
-    assert stop.json["error"]["details"]["conflicts"] == 0
-    assert desk.submit(desk.bob, stop).code == 0
+def test_a_section_meets_another_section_without_a_stop(desk: Desk) -> None:
+    written = desk.run(desk.ann, "status", "write", "--section", "Docs", "-m", "ann wrote them")
+    assert written.code == 0
+    done = desk.run(desk.bob, "status", "write", "--section", "Parser", "-m", "bob wrote it")
+    assert done.code == 0 and "carried beside it" in done.out and "ann wrote them" in done.out
     body = desk.read("status")
-    assert (
-        "## Docs\n\nann wrote them" in body
-        and "## Parser\n\nbob wrote it" in body
-        and BASE.strip() in body
-    )
+    for part in ("## Docs\n\nann wrote them", "## Parser\n\nbob wrote it", BASE.strip()):
+        assert part in body
 
 
 def test_the_stop_shows_what_the_other_wrote(desk: Desk) -> None:
@@ -152,19 +146,16 @@ def test_the_stop_shows_what_the_other_wrote(desk: Desk) -> None:
 def test_an_end_that_meets_a_version_jump_loses_nothing(desk: Desk) -> None:
     assert desk.run(desk.bob, "lease", "take", "gpu0", "--why", "x").code == 0
     assert desk.run(desk.ann, "end", "-m", "ann has done the docs").code == 0
-    stop = desk.run(desk.bob, "end", "-m", "bob has done the parser", "--json")
-    assert "bob has done the parser" in draft(stop).read_text()
+    over = ("--section", "ann", "-m", "bob has done the parser")
+    stop = desk.run(desk.bob, "end", *over, "--json")
+    file = draft(stop)
+    assert "bob has done the parser" in file.read_text()
     assert desk.quick("lease", "show", "gpu0", "--json").data["state"] == "held"  # all or nothing
+    file.write_text("ann has done the docs, bob the parser\n")
     assert desk.submit(desk.bob, stop).code == 0
     assert desk.quick("session", "show", desk.bob, "--json").data["state"] == "ended"
     body = desk.read("status")
-    for part in (
-        BASE.strip(),
-        "## ann\n\nann has done the docs",
-        "## bob\n\nbob has done the parser",
-    ):
-        assert part in body
-    assert body.count("has done") == 2
+    assert body == f"{BASE}\n## ann\n\nann has done the docs, bob the parser\n"
     assert desk.quick("lease", "show", "gpu0", "--json").data["state"] == "released"
 
 

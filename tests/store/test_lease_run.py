@@ -89,7 +89,10 @@ def test_a_command_that_cannot_start_leaves_nothing_held(
     repo: Path, atlas: Atlas, quick: Atlas
 ) -> None:
     done = atlas("lease", "run", "gpu0", "--why", "x", "--", "./no-such-program")
-    assert done.code == 1 and "./no-such-program could not be started" in done.err
+    assert done.code == 127 and "./no-such-program could not be started" in done.err
+    assert lease(quick)["state"] == "released"
+    (repo / "plain").write_text("no program\n")
+    assert atlas("lease", "run", "gpu0", "--why", "x", "--", "./plain").code == 126
     assert lease(quick)["state"] == "released"
     assert quick("session", "list", "--json").data["total"] == 0
 
@@ -161,7 +164,7 @@ def test_what_a_lease_run_holds_outlives_the_end_of_its_session(
     assert lease(quick)["state"] == "released"
 
 
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP"])
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"])
 def test_it_passes_signals_on(
     name: str, begun: str, start: Start, quick: Atlas, repo: Path
 ) -> None:

@@ -98,18 +98,20 @@ def test_the_exit_code_tells_what_is_known(
     wrote = {"plain", "equal", "lease"}
     assert wrote <= seen if published or how == "dark" else not wrote & seen, (equal, seen)
 
-    # Once the remote answers again, each is there once; asked for again, nothing is written.
+    # Once the remote answers again, each is there once; asked for again, nothing is written. (What
+    # surely came to nothing left no trace, and is had now.)
     done(a("sync"))
     for operation, argv in (("plain", DECISION), ("equal", DECISION)):
         assert done(a(*argv, "--operation", operation, "--json")).data["replayed"] is True
     again = a(*LEASE, "--operation", "lease", "--json")
     assert (again.code, again.json["error"] and again.json["error"]["code"]) == (
-        (0, None) if published else (6, "not_held")
+        (0, None) if published or codes[2] == 8 else (6, "not_held")
     )
     assert wrote <= set(two.operations())
     done(both[1]("sync"))
     assert done(both[1]("decision", "list", "--json")).data["total"] == 2
-    assert done(both[1]("lease", "list", "--json")).data["total"] == int(published)
+    had = int(again.code == 0)
+    assert done(both[1]("lease", "list", "--json")).data["total"] == had
 
 
 def test_a_push_that_failed_once_is_made_again(
@@ -118,6 +120,18 @@ def test_a_push_that_failed_once_is_made_again(
     env = {"PATH": f"{bad_git}:{two.env['PATH']}", "HOW": "never", "ONCE": str(two.top / "once")}
     assert done(both[0](*LEASE, "--operation", "mine", env=env))
     assert (two.top / "once").is_dir() and "mine" in two.operations()
+
+
+def test_a_word_that_is_carried_on_its_way_answers_with_the_number_that_it_has(
+    both: list[Worker],
+) -> None:
+    a, b = both
+    done(a("sync")), done(b("status", "write", "-m", "of b"))
+    wrote = done(a("status", "write", "-m", "of a", "--json")).data
+    shown = done(a("status", "show", wrote["ref"], "--json")).data
+    assert (wrote["ref"], wrote["unseen"]) == ("status:main@2", ["status:main@1"])
+    assert shown["session"] == wrote["session"]
+    assert [part["ref"] for part in wrote["carried"]] == ["status:main@1"], "and it is told"
 
 
 def test_ctrl_c_while_it_is_published_is_not_before_it_was_written(
@@ -143,8 +157,10 @@ def test_a_command_that_was_killed_is_asked_again(
 ) -> None:
     a, b = both
     done(a("sync"))  # its copy is fresh: what others wrote is met behind its own write, not before
-    done(a("status", "write", "-m", "of a", "--offline", "--operation", "loser"))
-    if "carry" in point:  # others were first: one of ours is carried over, and one is parked
+    write = ("status", "write", "--offline")
+    done(a(*write, "-m", "of a", "--operation", "word"))
+    done(a(*write, "-m", "all of a", "--replace", "--operation", "loser"))
+    if "carry" in point:  # others were first: two of ours are carried over, and one is parked
         done(b("status", "write", "-m", "of b"))
     killed = a(*LEASE, "--operation", "mine", env={"ATLAS_FAULT": f"{point}:kill"})
     assert killed.code == -9
@@ -153,6 +169,7 @@ def test_a_command_that_was_killed_is_asked_again(
     assert again.json["store"]["published"] is True
     listed = done(a("parked", "--json")).data["items"]
     assert [one["operation"] for one in listed] == (["loser"] if "carry" in point else [])
+    assert two.operations().count("word") == 1, "a word is never parked"
     assert ("loser" in two.operations()) == (not listed), (
         "carried over or parked, never both and never neither"
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from atlas_cli.records import artifact
 from atlas_cli.store.git import Git as Store
 from atlas_cli.store.index import Index
 from atlas_cli.store.merges import wishes
@@ -246,7 +247,7 @@ def test_a_merge_by_hand_can_be_taken_back_and_loses_no_text(
     assert at(LEFT, "doctor").code == 0
     hand = lines.hands[LEFT]
     for name in (LEFT, RIGHT):  # what nobody contradicts goes on
-        assert hand.blob(f"artifacts/of-{name}/0001/about.yaml", BRANCH)
+        assert hand.blob(artifact.path_of(f"of-{name}", 1), BRANCH)
     if merge in (octopus, backwards):
         assert hand.blob(THIRD, BRANCH)
     # What gave way is named, and is shown as the line names it.

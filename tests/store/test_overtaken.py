@@ -17,6 +17,9 @@ from ..conftest import DECISION, Result, command
 from .crew import Worker
 from .fleet import Fleet, done, fleet
 
+# Only a whole status, which nobody can carry over, is parked because another was first.
+STATUS = ("status", "write", "--replace", "-m")
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
@@ -84,8 +87,8 @@ def test_a_write_that_another_command_parks_answers_with_the_stop(
     a, b = both
     offline(a, *DECISION)
     first = Halted(two, "before_push", "sync")
-    done(b("status", "write", "-m", "of b"))
-    a.tell("status", "write", "-m", "of a", "--operation", "mine", "--json")
+    done(b(*STATUS, "of b"))
+    a.tell(*STATUS, "of a", "--operation", "mine", "--json")
     recorded(two, "mine")
     done(first.gone_on(), 3)
     stop = done(a.heard(), 3).json
@@ -200,9 +203,9 @@ def test_writers_of_one_clone_ride_on_one_push(two: Fleet, both: list[Worker]) -
 
 def test_asking_again_settles_what_was_parked_meanwhile(two: Fleet, both: list[Worker]) -> None:
     a, b = both
-    write = ("status", "write", "-m", "of a", "--operation", "mine")
+    write = (*STATUS, "of a", "--operation", "mine")
     assert a(*write, env={"ATLAS_FAULT": "after_ref:kill"}).code == -9
-    done(b("status", "write", "-m", "of b"))
+    done(b(*STATUS, "of b"))
     done(a("sync"), 3)
     done(a(*write), 3)
     assert done(a("parked", "--json")).data["total"] == 0, "the stop was the answer"

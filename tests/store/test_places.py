@@ -150,7 +150,7 @@ def test_all_worktrees_share_one_store_and_each_has_its_own_session(
     mine = quick("-C", str(spot.cwd), "begin", "--json").data
     assert (mine["id"], mine["continued"], mine["you"]["branch"]) == (found[0], True, "other")
     assert quick("-C", str(spot.cwd), "status", "write", "-m", "from the linked one").code == 0
-    assert quick("status", "--json").data["body"] == "from the linked one\n"
+    assert quick("status", "--json").data["body"] == "## x\n\nfrom the linked one\n"
     assert quick("--session", found[1], "session", "show", "--json").data["branch"] == "main"
     git(
         "worktree", "remove", str(spot.cwd), cwd=tmp_path / "repo"

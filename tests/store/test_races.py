@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from atlas_cli.records import artifact
+
 from ..conftest import Atlas, Git, Result
 from .crew import Worker, crew
 
@@ -177,6 +179,6 @@ def place(ref: str) -> str:
     name, _, number = rest.partition("@")
     return {
         "status": f"status/{name}/000/{number.zfill(6)}.md",
-        "artifact": f"artifacts/{name}/{number.zfill(4)}/about.yaml",
-        "decision": f"decisions/{rest[:4]}/{rest[5:]}.md",
+        "artifact": artifact.path_of(name, int(number or 0)),
+        "decision": f"decisions/{rest[:4]}/{rest[5:7]}/{rest[8:]}.md",
     }[kind]

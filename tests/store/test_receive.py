@@ -182,10 +182,15 @@ def test_by_policy_the_integration_branch_is_checked_too(
         if refused:
             git("reset", "-q", "--hard", "HEAD~1")
             assert f"{forged} Test <test@example.invalid>: read_first: names main@9" in said, said
-    # The status is there with the push that needs it.
-    done = commit(bob, f"2~{blob}")
-    assert f"{done} Test <test@example.invalid>: write_last: " in push("HEAD:main", code=True)
-    assert quick("status", "write", "-m", "third", "--base", "2", "--session", bob).code == 0
+    # The word of who adopted a session that is over is there with the push that needs it.
+    end = quick("end", "-m", "third", "--base", "2", "--session", bob, "--json")
+    done = commit(bob, f"2~{blob}\nAtlas-Word: {end.data['status']['operation']}")
     git("fetch", "-q", str(hand.store), "refs/heads/atlas:refs/atlas-to-push")
-    assert push("HEAD:main", "refs/atlas-to-push:refs/heads/atlas", code=True) == ""
+    both = ("HEAD:main", "refs/atlas-to-push:refs/heads/atlas")
+    assert f"{done} Test <test@example.invalid>: write_last: " in push(*both, code=True)
+    heir = ("--session", ann)
+    assert quick("session", "adopt", bob, "--why", "it committed on", *heir).code == 0
+    assert quick("status", "write", "-m", "4", "--replace", "--base", "3", *heir).code == 0
+    git("fetch", "-q", str(hand.store), "+refs/heads/atlas:refs/atlas-to-push")
+    assert push(*both, code=True) == ""
     assert git("rev-parse", "main", cwd=server) == git("rev-parse", "HEAD")

@@ -259,7 +259,7 @@ def test_what_cannot_be_pushed_is_carried_by_hand(clone: Path, hub: Path, git: G
     for command in (
         DECISION,
         ("status", "write", "-m", "Alone.", "--replace"),
-        ("status", "write", "-m", "Twice."),
+        ("status", "write", "-m", "Twice.", "--replace"),
     ):
         assert at("clone", *command).code == 0, command
     assert at("clone", "outbox").data["total"] == 3

@@ -110,7 +110,10 @@ def test_the_store_is_shared_whatever_is_set(
     )
     assert git("for-each-ref", cwd=hub.parent / "other.git") == ""
     assert not (hub.parent / "RAN").exists()
-    assert difference(before, picture(clone)) == []
+    changed = difference(before, picture(clone))
+    assert all(path.startswith(".git/hooks/") for path in changed), changed
+    assert at("clone", "hooks", "remove").code == 0
+    assert difference(before, picture(clone)) == [], "`begin` had put hooks in, and nothing else"
 
 
 def run(folder: Path, env: dict[str, str], *args: str) -> Result:

@@ -13,7 +13,7 @@ import pytest
 
 from atlas_cli.model import names
 
-from ..conftest import DECISION, Atlas
+from ..conftest import DECISION, INDEX, Atlas
 from . import violations
 from .hand import BRANCH, Hand, Seen, edited, row
 from .violations import ENTRY, VIOLATIONS, Broken
@@ -39,7 +39,7 @@ def test_doctor_appends_a_repair_that_restores_the_very_bytes(
     # the tree is what it was, to the byte and the mode, but for the row of the session that
     # repaired
     if path:
-        changed = hand.git("diff-tree", "-r", "--name-only", seen.head, BRANCH).split("\n")
+        changed = hand.git("diff-tree", "-r", "--name-only", seen.head, BRANCH).splitlines()
         assert [name for name in changed if not name.startswith("sessions/")] == []
 
     done = quick("verify", "--full", "--json")
@@ -238,7 +238,11 @@ def test_a_spoilt_branch_is_an_error_that_names_it_and_doctor_restores_it(
     assert quick("verify", "--full").code == 0
 
 
-ABOUT, BODY, POLICY = "artifacts/plan/0002/about.yaml", "artifacts/plan/0002/body.txt", "atlas.yaml"
+ABOUT, BODY, POLICY = (
+    "artifacts/64/plan/0002/about.yaml",
+    "artifacts/64/plan/0002/body.txt",
+    "atlas.yaml",
+)
 OF_PLAN = [("artifact", "show", "plan"), ("artifact", "get", "plan@2")]
 READERS = {
     ENTRY: [
@@ -410,7 +414,7 @@ def test_what_another_history_brings_takes_nothing_of_ours_away(
     assert quick("status").code in (0, 7)
     fixed = quick("doctor", "--fix", "--json")
     assert fixed.code == 0, fixed
-    changed = hand.git("diff-tree", "-r", "--name-only", seen.head, BRANCH).split("\n")
+    changed = hand.git("diff-tree", "-r", "--name-only", seen.head, BRANCH).splitlines()
     changed = [name for name in changed if name and not name.startswith(("sessions/", "README.md"))]
     assert changed == []
     assert quick("verify", "--full").code == 0
@@ -430,7 +434,7 @@ def test_what_a_merge_of_two_of_its_lines_drops_is_put_back(
     )
     other = hand.head()
     hand.git("update-ref", BRANCH, seen.head)
-    (hand.store.parent / "index.sqlite").unlink()
+    (hand.store.parent / INDEX).unlink()
     assert (
         quick(
             *DECISION,

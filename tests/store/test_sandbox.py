@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import DECISION, Atlas, Git, Result, command
+from ..conftest import DECISION, INDEX, NOTEBOOK, Atlas, Git, Result, command
 from .fleet import done
 
 CAPS = "-dac_override,-dac_read_search"  # what lets root write past a file's mode
@@ -267,14 +267,14 @@ def test_an_outbox_is_made_through_no_link(sandbox: Sandbox, git: Git, tmp_path:
         assert list((tmp_path / "outside").iterdir()) == []
         hole.unlink()
     sandbox.box.mkdir()
-    (sandbox.box / "index.sqlite").symlink_to(tmp_path / "outside/made")
+    (sandbox.box / INDEX).symlink_to(tmp_path / "outside/made")
     git("add", "-f", ".atlas")
     stopped = sandbox("begin", "--goal", "inside")
-    assert stopped.code == 1 and "git tracks .atlas/outbox/index.sqlite" in stopped.err, stopped
-    git("reset", "-q"), (sandbox.box / "index.sqlite").unlink()
+    assert stopped.code == 1 and f"git tracks .atlas/outbox/{INDEX}" in stopped.err, stopped
+    git("reset", "-q"), (sandbox.box / INDEX).unlink()
     done(sandbox("begin", "--goal", "inside"))
-    (sandbox.box / "local.sqlite-wal").unlink(missing_ok=True)
-    (sandbox.box / "local.sqlite-wal").symlink_to(tmp_path / "outside/made")
+    (sandbox.box / f"{NOTEBOOK}-wal").unlink(missing_ok=True)
+    (sandbox.box / f"{NOTEBOOK}-wal").symlink_to(tmp_path / "outside/made")
     assert sandbox("status").code == 6 and list((tmp_path / "outside").iterdir()) == []
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ..conftest import command
-from .crew import Worker, crew
+from .crew import Worker, at_once, crew
 from .test_clones import Fleet, fleet, hub
 
 __all__ = ["fleet", "hub"]  # fixtures
@@ -153,6 +153,29 @@ def test_a_claim_offline_of_what_another_has_is_parked_and_cannot_be_finished(fl
     assert fleet.ok("b", "task", "done", one)["state"] == "done"
 
 
+def test_done_says_what_nobody_else_has_yet(fleet: Fleet) -> None:
+    one, two = (fleet.ok("a", "task", "add", title)["id"] for title in ("one", "two"))
+    fleet.ok("a", "task", "claim", one, two)
+    fleet.git("a", "fetch", "-q")
+    assert not any(
+        "remote" in line for line in fleet.run("a", "task", "start", one).json["notices"]
+    )
+    (fleet.top / "a/x.py").write_text("print('y')\n")
+    me = fleet.ok("a", "session", "show")["id"]
+    fleet.git("a", "commit", "-qam", f"more\n\nAtlas-Session: {me}", "--no-verify")
+    fleet.ok("a", "config", "set", "done_unpushed", "stop")
+    stop = fleet.run("a", "task", "done", one, "-m", "it")
+    assert (stop.code, stop.json["error"]["code"]) == (5, "unpushed")
+    fleet.ok("a", "config", "set", "done_unpushed", "warn")
+    told = fleet.run("a", "task", "done", one, "-m", "it")
+    assert told.code == 0 and "a commit of yours is on no remote" in str(told.json["notices"])
+    [kept] = fleet.ok("a", "task", "results", one)["items"]
+    assert kept["commit"] == fleet.git("a", "rev-parse", "HEAD")
+    fleet.git("a", "push", "-q", "--no-verify", "origin", "HEAD")
+    told = fleet.run("a", "task", "done", two)
+    assert told.code == 0 and "on no remote" not in str(told.json["notices"])
+
+
 def test_a_lost_race_takes_the_next_one_in_the_same_call(fleet: Fleet) -> None:
     first, second = (fleet.ok("a", "task", "add", title)["id"] for title in ("one", "two"))
     fleet.ok("b", "sync")
@@ -162,6 +185,24 @@ def test_a_lost_race_takes_the_next_one_in_the_same_call(fleet: Fleet) -> None:
     assert fleet.run("a", "task", "claim", first).json["error"]["code"] == "held"
 
 
+def test_who_loses_the_last_task_is_left_with_nothing_parked(fleet: Fleet) -> None:
+    for clone in ("a", "b"):
+        fleet.ok(clone, "config", "set", "fresh", "9h")
+    fleet.ok("a", "task", "add", "the last one")
+    fleet.ok("b", "sync")
+    places = [fleet.top / clone for clone in ("a", "b")]
+    with crew(places, fleet.env) as workers:
+        for nth, worker in enumerate(workers):
+            worker.begin(f"racer {nth}", "--actor", f"racer{nth}")
+            worker("sync")
+        got = at_once(workers, [("task", "next", "--claim", "--json")] * 2)
+        assert sorted(done.code for done in got) == [0, 7], got
+        for worker in workers:
+            assert worker("parked", "--json").data["total"] == 0
+        loser = workers[[done.code for done in got].index(7)]
+        assert loser("end", "-m", "Done.", "--json").code == 0
+
+
 def test_a_claim_that_cannot_be_published_is_given_back(fleet: Fleet) -> None:
     one = fleet.ok("a", "task", "add", "t")["id"]
     url = fleet.git("a", "remote", "get-url", "origin")
@@ -169,8 +210,16 @@ def test_a_claim_that_cannot_be_published_is_given_back(fleet: Fleet) -> None:
     lost = fleet.run("a", "task", "next", "--claim")
     assert lost.code == 8 and f"{one} was given back" in lost.json["error"]["message"], lost
     assert fleet.ok("a", "task", "show", one)["state"] == "ready"
+    fleet.ok("a", "task", "add", "behind it")
+    taken = fleet.run("a", "lease", "take", "gpu0", "--why", "w")
+    assert taken.code == 8 and "gpu0 was given back" in taken.json["error"]["message"], taken
     fleet.git("a", "remote", "set-url", "origin", url)
     fleet.ok("a", "sync")
+    subjects = fleet.git("hub.git", "log", "--format=%s", "atlas")
+    assert not re.search("claim|release|take", subjects), (
+        "what nobody had confirmed is in no history"
+    )
+    assert "rewound" not in str(fleet.run("a", "status").json["notices"])
     fleet.ok("a", "config", "set", "principals", '["actor-a"]')
     theirs = fleet.ok("b", "task", "next", "--claim")
     assert theirs["id"] == one

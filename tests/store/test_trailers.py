@@ -11,12 +11,12 @@ from atlas_cli.checks import trailers
 from atlas_cli.checks.commit import claims
 
 ME, OTHER = "ann-261129-aaaaaa", "bob-261129-bbbbbb"
-ADDED = f"Atlas-Session: {ME}\nAtlas-Read: main@3~0123456789ab\n".encode()
+ADDED = f"Atlas-Session: {ME}\nAtlas-Read: main@3~0123456789ab\nAtlas-Word: w1\n".encode()
 CUT = b"# ------------------------ >8 ------------------------\n# Do not modify.\ndiff --git a/x b/x\n+Atlas-Session: x\n"
 
 
 def signed(message: bytes, comment: bytes | None = b"#") -> bytes:
-    return trailers.signed(message, ME, ["main@3~0123456789ab"], comment)
+    return trailers.signed(message, ME, "w1", ["main@3~0123456789ab"], comment)
 
 
 CASES: dict[str, tuple[bytes, bytes]] = {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import Atlas, Git
+from ..conftest import INDEX, NOTEBOOK, Atlas, Git
 from .crew import Worker, at_once, crew
 
 # What lies beside the store's repository, and nothing else.
@@ -19,7 +19,7 @@ KEPT = {
     "atlas",
     "writer.lock",
     "remotes.json",
-    *(f"{name}.sqlite{tail}" for name in ("index", "local") for tail in ("", "-wal", "-shm")),
+    *(f"{name}{tail}" for name in (INDEX, NOTEBOOK) for tail in ("", "-wal", "-shm")),
 }
 
 

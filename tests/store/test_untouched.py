@@ -11,7 +11,7 @@ import pytest
 from atlas_cli.call import root
 from atlas_cli.commands import COMMANDS
 
-from ..conftest import Atlas, Git
+from ..conftest import NOTEBOOK, Atlas, Git
 from .snap import Picture, difference, picture
 
 # Every command and verb, in an order in which most of them succeed; codes are what they may end
@@ -97,6 +97,7 @@ REFUSED = {
     "config edit": 2,
     "nonsense": 2,
     "session adopt x-261129-aaaaaa --why w": 5,
+    "session dismiss x-261129-aaaaaa --why w": 5,
     "lease take ../x --why w": 2,
     "end": 5,
     "setup claude --check": 9,
@@ -226,9 +227,9 @@ def test_what_git_does_there_does_not_reach_the_store(
     git("clone", "-q", "--bare", str(repo), str(tmp_path / "origin.git"), cwd=tmp_path)
     git("remote", "add", "origin", str(tmp_path / "origin.git"))
     assert quick("status").code == 0
-    view, before = picture(repo / ".atlas", ()), picture(repo / ".git/atlas", ("local.sqlite",))
+    view, before = picture(repo / ".atlas", ()), picture(repo / ".git/atlas", (NOTEBOOK,))
     git(*harm)
-    assert difference(before, picture(repo / ".git/atlas", ("local.sqlite",))) == []
+    assert difference(before, picture(repo / ".git/atlas", (NOTEBOOK,))) == []
     # The view may have gone (`clean -x`); the next command brings it back.
     assert (repo / ".atlas").exists() == (harm[0] not in ("clean", "stash"))
     assert quick("status", "--json").data["body"] == "second: the parser is done\n"

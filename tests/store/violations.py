@@ -12,12 +12,31 @@ Broken = tuple[str, str]  # the rule, and the path ("" where it is the commit it
 ENTRY, NEXT, BODY = (
     "status/main/000/000002.md",
     "status/main/000/000003.md",
-    "artifacts/plan/0002/body.txt",
+    "artifacts/64/plan/0002/body.txt",
 )
 
 
 def now() -> int:
     return int(time.time())
+
+
+def says_that_it_migrates(hand: Hand, seen: Seen) -> Broken:
+    hand.signed(
+        {NEXT: entry(3, seen.sessions["bob"], now())}, seen.sessions["bob"], now(), migrates="2"
+    )
+    return "migrated", ""
+
+
+def takes_more_than_documents_for_an_epoch(hand: Hand, seen: Seen) -> Broken:
+    files = {ENTRY: None, row("gpu1"): None}
+    hand.signed(files, seen.sessions["bob"], now(), epoch=hand.head())
+    return "epoch", ""
+
+
+def takes_documents_for_an_epoch_that_another_commit_holds(hand: Hand, seen: Seen) -> Broken:
+    above = hand.git("rev-parse", "atlas~1")
+    hand.signed({ENTRY: None}, seen.sessions["bob"], now(), epoch=above)
+    return "epoch", ""
 
 
 def edits_a_document(hand: Hand, seen: Seen) -> Broken:
@@ -173,13 +192,24 @@ def puts_a_record_in_another_place(hand: Hand, seen: Seen) -> Broken:
 
 
 def puts_bytes_that_its_metadata_do_not_name(hand: Hand, seen: Seen) -> Broken:
-    about = edited(hand.read("artifacts/plan/0002/about.yaml"), "number: 2", "number: 3")
-    body = "artifacts/plan/0003/body.txt"
-    hand.commit({"artifacts/plan/0003/about.yaml": about, body: b"other bytes\n"})
+    about = edited(hand.read("artifacts/64/plan/0002/about.yaml"), "number: 2", "number: 3")
+    body = "artifacts/64/plan/0003/body.txt"
+    hand.commit({"artifacts/64/plan/0003/about.yaml": about, body: b"other bytes\n"})
     return "digest", body
 
 
+def drops_what_was_to_be_carried(hand: Hand, seen: Seen) -> Broken:
+    data = entry(3, seen.sessions["ann"], now(), "## Mine\n\nnothing else is left\n")
+    wish = b'section: Mine\nwish: {"heading": "Mine"}\nsections: []\n---\n## Mine'
+    hand.signed({NEXT: edited(data, "---\n## Mine", wish.decode())}, seen.sessions["ann"], now())
+    return "carried", NEXT
+
+
 VIOLATIONS = (
+    says_that_it_migrates,
+    takes_more_than_documents_for_an_epoch,
+    takes_documents_for_an_epoch_that_another_commit_holds,
+    drops_what_was_to_be_carried,
     edits_a_document,
     edits_the_bytes_of_an_artifact,
     changes_the_id_of_the_store,

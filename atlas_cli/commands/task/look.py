@@ -77,7 +77,9 @@ def table(items: Sequence[Record], now: int, explain: bool, empty: str) -> Table
     for row in items:
         waits = ", ".join(f"{need} ({state})" for need, state in row["unmet"].items())
         title = correction.said(row, "title", now)
-        line = [row["id"], row["state"], str(row["priority"]), title, waits or _frozen(row) or "-"]
+        back = f"came back: {row['came_back']}" if row.get("came_back") else ""
+        notes = "; ".join(filter(None, (waits or _frozen(row), back))) or "-"
+        line = [row["id"], row["state"], str(row["priority"]), title, notes]
         if explain:
             line.append(", ".join(row.get("unblocks", ())) or "-")
         cells.append(tuple(line))
@@ -137,7 +139,7 @@ def list_(
         if plain and len(items) == count:
             total = env.index.queue_length(task.FOLDER, now)
             break
-        shown = board.task_row(tree, record, then, policy.of(tree))
+        shown = board.task_row(env.ask, tree, record, then, policy.of(tree))
         over = at is not None and not all_ and shown["state"] in task.CLOSED
         other = wanted not in (None, shown["state"]) or role not in (None, record.get("role", role))
         if over or other or (label is not None and label not in record.get("labels", ())):
@@ -168,7 +170,11 @@ def show(ctx: typer.Context, wanted: Id) -> Outcome:
 def shown(env: Env, record: Record) -> tuple[list[Block], Record]:
     """One task as blocks and as data."""
     now = env.now()
-    data = {**record, **board.task_row(env.tree, record, now, env.policy), "body": record["body"]}
+    data = {
+        **record,
+        **board.task_row(env.ask, env.tree, record, now, env.policy),
+        "body": record["body"],
+    }
     data["unblocks"] = board.unblocks(env.ask, env.tree, record["id"])
     data["corrections"] = env.ask.corrections(record["ref"])
     lines = [
@@ -187,15 +193,15 @@ def shown(env: Env, record: Record) -> tuple[list[Block], Record]:
             f"claimed by {named(claim['session'])} {since}, {left} left; receipt {receipt(record)}"
         )
     age = times.ago(times.moment(record["created"]), now)
-    frame = Frame(f"{record['ref']} by {record['session']}, {age}", _text(record, data))
+    frame = Frame(f"{record['ref']} by {record['session']}, {age}", text(record, data))
     return [*lines, frame, *warned(env, record)], data
 
 
-def _text(record: Record, data: Record) -> str:
+def text(record: Record, data: Record) -> str:
     """A task in its writers' words: the title, the fields, the failures, the text."""
-    keys = ("role", "labels", "slots", "deadline", "relies_on", "why")
+    keys = ("role", "labels", "slots", "deadline", "relies_on", "uses", "why")
     lines = [correction.WITHHELD if record["title"] is None else record["title"]]
-    lines += [f"{key}: {data[key]}" for key in keys if data.get(key) is not None]
+    lines += [f"{key}: {_plain(data[key])}" for key in keys if data.get(key) is not None]
     if "frozen" in data:
         lines.append(f"frozen: {_frozen(data)}")
     for entry in record.get("failures", ()):
@@ -210,10 +216,16 @@ def _text(record: Record, data: Record) -> str:
     return "\n".join(lines)
 
 
+def _plain(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
 def receipt(record: Record) -> str:
     """The receipt of a claim, with which `done` proves it."""
     claim = record["claim"]
-    return f"{claim['generation']}.{claim['attempt']}.{claim['token']}.{claim['store']}"
+    return (
+        f"{record['id']}.{claim['generation']}.{claim['attempt']}.{claim['token']}.{claim['store']}"
+    )
 
 
 @verb(app, "board", "atlas task board", 7, limits=(limits.POSTED,))
@@ -339,9 +351,10 @@ def _raw(env: Env, record: Record, data: bytes, is_text: bool, withheld: bool) -
 
 def _framed(record: Record, text: str | None, withheld: bool) -> Block:
     """A result in its frame, or a line about it if it is no text."""
+    at = record.get("commit", "")
     title = (
         f"{record['ref']} by {record['session']}, {record['size']:,} bytes, SHA-256"
-        f" {record['sha256'][:12]}"
+        f" {record['sha256'][:12]}{f', commit {at[:12]}' if at else ''}"
     )
     if withheld:
         return Frame(title, "(retracted; --withdrawn shows it)")

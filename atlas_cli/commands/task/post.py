@@ -4,14 +4,16 @@ from typing import Annotated, Any
 
 import typer
 
-from ...env import reading, who, writing
+from ...answers import over
+from ...env import reading, using, who, writing
 from ...env.env import Env
 from ...errors import Usage
 from ...imports import plan
 from ...model import names, times
 from ...model.text import Record
 from ...outcome import Outcome, listing
-from ...records import correction
+from ...records import correction, lease
+from ...records import ref as ref_of
 from ...records.board import posting, task
 from .. import Why, body, env_of, limits, one, parsed, verb
 from .look import Id, Role, app, bare
@@ -57,6 +59,10 @@ Until = Annotated[str | None, typer.Option("--until", metavar="REF|T", help="Wha
 Relies = Annotated[
     list[str] | None, typer.Option("--relies-on", metavar="REF", help="A record that it builds on.")
 ]
+Uses = Annotated[
+    list[str] | None,
+    typer.Option("--uses", metavar="RES", help="A resource that its claim takes a lease on."),
+]
 
 
 def fields(env: Env, **given: Any) -> Record:
@@ -68,6 +74,8 @@ def fields(env: Env, **given: Any) -> Record:
         row["deadline"] = times.rfc3339(moment(env, row["deadline"]))
     if "relies_on" in row:
         row["relies_on"] = [reading.pinned_ref(env, target) for target in row["relies_on"]]
+    if "uses" in row:
+        row["uses"] = list(dict.fromkeys(reading.resource(env, name) for name in row["uses"]))
     if "body" in row:
         row["body"] = row["body"].rstrip("\n") + "\n"
     return row
@@ -95,11 +103,17 @@ def frozen(env: Env, why: str | None, until: str | None) -> Record | None:
 
 
 def _until(env: Env, text: str) -> str:
-    return (
-        reading.pinned_ref(env, text)
-        if text.partition(":")[0].isalpha()
-        else times.rfc3339(moment(env, text))
-    )
+    """The thing that a task waits for, as it is stored. Raises NotFound if a session, task or gate
+    is not there: it will not be over either."""
+    kind = text.partition(":")[0]
+    if not kind.isalpha():
+        return times.rfc3339(moment(env, text))
+    if kind == lease.KIND.name:
+        return f"lease:{reading.resource(env, text)}"
+    what = str(ref_of(text))
+    if now := over.over(env.ask, env.tree, what):
+        env.notices.append(f"{what} is {now.how} already: the task can thaw at once")
+    return what
 
 
 def open_count(env: Env) -> int:
@@ -130,6 +144,7 @@ def add(
     label: Labels = None,
     slots: Slots = None,
     relies_on: Relies = None,
+    uses: Uses = None,
     deadline: Deadline = None,
     why: Frozen = None,
     until: Until = None,
@@ -154,6 +169,7 @@ def add(
         "labels": label,
         "slots": slots,
         "relies_on": relies_on,
+        "uses": uses,
         "deadline": deadline,
     }
     wanted = [single] if text_of is None else plan.read(whole or "", text_of)
@@ -235,6 +251,7 @@ def edit(
     label: Labels = None,
     slots: Slots = None,
     relies_on: Relies = None,
+    uses: Uses = None,
     deadline: Deadline = None,
 ) -> Outcome:
     """Change an open task. A need is added, or dropped with a reason."""
@@ -251,6 +268,7 @@ def edit(
         labels=label,
         slots=slots,
         relies_on=relies_on,
+        uses=uses,
         deadline=deadline,
     )
     if not (new or needs or drop):
@@ -287,14 +305,16 @@ def cancel(
         int | None, typer.Option("--base", metavar="N", min=1, help="The version you have seen.")
     ] = None,
 ) -> Outcome:
-    """Call a task off: an open one against the version that you have seen, or one that you have
-    claimed."""
+    """Call a task off: one that you have posted or claimed; another's open one against the version
+    that you have seen."""
     env = env_of(ctx)
     me, reason = who.session(env), names.say(why, "--why")
     done = writing.write(
         env, lambda tree, who: posting.cancel(tree, who, wanted, reason, base), me, "task: cancel "
     )
-    return written(env, done, "{ref} is cancelled; what needs it is blocked")
+    answer = written(env, done, "{ref} is cancelled; what needs it is blocked")
+    using.follow(env, me, [answer.data])
+    return answer
 
 
 @verb(

@@ -9,26 +9,47 @@ from ...errors import Refused
 from ...model.change import Change, Writer
 from ...model.text import Record
 from ...model.tree import Tree
-from .. import lease, policy, session
-from . import claims, posting, task
+from .. import goals, lease, policy, session
+from . import claims, offering, posting, task
 
 
-def leave(tree: Tree, writer: Writer, spared: Container[str] = (), over: bool = True) -> Change:
+def leave(
+    tree: Tree,
+    writer: Writer,
+    spared: Container[str] = (),
+    over: bool = True,
+    goal: int | None = None,
+    owes: Record | None = None,
+    by: str | None = None,
+) -> Change:
     """The change by which the writer's session gives back what it holds: its leases and its claims.
     Leases that are `spared`, or held for a running command, stay. A claim that is given back is no
-    failure and no attempt. `over`: the session ends as well."""
+    failure and no attempt. `over`: the session ends as well, and `owes` a word for this. `goal`:
+    only that goal ends, and what was taken for it is given back. `by`: the AI tool that closes the
+    session."""
     held = [
         row["resource"]
         for _, row in tree.live(lease.FOLDER, writer.at)
-        if row["holder"] == writer.session and row["resource"] not in spared and not row.get("run")
+        if row["holder"] == writer.session
+        and row["resource"] not in spared
+        and not row.get("run")
+        and goal in (None, row.get("goal", 1))
     ]
     change = lease.release(tree, writer, held)
-    if claimed := [row["id"] for row in task.held(tree, writer.session, writer.at)]:
-        given = claims.release(tree, writer, claimed)
+    claimed = [
+        row["id"]
+        for row in task.held(tree, writer.session, writer.at)
+        if goal in (None, row["claim"].get("goal", 1))
+    ]
+    if claimed:
+        given = claims.released(tree, writer, claimed)
         change = Change(change.subject if held else given.subject, {**change.files, **given.files})
     if not over:
         return change
-    ended = session.end(tree, writer)
+    if goal is None:
+        ended = session.end(tree, writer, owes, by)
+    else:
+        ended = goals.end_goal(tree, writer, goal)
     return ended._replace(files={**change.files, **ended.files})
 
 
@@ -71,7 +92,7 @@ def effective(offer: Record, held: Iterable[Record]) -> int:
 def assign(
     tree: Tree,
     writer: Writer,
-    queue: claims.Queue,
+    queue: offering.Queue,
     wanted: str | None,
     holder: str | None,
     fresh: Collection[str],
@@ -82,17 +103,21 @@ def assign(
     that are not stale. Raises NotFound if no task is ready, Refused if no session fits, and the
     refusal of the named task if it cannot be claimed."""
     free = _free(tree, writer.at, holder, fresh)
-    if wanted is not None and (why := claims.refusal(tree, writer, wanted)):
+    if wanted is not None and (why := claims.refusal(tree, writer, wanted, False)):
         raise why
     ready = False
     named = () if wanted is None else [(task.find(tree, wanted), task.get(tree, wanted))]
-    for row in claims.ready(tree, named or queue, writer.at, writer.machine):
+    for row in offering.ready(tree, named or queue, writer):
         ready = True
         if worker := _best(free, row):
             files = claims.grant(tree, writer, row, seconds, "assign", worker)
             return posting.change_rows("assign", [row["id"]], writer, files)
     if not ready:
-        raise posting.not_free(tree, named[0][1], writer.at) if named else claims.none_ready()
+        raise (
+            posting.not_free(tree, named[0][1], writer.at)
+            if named
+            else offering.none_ready(tree, writer)
+        )
     raise Refused(
         "no healthy session with a free slot fits",
         "atlas session offer --slots N offers some",

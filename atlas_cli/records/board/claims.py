@@ -1,71 +1,35 @@
 """The writes of those who work on tasks: claim, start, renew, done, fail, release. Each is a pure
-function of the tree and the writer. `queue` is the rows as the index has them, by path, in their
-order; each row that is taken is read again on the tree."""
+function of the tree and the writer. The leases on what a task uses follow its claim."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from ...errors import AtlasError, Held, NotFound, Refused, Usage
+from ...errors import AtlasError, Held, Refused, Usage
 from ...model import times
 from ...model.change import Change, Writer
 from ...model.text import Record
 from ...model.tree import Tree
 from ...visible import named
-from .. import lease, policy
-from . import posting, readiness, result, task
+from .. import goals, lease, policy
+from . import offering, posting, readiness, result, task, using
 
 SHORTEST = 60  # seconds of a claim
-Queue = Iterable[tuple[str, Record]]
-
-
-def ready(
-    tree: Tree, queue: Queue, now: int, machine: str, role: str | None = None
-) -> Iterator[Record]:
-    """The tasks that may be given to a worker, in the order of the queue."""
-    in_force = policy.of(tree)
-    for path, row in queue:
-        if (role is not None and row.get("role", role) != role) or readiness.holding(tree, row):
-            continue
-        record = task.parse(path, tree.read(path) or b"")
-        then = now - wait(record, machine, now)
-        if readiness.assess(tree, record, then, in_force)[0] == "ready":
-            yield record
-
-
-def first_ready(
-    tree: Tree, queue: Queue, now: int, machine: str, role: str | None = None
-) -> Record:
-    """The first task that may be given to a worker. Raises NotFound if there is none."""
-    for record in ready(tree, queue, now, machine, role):
-        return record
-    raise none_ready(f" for {role}" if role else "")
-
-
-def none_ready(whom: str = "") -> NotFound:
-    """The error that no task is ready."""
-    return NotFound(
-        f"no task is ready{whom}", "atlas task list --explain says what holds each", code="no_task"
-    )
-
-
-def wait(record: Record, machine: str, now: int) -> int:
-    """The seconds for which this machine waits after a claim of another machine: that one's clock
-    may be behind."""
-    others = record["state"] == "claimed" and record["claim"].get("machine") != machine
-    return times.SKEW if others and lease.begins(task.claim_ends(record)) <= now - times.SKEW else 0
 
 
 def claim_next(
-    tree: Tree, writer: Writer, queue: Queue, role: str | None, seconds: int | None
+    tree: Tree, writer: Writer, queue: offering.Queue, role: str | None, seconds: int | None
 ) -> Change:
     """The change by which the writer claims the first ready task. Raises NotFound if there is none,
     Refused if its session holds too many."""
-    row = first_ready(tree, queue, writer.at, writer.machine, role)
+    passed: list[Held] = []
+    row = offering.first_ready(tree, queue, writer, role, passed)
     if why := _full(tree, writer, 1):
         raise why
     files = grant(tree, writer, row, seconds, "next")
-    return posting.change_rows("claim", [row["id"]], writer, files)
+    change = posting.change_rows("claim", [row["id"]], writer, files)
+    notices = tuple(f"passed over: {stop.message}" for stop in passed)
+    return using.follow(tree, writer, change)._replace(notices=notices)
 
 
 def claim(tree: Tree, writer: Writer, wanted: Sequence[str], seconds: int | None) -> Change:
@@ -90,7 +54,7 @@ def claim(tree: Tree, writer: Writer, wanted: Sequence[str], seconds: int | None
             first.details = {**first.details, "failed": explained(reasons)}
         raise first
     ids = [task.parse(path, data or b"")["id"] for path, data in files.items()]
-    return posting.change_rows("claim", ids, writer, files)
+    return using.follow(tree, writer, posting.change_rows("claim", ids, writer, files))
 
 
 def _own(old: Record, writer: Writer) -> bool:
@@ -116,8 +80,9 @@ def explained(reasons: Mapping[str, AtlasError]) -> list[Record]:
     ]
 
 
-def refusal(tree: Tree, writer: Writer, wanted: str) -> AtlasError | None:
-    """The error of a task that the writer may not claim now; None if it may."""
+def refusal(tree: Tree, writer: Writer, wanted: str, for_itself: bool = True) -> AtlasError | None:
+    """The error of a task that the writer may not claim now; None if it may. `for_itself`: it takes
+    what the task uses as well."""
     try:
         old = task.get(tree, wanted)
     except AtlasError as error:
@@ -125,10 +90,10 @@ def refusal(tree: Tree, writer: Writer, wanted: str) -> AtlasError | None:
     if _own(old, writer):
         return None
     state, waits = readiness.assess(
-        tree, old, writer.at - wait(old, writer.machine, writer.at), policy.of(tree)
+        tree, old, writer.at - offering.wait(old, writer.machine, writer.at), policy.of(tree)
     )
     if state == "ready":
-        return None
+        return using.barred(tree, writer, old) if for_itself else None
     if state == "claimed":
         return posting.not_free(tree, old, writer.at)
     what = "; ".join(f"{named(need)} is {other}" for need, other in waits[:5])
@@ -177,7 +142,7 @@ def grant(
         "attempt": old["attempt"] + (again or old["state"] != "claimed"),
     }
     receipt = {
-        **(_assigned(writer, to, in_force) if to is not None else _started(writer)),
+        **(_assigned(writer, to, in_force) if to is not None else _started(tree, writer)),
         **counts,
         "store": in_force.get("store", ""),
         "at": writer.when,
@@ -197,7 +162,7 @@ def grant(
     )
 
 
-def _started(writer: Writer) -> Record:
+def _started(tree: Tree, writer: Writer) -> Record:
     """The holder's fields of a receipt for a task that the writer claims itself."""
     return {
         "session": writer.session,
@@ -205,6 +170,7 @@ def _started(writer: Writer) -> Record:
         "machine": writer.machine,
         "started": writer.when,
         "parent": writer.lineage[-1] if writer.lineage else None,
+        "goal": goals.goal_of(tree, writer.session),
     }
 
 
@@ -236,16 +202,11 @@ def proved(
     tree: Tree, writer: Writer, wanted: str, receipt: str | None, live: bool = True
 ) -> Record:
     """The row of a task whose claim is the writer's: by its session, and by the receipt
-    (`generation.attempt.token.store`) if one is given. `live`: the claim must not have lapsed.
+    (`task.generation.attempt.token.store`) if one is given. `live`: the claim must not have lapsed.
     Raises Held, with a code for each fact that is stale, and Refused if nobody holds the claim."""
     old = task.get(tree, wanted)
     claim: Record = old.get("claim", {})
-    given = (receipt or "").split(".")
-    if receipt is not None and len(given) != 4:
-        raise Usage(
-            f"{receipt[:80]!r} is no receipt of a claim",
-            "give the one that the claim printed: 1.1.1.STORE",
-        )
+    given = _parts(wanted, receipt) if receipt is not None else []
     facts = [
         ("generation", old["generation"]),
         ("attempt", old["attempt"]),
@@ -281,6 +242,20 @@ def proved(
     return old
 
 
+def _parts(wanted: str, receipt: str) -> list[str]:
+    """The parts of a receipt behind its task's id, which one of before did not have. Raises Usage
+    if it is none, or another task's."""
+    words = receipt.split(".")
+    of, parts = ".".join(words[:-4]), words[-4:]
+    if len(parts) < 4 or of not in ("", wanted):
+        what = f"is of task {of[:80]}, not of {wanted}" if of else "is no receipt of a claim"
+        raise Usage(
+            f"{receipt[:80]!r} {what}",
+            f"give the one that the claim printed: {wanted}.1.1.1.STORE",
+        )
+    return parts
+
+
 def renew(
     tree: Tree, writer: Writer, wanted: Sequence[str], seconds: int | None, receipt: str | None
 ) -> Change:
@@ -289,7 +264,7 @@ def renew(
     for name in wanted:
         old = _in_hand(proved(tree, writer, name, receipt))
         files |= _renewed(tree, writer, old, seconds)
-    return posting.change_rows("renew", wanted, writer, files)
+    return using.follow(tree, writer, posting.change_rows("renew", wanted, writer, files))
 
 
 def start(tree: Tree, writer: Writer, wanted: str, receipt: str | None) -> Change:
@@ -297,7 +272,8 @@ def start(tree: Tree, writer: Writer, wanted: str, receipt: str | None) -> Chang
     old = _in_hand(proved(tree, writer, wanted, receipt))
     if "started" in old["claim"]:
         return posting.unchanged("start", writer, tree, old)
-    return posting.change_row("start", writer, old, claim={**old["claim"], "started": writer.when})
+    begun = {**old["claim"], "started": writer.when}
+    return using.follow(tree, writer, posting.change_row("start", writer, old, claim=begun))
 
 
 def _in_hand(record: Record) -> Record:
@@ -330,7 +306,7 @@ def done(
         )
     files = result.put(tree, writer, old, new) if new is not None else {}
     files = {**posting.row_files(writer, old, state="done"), **files}
-    return posting.change_rows("done", [wanted], writer, files)
+    return using.follow(tree, writer, posting.change_rows("done", [wanted], writer, files))
 
 
 def fail(tree: Tree, writer: Writer, wanted: str, receipt: str | None, why: str) -> Change:
@@ -339,7 +315,8 @@ def fail(tree: Tree, writer: Writer, wanted: str, receipt: str | None, why: str)
     old = proved(tree, writer, wanted, receipt, live=False)
     if old["state"] == "failed" and old["failures"][-1].get("why") == why:
         return posting.unchanged("fail", writer, tree, old)
-    return posting.change_rows("fail", [wanted], writer, failed(tree, writer, _in_hand(old), why))
+    files = failed(tree, writer, _in_hand(old), why)
+    return using.follow(tree, writer, posting.change_rows("fail", [wanted], writer, files))
 
 
 def failed(tree: Tree, writer: Writer, old: Record, why: str) -> dict[str, bytes | None]:
@@ -366,6 +343,13 @@ def release(
 ) -> Change:
     """The change that gives tasks back unfinished. They are open again, and nothing counts as a
     failure."""
+    return using.follow(tree, writer, released(tree, writer, wanted, receipt))
+
+
+def released(
+    tree: Tree, writer: Writer, wanted: Sequence[str], receipt: str | None = None
+) -> Change:
+    """The same, but for the leases on what the tasks use."""
     files: dict[str, bytes | None] = {}
     for name in wanted:
         old = task.get(tree, name)

@@ -12,7 +12,7 @@ from ...model.text import Record
 from ...model.tree import Overlay, Tree
 from ...visible import named
 from .. import lease, policy
-from . import gate, readiness, task
+from . import gate, readiness, task, using
 
 
 def row_files(writer: Writer, record: Record, **fields: object) -> dict[str, bytes | None]:
@@ -187,8 +187,9 @@ def not_free(tree: Tree, old: Record, now: int) -> AtlasError:
     claim = old["claim"]
     rest = min(lease.LONGEST, max(0, task.claim_ends(old) - now))
     return Held(
-        f"task {old['id']} is claimed by {named(claim['session'])} for {times.span(rest)} more",
-        "take another: atlas task next --claim",
+        f"task {old['id']} is claimed by {named(claim['session'])} for at most"
+        f" {times.span(rest)} more",
+        f"take another: atlas task next --claim; or wait: atlas wait task:{old['id']}",
         details={
             "task": old["id"],
             "holder": claim["session"],
@@ -214,8 +215,8 @@ def thaw(tree: Tree, writer: Writer, wanted: str) -> Change:
 
 
 def cancel(tree: Tree, writer: Writer, wanted: str, why: str, seen: int | None) -> Change:
-    """The change that calls a task off: an open one against the version `seen`, a claimed one by
-    its holder. Raises VersionJump if the open task has another version."""
+    """The change that calls a task off: an open one by its poster, or against the version `seen`, a
+    claimed one by its holder. Raises VersionJump if the open task has another version."""
     old = _work(tree, wanted)
     if old["state"] == "cancelled" and old.get("why") == why:
         return unchanged("cancel", writer, tree, old)
@@ -224,14 +225,15 @@ def cancel(tree: Tree, writer: Writer, wanted: str, why: str, seen: int | None) 
     mine = old["state"] == "claimed" and old["claim"]["session"] == writer.session
     if old["state"] == "claimed" and not mine and task.holds(old, writer.at):
         raise not_free(tree, old, writer.at)
-    if not mine and seen != old["version"]:
+    poster = old["session"] == writer.session and seen is None
+    if not (mine or poster) and seen != old["version"]:
         known = "no version was named (--base N)" if seen is None else f"you saw version {seen}"
         raise VersionJump(
             f"{known}, and task {wanted} is at {old['version']}",
             f"look at it: atlas task show {wanted}",
             details={"head": old["version"], "base": seen},
         )
-    return change_row("cancel", writer, old, state="cancelled", why=why)
+    return using.follow(tree, writer, change_row("cancel", writer, old, state="cancelled", why=why))
 
 
 def retry(tree: Tree, writer: Writer, wanted: str, why: str, count: int) -> Change:

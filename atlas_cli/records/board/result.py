@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ...errors import Damaged, Held, NotFound, Refused
 from ...model import document, names, schema, text
-from ...model.change import FileEdit, Shown, Violation, Writer
+from ...model.change import FileEdit, Shown, Violation, Writer, given
 from ...model.digests import sha256
 from ...model.kind import Kind
 from ...model.text import Record
@@ -23,10 +23,11 @@ RECEIPT = ("generation", "attempt", "token", "store")
 
 
 class NewResult(NamedTuple):
-    """The bytes of a new result, and their type."""
+    """The bytes of a new result, their type, and the commit of the code that they are about."""
 
     data: bytes
     ext: str
+    commit: str = ""
 
 
 def folder(wanted: str) -> str:
@@ -57,7 +58,7 @@ def parse(path: str, data: bytes) -> Record:
             "actor": str,
             "at": "time",
         },
-        {},
+        {"commit": str},
     )
     schema.is_name(path, "file type", record["ext"], artifact.file_type(record["ext"]))
     schema.placed(
@@ -111,6 +112,7 @@ def put(tree: Tree, writer: Writer, row: Record, new: NewResult) -> dict[str, by
         "ext": new.ext,
         "size": len(new.data),
         "sha256": sha256(new.data).hexdigest(),
+        **given(commit=new.commit),
         **writer.signature(),
     }
     return {path_of(row["id"]): text.dump(record), body_path(record): new.data}
@@ -193,4 +195,5 @@ KIND = Kind(
     _rules,
     links=_links,
     words=("text", "base64"),
+    duty="result",
 )

@@ -66,6 +66,7 @@ _OPTIONAL = {
     "labels": "texts",
     "slots": "count",
     "relies_on": "texts",
+    "uses": "texts",
     "deadline": "time",
     "claim": dict,
     "frozen": dict,

@@ -1,0 +1,273 @@
+"""The words that a session has left for the next one, and its debts: the work that it owes a word
+for. Records and words are asked of the index, code commits of the user's git."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from ..checks import commits
+from ..checks.commit import CodeCommit
+from ..errors import Failed
+from ..model import times
+from ..model.text import Record
+from ..records import session
+from ..records import words as rules
+from ..records.board import result, task
+from ..records.words import Debt, Word, Work
+from ..store.git import Git
+from . import sessions
+from .ask import WEEK, Questions
+
+Commits = Mapping[str, Sequence[CodeCommit]]  # by the session that their trailers name
+MOST = 1000  # code commits that are asked for, the newest first
+DAY = 86400
+
+
+def row(ask: Questions, id: str) -> Record:
+    """A session's row; empty if there is none that can be read."""
+    path = session.path_of(id) if session.valid(id) else ""
+    return (ask.index.readable(path) if path else None) or {}
+
+
+def own(ask: Questions, record: Record) -> list[Word]:
+    """The words of a session, oldest first."""
+    words = [_word(ask, commit) for commit in ask.index.duties(record["id"])]
+    confirmed = record.get("confirmed")
+    if isinstance(confirmed, dict) and (at := _moment(confirmed.get("at"))) is not None:
+        commit = ask.index.committed(record["id"], session.path_of(record["id"]), at)
+        if commit:
+            words.append(Word(commit["seq"], commit["operation"] or "", at, confirms=True))
+    return sorted(word for word in words if word is not None)
+
+
+def _moment(text: object) -> int | None:
+    try:
+        return times.moment(text)
+    except ValueError:
+        return None
+
+
+def _word(ask: Questions, commit: Record) -> Word | None:
+    """The word that a commit of the store is; None if it is work."""
+    duties, paths = commit["duty"].split(" "), commit["paths"].split("\n")
+    head = (commit["seq"], commit["operation"] or "", commit["at"] or 0)
+    if "word" in duties:
+        records = [ask.index.readable(path) for path in paths]
+        return Word(*head, confirms=any("unchanged" in (record or ()) for record in records))
+    if "result" in duties:
+        return Word(*head, since=_claimed(ask, paths))
+    return None
+
+
+def _claimed(ask: Questions, paths: Sequence[str]) -> int:
+    """The moment from which the claim ran whose result lies at one of these paths."""
+    for path in paths:
+        record = ask.index.readable(path) if path.endswith(result.SUFFIX) else None
+        board = ask.index.readable(task.path_of(record["task"])) if record else None
+        if board and (at := _moment(board.get("claim", {}).get("at"))) is not None:
+            return at
+    return 0
+
+
+def heard(ask: Questions, record: Record, seen: frozenset[str] = frozenset()) -> list[Word]:
+    """The words that speak for a session: its own, and from its adoption on those of its heirs."""
+    words, heir = own(ask, record), record.get("adopted_by", "")
+    if heir and heir not in seen and (other := row(ask, heir)):
+        since = times.moment(record["adopted"])
+        later = heard(ask, other, seen | {record["id"]})
+        words += [word for word in later if word.at >= since]
+    return sorted(set(words))
+
+
+def newest(ask: Questions, record: Record) -> str:
+    """The operation of a session's newest word, as its code commits name it."""
+    words = own(ask, record)
+    return words[-1].operation if words else rules.WITHOUT
+
+
+def records(ask: Questions, id: str) -> list[Work]:
+    """The records that a session owes a word for."""
+    works = []
+    for commit in ask.index.duties(id):
+        if "work" in commit["duty"].split(" "):
+            place = commit["seq"]
+            works.append(Work(commit["subject"], commit["at"] or 0, place - 1))
+    return works
+
+
+def coded(commit: CodeCommit, id: str, words: Sequence[Word]) -> Work:
+    """A code commit as the work of one of the sessions that it names."""
+    after = rules.known(words, commit.words.get(id, ()), commit.made)
+    return Work(f"commit {commit.oid[:10]}", commit.made, after, True, commit.subject)
+
+
+def debt(ask: Questions, record: Record, made: Iterable[CodeCommit] = ()) -> Debt | None:
+    """The work that a session, or its heir, owes a word for. `made` are its code commits."""
+    id, words = record["id"], heard(ask, record)
+    return rules.debt([*records(ask, id), *(coded(commit, id, words) for commit in made)], words)
+
+
+def inherited(ask: Questions, id: str, seen: frozenset[str] = frozenset()) -> list[Record]:
+    """The rows of the sessions that a session has adopted, and of those that these had adopted."""
+    rows: list[Record] = []
+    touched, _ = ask.index.commits(MOST, session=id, folder=f"{session.FOLDER}/")
+    paths = dict.fromkeys(path for commit in touched for path in commit["paths"].split("\n"))
+    for path in paths:
+        other = ask.index.readable(path) if path.startswith(f"{session.FOLDER}/") else None
+        if other and other.get("adopted_by") == id and other["id"] not in seen:
+            rows += [other, *inherited(ask, other["id"], seen | {id, other["id"]})]
+    return rows
+
+
+def commits_of(git: Git, rows: Sequence[Record]) -> dict[str, list[CodeCommit]]:
+    """The code commits of some sessions on any branch, by session. None where there is no code, or
+    git cannot say."""
+    by_session: dict[str, list[CodeCommit]] = {record["id"]: [] for record in rows}
+    if not rows:
+        return by_session
+    since = min(times.moment(record["began"]) for record in rows) - DAY
+    asked = [f"--grep=^Atlas-Session: {id}" for id in by_session]
+    refs = ("--exclude=refs/stash", "--exclude=refs/notes/*", "--exclude=refs/remotes/*/atlas")
+    some = ("--no-merges", f"-n{MOST}", f"--since={since}", "--basic-regexp")
+    try:
+        made = commits.read(git, *some, *asked, *refs, "--all")
+    except Failed:
+        return by_session
+    for commit in made:
+        for id in commit.sessions.keys() & by_session.keys():
+            by_session[id].append(commit)
+    return by_session
+
+
+def heir(ask: Questions, record: Record) -> Record:
+    """The last session that has taken over what one left; that one itself if none has."""
+    seen = {record["id"]}
+    while (other := row(ask, record.get("adopted_by", ""))) and other["id"] not in seen:
+        seen.add(other["id"])
+        record = other
+    return record
+
+
+def owed(ask: Questions, me: Record, git: Git | None) -> Debt | None:
+    """The work that a session owes a word for, with what it has taken over. `git`: code commits are
+    asked for as well."""
+    rows = [me, *inherited(ask, me["id"])]
+    made = commits_of(git, rows) if git else {}
+    debts = [debt(ask, record, made.get(record["id"], ())) for record in rows]
+    works = [work for due in debts if due for work in due.works]
+    return Debt(tuple(sorted(works, key=lambda work: work.at))) if works else None
+
+
+def unsaid(ask: Questions, me: Record, git: Git) -> Debt | None:
+    """The part of what a session owes a word for that is known from no other row: its own work, and
+    the commits of those that it adopted, where no tool noted them as it closed them."""
+    rows = [me, *(row for row in inherited(ask, me["id"]) if "owes" not in row)]
+    made = commits_of(git, rows)
+    debts = [debt(ask, row, made[row["id"]]) for row in rows]
+    own, *others = [due.works if due else () for due in debts]
+    works = [*own, *(work for whole in others for work in whole if work.code)]
+    return Debt(tuple(sorted(works, key=lambda work: work.at))) if works else None
+
+
+def settled(record: Record) -> bool:
+    """Whether nobody is asked what a session has left."""
+    return "dismissed" in record or record.get("class") == "run"
+
+
+def pushed(ask: Questions, git: Git, record: Record) -> list[Record]:
+    """The marks of a session that no word came after, and that count."""
+    marks = rules.marks(record)
+    later = rules.later(marks, heard(ask, record)) if marks else []
+    return [mark for mark in later if rules.arrived(mark, _is_there(git, mark), ask.now)]
+
+
+def _is_there(git: Git, mark: Record) -> bool:
+    """Whether a tip is on a remote's branch, by what was fetched or pushed last."""
+    if mark["tip"].strip("0123456789abcdef") or len(mark["tip"]) < 40:
+        return False
+    where = f"refs/remotes/*/{mark['branch']}"
+    code, out, _ = git.ask("for-each-ref", "--count=1", f"--contains={mark['tip']}", "--", where)
+    return not code and bool(out.strip())
+
+
+def without_word(ask: Questions, git: Git) -> list[Record]:
+    """The pushes to the branches of integration that no word speaks of yet: marks, each with its
+    session, the newest first."""
+    marks = [
+        {"session": record["id"], **mark}
+        for _, record in ask.index.live(session.FOLDER, ask.now - WEEK)
+        if record.get("marks") and not settled(record)
+        for mark in pushed(ask, git, record)
+    ]
+    return sorted(marks, key=lambda mark: str(mark["at"]), reverse=True)
+
+
+def unfinished(ask: Questions, git: Git, machine: str) -> list[Record]:
+    """Sessions of the last seven days that are over, and owe a word, for themselves or for those
+    that they adopted: for records, for what they pushed, for what they had committed when their
+    tool closed them, or for commits in this clone. Each has `owes`."""
+    owing, silent = set(ask.index.owing()), []
+    debts: dict[str, list[str]] = {}
+    over: dict[str, Record] = {}
+    for record in _left(ask, owing):
+        last, state = sessions.pulse(ask, owner := heir(ask, record))
+        if state == "live" or settled(record) or settled(owner):
+            continue
+        shown = {**ask.shown(owner, f"session:{owner['id']}"), "state": state}
+        over[owner["id"]] = {**shown, "last": times.rfc3339(last)}
+        if owes := _owes(ask, git, record, owing):
+            debts.setdefault(owner["id"], []).append(owes)
+        elif record["machine"] == machine and not _was_asked(ask, record):
+            silent.append(record)
+    made = commits_of(git, silent)
+    for record in silent:
+        if due := debt(ask, record, made[record["id"]]):
+            debts.setdefault(heir(ask, record)["id"], []).append(due.text())
+    return [{**over[id], "owes": "; ".join(owes)} for id, owes in debts.items()]
+
+
+def _left(ask: Questions, owing: Iterable[str]) -> list[Record]:
+    """The sessions of the last seven days, and older ones that were adopted and owe for records."""
+    rows = {record["id"]: record for _, record in ask.index.live(session.FOLDER, ask.now - WEEK)}
+    for id in owing:
+        if id not in rows and "adopted_by" in (record := row(ask, id)):
+            rows[id] = record
+    return list(rows.values())
+
+
+def _was_asked(ask: Questions, record: Record) -> bool:
+    """Whether a session was asked for its word as it ended: it has ended itself. One that was
+    dropped, or adopted while it was silent, has not."""
+    ended = _moment(record.get("ended"))
+    return (
+        ended is not None
+        and "dropped_by" not in record
+        and "owes" not in record
+        and (record.get("adopted") != record["ended"])
+    )
+
+
+def _owes(ask: Questions, git: Git, record: Record, owing: Collection[str]) -> str:
+    """The work that a session owes a word for, by the store; empty if nothing is known."""
+    if record["id"] in owing and (due := debt(ask, record)):
+        return due.text()
+    if marks := pushed(ask, git, record):
+        return _counted(sum(mark["commits"] for mark in marks))
+    left = record.get("owes")
+    if rules.is_left(left) and rules.later([left], heard(ask, record)):
+        return str(left["text"])[:100]
+    return ""
+
+
+def _counted(commits: int) -> str:
+    return f"{commits} commit{'s' if commits > 1 else ''}"
+
+
+def long_unfinished(ask: Questions) -> int:
+    """How many sessions that were over more than seven days ago owe a word for records."""
+    before, count = ask.now - WEEK, 0
+    for id in ask.index.owing():
+        record = row(ask, id)
+        old = record and (session.until(record) or 0) <= before and "adopted_by" not in record
+        count += bool(old and not settled(record) and debt(ask, record))
+    return count

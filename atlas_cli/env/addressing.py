@@ -1,0 +1,100 @@
+"""Whom a text is addressed to, and on which files its writer is: what a record carries so that it
+is told to whom it concerns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..answers import concern as asked
+from ..answers import leases
+from ..errors import AtlasError, NotFound, Refused, Usage
+from ..model import change, names, times
+from ..model.text import Record
+from ..records import concern, session
+from ..records.board import task
+from . import reading
+from .env import Env
+
+
+def marks(env: Env, me: Record, given: Sequence[str], text: str) -> Record:
+    """The fields `files` and `for` of a record that a session writes. Raises NotFound for an
+    addressee that is not there, and Refused for a text to all that is too long or too soon."""
+    to = addressees(env, me, given, text)
+    return change.given(files=list(files(env, me)), **{"for": list(to)})
+
+
+def files(env: Env, me: Record) -> tuple[str, ...]:
+    """The files that a session is on, as a record of it names them."""
+    held = (row["resource"] for row in leases.held(env.ask, me["id"]))
+    leased = {name.removeprefix("path:") for name in held if name.startswith("path:")}
+    return concern.files(asked.files(env.ask, env.git, me) | leased)
+
+
+def addressees(env: Env, me: Record, given: Sequence[str], text: str) -> tuple[str, ...]:
+    """Whom a text is addressed to, as it is stored: session:ID, task:ID, path:P or all."""
+    to = tuple(dict.fromkeys(_addressee(env, name) for name in given))
+    if concern.ALL in to:
+        _judge_all(env, me, text)
+    return to
+
+
+def _addressee(env: Env, name: str) -> str:
+    kind, colon, rest = name.partition(":")
+    if name == concern.ALL:
+        return name
+    if colon and kind == "path":
+        return reading.resource(env, name)
+    if colon and kind == "task":
+        return _task(env, rest)
+    if colon and kind != "session":
+        raise Usage(f"{name[:80]!r} is nobody to address", "--for SESSION, task:ID, path:P or all")
+    return _session(env, rest if colon else name)
+
+
+def _task(env: Env, id: str) -> str:
+    try:
+        task.find(env.snapshot, id)
+    except AtlasError as error:
+        ids = [row["id"] for _, row in env.index.queue(task.FOLDER, None)]
+        hint = names.hint(id, ids, "atlas task list shows them", "task:")
+        raise NotFound(error.message, hint) from None
+    return f"task:{id}"
+
+
+def _session(env: Env, name: str) -> str:
+    if session.valid(name) and env.snapshot.blob(session.path_of(name)) is not None:
+        return f"session:{name}"
+    live = [row for _, row in env.index.live(session.FOLDER, env.now())]
+    likely = [row["id"] for row in live if row["actor"] == name or row["id"].startswith(name)]
+    hint = f"did you mean {' or '.join(likely[:3])}? " if likely else ""
+    ids = [row["id"] for row in live]
+    hint = hint or names.hint(name, ids, "")
+    raise NotFound(
+        f"there is no session {name[:80]!r} to address",
+        f"{hint}atlas session list; or task:ID, path:P, all".strip(),
+    )
+
+
+def _unlimited(env: Env, me: Record) -> bool:
+    """Whether a session may address all as often as it likes: a person's, a principal's."""
+    return me.get("class") == session.PERSON or me["actor"] in env.policy["principals"]
+
+
+def _judge_all(env: Env, me: Record, text: str) -> None:
+    """Raises Refused for a text to all of more than 25 words, or within an hour of the last one of
+    the session, if it is bound by that."""
+    words = len(text.split())
+    if words > concern.ALL_WORDS:
+        raise Refused(
+            f"a text to all has at most {concern.ALL_WORDS} words; this one has {words}",
+            "say the rest in a section of your own, or address a session, a task or a path",
+            code="limit",
+        )
+    last = asked.to_all(env.ask, me["id"], env.now() - concern.ALL_EVERY)
+    if last is not None and not _unlimited(env, me):
+        left = times.span(last + concern.ALL_EVERY - env.now())
+        raise Refused(
+            f"{me['id']} has addressed all already, {times.ago(last, env.now())}",
+            f"once an hour: again in {left}; a session, a task or a path can be addressed now",
+            code="limit",
+        )

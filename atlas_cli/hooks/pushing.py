@@ -1,0 +1,185 @@
+"""Write last, at a push: what a branch of integration gains is judged by the words of the sessions
+whose commits these are."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ..answers import sessions, words
+from ..answers.ask import WEEK
+from ..checks.commit import CodeCommit
+from ..env import receipts, writing
+from ..env.env import Env
+from ..errors import AtlasError, Protocol
+from ..model import times
+from ..model.text import Record
+from ..records import goals, policy, session, status
+from ..records import words as rules
+from ..records.words import Owner, Verdict
+from . import findings, judging
+
+
+class Update(NamedTuple):
+    """The update of one branch by a push: its commits here and there."""
+
+    branch: str
+    local: str
+    remote_end: str
+
+
+def guarded(given: str, branches: Sequence[str] | None) -> list[Update]:
+    """The updates of branches of integration among what git tells a pre-push hook. None: every
+    branch is one."""
+    updates = []
+    for line in given.split("\n"):
+        if line.count(" ") != 3:
+            continue
+        _, local, ref, remote_end = line.split(" ")
+        branch = ref.removeprefix("refs/heads/")
+        if branch != ref and local.strip("0") and (branches is None or branch in branches):
+            updates.append(Update(branch, local, remote_end))
+    return updates
+
+
+def paths(env: Env, me: Record, remote: str, given: str) -> list[str]:
+    """The paths of a session's own commits among those that a push brings to any branch."""
+    hook = judging.of(env)
+    gained = (
+        commit
+        for update in guarded(given, None)
+        for commit in hook.gained(remote, *update, others=())
+    )
+    mine = [commit for commit in gained if me["id"] in commit.sessions]
+    return list(dict.fromkeys(path for commit in mine for path in commit.paths))
+
+
+class Push(NamedTuple):
+    """A push, judged. `me` is None where no session pushes. `paths`: of the pusher's commits."""
+
+    me: Record | None
+    where: str  # the branches, for a line
+    update: Update
+    verdict: Verdict
+    paths: tuple[str, ...] = ()
+
+    def findings(self, env: Env) -> list[findings.Finding]:
+        """The one stop that names all; what stops nothing becomes a notice."""
+        verdict = self.verdict
+        if verdict.at_work:
+            env.notices.append(
+                f"commits go to {self.where} of sessions at work whose word is due:"
+                f" {', '.join(verdict.at_work)}"
+            )
+        if verdict.young and not verdict.left:
+            env.notices.append(f"a word is due by {_due(env, verdict)}, or at `end`")
+        if not verdict.late and not verdict.left:
+            return []
+        stop = Protocol(self._message(env), self._hint(env), code="write_last")
+        if self.me is None or self.me.get("class") == session.PERSON:
+            env.notices.append(f"{stop.message}; {stop.hint}")
+            return []
+        return [("write_last", stop)]
+
+    def _message(self, env: Env) -> str:
+        late, left = self.verdict.late, self.verdict.left
+        owing = []
+        if late:
+            age = times.span(env.now() - min(late.at, env.now()))
+            owing.append(f"your {late.text()}, the oldest {age} old")
+        if left:
+            verb = "are" if len(left) > 1 else "is"
+            owing.append(f"{', '.join(left)}, which {verb} over")
+        return f"commits go to {self.where} that no word speaks of: {'; '.join(owing)}"
+
+    def _hint(self, env: Env) -> str:
+        left = " ".join(self.verdict.left)
+        adopt = f"atlas session adopt {left} --why 'its commits are pushed'"
+        if self.me is None:
+            return f"a session takes over what it left: {adopt}"
+        steps = [adopt] if left else []
+        steps.append(_writing(env, self.me))
+        return f"write last, then push again: {' && '.join(steps)}"
+
+    def leave_mark(self, env: Env) -> bool:
+        """Puts a mark into the pusher's row, so that what is pushed without a word has happened for
+        the others. A push does not fail for it. Whether one was left."""
+        owed, me = self.verdict.young or self.verdict.late, self.me
+        if me is None or owed is None or not owed.commits:
+            return False
+        word = words.newest(env.ask, me)
+        new = rules.mark(self.update.branch, self.update.local, env.now(), owed, self.paths, word)
+        if any(mark["tip"] == new["tip"] for mark in rules.marks(me)):
+            return False
+        before = words.pushed(env.ask, env.git, me)
+        marks = [*before, new][-rules.MARKS :]
+        try:
+            writing.write(env, lambda tree, who: session.mark(tree, who, marks), me, "session: ")
+        except AtlasError as error:
+            env.notices.append(f"the push leaves no mark for the others: {error.message}")
+            return False
+        return True
+
+
+def _due(env: Env, verdict: Verdict) -> str:
+    """The time of day at which the pusher's word is due, by the clock on its wall."""
+    from datetime import datetime
+
+    assert verdict.young is not None
+    moment = rules.due(verdict.young, env.now(), policy.seconds(env.policy, "word_within"))
+    return datetime.fromtimestamp(moment).astimezone().strftime("%H:%M")
+
+
+def judged(
+    env: Env, remote: str, updates: Sequence[Update], branches: Sequence[str] | None
+) -> Push:
+    """A push that updates branches of integration, judged by what they gain."""
+    hook = judging.of(env)
+    me, _ = findings.who(env, "")
+    gained: dict[str, CodeCommit] = {}
+    for update in updates:
+        for commit in hook.gained(remote, *update, branches or ()):
+            gained[commit.oid] = commit
+    mine = me["id"] if me else ""
+    owners = _owners(env, gained.values())
+    within = policy.seconds(env.policy, "word_within")
+    verdict = rules.judge_push(owners, mine, env.now(), within, WEEK)
+    paths = [path for commit in gained.values() if mine in commit.sessions for path in commit.paths]
+    where = f"{', '.join(update.branch for update in updates)} of {remote}"
+    return Push(me, where, updates[0], verdict, tuple(paths))
+
+
+def _owners(env: Env, gained: Iterable[CodeCommit]) -> list[Owner]:
+    """The sessions that owe a word for one of these commits, each or its heir."""
+    made: dict[str, list[CodeCommit]] = {}
+    for commit in gained:
+        for id in commit.sessions:
+            made.setdefault(id, []).append(commit)
+    owed: dict[str, list[rules.Work]] = {}
+    rows: dict[str, Record] = {}
+    for id, commits in made.items():
+        record = words.row(env.ask, id)
+        if not record or words.settled(record):
+            continue
+        if due := words.debt(env.ask, record, commits):
+            owner = words.heir(env.ask, record)
+            rows[owner["id"]] = owner
+            owed.setdefault(owner["id"], []).extend(due.works)
+    return [_owner(env, rows[id], works) for id, works in owed.items()]
+
+
+def _owner(env: Env, row: Record, works: list[rules.Work]) -> Owner:
+    last, state = sessions.pulse(env.ask, row)
+    over = None if state == "live" else min(sessions.over(env.ask, row, last), env.now())
+    return Owner(row["id"], rules.Debt(tuple(sorted(works, key=lambda work: work.at))), over)
+
+
+def _writing(env: Env, me: Record) -> str:
+    """The command that writes the session's word. The entry that it supersedes must be read
+    before."""
+    last = status.newest(env.tree, "main")
+    unread = last and receipts.newest_read(env, env.tree, me, "status", "main") != last
+    shown = "atlas status show main && " if unread else ""
+    heading = shlex.quote(goals.text_of(me) or me["actor"])
+    return f"{shown}atlas status write main --section {heading} -m 'what is done, what is open'"

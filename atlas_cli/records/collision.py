@@ -1,0 +1,90 @@
+"""Collisions: what a write that was stopped had met, with whom, and what the next write kept of
+it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ..errors import AtlasError
+from ..model import names
+from ..model.tree import Tree
+from . import BY_NAME, is_record, kind_of, session
+
+_STOP = re.compile(r"(\S+) (\d+)(?: (.+?)(?: of (\S+))?)?\Z")
+Files = Mapping[str, bytes | None]
+
+
+class Stop(NamedTuple):
+    """Stops of one kind: the code of the error, how often, the REF that was met, and the sessions
+    that had written or hold it."""
+
+    code: str
+    often: int
+    ref: str = ""
+    sessions: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """The value of the trailer `Atlas-Stop`."""
+        ref = f" {self.ref}" if self.ref else ""
+        by = f" of {','.join(self.sessions)}" if self.ref and self.sessions else ""
+        return f"{self.code} {self.often}{ref}{by}"
+
+
+def read(text: str) -> Stop:
+    """The stops that a trailer tells of."""
+    match = _STOP.match(text)
+    if match is None:
+        return Stop(text, 1)
+    sessions = tuple(match[4].split(",")) if match[4] else ()
+    return Stop(match[1], int(match[2]), match[3] or "", sessions)
+
+
+def met(code: str, details: Mapping[str, Any]) -> Stop:
+    """The thing that a stop with these details had met."""
+    keys = (("ref", ""), ("resource", "lease:"), ("task", "task:"))
+    refs = (f"{lead}{details[key]}" for key, lead in keys if isinstance(details.get(key), str))
+    ref = next((ref for ref in refs if len(ref) < 200 and names.one_line(ref)), "")
+    since = details.get("since")
+    entries = since if isinstance(since, list) else []
+    by = [entry.get("session") for entry in entries if isinstance(entry, dict)]
+    by += [details.get("holder"), details.get("session")]
+    others = (id for id in by if isinstance(id, str) and session.valid(id))
+    return Stop(code, 1, ref, tuple(dict.fromkeys(others)))
+
+
+def merged(before: Tree, files: Files, refs: Iterable[str]) -> tuple[str, ...]:
+    """The lines that a write keeps of the versions that it was stopped by, by their REFs."""
+    notes = []
+    for ref in dict.fromkeys(refs):
+        kind, _, name = ref.partition(":")
+        id, _, number = name.rpartition("@")
+        shape = BY_NAME.get(kind)
+        if shape is None or shape.numbered is None or shape.path_of is None:
+            continue
+        own = [path for path in files if kind_of(path) is shape and is_record(path)]
+        new = next((path for path in own if shape.numbered(path)[0] == id), "")
+        if not new or not number.isdecimal():
+            continue
+        old_lines = _lines(shape.path_of(id, int(number)), before.read)
+        new_lines = set(_lines(new, files.get))
+        if old_lines:
+            count = sum(line in new_lines for line in old_lines)
+            notes.append(f"{ref} kept {count} of {len(old_lines)} lines")
+    return tuple(notes)
+
+
+def _lines(path: str, read: Any) -> list[str]:
+    """The lines of a numbered document; none of one that is no text."""
+    try:
+        kind, data = kind_of(path), read(path)
+        record = kind.parse(path, data) if kind is not None and data is not None else {}
+        if "ext" in record:
+            data = read(f"{path.rpartition('/')[0]}/body.{record['ext']}")
+            text = (data or b"").decode()
+        else:
+            text = str(record.get("body", ""))
+    except (AtlasError, UnicodeDecodeError):
+        return []
+    return [line.strip() for line in text.split("\n") if line.strip()]

@@ -1,0 +1,34 @@
+"""Whether what a REF names is over, as far as a tree can tell. The idle limit of a session, which
+only a clone knows, is asked elsewhere; here, in doubt, nothing is over."""
+
+from __future__ import annotations
+
+from ..errors import AtlasError
+from ..model import times
+from ..model.tree import Tree
+
+_DONE = ("done", "cancelled")
+
+
+def over(tree: Tree, until: str, at: int) -> bool:
+    """Whether a time has come, a session, a lease or a task is over, or any other record is
+    there."""
+    try:
+        return times.moment(until) <= at
+    except ValueError:
+        pass
+    from . import BY_NAME, ref
+
+    try:
+        wanted = ref(until)
+        kind = BY_NAME[wanted.kind]
+        path = kind.find(tree, wanted.id, wanted.number)
+        record = kind.parse(path, tree.read(path) or b"")
+    except AtlasError:
+        return False
+    if "state" in record:
+        return record["state"] in _DONE
+    if kind.row:
+        end = kind.until(record)
+        return "ended" in record or (end is not None and end <= at)
+    return "resolution" not in record or record["resolution"] != "pending"

@@ -1,0 +1,158 @@
+"""The sections of a status entry, each with who wrote it. The body is the truth; `sections` in the
+front matter says, in its order, in which entry each one was written.
+
+A part counts as written by the entry that its item names only if it reads the same there. Any other
+part, or one without an item, was written by the writer of the entry in which it stands: so an entry
+by hand, or of an older form, is well-defined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from ..model import times
+from ..model.text import Record
+from ..model.tree import Tree
+from . import sections, status
+
+
+class Warn(NamedTuple):
+    """A warning at the head of a section. `until` is a time, or the REF whose end it waits for."""
+
+    text: str
+    until: str
+    session: str = ""  # that gave it
+
+
+class Part(NamedTuple):
+    """One section of a status entry, with who wrote it."""
+
+    stream: str
+    number: int  # the entry that it was read in
+    heading: str  # '' for the text before the first heading
+    text: str  # without the heading line
+    operation: str  # that wrote it; '' by hand
+    session: str
+    actor: str
+    at: int  # seconds
+    on: tuple[str, ...] = ()  # files of its writer
+    to: tuple[str, ...] = ()  # whom it is addressed to: `for` in the record
+    warn: tuple[Warn, ...] = ()
+    unseen: tuple[str, ...] = ()  # entries that its writer had not seen
+    by_hand: bool = False
+    written: int = 0  # the number of the entry that wrote it
+
+    @property
+    def ref(self) -> str:
+        """The REF of the entry that wrote it."""
+        return f"status:{self.stream}@{self.written}"
+
+    def same(self, other: Part) -> bool:
+        """Whether both are the same section as the same write left it."""
+        own = (self.heading, self.text, self.operation, self.written)
+        return own == (other.heading, other.text, other.operation, other.written)
+
+
+def parts(tree: Tree, stream: str, number: int | None = None) -> tuple[Part, ...]:
+    """The sections of an entry (the current one if `number` is None), in the body's order. None of
+    them for one that is not there or cannot be read."""
+    upto = status.newest(tree, stream) if number is None else number
+    record = status.readable(tree, stream, upto)
+    if record is None or number not in (None, record["number"]):
+        return ()
+    return of_record(tree, record)
+
+
+def of_record(tree: Tree, record: Record) -> tuple[Part, ...]:
+    """The sections of an entry that was read."""
+    stream, number = record["stream"], record["number"]
+    known: dict[int, Record | None] = {number: record}
+
+    def entry(wanted: int) -> Record | None:
+        if wanted not in known:
+            row = status.readable(tree, stream, wanted)
+            known[wanted] = row if row and row["number"] == wanted else None
+        return known[wanted]
+
+    left = _items(record)
+    whole = []
+    for heading, text in sections.split(str(record["body"])):
+        item = next((item for item in left if item["heading"] == heading), {})
+        if item:
+            left.remove(item)
+        writer = _writer(entry, record, item, heading, text)
+        whole.append(_part(record, writer, item, heading, text))
+    return tuple(whole)
+
+
+def _items(record: Record) -> list[Record]:
+    """The items of an entry that have their form; a hand may have written anything there."""
+    return [
+        item
+        for item in record.get("sections", ())
+        if isinstance(item, dict) and isinstance(item.get("heading"), str)
+    ]
+
+
+def _writer(
+    entry: Callable[[int], Record | None], record: Record, item: Record, heading: str, text: str
+) -> Record:
+    """The entry that wrote a part: the one that its item names, if it reads the same there."""
+    named = item.get("entry")
+    if not isinstance(named, int) or not 0 < named < record["number"]:
+        return record
+    writer = entry(named)
+    if writer is None or writer.get("operation", "") != item.get("from", ""):
+        return record
+    return writer if (heading, text) in sections.split(str(writer["body"])) else record
+
+
+def _part(record: Record, writer: Record, item: Record, heading: str, text: str) -> Part:
+    return Part(
+        record["stream"],
+        record["number"],
+        heading,
+        text,
+        writer.get("operation", ""),
+        writer["session"],
+        writer["actor"],
+        times.moment(writer["at"]),
+        texts(item.get("on")),
+        texts(item.get("for")),
+        tuple(_warn(warn, writer) for warn in _dicts(item.get("warn")) if "text" in warn),
+        tuple(writer.get("unseen", ())),
+        written=writer["number"],
+    )
+
+
+def _warn(item: Record, writer: Record) -> Warn:
+    return Warn(
+        str(item["text"]), str(item.get("until", "")), str(item.get("by", writer["session"]))
+    )
+
+
+def _dicts(value: Any) -> Iterable[Record]:
+    rows = value if isinstance(value, list) else []
+    return [item for item in rows if isinstance(item, dict)]
+
+
+def texts(value: Any) -> tuple[str, ...]:
+    """The texts in a list that a hand may have written."""
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
+
+
+def item(part: Part) -> Record:
+    """The item of a part, as the front matter has it."""
+    record: Record = {"heading": part.heading, "from": part.operation, "entry": part.written}
+    lists = {"on": list(part.on), "for": list(part.to)}
+    record |= {key: value for key, value in lists.items() if value}
+    warns = []
+    for warn in part.warn:
+        by = {} if warn.session == part.session else {"by": warn.session}
+        warns.append({"text": warn.text, "until": warn.until, **by})
+    return {**record, "warn": warns} if warns else record
+
+
+def body(whole: Iterable[Part]) -> str:
+    """The text of an entry that has these sections."""
+    return sections.joined((part.heading, part.text) for part in whole)

@@ -1,0 +1,123 @@
+"""What two clones say in the status, with real git: whatever order they write and publish in, no
+section's last text is out of the head or of what it names, and each loser was stopped or told."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from ..conftest import Git
+from .conftest import At
+
+
+@pytest.fixture
+def clones(hub: Path, at: At, git: Git, tmp_path: Path) -> dict[str, str]:
+    """Two clones of a hub, each with a session of its own."""
+    sessions = {}
+    for name in ("a", "b"):
+        git("clone", "-q", str(hub), name, cwd=tmp_path)
+        done = at(name, "begin", "--goal", f"work of {name}", "--new")
+        assert done.code == 0, done
+        sessions[name] = done.data["id"]
+    return sessions
+
+
+def test_two_that_end_offline_both_stand_and_the_second_says_what_it_had_not_seen(
+    clones: dict[str, str], at: At, hub: Path
+) -> None:
+    away = hub.rename(hub.with_name("away"))
+    for name, id in clones.items():
+        assert at(name, "end", "-m", f"the word of {name}", "--session", id).code == 0
+    away.rename(hub)
+    for name in ("a", "b", "a"):
+        assert at(name, "sync").code == 0
+    shown = at("a", "status")
+    assert {"the word of a", "the word of b"} <= {part["body"] for part in shown.data["sections"]}
+    (late,) = [part for part in shown.data["sections"] if part["session"] == clones["b"]]
+    assert late["unseen"] == ["status:main@2"] and late["ref"] == "status:main@3"
+    for name, id in clones.items():
+        assert at(name, "parked").data["total"] == 0
+        assert at(name, "session", "show", id).data["ended"]
+        assert at(name, "verify", "--full").code == 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_text_is_lost_however_they_write_and_publish(
+    clones: dict[str, str], at: At, hub: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    last: dict[tuple[str, str], str] = {}
+    for number in range(10):
+        name = chance.choice("ab")
+        if chance.random() < 0.3:
+            assert at(name, "sync").code == 0
+            continue
+        heading, text = chance.choice(["P", "Q"]), f"text {number}"
+        own = ("--session", clones[name], "--section", heading, "--offline")
+        done = at(name, "status", "write", "-m", text, *own)
+        assert done.code in (0, 3), done
+        if done.code == 3:  # the loser is told, and keeps its text
+            assert Path(done.json["error"]["details"]["draft"]).exists()
+            at(name, "status", "--session", clones[name])
+        else:
+            written = [key for key, old in last.items() if key[1] == heading and key[0] != name]
+            before = {part["body"] for part in at(name, "status").data["sections"]}
+            for key in written:
+                if last[key] not in before and done.data["section"] == heading:
+                    del last[key]  # it was read there, and written over
+            last[name, heading] = text
+    for name in ("a", "b", "a"):
+        assert at(name, "sync").code == 0
+    texts = {part["body"] for part in at("a", "status").data["sections"]}
+    assert set(last.values()) <= texts
+    assert at("a", "parked").data["total"] == at("b", "parked").data["total"] == 0
+    assert at("b", "verify", "--full").code == 0
+
+
+def test_a_whole_text_is_parked_when_others_wrote_and_lost_for_nobody(
+    clones: dict[str, str], at: At
+) -> None:
+    whole = ("--replace", "--session", clones["a"], "--offline")
+    assert at("a", "status", "write", "-m", "All of it.", *whole).code == 0
+    assert at("b", "status", "write", "-m", "b", "--session", clones["b"]).code == 0
+    at("a", "sync")
+    (row,) = at("a", "parked").data["items"]
+    again = at("a", "parked", "take", row["operation"], "--session", clones["a"])
+    assert again.code == 3 and again.json["error"]["code"] == "version_jump"
+    assert "All of it." in Path(again.json["error"]["details"]["draft"]).read_text()
+
+
+def test_a_malformed_entry_by_hand_takes_nobody_down_and_a_good_one_is_said_to_be_by_hand(
+    clones: dict[str, str], at: At, git: Git, hub: Path, tmp_path: Path
+) -> None:
+    work = tmp_path / "hand"
+    git("clone", "-q", "-b", "atlas", str(hub), "hand", cwd=tmp_path)
+    entry = work / "status/main/000/000002.md"
+    entry.write_text("---\nstream: [main\n---\nx\n")
+    git("add", ".", cwd=work)
+    git("commit", "-qm", "by hand", cwd=work)
+    git("push", "-q", "origin", "HEAD:atlas", cwd=work)
+    assert at("a", "sync").code == 0
+    shown = at("a", "status", "--session", clones["a"])
+    assert shown.code == 0 and shown.data["number"] == 1
+    assert any("status:main@2 cannot be read" in line for line in shown.json["notices"])
+    log = at("a", "status", "log")
+    assert [row["number"] for row in log.data["items"]] == [1]
+    assert "000002.md" in str(log.json["notices"])
+    done = at("a", "status", "write", "-m", "on", "--session", clones["a"])
+    assert done.code == 0 and done.data["number"] == 3
+    git("pull", "-q", "--rebase", "origin", "atlas", cwd=work)
+    good = f"---\nstream: main\nnumber: 4\nsession: {clones['b']}\nactor: b\n"
+    entry = entry.with_name("000004.md")
+    entry.write_text(f"{good}at: 2026-11-29T14:00:00Z\n---\n## Forged\n\nwords\n")
+    git("add", ".", cwd=work)
+    git("commit", "-qm", "by hand", cwd=work)
+    git("push", "-q", "origin", "HEAD:atlas", cwd=work)
+    at("a", "sync")
+    (part,) = at("a", "status", "--session", clones["a"]).data["sections"]
+    assert (part["session"], part["by_hand"], part["operation"]) == (clones["b"], True, "")
+    assert at("a", "end", "-m", "done", "--session", clones["a"]).code == 0
+    hand = [part for part in at("a", "status").data["sections"] if part["by_hand"]]
+    assert [part["heading"] for part in hand] == ["Forged"]
