@@ -14,7 +14,8 @@ PACKAGE = Path(__file__).parent.parent / "atlas_cli"
 # Each part may import those that stand before it, and itself. (A tuple: parts that do not know each
 # other.)
 ORDER: tuple[str | tuple[str, ...], ...] = (
-    ("__version__", "errors", "interrupts", "outcome", "visible", "callers", "signs"),
+    ("__version__", "errors", "interrupts", "outcome", "visible", "callers"),
+    "signs",
     "console",
     "model",
     "records",

@@ -74,7 +74,9 @@ def register(
         return change._replace(files={**change.files, **taken, **held})
 
     records = writing.records(env, writing.write(env, decide, me, "session: begin"))
-    return next(row for row in records if row["ref"] == f"session:{row.get('adopted_by') or new}")
+    rows = [row for row in records if row["ref"].startswith("session:")]
+    adopted = [row for row in rows if row.get("adopted_by")]  # (a replay answers another id)
+    return next((row for row in rows if row not in adopted), rows[0])
 
 
 RESUMED = "its tool has resumed it"

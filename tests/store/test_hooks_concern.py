@@ -86,7 +86,7 @@ def test_what_was_counted_leaves_the_quick_answer_quick(project: Project, tmp_pa
 
 
 def test_the_picture_passes_only_what_is_certain() -> None:
-    rows = ["session\tann\twork\t/w\t9\t\t-\tnone", "item\t0\tsrc/x.py", "item\t1\tdocs"]
+    rows = ["session\tann\twork\t/w\t9\t\t-\tnone\t0", "item\t0\tsrc/x.py", "item\t1\tdocs"]
     far = int(time.time()) + 999
 
     def known(*news: object) -> tuple[cache.HookCache, cache.Session]:
@@ -100,7 +100,9 @@ def test_the_picture_passes_only_what_is_certain() -> None:
     picture, me = known(0, 0, 0, 1, 2)
     for path, meets in {"src/x.py": 1, "docs/a/b": 1, "docs": 1, "src/y.py": 0, "src": 0}.items():
         assert picture.meets(me, [path]) == bool(meets), path
-    assert cache.Session("eve", "work", "/w", "9", "", "-", "none").asks, "of whom nothing is known"
+    assert cache.Session("eve", "work", "/w", "9", "", "-", "none", "0").asks, (
+        "of whom nothing is known"
+    )
 
 
 def test_whom_a_text_cannot_be_addressed_to(project: Project) -> None:

@@ -139,13 +139,13 @@ def test_a_submodule_has_a_store_of_its_own(tmp_path: Path, git: Git, quick: Atl
 
 
 def test_all_worktrees_share_one_store_and_each_has_its_own_session(
-    tmp_path: Path, git: Git, quick: Atlas
+    tmp_path: Path, git: Git, quick: Atlas, atlas: Atlas
 ) -> None:
     spot = linked_worktree(tmp_path, git)
     assert quick("init").code == 0
     found = [
-        quick("-C", str(where), "begin", "--goal", "x", "--json").data["id"]
-        for where in (spot.cwd, tmp_path / "repo")
+        atlas("-C", str(where), "begin", "--goal", "x", "--json", CODEX_THREAD_ID=caller).data["id"]
+        for where, caller in ((spot.cwd, "tests"), (tmp_path / "repo", "another"))
     ]
     mine = quick("-C", str(spot.cwd), "begin", "--json").data
     assert (mine["id"], mine["continued"], mine["you"]["branch"]) == (found[0], True, "other")

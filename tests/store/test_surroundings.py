@@ -125,7 +125,7 @@ def test_names_and_texts_stay_what_they_are_in_the_plain_locale(
     assert atlas("artifact", "get", "note", "-o", "kopie-ü.txt", **here).code == 0
     assert (repo / "süd/kopie-ü.txt").read_bytes() == "Höhe\n".encode()
     # Read in another locale, it is the same.
-    assert atlas("status", "--json", cwd=repo).data["body"] == "大小\n"
+    assert atlas("status", "--json", cwd=repo).data["body"] == "## die Größe\n\n大小\n"
     [lease] = atlas("lease", "list", "--json", cwd=repo).data["items"]
     assert (lease["resource"], lease["why"]) == ("path:süd/höhe.txt", "größer")
     assert atlas("end", "-m", "Ende", **here).code == 0

@@ -29,6 +29,9 @@ EVERY = (
     "status write -m one",
     "status write --section S -m two",
     "status log",
+    "status history S",
+    "drafts list",
+    "epoch --before 2026-01-01",
     "status diff",
     "lease take gpu0 path:src --why w",
     "lease renew gpu0",
@@ -118,6 +121,9 @@ REFUSED = {
     "gate show x": 7,
     "gate clear x": 5,
     "signal show x": 7,
+    "drafts drop x": 7,
+    "status unwarn S": 5,
+    "wait --timeout 1s": 7,
 }
 
 
@@ -216,6 +222,11 @@ HARM = (
     ("push", "-q", "--mirror", "origin"),
 )
 
+BODY = (
+    "## what bob does\n\nfirst: the parser is planned\n\n"
+    "## what ann does\n\nsecond: the parser is done\n"
+)
+
 
 @pytest.mark.parametrize("harm", HARM, ids=" ".join)
 def test_what_git_does_there_does_not_reach_the_store(
@@ -232,7 +243,7 @@ def test_what_git_does_there_does_not_reach_the_store(
     assert difference(before, picture(repo / ".git/atlas", (NOTEBOOK,))) == []
     # The view may have gone (`clean -x`); the next command brings it back.
     assert (repo / ".atlas").exists() == (harm[0] not in ("clean", "stash"))
-    assert quick("status", "--json").data["body"] == "second: the parser is done\n"
+    assert quick("status", "--json").data["body"] == BODY
     assert difference(view, picture(repo / ".atlas", ())) in ([], ["AS-OF"])
     assert quick("verify", "--full").code == 0
     refs = git("for-each-ref", "--format=%(refname)", cwd=tmp_path / "origin.git").split("\n")

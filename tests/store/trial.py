@@ -88,12 +88,13 @@ class Session:
             call = self.run(["git", *argv])
             if call.code == 0 or not (call.stop or "index.lock" in call.out):
                 return call
-            if call.stop and not self.obey(call):
+            answer = self.obey(call) if call.stop else None
+            if answer is None or answer.code:
                 time.sleep(0.2)
         return call
 
-    def obey(self, call: Call) -> bool:
-        """Runs the Atlas commands that a stop prints for its reader; whether there was one."""
+    def obey(self, call: Call) -> Call | None:
+        """Runs the Atlas command that a stop prints for its reader; None if it prints none."""
         printed = re.findall(
             r"(?:git )?(atlas (?:status|session adopt|end|correct)[^\n;|`]*)", call.out
         )
@@ -103,16 +104,17 @@ class Session:
                 argv = shlex.split(line)
             except ValueError:
                 continue
-            return self.atlas(*argv[1:]).code == 0
-        return False
+            return self.atlas(*argv[1:])
+        return None
 
 
 def _push(me: Session) -> None:
-    """Pushes to main, over whoever was first."""
+    """Pushes to main, over whoever was first. (Only then are their commits taken in: in a checkout
+    that others work in, what they have not committed is in the way.)"""
     for _ in range(12):
-        me.run(["git", "pull", "-q", "--rebase", "--autostash", "origin", "main"])
         if me.git("push", "-q", "origin", "HEAD:main").code == 0:
             return
+        me.run(["git", "pull", "-q", "--rebase", "--autostash", "origin", "main"])
         time.sleep(0.1)
     raise SystemExit(f"{me.name} cannot push")
 
@@ -191,9 +193,9 @@ def _end(me: Session, count: int) -> None:
     """Writes last; stopped, it does what the stop prints."""
     call = me.atlas("end", "-", data=f"{me.name}: {count} tasks done. Nothing is open.\n")
     for _ in range(4):
-        if call.code == 0 or me.obey(call):
+        if call.code == 0:
             return
-        call = me.atlas("end")
+        call = me.obey(call) or me.atlas("end")
     raise SystemExit(f"{me.name} cannot end: {call.out}")
 
 
