@@ -82,6 +82,13 @@ def _retracts(trial: Trial) -> None:
     trial.run("seed", "atlas", "end", "--unchanged", "only the format was wrong")
 
 
+def test_a_session_that_dies_is_taken_over(tmp_path: Path) -> None:
+    trial = project(tmp_path / "trial", 4)
+    _played(trial, [f"w{number}" for number in range(4)], lambda: None, dead=1)
+    _once(trial, 1)
+    _in_sight(trial)
+
+
 @pytest.mark.parametrize("checkout", [False, True], ids=["four clones", "three in one checkout"])
 def test_a_plan_is_worked_off_together(tmp_path: Path, checkout: bool) -> None:
     trial = project(tmp_path / "trial", 1 if checkout else 4)
