@@ -88,6 +88,7 @@ class Questions:
         corrections stand beside it. Once a record is retracted, its writers' words are None, too.
         Of a row these are the words that stood in it then: a lease that is taken anew has
         another's."""
+        record = self.index.with_numbers(record)
         ref = ref or record["ref"]
         kind = records.BY_NAME[ref.partition(":")[0]]
         retractions = withdrawing(self.index, ref)
@@ -127,7 +128,7 @@ class Questions:
         lines += [
             correction.shown(entry, self.now, say) for entry in self.corrections(record["ref"])
         ]
-        for target in record.get("relies_on", ()):
+        for target in self.index.with_numbers(record.get("relies_on", [])):
             lines += self._below(target, say)
         return lines
 

@@ -10,8 +10,8 @@ from ..model import times
 from ..model.digests import sha256
 from ..model.text import Record
 from ..model.tree import Tree
-from ..records import BY_NAME, concern, policy, signal, status, telling
 from ..records import artifact as artifacts
+from ..records import concern, find, policy, signal, status, telling
 from ..records import correction as corrections
 from ..records import decision as decisions
 from ..records import ref as parsed
@@ -136,7 +136,7 @@ def _files_of(ask: Questions, tree: Tree, target: str) -> tuple[str, ...]:
         if ref.kind == status.KIND.name:
             whole = parts(ask, tree, ref.id, ref.number)
             return tuple(path for part in whole if part.written == ref.number for path in part.on)
-        row = ask.index.readable(BY_NAME[ref.kind].find(tree, ref.id, ref.number))
+        row = ask.index.readable(find(tree, ref))
     except AtlasError:
         return ()
     return tuple((row or {}).get("files", ()))

@@ -49,11 +49,11 @@ def standing(ask: Questions, tree: Tree, what: str, but: tuple[str, ...] = ()) -
     if ref.kind == lease.KIND.name:
         return _lease(ask, what, ref.id, but)
     if ref.kind in _OF:
-        path = records.BY_NAME[ref.kind].find(tree, ref.id)
+        path = records.find(tree, ref)
         record = records.BY_NAME[ref.kind].parse(path, tree.read(path) or b"")
         return _OF[ref.kind](ask, tree, what, record)
     try:
-        records.BY_NAME[ref.kind].find(tree, ref.id, ref.number)
+        records.find(tree, ref)
     except NotFound:
         return Over(what, False, "not there")
     return Over(what, True, "there")

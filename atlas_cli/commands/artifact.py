@@ -261,14 +261,14 @@ def get(
 
 def _wanted(env: Env, ref: names.Ref) -> Record:
     """The version that a REF names; the newest if it names none."""
-    return _version(env, ref.id, ref.number)[0]
+    return _version(env, *artifact.numbered(reading.path_of(env, ref)))[0]
 
 
 def _version(env: Env, name: str, number: int | None) -> tuple[Record, bytes]:
     """A version and its bytes, as they were put."""
     path = artifact.find(env.tree, name, number)
     record = artifact.parse(path, reading.last_good(env, path)[0])
-    return record, artifact.body(env.tree, record)
+    return env.index.with_numbers(record), artifact.body(env.tree, record)
 
 
 @verb(app, "list", "atlas artifact list --new", 7, limits=(limits.HANDED,))

@@ -70,7 +70,7 @@ def correct(
         "own": me["id"] == writer,
         "marks": addressing.marks(env, me, to or [], reason),
     }
-    reach = corrections.reach(env.ask, target, writer or "")
+    reach = corrections.reach(env.ask, wrong["ref"], writer or "")
     task = names.say(follow_up, "--follow-up", 200) if follow_up is not None else ""
     written = writing.write(env, _decided(env, fields, task, reach), me, "correction: ")
     rows = writing.records(env, written)

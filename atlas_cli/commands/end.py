@@ -19,7 +19,7 @@ from ..model.text import Record
 from ..model.times import rfc3339
 from ..model.tree import Tree
 from ..outcome import Block, Outcome
-from ..records import goals, session, status_write
+from ..records import goals, session
 from ..records.board import assigning
 from ..records.wish import Wish
 from ..sharing import parked
@@ -94,12 +94,13 @@ def end(
     if given is not None and unchanged is not None:
         raise Usage("a text, or --unchanged, but not both")
     lists = (tuple(warn or ()), until, tuple(on or ()), tuple(to or ()))
-    options = wording.Options(section, replace, overflow, base, (), None, *lists)
-    options.need_text(given)
     names.name(stream, "stream")
+    read = reading.base(env, stream, base)
+    options = wording.Options(section, replace, overflow, read, (), None, *lists)
+    options.need_text(given)
     spared = _spared(env, me, keep or [])
     last = _last(env, me, given, unchanged, stream, options, number)
-    wording.claim(env, stream, base)
+    wording.claim(env, stream, read)
     records = _written(env, me, last, spared)
     return _answer(env, me, records, elsewhere.leave(env, me, spared, number is None, number))
 
@@ -253,8 +254,7 @@ class _Last(NamedTuple):
         files |= assigning.leave(tree, writer, spared, goal=self.goal).files
         if self.still is None:
             return Change(f"session: end ({writer.session})", files, bases)
-        seen = wording.seen(env, tree, me, Wish(self.stream), self.options.base)
-        ref = status_write.holding(tree, writer, self.stream, seen)
+        ref = wording.holding(env, tree, writer, me, self.stream, self.options.base)
         path = session.path_of(writer.session)
         files[path] = session.with_confirmed(path, files[path] or b"", ref, self.still, writer)
         return Change(f"session: end, confirm {ref} ({writer.session})", files, bases)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import partial
 from pathlib import Path
 
 from .. import records
@@ -10,7 +12,9 @@ from ..answers.ask import WEEK
 from ..errors import Usage
 from ..model import names, times
 from ..model.text import Record
+from ..model.tree import Tree
 from ..records import correction, status
+from ..store import REMOTE
 from ..visible import named, theirs
 from . import receipts, standing, who
 from .env import Env
@@ -46,25 +50,57 @@ def _last_look(env: Env, now: int) -> int:
 
 def path_of(env: Env, ref: names.Ref) -> str:
     """The path of the record of a REF. Raises NotFound where there is none."""
-    return records.BY_NAME[ref.kind].find(env.tree, ref.id, ref.number)
+    return records.find(env.tree, ref)
 
 
 def resolve(env: Env, ref: names.Ref) -> tuple[str, Record]:
     """(path, record) of a REF. Raises NotFound where there is none."""
     path = path_of(env, ref)
-    return path, records.describe(path, last_good(env, path)[0])
+    record = records.describe(path, last_good(env, path)[0])
+    return path, env.index.with_numbers(record)
 
 
 def pinned_ref(env: Env, text: str) -> str:
-    """A REF as it is stored in another record: checked, and with the current number where none was
-    given."""
+    """A REF as it is stored in another record: checked, and of the current document where none was
+    named."""
     _, record = resolve(env, records.ref(text))
     env.notices += [
         f"{record['ref']} was {correction.shown(row, env.now(), theirs)}"
         for row in env.ask.corrections(record["ref"])
         if correction.withdraws(row)
     ]
-    return str(record["ref"])
+    return stored_ref(env, env.tree, record["ref"])
+
+
+def stored_ref(env: Env, tree: Tree, ref: str) -> str:
+    """The REF of a record that is there, as another record keeps it: with a number only if that is
+    published."""
+    return records.stored(tree, ref, partial(is_published, env))
+
+
+def is_published(env: Env, path: str, blob: str) -> bool:
+    """Whether the remote is known to have a file, with these bytes."""
+    known = env.store.ref(REMOTE)
+    return known is not None and env.store.snapshot(known).blob(path) == blob
+
+
+def base(env: Env, stream: str, text: str | None) -> int | None:
+    """The number of the entry that somebody says it has read: `12`, or `12~3f9c01ab77de` with the
+    beginning of its blob. None, with a notice, if another entry stands there now. Raises Usage for
+    any other text."""
+    if text is None:
+        return None
+    match = re.fullmatch("([0-9]{1,40})(?:~([0-9a-f]{7,64}))?", text)
+    if match is None:
+        raise Usage(f"--base {text[:80]!r} is no number", "write it like --base 12")
+    number, blob = int(match[1]), match[2]
+    stands = env.snapshot.blob(status.path_of(stream, number)) or ""
+    if blob and not stands.startswith(blob):
+        env.notices.append(
+            f"status:{stream}@{number} is not what was read under that number: others wrote first"
+        )
+        return None
+    return number
 
 
 def code_age(env: Env) -> None:
@@ -139,7 +175,7 @@ def shown_status(
     wrote."""
     path = status.find(env.tree, stream, number)
     data, _ = last_good(env, path)
-    record = records.describe(path, data)
+    record = env.index.with_numbers(records.describe(path, data))
     if me is not None:
         receipts.note_status(env, me, stream, number, path)
     whole = standing.data(env, record, withdrawn)

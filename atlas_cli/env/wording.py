@@ -4,6 +4,7 @@ sections that were carried beside it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ..answers import concern as asked
@@ -129,6 +130,8 @@ def brought(env: Env, stream: str, title: str, given: str) -> Wish:
     if it does not stand there."""
     ref = names.versioned(given, "status")
     number = ref.number or 0
+    if ref.operation:
+        number = reading.resolve(env, ref)[1]["number"]
     whole = parts.parts(env.tree, ref.id, number)
     part = next((part for part in whole if part.heading == title), None)
     if part is None or ref.id != stream:
@@ -137,7 +140,7 @@ def brought(env: Env, stream: str, title: str, given: str) -> Wish:
             f"status:{ref.id}@{number} has no section {title[:80]!r}",
             f"it has {others}; atlas status history shows where one stood",
         )
-    name = f"status:{stream}@{number}#{title}"
+    name = f"{reading.stored_ref(env, env.tree, f'status:{stream}@{number}')}#{title}"
     return Wish(stream, title, part.text, exact=True, on=part.on, to=part.to, back=name)
 
 
@@ -173,7 +176,22 @@ def seen(env: Env, tree: Tree, me: Record, given: Wish, base: int | None) -> See
     if base is None:
         number = receipts.newest_read(env, tree, me, "status", given.stream, part=True)
         read = receipts.newest_read(env, tree, me, "status", given.stream)
-    return Seen(number, read, _meets(env, me, given.on))
+    named = partial(_named, env, tree, given.stream)
+    return Seen(number, read, _meets(env, me, given.on), named)
+
+
+def _named(env: Env, tree: Tree, stream: str, number: int) -> str:
+    """An entry in a command that may be run when another one has its number."""
+    path = status.path_of(stream, number)
+    if reading.is_published(env, path, tree.blob(path) or ""):
+        return str(number)
+    return status_write.base_of(tree, stream, number) or str(number)
+
+
+def holding(env: Env, tree: Tree, who: Writer, me: Record, stream: str, base: int | None) -> str:
+    """The REF of the current entry, which the session says still holds, as its row keeps it."""
+    before = seen(env, tree, me, Wish(stream), base)
+    return reading.stored_ref(env, tree, status_write.holding(tree, who, stream, before))
 
 
 def _meets(env: Env, me: Record, about: tuple[str, ...]) -> Callable[[Part], str]:

@@ -64,6 +64,9 @@ class Kind(NamedTuple):
     links: Links = no_links  # (relation, REF) of each record that it points at
     path_of: Callable[[str, int], str] | None = None  # name, number: a numbered document's path
     numbered: Callable[[str], tuple[str, int]] | None = None  # path: its name and its number
+    # tree, name, operation: the number of the document that the operation wrote, 0 if there is
+    # none. Only a kind has it whose documents get another number when they are carried over.
+    written: Callable[[Tree, str, str], int] | None = None
     # the keys by which the index finds the next one
     queued: Callable[[Record], tuple[int, int, int, int] | None] | None = None
     # fields in its writers' words, which are withheld once it is retracted (`failures.why`: inside)

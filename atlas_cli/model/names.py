@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import Refused, Usage
 from .digests import sha256
@@ -229,24 +229,49 @@ def _matches(pattern: str, path: str) -> bool:
 class Ref(NamedTuple):
     """A REF, which names any record: `status:main@12`, `artifact:schema@3`,
     `decision:2026-11-29-use-x`, `lease:gpu0`, `session:claude-261129-7f3k2m`. `number` is None if
-    the newest is meant or the kind has no numbers."""
+    the newest is meant or the kind has no numbers. A document whose number may still change is
+    named by the operation that wrote it: `status:main@~3f9c01`."""
 
     kind: str
     id: str
     number: int | None = None
+    operation: str = ""
 
     def __str__(self) -> str:
+        if self.operation:
+            return f"{self.kind}:{self.id}{BY}{self.operation}"
         return f"{self.kind}:{self.id}" + ("" if self.number is None else f"@{self.number}")
 
 
+# Before the operation in a REF. (An operation's id is any name, of digits only as well; none begins
+# with this sign, and inside of a word no shell reads it.)
+BY = "@~"
+_BY_OPERATION = r"[a-z]+:[a-z0-9][a-z0-9._-]{0,63}@~[a-z0-9][a-z0-9._-]{0,63}\Z"
+
+
 def versioned(text: str, kind: str) -> Ref:
-    """The REF of a numbered document, from `NAME` or `NAME@N`. Raises Usage for any other text."""
+    """The REF of a numbered document, from `NAME`, `NAME@N` or `NAME@~OPERATION`. Raises Usage for
+    any other text."""
     stem, at, digits = text.removeprefix(f"{kind}:").partition("@")
+    if digits.startswith("~"):
+        return Ref(kind, name(stem, f"{kind} name"), None, name(digits[1:], "operation id"))
     if at and not re.fullmatch(r"[0-9]{1,9}", digits):
         raise Usage(
             f"{text[:80]!r}: after @ comes a number", f"write it like {stem[:64] or 'main'}@3"
         )
     return Ref(kind, name(stem, f"{kind} name"), int(digits) if at else None)
+
+
+def with_numbers(value: Any, number: Callable[[str], str]) -> Any:
+    """A record, or a part of one, in which each field that is a REF by its operation is what
+    `number` gives for it. A text that only speaks of one stays as it is."""
+    if isinstance(value, str):
+        return number(value) if BY in value and re.match(_BY_OPERATION, value) else value
+    if isinstance(value, dict):
+        return {key: with_numbers(inner, number) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [with_numbers(inner, number) for inner in value]
+    return value
 
 
 def bucket(text: str) -> str:

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
 
-from ..errors import Damaged, Usage
+from ..errors import Damaged, NotFound, Usage
 from ..model import names, text
 from ..model.kind import Kind
 from ..model.layout import Names
 from ..model.names import Ref
 from ..model.text import Record
+from ..model.tree import Tree
 from . import artifact, correction, decision, formats, inbox, lease, policy, session, signal, status
 from .board import gate, result, task
 
@@ -132,6 +133,38 @@ def ref(text: str) -> Ref:
         near = names.hint(name, BY_NAME, forms) if colon and kind is None else forms
         raise Usage(f"{text[:80]!r} is no REF", near)
     return names.versioned(rest, name) if kind.numbered else Ref(name, rest)
+
+
+def find(tree: Tree, wanted: Ref) -> str:
+    """The path of the record of a REF. Raises NotFound if there is none."""
+    kind = BY_NAME[wanted.kind]
+    if not wanted.operation:
+        return kind.find(tree, wanted.id, wanted.number)
+    number = kind.written(tree, wanted.id, wanted.operation) if kind.written else 0
+    if not number:
+        raise NotFound(
+            f"there is no {wanted}: that operation wrote nothing of that name here",
+            f"atlas log {wanted.operation} shows what it wrote",
+        )
+    return kind.find(tree, wanted.id, number)
+
+
+def stored(tree: Tree, text: str, published: Callable[[str, str], bool]) -> str:
+    """A REF as another record keeps it: with its number, once that can change no more, because the
+    document (its path, its blob) is published. Until then a document of a kind that is carried over
+    under another number is named by its operation."""
+    wanted = ref(text)
+    kind = BY_NAME[wanted.kind]
+    if kind.written is None:
+        return text
+    path = kind.find(tree, wanted.id, wanted.number)
+    if published(path, tree.blob(path) or ""):
+        return text
+    try:
+        operation = kind.parse(path, tree.read(path) or b"").get("operation")
+    except Damaged:  # no program wrote it
+        return text
+    return str(wanted._replace(number=None, operation=operation)) if operation else text
 
 
 def describe(path: str, data: bytes) -> Record:

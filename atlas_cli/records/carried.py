@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ..errors import AtlasError, Refused
+from ..errors import Refused
 from ..model import text, times
 from ..model.change import FileEdit, Violation, Writer
 from ..model.message import Message
 from ..model.text import Record
 from ..model.tree import Tree
-from . import correction, folding, parts, policy, status
+from . import folding, parts, policy, status
 from .over import over
 from .parts import Part
-from .wish import Base, Wish, digest, heir, made, of_entry
+from .wish import Base, Wish, back, digest, heir, made, of_entry, withdrawn
 
 Files = dict[str, bytes | None]
 
@@ -69,8 +69,9 @@ class _Judged(NamedTuple):
         rows = folding.items_of(self.record)
         first = rows[0] if rows else {}
         rolled = "count" in first and self.head is not None and first["ref"] == _ref(self.head)
+        came_back = back(self.tree, self.wish)
         for item in folding.items_of(self.head or {}):
-            if item not in rows and not rolled and folding.name(item) != self.wish.back:
+            if item not in rows and not rolled and folding.name(item) != came_back:
                 yield f"`earlier` no longer names {item['heading'][:80]!r}"
 
     def _gone(self, part: Part) -> Iterator[str]:
@@ -83,7 +84,7 @@ class _Judged(NamedTuple):
             standing = {warn for warn in standing if not heir(self.tree, by, warn.session)}
         if self.wish.replace and not same:
             standing = {warn for warn in standing if warn.session != by}
-        if self._withdrawn(part):
+        if withdrawn(self.tree, self.wish, part):
             return
         now = (same or own)[0].warn if same or own else ()
         if not standing <= set(now):
@@ -113,24 +114,9 @@ class _Judged(NamedTuple):
             if part.written != self.record["number"] and not any(map(part.same, self.before)):
                 yield f"the section {part.heading[:80]!r} was in no entry before"
 
-    def _withdrawn(self, part: Part) -> bool:
-        """Whether what wrote a section was retracted, by a correction that the wish names."""
-        names = [name for number, name in self.wish.withdrawn if number == part.written]
-        return any(_retracts(self.tree, name, part.ref) for name in names)
-
 
 def _ref(record: Record) -> str:
     return f"status:{record['stream']}@{record['number']}"
-
-
-def _retracts(tree: Tree, name: str, ref: str) -> bool:
-    """Whether a correction retracts a record."""
-    try:
-        path = correction.KIND.find(tree, name)
-        record = correction.parse(path, tree.read(path) or b"")
-    except AtlasError:
-        return False
-    return bool(record["retract"]) and record["target"] == ref
 
 
 def wished(store: str, message: Message, path: str, data: bytes) -> str | None:

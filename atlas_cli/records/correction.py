@@ -55,7 +55,7 @@ def add(
     actor of that record."""
     record: Record = {"target": target, "retract": retract, "own": own, **(marks or {})}
     record |= {**change.given(cause=cause), **writer.signature(), "operation": writer.operation}
-    path = dated.path_of(FOLDER, writer, names.slug(target))
+    path = dated.path_of(FOLDER, writer, names.slug(target.partition(names.BY)[0]))
     verb = "retract" if retract else "correct"
     return Change(
         f"correction: {verb} {target} ({writer.session})",

@@ -17,12 +17,12 @@ def over(tree: Tree, until: str, at: int) -> bool:
         return times.moment(until) <= at
     except ValueError:
         pass
-    from . import BY_NAME, ref
+    from . import BY_NAME, find, ref
 
     try:
         wanted = ref(until)
         kind = BY_NAME[wanted.kind]
-        path = kind.find(tree, wanted.id, wanted.number)
+        path = find(tree, wanted)
         record = kind.parse(path, tree.read(path) or b"")
     except AtlasError:
         return False

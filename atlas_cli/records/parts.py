@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from ..model import times
+from ..model import names, times
 from ..model.text import Record
 from ..model.tree import Tree
 from . import sections, status
@@ -46,6 +46,11 @@ class Part(NamedTuple):
     def ref(self) -> str:
         """The REF of the entry that wrote it."""
         return f"status:{self.stream}@{self.written}"
+
+    def written_as(self, ref: str) -> bool:
+        """Whether a REF names the entry that wrote it: by its number, or by its operation."""
+        by = names.Ref(status.KIND.name, self.stream, operation=self.operation)
+        return ref == self.ref or (bool(self.operation) and ref == str(by))
 
     def same(self, other: Part) -> bool:
         """Whether both are the same section as the same write left it."""

@@ -91,6 +91,19 @@ def find(tree: Tree, stream: str, number: int | None = None) -> str:
     return path
 
 
+def written(tree: Tree, stream: str, operation: str) -> int:
+    """The number of the entry that an operation wrote, which names it for good; 0 if there is
+    none."""
+    for number in range(newest(tree, stream), 0, -1):
+        data = tree.read(path_of(stream, number))
+        if data is None or operation.encode() not in data:
+            continue
+        record = readable(tree, stream, number)
+        if record and record["number"] == number and record.get("operation") == operation:
+            return number
+    return 0
+
+
 def empty(tree: Tree, stream: str) -> str:
     """The notice that a stream has no entry yet."""
     hint = names.hint(stream, tree.names(FOLDER), "", "status:")
@@ -167,6 +180,7 @@ KIND = Kind(
     links=listed("relies_on"),
     path_of=path_of,
     numbered=numbered,
+    written=written,
     words=("body", "unchanged", "caveat", "section"),
     settled=settled,
     duty="word",

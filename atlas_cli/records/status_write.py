@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ..errors import NotFound, Protocol, Refused, Usage, VersionJump
@@ -16,13 +17,16 @@ from ..model.change import Change, Writer
 from ..model.text import Record
 from ..model.tree import Tree
 from ..visible import named
-from . import carried, folding, parts, policy, sections, session, status
+from . import carried, folding, parts, policy, sections, status
 from .parts import Part
 from .wish import Made, Wish, made
 
 WARNING = 25  # words
 WARNINGS = 2  # at a section
 SHOWN = 8  # sections that a stop prints
+
+
+Again = Callable[[int], str]  # the command that submits a draft, once the entry was read
 
 
 def nothing(part: Part) -> str:
@@ -40,6 +44,7 @@ class Seen(NamedTuple):
     number: int | None
     read: int | None
     meets: Callable[[Part], str] = nothing
+    named: Callable[[int], str] = str  # how a command that is kept names an entry
 
 
 def write(tree: Tree, who: Writer, wish: Wish, seen: Seen, new: bool = False) -> Change:
@@ -56,15 +61,15 @@ def write(tree: Tree, who: Writer, wish: Wish, seen: Seen, new: bool = False) ->
     heading = "" if wish.replace else sections.as_heading(wish.heading)
     wish = wish._replace(heading=heading)
     wish = wish._replace(base=base_of(tree, wish.stream, number), text=_text(wish))
-    flags = _flags(wish)
+    again = partial(_again, wish, seen)
     head = status.current(tree, wish.stream)
     before = parts.of_record(tree, head) if head else ()
     stop = _due(tree, who, wish, seen, before) if head else None
     wish = wish._replace(exact=wish.exact or _left_behind(tree, who, wish, seen, before))
     if stop is not None and head is not None:
-        raise _jump(tree, wish, number, head, stop, flags, who.at)
+        raise _jump(tree, wish, number, head, stop, again, who.at)
     entry = made(tree, who, wish)
-    _within_limits(tree, wish, entry, number, flags)
+    _within_limits(tree, wish, entry, number, again)
     bases = (f"status:{wish.stream}@{wish.base}",) if wish.base else ()
     subject = f"status: {wish.stream} ({who.session})"
     return Change(subject, carried.put(entry.record, entry.body), bases)
@@ -163,7 +168,7 @@ def _left_behind(tree: Tree, who: Writer, wish: Wish, seen: Seen, before: Sequen
     return old.written <= (seen.read or 0) and not folding.alive(tree, old.session, who.at)
 
 
-def _within_limits(tree: Tree, wish: Wish, entry: Made, number: int, flags: str) -> None:
+def _within_limits(tree: Tree, wish: Wish, entry: Made, number: int, again: Again) -> None:
     """Raises Refused if what the writer itself says is too long."""
     shown = policy.of(tree)["status_words"]
     bounds = folding.Bounds.of_section(shown)
@@ -183,11 +188,11 @@ def _within_limits(tree: Tree, wish: Wish, entry: Made, number: int, flags: str)
         words, letters = len(part.text.split()), len(part.text)
         if words > bounds.words or letters > bounds.characters:
             what = f"the section {part.heading!r}" if part.heading else "the text before a heading"
-            raise _too_long(wish, what, (words, letters), bounds, number, flags)
+            raise _too_long(wish, what, (words, letters), bounds, again(number))
     stored = folding.Bounds.of(shown)
     if wish.replace and not stored.hold(own):
         size = (sum(map(folding.size, own)), sum(len(part.text) for part in own))
-        raise _too_long(wish, "the status", size, stored, number, flags)
+        raise _too_long(wish, "the status", size, stored, again(number))
 
 
 def _too_long(
@@ -195,8 +200,7 @@ def _too_long(
     what: str,
     size: tuple[int, int],
     bounds: folding.Bounds,
-    number: int,
-    flags: str,
+    submit: str,
 ) -> Refused:
     words, letters = size
     return Refused(
@@ -209,13 +213,13 @@ def _too_long(
             "limit": bounds.words,
             "characters": letters,
             "body": wish.text + ("" if wish.text.endswith("\n") else "\n"),
-            "submit": f"atlas status write {wish.stream} --base {number} --file {{draft}}{flags}",
+            "submit": submit,
         },
     )
 
 
-def _flags(wish: Wish) -> str:
-    """The options of a printed command that say the same as the wish."""
+def _again(wish: Wish, seen: Seen, base: int) -> str:
+    """The command that says the same as the wish, of a draft, after an entry was read."""
     flags = " --replace" if wish.replace else ""
     if wish.exact:
         flags = f" --section {shlex.quote(wish.heading)}"
@@ -223,11 +227,12 @@ def _flags(wish: Wish) -> str:
         flags += f" --warn {shlex.quote(text)} --until {shlex.quote(until)}"
     flags += "".join(f" --on {shlex.quote(path)}" for path in wish.on)
     flags += "".join(f" --for {shlex.quote(name)}" for name in wish.to)
-    return flags + change.flags(wish.relies_on, caveat=wish.caveat or None)
+    flags += change.flags(wish.relies_on, caveat=wish.caveat or None)
+    return f"atlas status write {wish.stream} --base {seen.named(base)} --file {{draft}}{flags}"
 
 
 def _jump(
-    tree: Tree, wish: Wish, number: int, head: Record, stop: _Due, flags: str, now: int
+    tree: Tree, wish: Wish, number: int, head: Record, stop: _Due, again: Again, now: int
 ) -> VersionJump:
     """The stop of a write, with the sections that its writer must see and the texts of the
     merge."""
@@ -247,9 +252,7 @@ def _jump(
         blocks=blocks(stop.shown, policy.of(tree)["status_words"], now),
     )
     if not wish.unwarn:
-        jump.details["submit"] = (
-            f"atlas status write {stream} --base {last} --file {{draft}}{flags}"
-        )
+        jump.details["submit"] = again(last)
         jump.details["merge"] = _merge(tree, wish, number, head, stop.changed)
         jump.details["merged"] = sections.merged(*jump.details["merge"])
     return jump
@@ -297,12 +300,6 @@ def titled(part: Part, now: int) -> str:
     return f"{part.ref} ## {part.heading} ({by})" if part.heading else f"{part.ref} by {by}"
 
 
-def confirm(tree: Tree, who: Writer, stream: str, why: str, seen: Seen) -> Change:
-    """The change that says of the current entry that it still holds: in the session's own row, so
-    that nobody is stopped by it. Raises VersionJump if it is not the one that was seen."""
-    return session.confirm(tree, who, holding(tree, who, stream, seen), why)
-
-
 def holding(tree: Tree, who: Writer, stream: str, seen: Seen) -> str:
     """The REF of the current entry, which its writer says still holds. Raises VersionJump if it is
     not the one that was seen."""
@@ -316,5 +313,5 @@ def holding(tree: Tree, who: Writer, stream: str, seen: Seen) -> str:
     if _moved(tree, stream, number, who.session):
         missed = [part for part in parts.of_record(tree, head) if part.written > number]
         due = _Due("what you confirm is no more what stands there", missed)
-        raise _jump(tree, Wish(stream, unwarn=True), number, head, due, "", who.at)
+        raise _jump(tree, Wish(stream, unwarn=True), number, head, due, str, who.at)
     return f"status:{stream}@{head['number']}"

@@ -11,12 +11,13 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ..model import change, digests, times
+from ..errors import AtlasError
+from ..model import change, digests, names, times
 from ..model.change import Writer
 from ..model.message import Message
 from ..model.text import Record
 from ..model.tree import Tree
-from . import folding, parts, policy, sections, session, status
+from . import correction, folding, parts, policy, sections, session, status
 from .over import over
 from .parts import Part, Warn
 
@@ -37,7 +38,8 @@ class Wish(NamedTuple):
     unwarn: bool = False  # the session takes back its warnings at that heading
     replace: bool = False
     back: str = ""  # the folded section that comes back: `status:main@12#Parser`
-    # (number, correction) of each entry that was retracted: what it wrote is not carried on
+    # (number, correction) of each entry that was retracted: what it wrote is not carried on. (The
+    # correction says which one that is: on another history it has another number.)
     withdrawn: tuple[tuple[int, str], ...] = ()
     relies_on: tuple[str, ...] = ()
     caveat: str = ""
@@ -198,7 +200,9 @@ def made(tree: Tree, who: Writer, wish: Wish) -> Made:
         kept=beside,
     )
     record |= {"wish": wish.record(), "sections": [parts.item(part) for part in whole]}
-    record |= change.given(earlier=folding.earlier(head, gone, wish.back), unseen=base.unseen())
+    record |= change.given(
+        earlier=folding.earlier(head, gone, back(tree, wish)), unseen=base.unseen()
+    )
     return Made(record, tuple(whole), tuple(gone))
 
 
@@ -207,12 +211,36 @@ def standing(tree: Tree, head: Record | None, wish: Wish, at: int) -> list[Part]
     the warnings that are in force."""
     if head is None:
         return []
-    withdrawn = {number for number, _ in wish.withdrawn}
     return [
         part._replace(warn=tuple(warn for warn in part.warn if not over(tree, warn.until, at)))
         for part in parts.of_record(tree, head)
-        if part.written not in withdrawn
+        if not withdrawn(tree, wish, part)
     ]
+
+
+def withdrawn(tree: Tree, wish: Wish, part: Part) -> bool:
+    """Whether what wrote a section was retracted, by a correction that a wish names."""
+    return any(part.written_as(_retracted(tree, name)) for _, name in wish.withdrawn)
+
+
+def _retracted(tree: Tree, name: str) -> str:
+    """The REF that a correction retracts, as it is kept there; empty if it retracts nothing."""
+    try:
+        path = correction.KIND.find(tree, name)
+        record = correction.parse(path, tree.read(path) or b"")
+    except AtlasError:
+        return ""
+    return str(record["target"]) if record["retract"] else ""
+
+
+def back(tree: Tree, wish: Wish) -> str:
+    """The name of the folded section that comes back, as the entries on this history have it."""
+    ref, _, heading = wish.back.partition("#")
+    _, by, operation = ref.partition(names.BY)
+    if not by:
+        return wish.back
+    number = status.written(tree, wish.stream, operation)
+    return f"{status.KIND.name}:{wish.stream}@{number}#{heading}"
 
 
 def _placed(before: Sequence[Part], base: Base, wish: Wish, own: Part) -> tuple[list[Part], Part]:

@@ -22,6 +22,8 @@ def expectation(text: str) -> Callable[[Tree, str], None]:
                 "write it like 3f9c01ab77de or status:main@12",
             )
         return partial(_at_head, text)
+    if names.BY in text:
+        return partial(_at_document, records.ref(text))
     base, _, digits = text.rpartition("@")
     if not digits.isdecimal() or len(digits) > 9 or not base:
         raise Usage(
@@ -51,3 +53,13 @@ def _at_number(ref: names.Ref, wanted: int, tree: Tree, _: str) -> None:
             f"look at it: atlas show {ref}",
             details={"ref": str(ref), "expected": wanted, "head": now},
         )
+
+
+def _at_document(ref: names.Ref, tree: Tree, head: str) -> None:
+    """The newest document of that name is the one that an operation wrote."""
+    try:
+        path = records.find(tree, ref)
+        wanted = records.describe(path, tree.read(path) or b"")["version"]
+    except NotFound:
+        wanted = 0
+    _at_number(names.Ref(ref.kind, ref.id), wanted, tree, head)

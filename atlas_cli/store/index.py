@@ -3,7 +3,6 @@ live rows, who points at whom, which operation is where. Losing it loses nothing
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -42,14 +41,14 @@ class Index(Queue):
             folder,
             after,
         )
-        return [(row[0], json.loads(row[1])) for row in rows]
+        return [(row[0], self.loaded(row[1])) for row in rows]
 
     def rows(self, folder: str) -> list[Row]:
         """All records of a folder with path, ref, blob, until, seq, data (None if damaged) and
         damage, oldest first."""
         rows = self._all("SELECT * FROM records WHERE folder=? ORDER BY seq, path", folder)
         return [
-            {**dict(row), "data": json.loads(row["data"]) if row["data"] else None} for row in rows
+            {**dict(row), "data": self.loaded(row["data"]) if row["data"] else None} for row in rows
         ]
 
     def backwards(self, folder: str) -> Iterator[tuple[int, str]]:
@@ -68,8 +67,7 @@ class Index(Queue):
     def record(self, path: str) -> Record:
         """A readable record, without its body."""
         row = self._one("SELECT data FROM records WHERE path=?", path)
-        record: Record = json.loads(row[0])
-        return record
+        return self.loaded(row[0])
 
     def newest(self, folder: str, limit: int) -> list[tuple[str, Record]]:
         """The records of a folder written last, newest first."""
@@ -79,7 +77,7 @@ class Index(Queue):
             folder,
             min(limit, MOST),
         )
-        return [(row[0], json.loads(row[1])) for row in rows]
+        return [(row[0], self.loaded(row[1])) for row in rows]
 
     def count(self, folder: str, upto: int = MOST) -> int:
         """How many records of a folder were written last by the commit of that number, or before
@@ -123,17 +121,17 @@ class Index(Queue):
     def pointing(self, target: str, relation: str) -> list[tuple[str, Record]]:
         """The records that point at a REF, oldest first."""
         rows = self._all(
-            "SELECT r.path, r.data FROM links l JOIN records r ON r.path=l.path "
-            "WHERE l.target=? AND l.relation=? AND r.data IS NOT NULL ORDER BY r.seq, r.path",
-            target,
+            "SELECT r.path, r.data FROM links l JOIN records r ON r.path=l.path WHERE l.target IN"
+            " (?, ?) AND l.relation=? AND r.data IS NOT NULL ORDER BY r.seq, r.path",
+            *self._forms(target),
             relation,
         )
-        return [(row[0], json.loads(row[1])) for row in rows]
+        return [(row[0], self.loaded(row[1])) for row in rows]
 
     def targets(self, path: str, relation: str) -> list[str]:
         """The REFs that a record points at."""
         return [
-            row[0]
+            self.numbered(row[0])
             for row in self._all(
                 "SELECT target FROM links WHERE path=? AND relation=?", path, relation
             )
@@ -145,15 +143,17 @@ class Index(Queue):
         `folder`."""
         rows = self._all(
             "SELECT json_extract(r.data, '$.session'), r.ref, l.target, c.data FROM records c CROSS"
-            " JOIN links k ON k.path=c.path AND k.relation='corrects' CROSS JOIN links l ON"
-            " l.target=k.target AND l.relation='relies_on' JOIN records r ON r.path=l.path WHERE"
-            " c.folder=? AND json_extract(c.data, '$.retract') AND NOT EXISTS (SELECT 1"
-            " FROM links o WHERE o.target=r.ref AND o.relation='corrects') AND NOT EXISTS (SELECT 1"
-            " FROM records n WHERE n.folder=r.folder AND n.seq>r.seq AND instr(r.ref, '@')>0 AND"
+            " JOIN links k ON k.path=c.path AND k.relation='corrects' LEFT JOIN records t ON"
+            " t.ref=k.target OR t.alias=k.target CROSS JOIN links l ON l.target IN (k.target,"
+            " t.ref, t.alias) AND l.relation='relies_on' JOIN records r ON r.path=l.path WHERE"
+            " c.folder=? AND json_extract(c.data, '$.retract') AND NOT EXISTS (SELECT 1 FROM links"
+            " o WHERE o.target IN (r.ref, r.alias) AND o.relation='corrects') AND NOT EXISTS"
+            " (SELECT 1 FROM records n WHERE n.folder=r.folder AND n.seq>r.seq AND"
+            " instr(r.ref, '@')>0 AND"
             " substr(n.ref, 1, instr(n.ref, '@'))=substr(r.ref, 1, instr(r.ref, '@')))",
             folder,
         )
-        return [(row[0], row[1], row[2], json.loads(row[3])) for row in rows]
+        return [(row[0], row[1], self.numbered(row[2]), self.loaded(row[3])) for row in rows]
 
     def operation(self, operation: str) -> Row | None:
         """The first commit of an operation."""
@@ -231,7 +231,7 @@ class Index(Queue):
             folder,
             seq,
         )
-        return [(row[0], row[1], json.loads(row[2])) for row in rows]
+        return [(row[0], row[1], self.loaded(row[2])) for row in rows]
 
     def readers(self, ref: str) -> list[str]:
         """The sessions that have said, with a write, that they had read a record."""
@@ -303,7 +303,7 @@ class Index(Queue):
     def readable(self, path: str) -> Record | None:
         """A record without its body; None if there is none that can be read."""
         row = self._one("SELECT data FROM records WHERE path=? AND data IS NOT NULL", path)
-        return json.loads(row[0]) if row else None
+        return self.loaded(row[0]) if row else None
 
     def last_at_before(self, session: str, seq: int) -> int:
         """The latest moment that a session had written at before a commit."""
@@ -344,12 +344,12 @@ class Index(Queue):
 
     def path_of(self, ref: str) -> str:
         """The path of the record of a REF; empty if there is none."""
-        row = self._one("SELECT path FROM records WHERE ref=?", ref)
+        row = self._one("SELECT path FROM records WHERE ref=?", self.numbered(ref))
         return row[0] if row else ""
 
     def seq_of(self, ref: str) -> int:
         """The number of the commit that wrote the record of a REF last; 0 if there is none."""
-        row = self._one("SELECT seq FROM records WHERE ref=?", ref)
+        row = self._one("SELECT seq FROM records WHERE ref=?", self.numbered(ref))
         return int(row[0]) if row else 0
 
     def beside(self, path: str) -> str:

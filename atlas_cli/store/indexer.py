@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import Damaged
 from ..model import text
+from ..model.kind import Kind
 from ..model.message import FileChange, Message
+from ..model.names import Ref
 from ..model.tree import Overlay, Tree
 from ..records import bound, is_record, judging, kind_of, policy
 from . import history, notes
@@ -29,9 +31,10 @@ CREATE INDEX by_session ON commits(session, seq);
 CREATE INDEX by_duty ON commits(session, duty, seq) WHERE duty<>'';
 CREATE TABLE records(path TEXT PRIMARY KEY, folder TEXT, ref TEXT, blob TEXT, until INTEGER,
                      seq INTEGER, data TEXT, damage TEXT, rank INTEGER, born INTEGER, due INTEGER,
-                     over INTEGER, unmet INTEGER);
+                     over INTEGER, unmet INTEGER, alias TEXT);
 CREATE INDEX by_rank ON records(folder, unmet, rank, born, due, over) WHERE rank IS NOT NULL;
 CREATE INDEX by_ref ON records(ref);
+CREATE INDEX by_alias ON records(alias) WHERE alias IS NOT NULL;
 CREATE INDEX by_time ON records(folder, until);
 CREATE INDEX by_age ON records(folder, seq, path);
 CREATE INDEX by_damage ON records(path) WHERE damage IS NOT NULL;
@@ -43,9 +46,9 @@ CREATE INDEX by_target ON links(target, relation);
 NAMES = ("commits", "moved", "records", "reads", "links", "meta", *notes.NAMES)
 # What is noted of a file: what it first was (empty: nothing that counts), the rule it breaks.
 EDIT, BROKEN = "edit", "broken"
-_PUT_RECORD = "INSERT INTO records VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_PUT_RECORD = "INSERT INTO records VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _NEEDS = "path IN (SELECT path FROM links WHERE target=? AND relation='needs')"
-LAYOUT = Layout(17, _TABLES + notes.TABLES, synchronous="OFF", wait=3.0, cache=True)
+LAYOUT = Layout(18, _TABLES + notes.TABLES, synchronous="OFF", wait=3.0, cache=True)
 ENDING = f"-{LAYOUT.version}.sqlite"  # of its file's name: another Atlas here has its own
 
 
@@ -260,10 +263,11 @@ class Indexer:
         kind = kind_of(path) if oid and is_record(path) else None
         if oid is None or kind is None:
             return
-        ref = until = data = damage = rank = due = over = unmet = queued = None
+        ref = until = data = damage = rank = due = over = unmet = queued = alias = None
         try:
             record = kind.parse(shown, _readable(shown, oid, answer, unread))
             ref, until = kind.ref(shown, record), kind.until(record)
+            alias = _alias(kind, shown, record)
             data = json.dumps({key: value for key, value in record.items() if key != "body"})
             links = [(shown, relation, target) for relation, target in kind.links(record)]
             self.db.executemany("INSERT INTO links VALUES(?,?,?)", links)
@@ -273,7 +277,7 @@ class Indexer:
         except Damaged as error:
             damage = error.message
         head = (shown, kind.folder, ref, oid, until, seq, data, damage)
-        self.db.execute(_PUT_RECORD, (*head, rank, queued, due, over, unmet))
+        self.db.execute(_PUT_RECORD, (*head, rank, queued, due, over, unmet, alias))
         if queued is not None:
             self._count_unmet(_NEEDS, ref)
             if links:
@@ -316,6 +320,15 @@ def duty_of(paths: Iterable[str]) -> str:
     """The duties of the kinds of these paths: what such a commit means for who writes last."""
     duties = {kind.duty for path in paths if (kind := kind_of(path)) and kind.duty}
     return " ".join(sorted(duties))
+
+
+def _alias(kind: Kind, path: str, record: text.Record) -> str | None:
+    """The REF by its operation of a document that may get another number; None for any other
+    record."""
+    operation = record.get("operation")
+    if kind.written is None or kind.numbered is None or not operation:
+        return None
+    return str(Ref(kind.name, kind.numbered(path)[0], operation=operation))
 
 
 def _readable(path: str, oid: str, answer: Answer, unread: str) -> bytes:

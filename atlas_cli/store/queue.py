@@ -3,16 +3,15 @@ first."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 from ..model.text import Record
-from .follower import Follower
+from .refs import Refs
 
 MOST = 2**31  # rows that a question asks for
 
 
-class Queue(Follower):
+class Queue(Refs):
     """The queues of the cache of one store."""
 
     def queue(self, folder: str, now: int | None) -> Iterator[tuple[str, Record]]:
@@ -28,7 +27,7 @@ class Queue(Follower):
                 f"ORDER BY rank, born, path LIMIT {limit} OFFSET {start}",
                 *values,
             )
-            yield from ((row[0], json.loads(row[1])) for row in rows)
+            yield from ((row[0], self.loaded(row[1])) for row in rows)
 
     def held_back(self, folder: str, moment: int) -> list[tuple[str, Record]]:
         """The queued records of a folder by path that nobody may be given before a moment."""
@@ -38,7 +37,7 @@ class Queue(Follower):
             folder,
             moment,
         )
-        return [(row[0], json.loads(row[1])) for row in rows]
+        return [(row[0], self.loaded(row[1])) for row in rows]
 
     def queue_length(self, folder: str, now: int | None = None) -> int:
         """How many records of a folder are queued.

@@ -154,10 +154,29 @@ def test_a_slug_is_readable_and_never_empty(text: str) -> None:
         ("lease:a@3", ("lease", "a@3", None)),
         ("session:ann-261129-aaaaaa", ("session", "ann-261129-aaaaaa", None)),
         ("status:main@0", ("status", "main", 0)),
+        ("status:main@~3f9c01", ("status", "main", None, "3f9c01")),
+        ("status:main@~12", ("status", "main", None, "12")),  # an operation of digits only
+        ("status:main@~a.b_c-d", ("status", "main", None, "a.b_c-d")),
     ],
 )
-def test_a_ref_names_a_record(text: str, ref: tuple[str, str, int | None]) -> None:
-    assert records.ref(text) == ref and str(records.ref(text)) == text
+def test_a_ref_names_a_record(text: str, ref: tuple[object, ...]) -> None:
+    assert records.ref(text) == names.Ref(*ref) and str(records.ref(text)) == text  # type: ignore[arg-type]
+
+
+def test_a_ref_by_its_operation_gets_its_number_where_it_is_all_of_a_field() -> None:
+    known = {"status:main@~op": "status:main@3"}
+    record = {
+        "relies_on": ["status:main@~op", "status:main@2", "status:main@~other"],
+        "sections": [{"warn": [{"until": "status:main@~op"}]}],
+        "why": "see status:main@~op",
+        "n": 1,
+    }
+    assert names.with_numbers(record, lambda ref: known.get(ref, ref)) == {
+        "relies_on": ["status:main@3", "status:main@2", "status:main@~other"],
+        "sections": [{"warn": [{"until": "status:main@3"}]}],
+        "why": "see status:main@~op",
+        "n": 1,
+    }
 
 
 @pytest.mark.parametrize(
@@ -171,6 +190,10 @@ def test_a_ref_names_a_record(text: str, ref: tuple[str, str, int | None]) -> No
         "status:main@",
         "status:main@x",
         "status:main@-1",
+        "status:main@~",
+        "status:main@~A",
+        "status:main@~a@1",
+        "status:../x@~a",
         "status:main@1.5",
         "status:main@" + "9" * 5000,
         "status:main@٣",

@@ -11,7 +11,7 @@ from atlas_cli.errors import Damaged, NotFound, Protocol, Refused, Usage, Versio
 from atlas_cli.model import text
 from atlas_cli.model.change import Writer
 from atlas_cli.records import status
-from atlas_cli.records.status_write import Seen, confirm, write
+from atlas_cli.records.status_write import Seen, holding, write
 from atlas_cli.records.wish import Wish
 
 from .files import ANN, BOB, EVE, NOW, Files, done, store, writer
@@ -101,7 +101,7 @@ def test_who_replaces_the_whole_on_a_moved_head_is_stopped_with_what_was_written
     assert details["submit"] == "atlas status write main --base 3 --file {draft} --replace"
     assert [title.split()[:3] for title, _ in it.value.blocks] == [["status:main@3", "##", "A"]]
     with pytest.raises(VersionJump) as it:  # "it still holds" is no text that could be merged
-        confirm(tree, writer(), "main", "why", Seen(1, 1))
+        holding(tree, writer(), "main", Seen(1, 1))
     assert "merge" not in it.value.details
 
 

@@ -24,7 +24,7 @@ from atlas_cli.records import (
     takeover,
 )
 from atlas_cli.records.parts import Part
-from atlas_cli.records.status_write import Seen, confirm, write
+from atlas_cli.records.status_write import Seen, holding, write
 from atlas_cli.records.wish import Wish
 
 from .files import ANN, BOB, EVE, FEW, NOW, STORE, Files, done, judged, store, writer
@@ -291,7 +291,7 @@ def test_a_malformed_entry_by_hand_takes_no_write_down(malformed: bytes) -> None
     assert day.head["number"] == 1
     day.says(BOB, "B", "b", seen=1).replaces(ANN, "## A\n\nnew\n")
     assert day.shown() == [("A", "new", "ann", 4)]
-    confirm(day.tree, day.who(BOB), "main", "it holds", Seen(4, 4))
+    assert holding(day.tree, day.who(BOB), "main", Seen(4, 4)) == "status:main@4"
 
 
 def test_odd_items_by_hand_say_nothing() -> None:
@@ -309,9 +309,12 @@ def test_odd_items_by_hand_say_nothing() -> None:
         assert day.shown() == [("A", "a", "bob", number)]
 
 
-def test_what_was_retracted_is_not_carried_on_and_the_rule_sees_why() -> None:
+@pytest.mark.parametrize("target", ["status:main@1", f"status:main@~{op(1)}"])
+def test_what_was_retracted_is_not_carried_on_and_the_rule_sees_why(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     day = Day().begin(ANN, BOB).says(ANN, "A", "wrong").says(BOB, "B", "b")
-    given: Record = {"target": "status:main@1", "why": "w", "cause": None, "own": True}
+    given: Record = {"target": target, "why": "w", "cause": None, "own": True}
     change = correction.add(day.tree, writer(ANN), retract=True, **given)
     day.tree = done(day.tree, change, writer(ANN))
     name = next(iter(change.files)).rpartition("corrections/")[2]
@@ -320,7 +323,9 @@ def test_what_was_retracted_is_not_carried_on_and_the_rule_sees_why() -> None:
     day.tree = done(day.tree, day.change(BOB, wish), writer(BOB, operation=op(day.count)))
     assert [part[0] for part in day.shown()] == ["B"] and name
     lie = Wish("main", "C", "c", withdrawn=((3, record["id"]),))  # that one was not retracted
-    files = day.change(BOB, lie).files
+    with monkeypatch.context() as forged:
+        forged.setattr("atlas_cli.records.wish.withdrawn", lambda *_: True)
+        files = day.change(BOB, lie).files
     rules = {one.rule for one in judged(day.tree, files, writer(BOB, operation=op(day.count)))}
     assert rules == {"carried"}
 

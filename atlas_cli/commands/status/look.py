@@ -37,6 +37,8 @@ def show(
             (status.empty(env.tree, ref.id), *pushed.frames(env, pushed.marks(env))),
         )
     number = ref.number or reading.current(env, ref.id)
+    if ref.operation:
+        number = reading.resolve(env, ref)[1]["number"]
     record = reading.shown_status(env, ref.id, number, who.session_or_none(env))
     return Outcome(record, tuple(shown(env, record)))
 

@@ -4,13 +4,15 @@ from typing import Annotated
 
 import typer
 
-from ...env import who, wording, writing
+from ...env import reading, who, wording, writing
 from ...env.env import Env
 from ...errors import Usage
 from ...model import names
+from ...model.change import Change, Writer
 from ...model.text import Record
+from ...model.tree import Tree
 from ...outcome import Outcome
-from ...records import status_write
+from ...records import session
 from ...records.wish import Wish
 from .. import body, env_of, one, verb
 from .look import app
@@ -32,9 +34,7 @@ Overflow = Annotated[
     str | None,
     typer.Option("--overflow", metavar="NAME", help="A text over the limit becomes this artifact."),
 ]
-Base = Annotated[
-    int | None, typer.Option("--base", metavar="N", min=0, help="The entry you have read.")
-]
+Base = Annotated[str | None, typer.Option("--base", metavar="N", help="The entry you have read.")]
 ReliesOn = Annotated[
     list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")
 ]
@@ -63,15 +63,11 @@ def confirmed(env: Env, me: Record, stream: str, why: str, base: int | None) -> 
     """Confirms the current entry, in the session's own row."""
     wording.claim(env, stream, base)
     why = names.say(why, "--unchanged")
-    written = writing.write(
-        env,
-        lambda tree, by: status_write.confirm(
-            tree, by, stream, why, wording.seen(env, tree, me, Wish(stream), base)
-        ),
-        me,
-        "session: confirm ",
-    )
-    return one(writing.records(env, written))
+
+    def decide(tree: Tree, by: Writer) -> Change:
+        return session.confirm(tree, by, wording.holding(env, tree, by, me, stream, base), why)
+
+    return one(writing.records(env, writing.write(env, decide, me, "session: confirm ")))
 
 
 @verb(
@@ -126,7 +122,14 @@ def write(
     names.name(stream, "stream")
     lists = (tuple(warn or ()), until, tuple(on or ()), tuple(to or ()))
     options = wording.Options(
-        section, replace, overflow, base, tuple(relies_on or ()), caveat, *lists, new
+        section,
+        replace,
+        overflow,
+        reading.base(env, stream, base),
+        tuple(relies_on or ()),
+        caveat,
+        *lists,
+        new,
     )
     return _written(env, stream, given, unchanged, back, options)
 
