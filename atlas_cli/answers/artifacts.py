@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from ..model import times
 from ..model.text import Record
 from ..records import artifact, correction
 from . import sessions
@@ -38,8 +37,7 @@ def unread(ask: Questions, me: Record | None, most: int | None = None) -> New:
     index = ask.index
     first = ask.local.reading_since(sessions.readers(me)) if me else None
     follows = sessions.before(ask, me) if me else None
-    since = times.moment(follows["ended"]) if follows else (first or ask.now) - WEEK
-    horizon = index.upto(since)
+    horizon = sessions.saw_upto(ask, follows) if follows else index.upto((first or ask.now) - WEEK)
     unread = _unread(ask, me, horizon, most is not None)
     noisy = {
         name: count

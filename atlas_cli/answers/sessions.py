@@ -167,7 +167,23 @@ def before(ask: Questions, record: Record) -> Record | None:
         for _, row in ask.index.live(session.FOLDER, ask.now - WEEK)
         if "ended" in row and row["id"] != record["id"] and _follows(record, row)
     ]
-    return max(rows, key=lambda row: (str(row["ended"]), str(row["id"])), default=None)
+    last = max((row["ended"] for row in rows), default="")
+    newest = [row for row in rows if row["ended"] == last]
+    return max(newest, key=lambda row: (saw_upto(ask, row), row["id"]), default=None)
+
+
+def saw_upto(ask: Questions, record: Record) -> int:
+    """The number of the last commit that a session which has ended may have seen: none behind the
+    one that closed it, by itself or by who took it over, and none of a later second, which an end
+    that was carried over may stand behind. (The second alone tells too little: in it the session
+    may have written, and others after its end.)"""
+    at, path = times.moment(record["ended"]), session.path_of(record["id"])
+    upto = ask.index.upto(at + 1)
+    takers = (record.get(key) for key in ("adopted_by", "dropped_by", "dismissed_by"))
+    for by in (record["id"], *filter(None, takers)):
+        if commit := ask.index.committed(by, path, at):
+            return min(upto, int(commit["seq"]))
+    return upto
 
 
 def _follows(record: Record, row: Record) -> bool:

@@ -3,6 +3,7 @@ one begins where the session before it in its worktree has ended."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -43,3 +44,26 @@ def test_two_sessions_of_one_tool_are_two_readers(repo: Path, atlas: Atlas, git:
     assert new("c") == ["artifact:plan@1"]
     # its last look is that of the session which it follows
     assert run("c", "digest", "--since", "last")["since"]["asked"] == "last"
+
+
+def test_what_came_since_the_session_before_is_told_apart_within_one_second(
+    repo: Path, atlas: Atlas
+) -> None:
+    for name, text in (("facts", "the facts, measured twice\n"), ("plan", "quite another thing\n")):
+        (repo / f"{name}.md").write_text(text)
+    second = int(time.time()) + 60
+
+    def run(who: str, *args: str) -> Any:
+        while time.time() % 1 > 0.2:  # so that the command ends within it
+            time.sleep(0.02)
+        still = {"ATLAS_CLOCK_OFFSET": str(second - int(time.time()))}
+        done = atlas("--json", *args, CLAUDE_CODE_SESSION_ID=who, CLAUDECODE="1", **still)
+        assert done.code == 0, done
+        return done.data
+
+    for who in "ab":
+        run(who, "begin", "--goal", f"what {who} does", "--new")
+    run("a", "artifact", "put", "facts", str(repo / "facts.md"))
+    run("a", "end", "-m", "done")
+    run("b", "artifact", "put", "plan", str(repo / "plan.md"))
+    assert [row["ref"] for row in run("c", "begin")["new"]] == ["artifact:plan@1"]
