@@ -85,7 +85,7 @@ def _unwritten(env: Env, by: str | None) -> list[dict[str, Any]]:
             "operation": None,
             "paths": [],
             "bases": [],
-            "stops": [collision.read(kind)._replace(often=count).text()],
+            "stops": [env.index.in_line(collision.read(kind)._replace(often=count).text())],
             "merged": [],
             "by": session,
         }
@@ -135,8 +135,8 @@ def _item(env: Env, row: dict[str, Any]) -> dict[str, Any]:
         "session": row["session"],
         "operation": row["operation"],
         "paths": row["paths"].split("\n"),
-        "bases": list(parsed.bases),
-        "stops": list(parsed.stops),
-        "merged": list(parsed.merged),
+        "bases": [env.index.in_line(base) for base in parsed.bases],
+        "stops": [env.index.in_line(stop) for stop in parsed.stops],
+        "merged": [env.index.in_line(note) for note in parsed.merged],
         "by": row["session"] or ("by hand" if parsed.by_hand and row["seq"] > 1 else "atlas"),
     }

@@ -14,7 +14,7 @@ from ..records import collision, session
 from ..sharing import parked
 from ..store import failpoints
 from ..worktree.view import View
-from . import drafting, who, writing
+from . import drafting, reading, who, writing
 from .env import Env
 
 
@@ -104,9 +104,18 @@ def stop(env: Env, error: AtlasError) -> None:
     try:
         if (me := who.session_or_none(env)) is not None:
             met = collision.met(error.code, error.details)
+            met = met._replace(ref=_kept(env, met.ref))
             env.local.stopped(me["id"], met.text(), env.now())
     except AtlasError:
         return
+
+
+def _kept(env: Env, ref: str) -> str:
+    """A REF that was met, as a commit keeps it."""
+    try:
+        return reading.stored_ref(env, env.snapshot, ref)
+    except AtlasError:  # nothing was met, or it is not there any more
+        return ref
 
 
 def refresh(env: Env, full: bool = False) -> bool | None:

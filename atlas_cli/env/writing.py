@@ -17,7 +17,7 @@ from ..model.times import SKEW
 from ..model.tree import Tree
 from ..records import collision, correction, policy, sections, session
 from ..visible import theirs
-from . import drafting, who
+from . import drafting, reading, who
 from .env import Env
 
 if TYPE_CHECKING:  # what only reads loads no writer
@@ -46,7 +46,7 @@ def write(
     # These two are about a command's first write.
     env.options = options._replace(operation=None, expect=None)
     try:
-        decided = decide if for_command else _owned(decide)
+        decided = _kept(env, decide if for_command else _owned(decide))
         written = env.sharing.write(decided, intent, exclusive, env.dealing.eager)
     except AtlasError as stop:
         with suppress(AtlasError):
@@ -75,6 +75,29 @@ def _owned(decide: Decide) -> Decide:
     return checked
 
 
+def _kept(env: Env, decide: Decide) -> Decide:
+    """The same change, whose bases name what was read for good."""
+
+    def named(tree: Tree, writer: Writer) -> Change:
+        change = decide(tree, writer)
+        return change._replace(bases=tuple(_base(env, tree, base) for base in change.bases))
+
+    return named
+
+
+def _base(env: Env, tree: Tree, base: str) -> str:
+    """The version that was read, as a commit keeps it: `status:main@12~3f9c01ab77de`, or with its
+    operation in place of the number while that may change."""
+    ref, _, blob = base.rpartition("~")
+    try:
+        path = kinds.find(tree, kinds.ref(ref))
+        if not (tree.blob(path) or "").startswith(blob.partition(" ")[0]):
+            return base  # what was read is not there any more
+        return f"{reading.stored_ref(env, tree, ref)}~{blob}"
+    except AtlasError:
+        return base
+
+
 def _intent(env: Env, me: Record, bases: tuple[str, ...], anew: bool) -> Intent:
     """The writer, and the condition of the write."""
     from ..store import transaction
@@ -96,7 +119,7 @@ def _intent(env: Env, me: Record, bases: tuple[str, ...], anew: bool) -> Intent:
     return transaction.Intent(
         writer,
         env.now,
-        bases=bases,
+        bases=tuple(_base(env, env.snapshot, base) for base in bases),
         stops=tuple(stop.text() for stop in stops),
         met=tuple(stop.ref for stop in stops if stop.code == VersionJump.code),
         request=_request(env) if operation is not None else None,

@@ -246,7 +246,7 @@ class Ref(NamedTuple):
 # Before the operation in a REF. (An operation's id is any name, of digits only as well; none begins
 # with this sign, and inside of a word no shell reads it.)
 BY = "@~"
-_BY_OPERATION = r"[a-z]+:[a-z0-9][a-z0-9._-]{0,63}@~[a-z0-9][a-z0-9._-]{0,63}\Z"
+BY_OPERATION = r"[a-z]+:[a-z0-9][a-z0-9._-]{0,63}@~[a-z0-9][a-z0-9._-]{0,63}"
 
 
 def versioned(text: str, kind: str) -> Ref:
@@ -266,7 +266,7 @@ def with_numbers(value: Any, number: Callable[[str], str]) -> Any:
     """A record, or a part of one, in which each field that is a REF by its operation is what
     `number` gives for it. A text that only speaks of one stays as it is."""
     if isinstance(value, str):
-        return number(value) if BY in value and re.match(_BY_OPERATION, value) else value
+        return number(value) if BY in value and re.fullmatch(BY_OPERATION, value) else value
     if isinstance(value, dict):
         return {key: with_numbers(inner, number) for key, inner in value.items()}
     if isinstance(value, list | tuple):

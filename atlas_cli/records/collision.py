@@ -65,6 +65,8 @@ def merged(before: Tree, files: Files, refs: Iterable[str]) -> tuple[str, ...]:
             continue
         own = [path for path in files if kind_of(path) is shape and is_record(path)]
         new = next((path for path in own if shape.numbered(path)[0] == id), "")
+        if number.startswith("~") and shape.written is not None:
+            number = str(shape.written(before, id, number.removeprefix("~")))
         if not new or not number.isdecimal():
             continue
         old_lines = _lines(shape.path_of(id, int(number)), before.read)

@@ -197,7 +197,12 @@ class Index(Queue):
         rows = self._all(
             f"SELECT * FROM commits{where} ORDER BY seq DESC LIMIT ?", *values, min(limit, MOST)
         )
-        return [dict(row) for row in rows], int(total)
+        return [self._told(row) for row in rows], int(total)
+
+    def _told(self, row: Any) -> Row:
+        """A commit, its own lines with the numbers of the REFs that they name."""
+        lines = {key: self.in_line(row[key]) for key in ("subject", "stops")}
+        return {**dict(row), **lines}
 
     def touched(self, after: int, upto: int, most: int) -> list[str] | None:
         """The paths changed by the commits after one and up to another, and by those that were
@@ -237,7 +242,10 @@ class Index(Queue):
         """The sessions that have said, with a write, that they had read a record."""
         return [
             row[0]
-            for row in self._all("SELECT session FROM reads WHERE ref=? ORDER BY session", ref)
+            for row in self._all(
+                "SELECT DISTINCT session FROM reads WHERE ref IN (?, ?) ORDER BY session",
+                *self._forms(ref),
+            )
         ]
 
     def upto(self, moment: int) -> int:

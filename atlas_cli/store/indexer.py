@@ -243,7 +243,7 @@ class Indexer:
     def _note_reads(self, message: Message) -> None:
         """Notes what the commit says that its session has read."""
         if message.bases and message.session:
-            pairs = [(base.partition("~")[0], message.session) for base in message.bases]
+            pairs = [(base.rpartition("~")[0] or base, message.session) for base in message.bases]
             self.db.executemany("INSERT OR IGNORE INTO reads VALUES(?,?)", pairs)
 
     def record(

@@ -4,6 +4,7 @@ where the cache is asked, nobody meets another form."""
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from ..model import names
@@ -25,6 +26,12 @@ class Refs(Follower):
     def with_numbers(self, value: Any) -> Any:
         """A record, or a part of one, with the numbers of the REFs that it keeps."""
         return names.with_numbers(value, self.numbered)
+
+    def in_line(self, line: str) -> str:
+        """A line that Atlas wrote, as the subject of a commit, with numbers."""
+        if names.BY not in line:
+            return line
+        return re.sub(names.BY_OPERATION, lambda match: self.numbered(match[0]), line)
 
     def loaded(self, data: str) -> Record:
         """A record as the cache keeps it, with numbers."""

@@ -233,3 +233,21 @@ def test_a_folded_section_comes_back_though_its_entry_got_another_number(two: Tw
     assert "S0" in {part["heading"] for part in now["sections"]}
     assert "S0" not in {row["heading"] for row in now["earlier"]}
     two.holds()
+
+
+def test_who_read_it_and_whom_it_stopped_is_told_of_the_entry_that_it_was(two: Two) -> None:
+    begun = two.at("a", "begin", "--goal", "another", "--new", "--offline").data["id"]
+    other = ("--session", begun, "--offline")
+    assert two.at("a", "show", "status:main@2", *other).code == 0
+    assert two.at("a", "signal", "post", "finding", "-m", "read it", *other).code == 0
+    two.away("status", "write", "-m", "a once more")
+    stop = two.at("a", "status", "write", "--replace", "-m", "anew", *other)
+    assert stop.code == 3 and stop.json["error"]["details"]["ref"] == "status:main@3"
+    assert two.at("a", "signal", "post", "finding", "-m", "stopped", *other).code == 0
+    two.meet()
+    assert begun in two("b", "show", OWN).data["read_by"]
+    assert begun not in two("b", "show", OTHERS).data["read_by"]
+    for name in ("a", "b"):
+        stops = [row["stops"] for row in two.at(name, "log", "--collisions").data["items"]]
+        assert f"version_jump 1 status:main@4 of {two.sessions['a']}" in sum(stops, [])
+    two.holds()
