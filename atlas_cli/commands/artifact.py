@@ -8,7 +8,7 @@ import typer
 
 from ..answers import artifacts
 from ..cli.saving import save
-from ..env import reading, receipts, who, writing
+from ..env import beginning, reading, receipts, who, writing
 from ..env.env import Env
 from ..errors import Damaged, NotFound, Refused, Usage
 from ..model import names, times
@@ -102,7 +102,7 @@ def put(
     assert env.store  # there is one, or the file is of no interest
     data = read_bytes(env, file)
     env.spoken = (f"artifact-{name}.{type_ or 'txt'}", data) if file == "-" else None
-    me = who.session(env, strict=True)
+    me = beginning.writer(env, strict=True)
     ext = artifact.extension(type_, "" if file == "-" else Path(file).name, data)
     wish = artifact.NewVersion(
         data,

@@ -9,7 +9,7 @@ import typer
 from .. import callers, signs
 from ..answers import board, clock, leases, sessions, touched
 from ..digest import digest
-from ..env import reading, who, writing
+from ..env import beginning, reading, who, writing
 from ..env.env import Env
 from ..errors import Protocol, Refused, Usage
 from ..model import names, times
@@ -17,7 +17,7 @@ from ..model.change import Change, Writer
 from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Block, Outcome
-from ..records import correction, goals, lease, session, takeover
+from ..records import correction, goals, session
 from ..sharing import joining
 from ..sharing.dealing import FRESH
 from ..store import BRANCH
@@ -28,58 +28,6 @@ from .digest import Words
 app = single()
 
 
-def register(
-    env: Env,
-    *,
-    goal: str,
-    kind: str,
-    actor: str | None = None,
-    paths: list[str] | None = None,
-    streams: list[str] | None = None,
-    lasts: int | None = None,
-    parent: str | None = None,
-    everywhere: bool = False,
-    heir_of: Record | None = None,
-) -> Record:
-    """Begins a session. everywhere: it belongs to the clone, and to no worktree of it. heir_of: the
-    session of the same tool that its end had closed, and that this one goes on with."""
-    name = who.actor(env, actor)
-    new = session.new_id(name, env.now(), os.urandom(6))
-    where = "" if everywhere else writing.public(env, "worktree", who.worktree(env))
-    branch = writing.public(env, "branch", _branch(env))
-    me: Record = {"id": new, "actor": name}
-    if parent is not None:
-        me["lineage"] = [*session.live(env.snapshot, parent, env.now()).get("lineage", ()), parent]
-    process = None if everywhere else signs.process()
-    signs.sweep(str(env.store.home), env.now())
-
-    def decide(tree: Tree, writer: Writer) -> Change:
-        change = session.begin(
-            tree,
-            writer,
-            goal=goal,
-            worktree=where,
-            branch=branch,
-            kind=kind,
-            paths=paths or [],
-            streams=streams or [],
-            lasts=lasts,
-            parent=parent,
-            process=process,
-        )
-        if heir_of is None or "adopted_by" in session.get(tree, heir_of["id"]):
-            return change
-        taken = takeover.adopt(tree, writer, heir_of["id"], RESUMED).files
-        held = lease.inherit(tree, writer, heir_of["id"])
-        return change._replace(files={**change.files, **taken, **held})
-
-    records = writing.records(env, writing.write(env, decide, me, "session: begin"))
-    rows = [row for row in records if row["ref"].startswith("session:")]
-    adopted = [row for row in rows if row.get("adopted_by")]  # (a replay answers another id)
-    return next((row for row in rows if row not in adopted), rows[0])
-
-
-RESUMED = "its tool has resumed it"
 CONTEXT = 15 * 60  # seconds for which a caller that may have lost its context is taken at its word
 Goal = Annotated[
     str, typer.Option("--goal", help="What you will do, in a few words.", metavar="TEXT")
@@ -156,7 +104,7 @@ def begin(
     parent = parent or (None if new or person or standing else who.above(env))
     twins = sessions.alike(env.ask, goal, (standing or {}).get("id"))
     if standing is None:
-        me = register(
+        me = beginning.register(
             env,
             goal=goal,
             kind=session.PERSON if person else kind,
@@ -166,7 +114,7 @@ def begin(
             lasts=for_,
             parent=parent,
             everywhere=person,
-            heir_of=None if new or parent or person else who.closed(env),
+            heir_of=_heir_of(env, bool(new or parent or person)),
         )
     else:
         me = _updated(env, standing, goal, paths, streams)
@@ -174,6 +122,12 @@ def begin(
     data, blocks = digest.of(env, me, words, since, twins)
     env.notices += [joined] if joined else hooks.lacking(env)
     return _answer(env, me, standing is not None, person, data, [*_left(env, data, left), *blocks])
+
+
+def _heir_of(env: Env, another: bool) -> Record | None:
+    """The session of this caller that its tool had closed, and that this one goes on with, if it is
+    not `another`. (An operation that is asked for again answers what it did at first.)"""
+    return None if another or env.options.operation else who.closed(env)
 
 
 def _note(env: Env, me: Record, child: bool, person: bool) -> None:
@@ -338,14 +292,6 @@ def _updated(env: Env, me: Record, goal: str, paths: list[str], streams: list[st
         return me
     written = writing.write(env, decide, me, "session: go on")
     return writing.records(env, written)[0]
-
-
-def _branch(env: Env) -> str:
-    """The branch of this worktree; empty if HEAD is detached or there is no worktree."""
-    if env.place.top is None:
-        return ""
-    code, out, _ = env.git.ask("symbolic-ref", "--quiet", "--short", "HEAD")
-    return "" if code else out.decode(errors="replace").strip()
 
 
 def _persons(env: Env) -> Record | None:

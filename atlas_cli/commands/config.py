@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..env import who, writing
+from ..env import beginning, writing
 from ..errors import Failed, Usage
 from ..outcome import Outcome, Raw, Table
 from ..records import policy
@@ -83,7 +83,7 @@ def set_(
     written = writing.write(
         env,
         lambda tree, writer: policy.put(tree, writer, key, parsed),
-        who.session(env),
+        beginning.writer(env),
         f"policy: set {key} ",
     )
     return Outcome(
@@ -110,7 +110,7 @@ def edit(ctx: typer.Context) -> Outcome:
     env = env_of(ctx)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Usage("an editor needs a terminal", "atlas config set KEY VALUE")
-    me = who.session(env)
+    me = beginning.writer(env)
     before = env.snapshot.read(policy.FOLDER) or b""
     words = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
     with tempfile.TemporaryDirectory(prefix="atlas-") as folder:

@@ -7,7 +7,7 @@ import typer
 from .. import records
 from ..answers import corrections
 from ..answers.corrections import Reach
-from ..env import addressing, reading, who, writing
+from ..env import addressing, beginning, reading, writing
 from ..env.env import Env
 from ..model import names
 from ..model.change import Change, Decide, Writer
@@ -57,7 +57,7 @@ def correct(
     Being wrong is expected, and nobody's corrections are counted. The sessions that relied on it,
     have read it, or stand on its cause are told. Retracting a retraction lifts it."""
     env = env_of(ctx)
-    me = who.session(env)
+    me = beginning.writer(env)
     target = reading.pinned_ref(env, ref)
     _, wrong = reading.resolve(env, records.ref(target))
     writer = wrong.get("session", wrong.get("holder"))

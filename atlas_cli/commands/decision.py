@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..env import addressing, reading, receipts, who, writing
+from ..env import addressing, beginning, reading, receipts, writing
 from ..env.env import Env
 from ..errors import Usage
 from ..model import names, times
@@ -75,7 +75,7 @@ def add(
     """Add to the decision log. Append-only; the stance is stored as given, since comparing the pair
     tells whether they match and never why."""
     env = env_of(ctx)
-    me = who.session(env)
+    me = beginning.writer(env)
     fields: dict[str, Any] = {
         "title": names.say(title, "--title", 200),
         "recommended": names.say(recommended, "--recommended", 1000),

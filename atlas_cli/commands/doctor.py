@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..env import elsewhere, who
+from ..env import beginning, elsewhere, who
 from ..env.env import Env
 from ..errors import AtlasError, Damaged
 from ..health.doctor import judged, looked, repair
@@ -12,7 +12,7 @@ from ..model.text import Record
 from ..outcome import Outcome, Table
 from ..verify.audit import Finding
 from ..visible import named
-from . import begin, env_of, single, verb
+from . import env_of, single, verb
 from .hooks import lacking
 
 app = single()
@@ -104,6 +104,6 @@ def _violation(finding: Finding) -> tuple[str, str]:
 def _nobody(env: Env) -> Record:
     """A session for the repair; a nameless one if the sessions themselves are broken."""
     try:
-        return begin.register(env, goal="repair the store", kind="run")
+        return beginning.register(env, goal="repair the store", kind="run")
     except Damaged:
         return {"id": "", "actor": ""}

@@ -10,7 +10,7 @@ import typer
 
 from .. import callers
 from ..answers import leases, words
-from ..env import drafting, elsewhere, reading, who, wording, writing
+from ..env import beginning, drafting, elsewhere, reading, wording, writing
 from ..env.env import Env
 from ..errors import AtlasError, NotFound, Protocol, Usage, VersionJump
 from ..model import names
@@ -89,7 +89,7 @@ def end(
         )
     # Before anything can refuse: a text that was piped in must not be lost.
     given = body(env, text, file, dash)
-    me = who.session(env, strict=True)
+    me = beginning.writer(env, strict=True)
     number = _ending(env, me, goal, every)
     if given is not None and unchanged is not None:
         raise Usage("a text, or --unchanged, but not both")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ..env import who, writing
+from ..env import beginning, writing
 from ..errors import Refused, Usage
 from ..model import times
 from ..model.change import Change, Writer
@@ -61,7 +61,7 @@ def epoch(
     if not confirm or not paths:
         hint = (f"atlas epoch --before {before} --confirm takes them",) if paths else ()
         return Outcome(data, (table, *hint))
-    me, principals = who.session(env), env.policy["principals"]
+    me, principals = beginning.writer(env), env.policy["principals"]
     if principals and me["actor"] not in principals:
         raise Refused(
             "an epoch is taken by a principal of this store",

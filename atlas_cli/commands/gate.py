@@ -6,7 +6,7 @@ import typer
 
 from ..answers import board
 from ..answers.ask import Questions
-from ..env import reading, who, writing
+from ..env import beginning, reading, writing
 from ..env.env import Env
 from ..errors import Usage
 from ..model import names, times
@@ -74,7 +74,7 @@ def raise_(
     env = env_of(ctx)
     if not tasks and not scope:
         raise Usage("a gate holds something back", f"say what: --task ID, or --scope {SCOPES}")
-    me, reason = who.session(env), names.say(why, "--why")
+    me, reason = beginning.writer(env), names.say(why, "--why")
     until = times.rfc3339(moment(env, deadline)) if deadline else None
     on, held = about_of(env, about), [*(tasks or ()), *(scope or ())]
     done = writing.write(
@@ -191,7 +191,7 @@ def clear(
     """End a gate: by the session that raised it, one that it descends from, or a principal of the
     policy."""
     env = env_of(ctx)
-    me, reason = who.session(env), names.say(why, "--why") if why else None
+    me, reason = beginning.writer(env), names.say(why, "--why") if why else None
     done = writing.write(
         env, lambda tree, who: raising.clear(tree, who, wanted, reason), me, "gate: clear "
     )

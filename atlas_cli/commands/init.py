@@ -8,6 +8,7 @@ import typer
 
 from .. import callers, interrupts
 from ..cli.templates import template
+from ..env import beginning
 from ..env.clock import clock
 from ..env.env import Env
 from ..errors import NotPublished
@@ -19,7 +20,6 @@ from ..sharing.remote import choose
 from ..store import founding
 from ..store.store import create
 from . import env_of, single, verb
-from .begin import register
 from .hooks import at_join
 
 app = single()
@@ -80,7 +80,7 @@ def init(
     hooks, line = ([], UNHOOKED) if no_hooks else at_join(env)
     lines = [line]
     if made and hooks and _person(env):
-        person = register(env, goal="", kind=session.PERSON, everywhere=True)
+        person = beginning.register(env, goal="", kind=session.PERSON, everywhere=True)
         lines.append(f"you are {person['id']} in this clone")
     if number:
         lines.append(f"{number} writes contradict what was there, and are parked: atlas parked")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..answers import leases
-from ..env import reading, who, writing
+from ..env import beginning, reading, who, writing
 from ..env.env import Env
 from ..errors import EXITS, AtlasError, Held, Usage
 from ..model import names, times
@@ -127,7 +127,7 @@ def take(
     folders do."""
     env = env_of(ctx)
     wanted, reason = _resources(env, resources), names.say(why, "--why")
-    me = who.session(env)
+    me = beginning.writer(env)
 
     def decide(tree: Tree, who: Writer) -> Change:
         return lease.take(tree, who, wanted, reason, for_, any_of)
@@ -143,7 +143,7 @@ def renew(ctx: typer.Context, resources: Resources, for_: For = None) -> Outcome
     """Hold it for another stretch of time, from now on."""
     env = env_of(ctx)
     wanted = _resources(env, resources)
-    me = who.session(env)
+    me = beginning.writer(env)
     with _kept(env, wanted, me, held=True) as store:
         written = writing.write(
             store.env,
@@ -160,7 +160,7 @@ def release(ctx: typer.Context, resources: Resources) -> Outcome:
     """Give it back."""
     env = env_of(ctx)
     wanted = _resources(env, resources)
-    me = who.session(env)
+    me = beginning.writer(env)
     with _kept(env, wanted, me, held=True) as store:
         written = writing.write(
             store.env, lambda tree, who: lease.release(tree, who, wanted), me, "lease: release "
@@ -338,12 +338,8 @@ def run(
     if env.options.operation is not None:
         raise Usage("--operation names one write, and lease run makes several", "leave it out")
     wanted, reason = _resources(env, resources), names.say(why, "--why")
-    own = who.session_or_none(env)
-    if own is None:
-        # Few runs begin a session of their own: the others need not load the digest.
-        from .begin import register
-
-    me = own or register(env, goal=reason, kind="run")
+    own = who.session_or_none(env) or beginning.resumed(env)
+    me = own or beginning.register(env, goal=reason, kind="run")
 
     def decide(tree: Tree, who: Writer) -> Change:
         return lease.take(tree, who, wanted, reason, for_, any_of, run=True)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from .. import records
-from ..env import who, wording, writing
+from ..env import beginning, wording, writing
 from ..env.env import Env
 from ..errors import AtlasError, NotFound, Refused
 from ..model import times
@@ -68,7 +68,7 @@ def take(ctx: typer.Context, wanted: Id) -> Outcome:
     """Write it again, on what is there now. If that stops, the text is kept as a draft, the stop
     says how on, and the write stays parked until it is taken or dropped."""
     env = env_of(ctx)
-    me = who.session(env, strict=True)
+    me = beginning.writer(env, strict=True)
     write = _parked(env, wanted)
     done, standing = list[str](), list[str]()
     for _, record in _wanted(_records(env, write)):

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from ..answers import board, leases, sessions
-from ..env import reading, who, writing
+from ..env import beginning, reading, who, writing
 from ..env.env import Env
 from ..errors import Held, Usage
 from ..model import names, times
@@ -128,7 +128,7 @@ def adopt(
 
     Every write that such a session still tries is refused."""
     env = env_of(ctx)
-    me = who.session(env, strict=True)
+    me = beginning.writer(env, strict=True)
     reason = names.say(why, "--why")
     ids = list(dict.fromkeys(id.removeprefix("session:") for id in wanted))
     principal = me["actor"] in env.policy["principals"]
@@ -217,7 +217,7 @@ def _adopted(rows: list[Record], taken: list[str], claims: list[str]) -> list[st
 def dismiss(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     """Say, as a principal, that nobody need take over what a session left without a word."""
     env = env_of(ctx)
-    me = who.session(env, strict=True)
+    me = beginning.writer(env, strict=True)
     reason, wanted = names.say(why, "--why"), wanted.removeprefix("session:")
     _over(env, me, wanted)
 
@@ -257,7 +257,7 @@ def offer(
     env = env_of(ctx)
     if status not in ("healthy", "draining", "down"):
         raise Usage(f"there is no status {status[:40]!r}", "healthy, draining or down")
-    me = who.session(env)
+    me = beginning.writer(env)
     fields: dict[str, Any] = {"slots": slots, "status": status, "load": load}
     if role:
         fields["role"] = role
@@ -293,7 +293,8 @@ def offer(
 def drop(ctx: typer.Context, wanted: Annotated[str, Id], why: Why) -> Outcome:
     """End a dead worker that you (or your ancestor) started, and free at once what it holds."""
     env = env_of(ctx)
-    me, reason, wanted = who.session(env), names.say(why, "--why"), wanted.removeprefix("session:")
+    me, reason = beginning.writer(env), names.say(why, "--why")
+    wanted = wanted.removeprefix("session:")
 
     from ..env import elsewhere
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ..env import addressing, reading, receipts, who, writing
+from ..env import addressing, beginning, reading, receipts, writing
 from ..env.env import Env
 from ..model import names, times
 from ..outcome import Frame, Outcome, Table, listing
@@ -55,7 +55,7 @@ def post(
     """Post a signal about a record or a path."""
     env = env_of(ctx)
     message = names.say(body(env, text, file) or "", "the text (-m TEXT)", 8000)
-    me, subject = who.session(env), about_of(env, about)
+    me, subject = beginning.writer(env), about_of(env, about)
     marks = addressing.marks(env, me, to or [], message)
     done = writing.write(
         env,

@@ -197,7 +197,7 @@ def closed(env: Env) -> Record | None:
     """The session of this caller that its tool has closed, and now has resumed; None if another has
     adopted it, or it ended itself."""
     caller, id = callers.caller(env.hooked), own(env)
-    if caller is None or id is None or not callers.by_id(caller) or env.options.operation:
+    if caller is None or id is None or not callers.by_id(caller):
         return None
     row = sessions.row_of(env.snapshot, id)
     return row if row.get("closed_by") == sessions.TOOL and "adopted_by" not in row else None

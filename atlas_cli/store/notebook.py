@@ -9,6 +9,15 @@ from .. import callers, signs
 from .notebook_file import FILE as FILE
 from .notebook_file import NotebookFile
 
+# The knowledge of a session: by table, the column that names it, and the others.
+_KNOWN = {
+    "receipts": ("session", "reader, kind, id, number, blob, at, claimed, published"),
+    "told": ("session", "key, version, number, how, at"),
+    "heard": ("session", "head"),
+    "once": ("session", "said"),
+    "looks": ("reader", "head"),
+}
+
 
 class Notebook(NotebookFile):
     """This clone's notebook: what it notes, and what it answers."""
@@ -34,6 +43,18 @@ class Notebook(NotebookFile):
         """Notes that a caller has begun a session in a worktree."""
         self.moved = self.moved or self.begun(worktree, caller) != session
         self._put("INSERT OR REPLACE INTO begun VALUES(?,?,?)", worktree, caller, session)
+
+    def follow(self, old: str, new: str) -> None:
+        """Notes that a session knows what another one knew: what that had read, what it was told,
+        and how far it had looked."""
+        self.moved = True
+        for table, (own, others) in _KNOWN.items():
+            self._put(
+                f"INSERT OR IGNORE INTO {table}({own}, {others}) SELECT ?, {others} FROM {table}"
+                f" WHERE {own}=?",
+                new,
+                old,
+            )
 
     def sign(self, session: str, at: int, steadily: float) -> None:
         """Notes that a session is at work."""

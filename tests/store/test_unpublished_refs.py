@@ -248,6 +248,7 @@ def test_who_read_it_and_whom_it_stopped_is_told_of_the_entry_that_it_was(two: T
     assert begun in two("b", "show", OWN).data["read_by"]
     assert begun not in two("b", "show", OTHERS).data["read_by"]
     for name in ("a", "b"):
-        stops = [row["stops"] for row in two.at(name, "log", "--collisions").data["items"]]
-        assert f"version_jump 1 status:main@4 of {two.sessions['a']}" in sum(stops, [])
+        rows = two.at(name, "log", "--collisions").data["items"]
+        stops = [stop for row in rows for stop in row["stops"]]
+        assert f"version_jump 1 status:main@4 of {two.sessions['a']}" in stops
     two.holds()

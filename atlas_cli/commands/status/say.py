@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ...env import reading, who, wording, writing
+from ...env import beginning, reading, wording, writing
 from ...env.env import Env
 from ...errors import Usage
 from ...model import names
@@ -154,7 +154,7 @@ def _written(
         raise Usage("--from brings one section back", "name it: --section H")
     if back is None:
         options.need_text(given)
-    me = who.session(env, strict=True)
+    me = beginning.writer(env, strict=True)
     if unchanged is not None:
         row = confirmed(env, me, stream, unchanged, options.base)
         return Outcome(row, (f"{row['confirmed']['ref']} confirmed",), published=False)
@@ -186,7 +186,7 @@ def unwarn(
     """Take back the warnings that you gave at a section, or that a session gave which you have
     adopted."""
     env = env_of(ctx)
-    me = who.session(env, strict=True)
+    me = beginning.writer(env, strict=True)
     title = heading or wording.heading(env, me, names.name(stream, "stream"))
     wording.given_warnings(env, me, stream, title)
     wish = Wish(stream, title, unwarn=True, withdrawn=wording.withdrawn(env, stream))

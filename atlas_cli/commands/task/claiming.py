@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from ...answers import board
+from ...env import beginning, who, writing
 from ...env import using as using_elsewhere
-from ...env import who, writing
 from ...env.env import Env
 from ...errors import Held, Protocol, Refused, Usage
 from ...model import times
@@ -142,7 +142,7 @@ def next_(
         title = Frame("", correction.said(offer, "title", env.now()))
         return Outcome(offer, (f"next is {offer['ref']}:", title))
     env.dealing = FRESH
-    row = claim_next(env, who.session(env), role, for_, wait)
+    row = claim_next(env, beginning.writer(env), role, for_, wait)
     return Outcome(with_receipt(env, row), tuple(lines_of(env, [row])), published=False)
 
 
@@ -232,7 +232,7 @@ def claim(ctx: typer.Context, wanted: Ids, for_: For = None, wait: Wait = None) 
     renewed. The resources that a task uses are leased with it. --wait waits until one of them can
     be had."""
     env = env_of(ctx)
-    me = who.session(env)
+    me = beginning.writer(env)
     ids = list(dict.fromkeys(wanted))
 
     def decide(tree: Tree, who: Writer) -> Change:

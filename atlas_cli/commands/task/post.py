@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from ...answers import over
-from ...env import reading, using, who, writing
+from ...env import beginning, reading, using, writing
 from ...env.env import Env
 from ...errors import Usage
 from ...imports import plan
@@ -159,7 +159,7 @@ def add(
     _task_or_plan(ctx, title, whole)
     given = body(env, text, file)
     text_of = body(env, None, whole) if whole is not None else None
-    me = who.session(env)
+    me = beginning.writer(env)
     single = {
         "title": title,
         "body": given,
@@ -258,7 +258,7 @@ def edit(
     env = env_of(ctx)
     if drop and not why:
         raise Usage("a need is dropped with a reason", "say it: --why TEXT")
-    given, me = body(env, text, file), who.session(env)
+    given, me = body(env, text, file), beginning.writer(env)
     new = fields(
         env,
         title=title,
@@ -308,7 +308,7 @@ def cancel(
     """Call a task off: one that you have posted or claimed; another's open one against the version
     that you have seen."""
     env = env_of(ctx)
-    me, reason = who.session(env), names.say(why, "--why")
+    me, reason = beginning.writer(env), names.say(why, "--why")
     done = writing.write(
         env, lambda tree, who: posting.cancel(tree, who, wanted, reason, base), me, "task: cancel "
     )
@@ -331,7 +331,7 @@ def cancel(
 def freeze(ctx: typer.Context, wanted: Id, why: Why, until: Until = None) -> Outcome:
     """List a task, but do not offer it, until it is thawed."""
     env = env_of(ctx)
-    me, reason = who.session(env), names.say(why, "--why")
+    me, reason = beginning.writer(env), names.say(why, "--why")
     over = _until(env, until) if until else None
     done = writing.write(
         env, lambda tree, who: posting.freeze(tree, who, wanted, reason, over), me, "task: freeze "
@@ -344,7 +344,7 @@ def thaw(ctx: typer.Context, wanted: Id) -> Outcome:
     """Offer a frozen task again."""
     env = env_of(ctx)
     done = writing.write(
-        env, lambda tree, who: posting.thaw(tree, who, wanted), who.session(env), "task: thaw "
+        env, lambda tree, who: posting.thaw(tree, who, wanted), beginning.writer(env), "task: thaw "
     )
     return written(env, done, "{ref} is offered again")
 
@@ -363,7 +363,7 @@ def thaw(ctx: typer.Context, wanted: Id) -> Outcome:
 def retry(ctx: typer.Context, wanted: Id, why: Why) -> Outcome:
     """Offer a dead or cancelled task again; its failures are kept."""
     env = env_of(ctx)
-    me, reason = who.session(env), names.say(why, "--why")
+    me, reason = beginning.writer(env), names.say(why, "--why")
     done = writing.write(
         env,
         lambda tree, who: posting.retry(tree, who, wanted, reason, open_count(env)),

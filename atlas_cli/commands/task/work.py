@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ...answers import code, sessions
-from ...env import using, who, writing
+from ...env import beginning, using, writing
 from ...env.env import Env
 from ...errors import AtlasError, Protocol, Usage
 from ...model import names, times
@@ -36,7 +36,7 @@ def start(ctx: typer.Context, wanted: Id, proof: Receipt = None) -> Outcome:
     """Say that you begin a task that was assigned to you; else it is offered again after a quarter
     of an hour."""
     env = env_of(ctx)
-    me = who.session(env)
+    me = beginning.writer(env)
     row = task.get(env.tree, wanted)
     claim: Record = row.get("claim", {})
     assigned = claim.get("session") == me["id"] and "started" not in claim
@@ -54,7 +54,7 @@ def start(ctx: typer.Context, wanted: Id, proof: Receipt = None) -> Outcome:
 def renew(ctx: typer.Context, wanted: Ids, for_: For = None, proof: Receipt = None) -> Outcome:
     """Keep your claims for another stretch of time, from now on."""
     env = env_of(ctx)
-    me = who.session(env)
+    me = beginning.writer(env)
     _single(wanted, proof)
     done = writing.write(
         env,
@@ -105,7 +105,7 @@ def done(
 
     If somebody else went on with it meanwhile, it stops (4) and nothing is overwritten."""
     env = env_of(ctx)
-    new, me = _new_result(env, file, text), who.session(env)
+    new, me = _new_result(env, file, text), beginning.writer(env)
     commit = _judge_code(env, me)
     new = new._replace(commit=commit) if new else None
     wrote = writing.write(
@@ -179,7 +179,7 @@ def fail(ctx: typer.Context, wanted: Id, why: Why, proof: Receipt = None) -> Out
     """Say that your attempt failed: it is offered again, as often as the policy allows; then it is
     a dead letter."""
     env = env_of(ctx)
-    me, reason = who.session(env), names.say(why, "--why")
+    me, reason = beginning.writer(env), names.say(why, "--why")
     wrote = writing.write(
         env, lambda tree, who: claims.fail(tree, who, wanted, proof, reason), me, "task: fail "
     )
@@ -196,7 +196,7 @@ def fail(ctx: typer.Context, wanted: Id, why: Why, proof: Receipt = None) -> Out
 def release(ctx: typer.Context, wanted: Ids, proof: Receipt = None) -> Outcome:
     """Give a task back unfinished. It is no failure."""
     env = env_of(ctx)
-    me = who.session(env)
+    me = beginning.writer(env)
     _single(wanted, proof)
     done = writing.write(
         env, lambda tree, who: claims.release(tree, who, wanted, proof), me, "task: release "
@@ -235,7 +235,7 @@ def assign(
 
     A task that is not started within the policy's `start_within` is offered again."""
     env = env_of(ctx)
-    me = who.session(env)
+    me = beginning.writer(env)
     fresh = [
         row["id"]
         for _, row in env.index.live("sessions", env.now())
