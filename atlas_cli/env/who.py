@@ -111,9 +111,14 @@ def _not_over(env: Env, id: str) -> Record:
     except Protocol as stop:
         if stop.code != "adopted":
             raise
-        row = env.ask.shown(sessions.get(env.snapshot, id), f"session:{id}")
-        why = correction.said(row, "adopted_why", env.now(), theirs)
-        raise sessions.disowned(row, env.now(), why) from None
+        raise disowned(env, id) from None
+
+
+def disowned(env: Env, id: str) -> Protocol:
+    """The stop of a session that was adopted, with the words of who adopted it."""
+    row = env.ask.shown(sessions.get(env.snapshot, id), f"session:{id}")
+    why = correction.said(row, "adopted_why", env.now(), theirs)
+    return sessions.disowned(row, env.now(), why)
 
 
 def here(env: Env) -> working.Here:

@@ -53,6 +53,8 @@ def write(
             env.look_again()  # it may be in the store all the same
             _withhold(env, stop)
             _adoptable(env, stop)
+            if stop.code == "adopted":
+                stop.message = who.disowned(env, me["id"]).message
         drafting.keep(env, stop)
         raise
     if not written.replayed and not written.empty:

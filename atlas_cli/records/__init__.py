@@ -4,14 +4,15 @@ printing."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
 from ..errors import Damaged, NotFound, Usage
-from ..model import names, text
+from ..model import names, text, times
 from ..model.kind import Kind
 from ..model.layout import Names
+from ..model.message import Message
 from ..model.names import Ref
 from ..model.text import Record
 from ..model.tree import Tree
@@ -110,6 +111,26 @@ def fleeting(subject: str) -> bool:
     """Whether a commit of this subject is of no use later: where it cannot be carried over, it is
     dropped."""
     return subject.startswith(session.SEEN)
+
+
+def disowned(tree: Tree, message: Message, files: Mapping[str, bytes | None]) -> str:
+    """The reason why a commit cannot stand behind others: when it was written, its session had been
+    adopted. (A lease that stays with a running command is still renewed, and given back.)"""
+    try:
+        row = session.row_of(tree, message.session or "")
+        adopted = times.moment(row["adopted"]) if "adopted_by" in row else None
+        if adopted is None or (message.at or 0) <= adopted:
+            return ""
+        stays = all(_of_command(path, data) for path, data in files.items())
+    except Damaged:
+        return ""
+    return "" if stays else f"{row['id']} was adopted by {row['adopted_by']} before"
+
+
+def _of_command(path: str, data: bytes | None) -> bool:
+    """Whether a file is a lease that stays with a running command."""
+    of_lease = kind_of(path) is BY_NAME[lease.KIND.name] and data is not None
+    return of_lease and bool(lease.KIND.parse(path, data or b"").get("run"))
 
 
 def before(path: str) -> str | None:

@@ -104,6 +104,7 @@ def carry(
         why = _contradicted(store, commit, onto) or _barred(files, others, onto)
         if not why and (commit.message.at or 0) < last.get(commit.message.session, 0):
             why = f"{commit.message.session} has written in another clone since"
+        why = why or records.disowned(onto, commit.message, files)
         why = why or _odd(commit, onto.width) or _broken(onto, commit, files)
         if why:
             if not records.fleeting(commit.message.subject):
