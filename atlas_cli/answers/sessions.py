@@ -87,6 +87,12 @@ def given_up(ask: Questions, record: Record, here: Here) -> str:
     return f"it has been silent here for {times.span(int(silent))}" if silent >= SILENT else ""
 
 
+def lost(ask: Questions, record: Record, here: Here) -> str:
+    """The reason why a session that did not end may be adopted; empty if it may not."""
+    expired = pulse(ask, record)[1] == "expired"
+    return "it has expired" if expired else given_up(ask, record, here)
+
+
 def _runs(ask: Questions, id: str) -> bool:
     """Whether a command runs under a lease of a session."""
     rows = ask.index.live(lease.FOLDER, ask.now)
@@ -101,9 +107,7 @@ def left(ask: Questions, here: Here, mine: str | None) -> list[tuple[Record, str
         own = record.get("worktree") == here.worktree != "" and record["machine"] == here.machine
         if not own or record["id"] == mine or "ended" in record or record.get("class") == "run":
             continue
-        state = pulse(ask, record)[1]
-        why = "it has expired" if state == "expired" else given_up(ask, record, here)
-        if why:
+        if why := lost(ask, record, here):
             rows.append((record, why))
     return sorted(rows, key=lambda pair: (pair[0]["began"], pair[0]["id"]), reverse=True)
 

@@ -17,6 +17,7 @@ from ..records import correction, goals, lease, session, takeover
 from ..records.board import assigning, task
 from ..sharing.dealing import FRESH
 from . import All, Since, Why, env_of, limits, noun, parsed, verb
+from .task import claiming
 
 app = noun()
 Id = typer.Argument(metavar="ID", help="As atlas session list shows it.")
@@ -141,11 +142,13 @@ def adopt(
         env, writing.write(env, decide, me, f"adopt: {ids[0]} ", punctual=True)
     )
     taken = [row["resource"] for row in records if row["ref"].startswith("lease:")]
-    claims = [row["id"] for row in records if row["ref"].startswith("task:")]
+    claims = claiming.tasks_of(records)
     taken += [lease for id in ids for lease in _taken_elsewhere(env, me, id, reason)]
     adopted = [row for row in records if row["ref"].startswith("session:")]
-    data = {**adopted[0], "leases": taken, "tasks": claims, "adopted_ids": ids}
-    return Outcome(data, tuple(_adopted(rows, taken, claims)), published=False)
+    data = {**adopted[0], "leases": taken, "tasks": [row["id"] for row in claims]}
+    data |= {"claims": [claiming.with_receipt(env, row) for row in claims], "adopted_ids": ids}
+    lines = (*_adopted(rows, taken), *claiming.lines_of(env, claims))
+    return Outcome(data, lines, published=False)
 
 
 def _over(env: Env, me: Record, wanted: str, every: bool = False) -> Record:
@@ -184,15 +187,13 @@ def _taken_elsewhere(env: Env, me: Record, wanted: str, why: str) -> list[str]:
     )
 
 
-def _adopted(rows: list[Record], taken: list[str], claims: list[str]) -> list[str]:
+def _adopted(rows: list[Record], taken: list[str]) -> list[str]:
     """The answer's lines: who was adopted, and what passed on."""
     ids = ", ".join(row["id"] for row in rows)
     verb = "are" if len(rows) > 1 else "is"
     lines = [f"{ids} {verb} adopted: what was left is yours to finish, and to leave a word on"]
     if taken:
         lines.append(f"its leases are yours now: {', '.join(taken)}")
-    if claims:
-        lines.append(f"its tasks are yours now: {', '.join(claims)}")
     if any("ended" not in row for row in rows):
         lines.append("it may still be typing: git status first, before you go on with its files")
     if any(row.get("worktree") for row in rows):

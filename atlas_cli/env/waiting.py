@@ -19,7 +19,7 @@ from ..records import policy
 from ..records import waiting as rows
 from ..sharing.dealing import UNASKED
 from ..visible import named
-from . import writing
+from . import who, writing
 from .env import Env
 
 USUAL = 100  # seconds: AI tools end what runs longer
@@ -170,7 +170,10 @@ def had(
     waiting, options = Waiting(env, own, me, wanted), env.options
 
     def free() -> bool | None:
-        return True if refusal(env, me, decide) is None else None
+        stop = refusal(env, me, decide)
+        if stop is not None and who.say_gone(own, stop):
+            raise stop
+        return True if stop is None else None
 
     while True:
         env.options = options  # each try is the same operation
