@@ -123,6 +123,26 @@ def test_without_the_remote_nothing_moves_and_what_is_missing_is_named(
     assert at("clone", "doctor", "--fix").code == 0
 
 
+def test_a_policy_that_is_gone_is_named_and_had_again(there: Path, git: Git, at: At) -> None:
+    is_gone(git, there, f"{BRANCH}:atlas.yaml")
+    there.parents[3].joinpath("hub.git").rename(there.parents[3] / "away.git")
+    done = at("clone", "doctor")
+    looks = {item["what"]: item["state"] for item in done.json["error"]["details"]["checks"]}
+    assert (looks["policy"], looks["objects"]) == ("bad", "bad"), done
+    assert at("clone", "doctor", "--fix").code == 0  # this clone's own repository has it still
+    assert at("clone", "log", "mine").data["total"] == 1
+
+
+def test_a_parked_write_that_cannot_be_read_is_listed(there: Path, git: Git, at: At) -> None:
+    git("update-ref", "refs/atlas/parked/mine", BRANCH, cwd=there)
+    git("reset", "-q", "--soft", f"{BRANCH}~1", cwd=there)
+    is_gone(git, there, "refs/atlas/parked/mine")
+    [row] = at("clone", "parked", "list").data["items"]
+    assert row["operation"] == "mine" and "atlas doctor --fix" in row["subject"]
+    shown = at("clone", "parked", "show", "mine")
+    assert (shown.code, shown.json["error"]["code"]) == (1, "damaged"), shown
+
+
 def test_what_only_this_clone_had_is_carried_over_where_the_branch_must_go_back(
     there: Path, git: Git, at: At
 ) -> None:
