@@ -49,7 +49,8 @@ To = Annotated[
     typer.Option(
         "--for",
         metavar="WHOM",
-        help="Who must know it: a session, task:ID, path:P or all: their next commit stops once.",
+        help="Who must know it: a session, task:ID, path:P, or all (25 words, once an hour). Their"
+        " next commit stops once.",
     ),
 ]
 Wait = Annotated[

@@ -58,12 +58,14 @@ def on_paths(state: State) -> Part | None:
         return None
     items = paths.who(state.ask, env.git, session_id(env), wanted)
     items = [item for item in items if item["who"] != state.id]
-    rows = (
-        (item["path"], item["what"], item["who"], item["when"], state.words(item, "text"))
-        for item in items
-    )
+    places: dict[tuple[str, ...], list[str]] = {}  # what meets several of the paths is said once
+    for item in items:
+        row = (item["what"], item["who"], item["when"], state.words(item, "text"))
+        places.setdefault(row, []).append(item["path"])
+    rows = ((", ".join(dict.fromkeys(met)), *row) for row, met in places.items())
     more = f"atlas who {' '.join(wanted)}"
-    return listed("on", items, rows, "PATH|WHAT|WHO|WHEN|TEXT", "on your paths", more)
+    columns, title = "PATH|WHAT|WHO|WHEN|TEXT", "on your paths"
+    return listed("on", items, rows, columns, title, more, total=len(places))
 
 
 def lease_name(row: Record) -> str:

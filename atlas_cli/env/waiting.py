@@ -66,6 +66,11 @@ class Waiting:
             self.env.dealing = dealing
             self.env.notices[:] = dict.fromkeys(self.env.notices)
 
+    def said(self) -> list[str]:
+        """The line of how long it was, if it was long enough to be noted by others."""
+        waited = time.monotonic() - self.began
+        return [f"waited {times.span(int(waited))} for it"] if waited >= NOTED else []
+
     def rest(self) -> None:
         """Sleeps for a while, whatever happens."""
         until = min(self.deadline, time.monotonic() + PROBE)
@@ -178,7 +183,9 @@ def had(
     while True:
         env.options = options  # each try is the same operation
         try:
-            return attempt()
+            result = attempt()
+            own.notices += waiting.said()
+            return result
         except (Held, NotFound, Refused) as stop:
             if not may_change(stop):
                 raise

@@ -192,7 +192,7 @@ def test_a_claim_says_all_that_its_worker_must_know(do: Any, repo: Path, quick: 
     do("task", "done", first, "-m", "forty two")
     text = quick("task", "claim", second).out
     assert "│ - and that" in text and f"receipt {second}.1.1.1." in text
-    assert "held for it: rig" in text and f"it builds on result:{first}: atlas task results" in text
+    assert "held for it: rig" in text and f"it builds on result:{first}, which is yours" in text
     assert "relies on artifact:plan@1, whose caveat is: not measured" in text
     assert "it was wrong" in text and ground in text
     data = do("task", "claim", second)
@@ -205,6 +205,25 @@ def test_a_claim_says_all_that_its_worker_must_know(do: Any, repo: Path, quick: 
     assert do("gate", "list")["total"] == 0 and do("gate", "list", "--all")["total"] == 1
     [then] = do("gate", "list", "--at", head)["items"]
     assert (then["id"], then["state"]) == (old, "pending")
+
+
+def test_a_claim_prints_the_short_results_of_others_that_it_builds_on(
+    do: Any, quick: Atlas
+) -> None:
+    ids = [do("task", "add", title)["id"] for title in ("short", "long")]
+    other = do("begin", "--goal", "other", "--new")["id"]
+    for id, came in zip(ids, ("forty two", "word " * 100), strict=True):
+        do("task", "claim", id)
+        do("task", "done", id, "-m", came)
+    do("begin", "--goal", "next", "--new")
+    last = do("task", "add", "last", "--needs", ids[0], "--needs", ids[1])["id"]
+    text = quick("task", "claim", last).out
+    assert f"it builds on result:{ids[0]} by {other}" in text and "│ forty two" in text
+    assert f"it builds on result:{ids[1]}: atlas task results {ids[1]}" in text
+    do("task", "done", last)
+    assert "no open task: the board is done: 3 done" in quick("task", "list").out
+    assert "the board is done: 3 done" in quick("task", "board").out
+    assert "there is no `atlas task give`" in quick("task", "give", "x").err
 
 
 def test_a_take_names_what_is_held_beside_it_and_lists_name_what_is_declared(

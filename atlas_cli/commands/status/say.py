@@ -55,7 +55,11 @@ On = Annotated[
 ]
 To = Annotated[
     list[str] | None,
-    typer.Option("--for", metavar="WHOM", help="session:ID, task:ID, path:P or all."),
+    typer.Option(
+        "--for",
+        metavar="WHOM",
+        help="session:ID, task:ID, path:P, or all (25 words, once an hour).",
+    ),
 ]
 
 

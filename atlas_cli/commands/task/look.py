@@ -14,11 +14,12 @@ from ...env.env import Env
 from ...errors import Refused, Usage
 from ...imports import plan
 from ...model import names, times
+from ...model.change import Writer
 from ...model.text import Record
 from ...model.tree import Tree
 from ...outcome import Block, Frame, Outcome, Raw, Table, listing
 from ...records import artifact, correction, lease, policy
-from ...records.board import readiness, result, task
+from ...records.board import offering, readiness, result, task
 from ...visible import named
 from .. import Since, env_of, limits, noun, parsed, verb, warned
 
@@ -152,7 +153,8 @@ def list_(
             items[-1] |= {"unblocks": board.unblocks(env.ask, tree, record["id"])}
     reading.damaged(env, task.FOLDER + "/")
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
-    empty = "no such task"
+    every = not all_ and at is since is state is label is None
+    empty = f"no open task: {_nothing(env, role)}" if every else "no such task"
     if ready:
         empty = "no task is ready: atlas task list --explain says what holds each"
     return Outcome(listing(items, total), (table(items, now, explain, empty), *more))
@@ -241,9 +243,13 @@ def board_(ctx: typer.Context) -> Outcome:
     ]
     lines = tuple(zip_longest(*cells, fillvalue=""))
     heads = tuple(f"{name.upper()} ({len(column)})" for name, column in filled.items())
-    return Outcome(
-        {"columns": columns, "total": len(tasks)}, (Table(heads, lines, "the board is empty"),)
-    )
+    return Outcome({"columns": columns, "total": len(tasks)}, (Table(heads, lines, _nothing(env)),))
+
+
+def _nothing(env: Env, role: str | None = None) -> str:
+    """The line for a board on which no task is open."""
+    nobody = Writer("", "", env.store.machine, env.now(), "")
+    return offering.none_ready(env.tree, nobody, role).message
 
 
 @verb(app, "graph", "atlas task graph --format mermaid", 7, limits=(limits.POSTED,))
