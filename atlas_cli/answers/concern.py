@@ -23,7 +23,7 @@ from ..store.git import Git
 from . import leases
 from .ask import WEEK, Questions
 from .sessions import living, readers
-from .stream import Part, parts
+from .stream import Part, parts, said
 
 RECORDS = 200  # of a kind, the newest, that are looked through
 COMMITS = 1000  # of the user's, that files are taken from
@@ -66,7 +66,8 @@ def _by_person(ask: Questions, id: str) -> bool:
 def _sections(ask: Questions, tree: Tree) -> Iterator[Item]:
     for stream in tree.names(status.FOLDER):
         for part in parts(ask, tree, stream):
-            yield of_part(part, ask.now)
+            if not ask.retracted(part.ref):
+                yield of_part(said(ask, part), ask.now)
 
 
 def of_part(part: Part, now: int) -> Item:
@@ -83,6 +84,7 @@ def of_part(part: Part, now: int) -> Item:
         part.on,
         to=part.to,
         warn=tuple(warn.text for warn in part.warn if _in_force(warn.until, now)),
+        notes=tuple(part.notes(now)),
     )
 
 

@@ -18,7 +18,7 @@ from ..model.tree import Tree
 from ..outcome import Block, Frame, Outcome, Raw, Table, listing
 from ..records import artifact, correction
 from ..visible import theirs
-from . import Since, env_of, limits, noun, one, parsed, read_bytes, verb, warned
+from . import GoodFor, Since, env_of, limits, noun, one, parsed, read_bytes, verb, warned
 from .status.look import compared
 
 app = noun()
@@ -46,12 +46,6 @@ Caveat = Annotated[
 ]
 NoCaveat = Annotated[
     bool, typer.Option("--no-caveat", help="The caveat of the version before holds no more.")
-]
-GoodFor = Annotated[
-    int | None,
-    typer.Option(
-        "--good-for", metavar="D", parser=parsed(times.duration), help="Then showing it warns."
-    ),
 ]
 ReliesOn = Annotated[
     list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")

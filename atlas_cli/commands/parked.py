@@ -148,6 +148,7 @@ def _status(
         withdrawn=wording.withdrawn(env, old.stream),
         relies_on=old.relies_on,
         caveat=old.caveat,
+        good_until=old.good_until,
     )
     return wording.entry(env, tree, who, me, given, wording.Options(base=base, new=True))
 

@@ -4,6 +4,7 @@ sections that were carried beside it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ..answers import concern as asked
@@ -43,6 +44,7 @@ class Options(NamedTuple):
     on: tuple[str, ...] = ()
     to: tuple[str, ...] = ()
     new: bool = False
+    good_for: int | None = None  # seconds after which showing it warns
 
     def need_text(self, given: str | None) -> None:
         """Raises Usage if an option says what becomes of the text, and no text is given; or if two
@@ -52,6 +54,7 @@ class Options(NamedTuple):
             "--replace": self.replace,
             "--overflow": self.overflow,
             "--warn": self.warn,
+            "--good-for": self.good_for,
         }
         if self.overflow:
             names.name(self.overflow, "artifact name")
@@ -108,6 +111,7 @@ def wish(
         withdrawn=withdrawn(env, stream),
         relies_on=tuple(reading.pinned_ref(env, target) for target in options.relies_on),
         caveat=names.say(options.caveat, "--caveat") if options.caveat else "",
+        good_until=times.rfc3339(env.now() + options.good_for) if options.good_for else "",
     )
 
 
@@ -138,7 +142,8 @@ def brought(env: Env, stream: str, title: str, given: str) -> Wish:
             f"it has {others}; atlas status history shows where one stood",
         )
     name = f"status:{stream}@{number}#{title}"
-    return Wish(stream, title, part.text, exact=True, on=part.on, to=part.to, back=name)
+    folded = Wish(stream, title, part.text, exact=True, on=part.on, to=part.to, back=name)
+    return folded._replace(good_until=part.good_until)
 
 
 def withdrawn(env: Env, stream: str) -> tuple[tuple[int, str], ...]:
@@ -173,7 +178,8 @@ def seen(env: Env, tree: Tree, me: Record, given: Wish, base: int | None) -> See
     if base is None:
         number = receipts.newest_read(env, tree, me, "status", given.stream, part=True)
         read = receipts.newest_read(env, tree, me, "status", given.stream)
-    return Seen(number, read, _meets(env, me, given.on))
+    shown = partial(streams.said, env.ask)
+    return Seen(number, read, _meets(env, me, given.on), shown)
 
 
 def _meets(env: Env, me: Record, about: tuple[str, ...]) -> Callable[[Part], str]:
@@ -301,7 +307,7 @@ def carried(env: Env, me: Record, record: Record) -> tuple[list[Record], list[Bl
         headings = ", ".join(repr(part.heading) for part in rest[:8])
         stream = record["stream"]
         blocks.append(f"and {len(rest)} more, {headings}: atlas status show {stream}")
-    return [status_write.brief(part) for part in rows], blocks
+    return [part.data() for part in rows], blocks
 
 
 def newest_first(whole: Sequence[Part]) -> list[Part]:

@@ -35,6 +35,7 @@ class Item(NamedTuple):
     about: tuple[str, ...] = ()  # the paths that it is about
     to: tuple[str, ...] = ()  # whom it is addressed to: session:ID, task:ID, path:P, all
     warn: tuple[str, ...] = ()  # its warnings that are in force
+    notes: tuple[str, ...] = ()  # what else is said at its head: that it was corrected, or is old
     person: bool = False  # a person wrote it
     tasks: tuple[str, ...] = ()  # what its writer has claimed, or has done
     target: str = ""  # what it corrects, or (without its number) supersedes

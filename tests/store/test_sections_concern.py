@@ -3,6 +3,8 @@ an earlier version was told."""
 
 from __future__ import annotations
 
+import re
+
 from .hooked import Project
 from .test_hooks_concern import said
 
@@ -40,3 +42,17 @@ def test_a_section_stops_whom_it_concerns(project: Project) -> None:
     project.atlas("bob", "signal", "post", "alert", "--for", "all", "-m", "look")
     out = project.commit("docs/page.md")
     assert "not shown: status:main@" in out.err, "another's warning is named"
+
+
+def test_a_section_is_told_as_it_stands(project: Project) -> None:
+    """One that was corrected says so in the stop; one that was retracted stops nobody."""
+    for heading in ("Parser", "Wrong", "Docs"):
+        words = ("-m", f"words of {heading}", "--on", "src/x.py")
+        project.atlas("bob", "status", "write", "--section", heading, *words)
+    number = project.atlas("bob", "status", "--json").data["number"]
+    project.atlas("bob", "correct", f"status:main@{number - 2}", "--why", "it is slow")
+    project.atlas("bob", "correct", f"status:main@{number - 1}", "--why", "w", "--retract")
+    out = project.commit("src/x.py")
+    assert "words of Parser" in out.err and "words of Docs" in out.err
+    assert re.search(r"│ ! corrected, put right by its writer, \d+ s ago: it is slow\n", out.err)
+    assert "words of Wrong" not in out.err
