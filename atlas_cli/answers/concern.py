@@ -270,18 +270,30 @@ def hot(ask: Questions, git: Git) -> frozenset[str]:
 def news(ask: Questions, me: Record, view: View, whole: Sequence[Item]) -> list[News]:
     """The items that a session has neither read nor been told of; why each concerns it, and what it
     knows of it."""
-    known = ask.local.heard(readers(me))
     near = _near_tasks(ask, view)
     rows = []
-    for item in whole:
-        how = known.get((item.key, item.version), 0)
-        if item.session == me["id"] or how >= telling.TOLD:
-            continue
+    for item, how in _unheard(ask, me, whole):
         item = item._replace(tasks=tuple(near.get(item.session, ())))
         reason = concern.concerns(item, view)
         if item.relation != NEXT or reason:
             rows.append(News(item, reason, how))
     return rows
+
+
+def _unheard(ask: Questions, me: Record, whole: Sequence[Item]) -> Iterator[tuple[Item, int]]:
+    """The items of others that a session was not told of, each with what it knows of it."""
+    known = ask.local.heard(readers(me))
+    for item in whole:
+        how = known.get((item.key, item.version), 0)
+        if item.session != me["id"] and how < telling.TOLD:
+            yield item, how
+
+
+def quiet(ask: Questions, me: Record, whole: Sequence[Item]) -> list[Item]:
+    """The artifacts that a session was not told of and that say where they belong: it is told of
+    them once its files are there, and never that there are so many."""
+    rows = (item for item, _ in _unheard(ask, me, whole))
+    return [item for item in rows if item.relation == NEXT and (item.on or item.to)]
 
 
 def _near_tasks(ask: Questions, view: View) -> dict[str, list[str]]:

@@ -14,7 +14,7 @@ from ..model.change import Change, Decide, Writer
 from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Block, Frame, Outcome, Table, listing
-from ..records import artifact, lease, signal, status
+from ..records import artifact, concern, lease, signal, status
 from ..records.board import raising
 from ..records.wish import Wish, of_entry
 from ..sharing import parked
@@ -181,6 +181,7 @@ def _version(record: Record, parts: Tree) -> artifact.NewVersion:
         same_topic=True,
         new=True,
         good_for=_rest(record),
+        marks={key: record[key] for key in concern.FIELDS if key in record},
     )
 
 

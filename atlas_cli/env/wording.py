@@ -213,6 +213,7 @@ def entry(env: Env, tree: Tree, who: Writer, me: Record, given: Wish, options: O
         over = refused.details["words"] - refused.details["limit"]
     about = f"the whole of what {given.stream} says"
     body = artifact.NewVersion(given.text.encode(), "md", about, same_topic=True, new=True)
+    body = body._replace(marks={"files": list(given.on)} if given.on else None)
     read = receipts.newest_read(env, tree, me, "artifact", name)
     put = artifact.put(tree, who, name, body, read)
     ref = f"artifact:{name}@{artifact.newest(tree, name) + 1}"

@@ -21,6 +21,7 @@ SHOWING = (
     ("show", "status:main"),
     ("status", "history", "Rate"),
     ("status", "diff", "main", "1", "2"),
+    ("--since", "1h"),
     ("begin",),
     (),
 )
