@@ -16,7 +16,7 @@ from ..records import correction as corrections
 from ..records import decision as decisions
 from ..records import ref as parsed
 from ..records import session as sessions
-from ..records.board import task
+from ..records.board import task, using
 from ..records.concern import Item, View
 from ..records.telling import News, Pace
 from ..store.git import Git
@@ -162,14 +162,28 @@ def view(ask: Questions, me: Record, files: Iterable[str] = ()) -> View:
         tuple(me.get("lineage", ())),
         tuple(adopted),
         frozenset(files),
-        tuple(row["resource"] for row in leases.held(ask, me["id"])),
+        leases.meant(ask, me["id"]),
         tuple(me.get("paths", ())),
         mine,
+        _about(ask, claimed),
         frozenset(_neighbours(ask, claimed)) - mine,
         frozenset(_relied_on(ask, me["id"], claimed)),
         frozenset(f"{kind}:{id}@{number}" for kind, id, number in read),
         own_key(ask, me["id"]),
     )
+
+
+def places(ask: Questions, me: Record) -> set[str]:
+    """The paths of a session that the store knows of: what it has leased, and what the tasks that
+    it has claimed are about."""
+    leased = (name for name in leases.meant(ask, me["id"]) if name.startswith("path:"))
+    claimed = task.held(ask.index, me["id"], ask.now)
+    return {*(name.removeprefix("path:") for name in leased), *_about(ask, claimed)}
+
+
+def _about(ask: Questions, claimed: Sequence[Record]) -> tuple[str, ...]:
+    """The paths that tasks are about."""
+    return tuple(path for row in claimed for path in using.paths(ask.policy, row))
 
 
 def _neighbours(ask: Questions, claimed: Sequence[Record]) -> Iterator[str]:
@@ -328,7 +342,7 @@ def unread(ask: Questions, tree: Tree, git: Git, me: Record) -> list[News]:
 def settled(ask: Questions, git: Git, rows: list[News], mine: View) -> list[News]:
     """The same, with hot files told apart, and without what was retracted. Both are asked only of
     what is due."""
-    if any(row.due and mine.files.intersection(row.item.on) for row in rows):
+    if any(row.due and mine.files.union(mine.claimed).intersection(row.item.on) for row in rows):
         warm = mine._replace(hot=hot(ask, git))
         rows = [row._replace(reason=concern.concerns(row.item, warm)) for row in rows]
     return [row for row in rows if not (row.due and ask.retracted(row.item.ref))]

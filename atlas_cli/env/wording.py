@@ -98,13 +98,12 @@ def wish(
     until = _until(env, options.until)
     title = sections.as_heading(options.section or heading(env, me, stream, goal))
     warn = tuple((names.say(text, "--warn"), until) for text in options.warn)
-    paths = [reading.resource(env, f"path:{path}") for path in options.on]
     return Wish(
         stream,
         "" if options.replace else title,
         given,
         exact=options.section is not None,
-        on=tuple(path.removeprefix("path:") for path in paths) or addressing.files(env, me),
+        on=addressing.paths(env, options.on) or addressing.files(env, me),
         to=addressing.addressees(env, me, options.to, given),
         warn=warn,
         replace=options.replace,
