@@ -21,6 +21,7 @@ from ..records.correction import withdraws
 from ..records.parts import Part
 from ..records.status_write import Seen
 from ..records.wish import Wish, heir
+from ..visible import theirs
 from . import addressing, reading, receipts, standing, writing
 from . import telling as teller
 from .env import Env
@@ -129,7 +130,7 @@ def _until(env: Env, text: str | None) -> str:
 
 def brought(env: Env, stream: str, title: str, given: str) -> Wish:
     """The wish that a section which was folded comes back as it stood in an entry. Raises NotFound
-    if it does not stand there."""
+    if it does not stand there, Refused if it was retracted."""
     ref = names.versioned(given, "status")
     number = ref.number or 0
     whole = parts.parts(env.tree, ref.id, number)
@@ -140,6 +141,9 @@ def brought(env: Env, stream: str, title: str, given: str) -> Wish:
             f"status:{ref.id}@{number} has no section {title[:80]!r}",
             f"it has {others}; atlas status history shows where one stood",
         )
+    if env.ask.retracted(part.ref):
+        raise Refused(f"{part.ref}, which wrote it, was retracted", f"atlas show {part.ref}")
+    env.notices += streams.said(env.ask, part).notes(env.now(), theirs)
     name = f"status:{stream}@{number}#{title}"
     folded = Wish(stream, title, part.text, exact=True, on=part.on, to=part.to, back=name)
     return folded._replace(good_until=part.good_until)
@@ -212,7 +216,9 @@ def entry(env: Env, tree: Tree, who: Writer, me: Record, given: Wish, options: O
         over = refused.details["words"] - refused.details["limit"]
     about = f"the whole of what {given.stream} says"
     body = artifact.NewVersion(given.text.encode(), "md", about, same_topic=True, new=True)
-    body = body._replace(marks={"files": list(given.on)} if given.on else None)
+    marks = {"files": list(given.on)} if given.on else None
+    left = times.moment(given.good_until) - who.at if given.good_until else 0
+    body = body._replace(marks=marks, good_for=left)
     read = receipts.newest_read(env, tree, me, "artifact", name)
     put = artifact.put(tree, who, name, body, read)
     ref = f"artifact:{name}@{artifact.newest(tree, name) + 1}"

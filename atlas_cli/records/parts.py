@@ -51,11 +51,12 @@ class Part(NamedTuple):
         """The REF of the entry that wrote it."""
         return f"status:{self.stream}@{self.written}"
 
-    def notes(self, now: int) -> list[str]:
+    def notes(self, now: int, say: Callable[[str], str] = str) -> list[str]:
         """The lines at its head that are not its writer's: that the time is over for which it was
-        good, and that it was corrected."""
+        good, and that it was corrected. `say` marks the words of others; in a frame they stand as
+        they are."""
         old = artifact.outlived(item(self), now)
-        lines = [" ".join(correction.shown(row, now).split()) for row in self.corrections]
+        lines = [" ".join(correction.shown(row, now, say).split()) for row in self.corrections]
         return [*([old] if old else []), *(telling.cut(line, NOTE) for line in lines)]
 
     def data(self) -> Record:

@@ -114,3 +114,37 @@ def test_the_view_withholds_a_retracted_section_that_a_later_entry_carries(
     assert "the rate is 7" in view.read_text()
     ok(atlas, "correct", "status:main@1", "--why", "w", "--retract")
     assert "the rate is 7" not in view.read_text() and "the docs" in view.read_text()
+
+
+def test_a_section_comes_back_with_what_was_said_of_it_and_never_once_retracted(
+    bob: str, atlas: Atlas
+) -> None:
+    back = (*WRITE, "Rate", "--from", "status:main@2", "--json")
+    ok(atlas, "correct", "status:main@1", "--why", "it is 9")
+    done = atlas(*back)
+    assert done.code == 0
+    assert any("it is 9" in notice for notice in done.json["notices"])
+    ok(atlas, "correct", "status:main@1", "--why", "w", "--retract")
+    done = atlas(*back)
+    assert done.code == 6 and "was retracted" in done.json["error"]["message"]
+
+
+def test_what_flows_over_is_good_for_as_long(begun: str, atlas: Atlas) -> None:
+    text = "word " * 200
+    ok(
+        atlas,
+        "status",
+        "write",
+        "-m",
+        text,
+        "--overflow",
+        "long",
+        "--good-for",
+        "1h",
+        "--on",
+        "src",
+    )
+    row = ok(atlas, "artifact", "show", "long")
+    (part,) = ok(atlas, "status")["sections"]
+    assert row["good_until"] == part["good_until"]
+    assert row["files"] == part["on"] == ["src"]
