@@ -74,13 +74,13 @@ def _unread(ask: Questions, me: Record | None, horizon: int, brief: bool) -> _Un
     return _Unread(paths, puts, more=False)
 
 
-def line(row: Record, now: int) -> str:
-    """The title of a version for a cell, behind what its reader must know: its caveat, and that the
-    time is over for which it was good."""
+def line(row: Record, now: int, field: str = "title") -> str:
+    """The title of a version for a cell (or another field of a record), behind what its reader must
+    know: its caveat, and that the time is over for which it was good."""
     parts = [f"(caveat: {row['caveat']})"] if row.get("caveat") else []
     if old := artifact.outlived(row, now):
         parts.append(f"({old})")
-    title = correction.said(row, "title", now)
+    title = correction.said(row, field, now)
     return " ".join([*parts, title] if title != "-" or not parts else parts)
 
 

@@ -13,7 +13,7 @@ from ..model import words
 from ..model.kind import Kind
 from ..model.text import Record
 from ..outcome import Frame
-from ..records import artifact, correction, signal
+from ..records import artifact, correction, parts, signal
 from ..records.board import gate, task
 from ..store.index import Index
 from ..store.notebook import Notebook
@@ -118,15 +118,17 @@ class Questions:
         except AtlasError:
             return {}
 
-    def warnings(self, record: Record, say: Callable[[str], str] = theirs) -> list[str]:
-        """A line for each thing that whoever sees a record must know: its caveat, its corrections,
-        and those of the records that it relies on. `say` puts the words of others into a line."""
+    def warnings(
+        self, record: Record, say: Callable[[str], str] = theirs, corrected: bool = True
+    ) -> list[str]:
+        """A line for each thing that whoever sees a record must know: its caveat, its corrections
+        (if `corrected`), and those of the records that it relies on. `say` puts the words of others
+        into a line."""
         lines = [f"caveat: {say(record['caveat'])}"] if record.get("caveat") else []
         if old := artifact.outlived(record, self.now):
             lines.append(old)
-        lines += [
-            correction.shown(entry, self.now, say) for entry in self.corrections(record["ref"])
-        ]
+        rows = self.corrections(record["ref"]) if corrected else []
+        lines += [correction.shown(entry, self.now, say) for entry in rows]
         for target in record.get("relies_on", ()):
             lines += self._below(target, say)
         return lines
@@ -144,14 +146,15 @@ class Questions:
             return lines
         if below.get("caveat"):
             lines.append(f"{on}, whose caveat is: {say(below['caveat'])}")
-        if old := artifact.outlived(below, self.now):
-            lines.append(f"{on}: {old}")
+        for own in (below, *parts.written(below)):
+            if old := artifact.outlived(own, self.now):
+                lines.append(f"{on}: {old}")
         return lines
 
-    def warned(self, record: Record) -> list[Frame]:
+    def warned(self, record: Record, corrected: bool = True) -> list[Frame]:
         """The warnings of a record, to stand beside it: its writers' words with the bar of a
-        frame."""
-        lines = [f"! {line}" for line in self.warnings(record, str)]
+        frame. `corrected`: its corrections, too."""
+        lines = [f"! {line}" for line in self.warnings(record, str, corrected)]
         return [Frame("", "\n".join(lines))] if lines else []
 
 

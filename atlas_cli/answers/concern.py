@@ -16,14 +16,14 @@ from ..records import correction as corrections
 from ..records import decision as decisions
 from ..records import ref as parsed
 from ..records import session as sessions
-from ..records.board import task
+from ..records.board import task, using
 from ..records.concern import Item, View
 from ..records.telling import News, Pace
 from ..store.git import Git
 from . import leases
 from .ask import WEEK, Questions
 from .sessions import living, readers
-from .stream import Part, parts
+from .stream import Part, parts, said
 
 RECORDS = 200  # of a kind, the newest, that are looked through
 COMMITS = 1000  # of the user's, that files are taken from
@@ -66,7 +66,8 @@ def _by_person(ask: Questions, id: str) -> bool:
 def _sections(ask: Questions, tree: Tree) -> Iterator[Item]:
     for stream in tree.names(status.FOLDER):
         for part in parts(ask, tree, stream):
-            yield of_part(part, ask.now)
+            if not ask.retracted(part.ref):
+                yield of_part(said(ask, part), ask.now)
 
 
 def of_part(part: Part, now: int) -> Item:
@@ -83,6 +84,7 @@ def of_part(part: Part, now: int) -> Item:
         part.on,
         to=part.to,
         warn=tuple(warn.text for warn in part.warn if _in_force(warn.until, now)),
+        notes=tuple(part.notes(now)),
     )
 
 
@@ -160,14 +162,28 @@ def view(ask: Questions, me: Record, files: Iterable[str] = ()) -> View:
         tuple(me.get("lineage", ())),
         tuple(adopted),
         frozenset(files),
-        tuple(row["resource"] for row in leases.held(ask, me["id"])),
+        leases.meant(ask, me["id"]),
         tuple(me.get("paths", ())),
         mine,
+        _about(ask, claimed),
         frozenset(_neighbours(ask, claimed)) - mine,
         frozenset(_relied_on(ask, me["id"], claimed)),
         frozenset(f"{kind}:{id}@{number}" for kind, id, number in read),
         own_key(ask, me["id"]),
     )
+
+
+def places(ask: Questions, me: Record) -> set[str]:
+    """The paths of a session that the store knows of: what it has leased, and what the tasks that
+    it has claimed are about."""
+    leased = (name for name in leases.meant(ask, me["id"]) if name.startswith("path:"))
+    claimed = task.held(ask.index, me["id"], ask.now)
+    return {*(name.removeprefix("path:") for name in leased), *_about(ask, claimed)}
+
+
+def _about(ask: Questions, claimed: Sequence[Record]) -> tuple[str, ...]:
+    """The paths that tasks are about."""
+    return tuple(path for row in claimed for path in using.paths(ask.policy, row))
 
 
 def _neighbours(ask: Questions, claimed: Sequence[Record]) -> Iterator[str]:
@@ -268,18 +284,30 @@ def hot(ask: Questions, git: Git) -> frozenset[str]:
 def news(ask: Questions, me: Record, view: View, whole: Sequence[Item]) -> list[News]:
     """The items that a session has neither read nor been told of; why each concerns it, and what it
     knows of it."""
-    known = ask.local.heard(readers(me))
     near = _near_tasks(ask, view)
     rows = []
-    for item in whole:
-        how = known.get((item.key, item.version), 0)
-        if item.session == me["id"] or how >= telling.TOLD:
-            continue
+    for item, how in _unheard(ask, me, whole):
         item = item._replace(tasks=tuple(near.get(item.session, ())))
         reason = concern.concerns(item, view)
         if item.relation != NEXT or reason:
             rows.append(News(item, reason, how))
     return rows
+
+
+def _unheard(ask: Questions, me: Record, whole: Sequence[Item]) -> Iterator[tuple[Item, int]]:
+    """The items of others that a session was not told of, each with what it knows of it."""
+    known = ask.local.heard(readers(me))
+    for item in whole:
+        how = known.get((item.key, item.version), 0)
+        if item.session != me["id"] and how < telling.TOLD:
+            yield item, how
+
+
+def quiet(ask: Questions, me: Record, whole: Sequence[Item]) -> list[Item]:
+    """The artifacts that a session was not told of and that say where they belong: it is told of
+    them once its files are there, and never that there are so many."""
+    rows = (item for item, _ in _unheard(ask, me, whole))
+    return [item for item in rows if item.relation == NEXT and (item.on or item.to)]
 
 
 def _near_tasks(ask: Questions, view: View) -> dict[str, list[str]]:
@@ -314,7 +342,7 @@ def unread(ask: Questions, tree: Tree, git: Git, me: Record) -> list[News]:
 def settled(ask: Questions, git: Git, rows: list[News], mine: View) -> list[News]:
     """The same, with hot files told apart, and without what was retracted. Both are asked only of
     what is due."""
-    if any(row.due and mine.files.intersection(row.item.on) for row in rows):
+    if any(row.due and mine.files.union(mine.claimed).intersection(row.item.on) for row in rows):
         warm = mine._replace(hot=hot(ask, git))
         rows = [row._replace(reason=concern.concerns(row.item, warm)) for row in rows]
     return [row for row in rows if not (row.due and ask.retracted(row.item.ref))]

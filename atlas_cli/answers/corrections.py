@@ -9,11 +9,11 @@ from .. import records
 from ..errors import Usage
 from ..model import names
 from ..model.text import Record
-from ..records import correction, lease, session, telling
+from ..records import correction, session, telling
 from ..records.board import result
 from ..store.index import Index
 from ..visible import named, theirs
-from . import artifacts, sessions
+from . import artifacts, leases, sessions
 from .ask import WEEK, Questions, withdrawing
 
 # The tie of a reader to what was corrected; what weighs most first.
@@ -189,8 +189,5 @@ def _tie(ask: Questions, readers: Sequence[str], target: str) -> str:
 
 def _on(ask: Questions, me: Record, path: str) -> bool:
     """Whether a session has named a path, or holds a lease on it."""
-    mine = [f"path:{other}" for other in me.get("paths", ())]
-    for _, row in ask.index.live(lease.FOLDER, ask.now):
-        if row["holder"] == me["id"]:
-            mine.append(row["resource"])
+    mine = [*(f"path:{other}" for other in me.get("paths", ())), *leases.meant(ask, me["id"])]
     return any(names.overlap(f"path:{path}", other) for other in mine)

@@ -44,6 +44,12 @@ For = Annotated[
     ),
 ]
 All = Annotated[bool, typer.Option("--all", help="Also those that are over.")]
+GoodFor = Annotated[
+    int | None,
+    typer.Option(
+        "--good-for", metavar="D", parser=parsed(times.duration), help="Then showing it warns."
+    ),
+]
 To = Annotated[
     list[str] | None,
     typer.Option(

@@ -30,13 +30,13 @@ def unread(env: Env, me: Record, paths: Iterable[str] | None = None) -> tuple[li
 
 
 def blocks(env: Env, me: Record, rows: Sequence[News]) -> list[Block]:
-    """The rows, each with its title, as many words as it is given, and its warnings whole: as a
-    diff where an earlier version was told."""
+    """The rows, each with its title, as many words as it is given, and its warnings whole, and what
+    else its reader must know: as a diff where an earlier version was told."""
     texts = [_text(env, me, row.item) for row in rows]
     shares = telling.portions([len(text.split()) for text in texts])
     printed = []
     for row, text, share in zip(rows, texts, shares, strict=True):
-        lines = [f"! {warning}" for warning in row.item.warn]
+        lines = [f"! {warning}" for warning in (*row.item.warn, *row.item.notes)]
         lines += [telling.cut(text, share)] if share else []
         printed.append((_title(env, row), "\n".join(lines)))
     return printed

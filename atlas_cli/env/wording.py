@@ -4,6 +4,7 @@ sections that were carried beside it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ..answers import concern as asked
@@ -20,6 +21,7 @@ from ..records.correction import withdraws
 from ..records.parts import Part
 from ..records.status_write import Seen
 from ..records.wish import Wish, heir
+from ..visible import theirs
 from . import addressing, reading, receipts, standing, writing
 from . import telling as teller
 from .env import Env
@@ -43,6 +45,7 @@ class Options(NamedTuple):
     on: tuple[str, ...] = ()
     to: tuple[str, ...] = ()
     new: bool = False
+    good_for: int | None = None  # seconds after which showing it warns
 
     def need_text(self, given: str | None) -> None:
         """Raises Usage if an option says what becomes of the text, and no text is given; or if two
@@ -52,6 +55,7 @@ class Options(NamedTuple):
             "--replace": self.replace,
             "--overflow": self.overflow,
             "--warn": self.warn,
+            "--good-for": self.good_for,
         }
         if self.overflow:
             names.name(self.overflow, "artifact name")
@@ -95,19 +99,19 @@ def wish(
     until = _until(env, options.until)
     title = sections.as_heading(options.section or heading(env, me, stream, goal))
     warn = tuple((names.say(text, "--warn"), until) for text in options.warn)
-    paths = [reading.resource(env, f"path:{path}") for path in options.on]
     return Wish(
         stream,
         "" if options.replace else title,
         given,
         exact=options.section is not None,
-        on=tuple(path.removeprefix("path:") for path in paths) or addressing.files(env, me),
+        on=addressing.paths(env, options.on) or addressing.files(env, me),
         to=addressing.addressees(env, me, options.to, given),
         warn=warn,
         replace=options.replace,
         withdrawn=withdrawn(env, stream),
         relies_on=tuple(reading.pinned_ref(env, target) for target in options.relies_on),
         caveat=names.say(options.caveat, "--caveat") if options.caveat else "",
+        good_until=times.rfc3339(env.now() + options.good_for) if options.good_for else "",
     )
 
 
@@ -126,7 +130,7 @@ def _until(env: Env, text: str | None) -> str:
 
 def brought(env: Env, stream: str, title: str, given: str) -> Wish:
     """The wish that a section which was folded comes back as it stood in an entry. Raises NotFound
-    if it does not stand there."""
+    if it does not stand there, Refused if it was retracted."""
     ref = names.versioned(given, "status")
     number = ref.number or 0
     whole = parts.parts(env.tree, ref.id, number)
@@ -137,8 +141,12 @@ def brought(env: Env, stream: str, title: str, given: str) -> Wish:
             f"status:{ref.id}@{number} has no section {title[:80]!r}",
             f"it has {others}; atlas status history shows where one stood",
         )
+    if env.ask.retracted(part.ref):
+        raise Refused(f"{part.ref}, which wrote it, was retracted", f"atlas show {part.ref}")
+    env.notices += streams.said(env.ask, part).notes(env.now(), theirs)
     name = f"status:{stream}@{number}#{title}"
-    return Wish(stream, title, part.text, exact=True, on=part.on, to=part.to, back=name)
+    folded = Wish(stream, title, part.text, exact=True, on=part.on, to=part.to, back=name)
+    return folded._replace(good_until=part.good_until)
 
 
 def withdrawn(env: Env, stream: str) -> tuple[tuple[int, str], ...]:
@@ -173,7 +181,8 @@ def seen(env: Env, tree: Tree, me: Record, given: Wish, base: int | None) -> See
     if base is None:
         number = receipts.newest_read(env, tree, me, "status", given.stream, part=True)
         read = receipts.newest_read(env, tree, me, "status", given.stream)
-    return Seen(number, read, _meets(env, me, given.on))
+    shown = partial(streams.said, env.ask)
+    return Seen(number, read, _meets(env, me, given.on), shown)
 
 
 def _meets(env: Env, me: Record, about: tuple[str, ...]) -> Callable[[Part], str]:
@@ -207,6 +216,9 @@ def entry(env: Env, tree: Tree, who: Writer, me: Record, given: Wish, options: O
         over = refused.details["words"] - refused.details["limit"]
     about = f"the whole of what {given.stream} says"
     body = artifact.NewVersion(given.text.encode(), "md", about, same_topic=True, new=True)
+    marks = {"files": list(given.on)} if given.on else None
+    left = times.moment(given.good_until) - who.at if given.good_until else 0
+    body = body._replace(marks=marks, good_for=left)
     read = receipts.newest_read(env, tree, me, "artifact", name)
     put = artifact.put(tree, who, name, body, read)
     ref = f"artifact:{name}@{artifact.newest(tree, name) + 1}"
@@ -301,7 +313,7 @@ def carried(env: Env, me: Record, record: Record) -> tuple[list[Record], list[Bl
         headings = ", ".join(repr(part.heading) for part in rest[:8])
         stream = record["stream"]
         blocks.append(f"and {len(rest)} more, {headings}: atlas status show {stream}")
-    return [status_write.brief(part) for part in rows], blocks
+    return [part.data() for part in rows], blocks
 
 
 def newest_first(whole: Sequence[Part]) -> list[Part]:

@@ -106,9 +106,9 @@ class _Judged(NamedTuple):
         wanted = [] if self.wish.unwarn else [self.record.get("section", "")]
         if not self.wish.replace and headings != wanted:
             yield f"writes {headings!r:.80}, and says {wanted!r:.80}"
-        lists = {(part.on, part.to) for part in own}
-        if own and lists != {(self.wish.on, self.wish.to)}:
-            yield "is about other files, or addressed to others, than its wish"
+        marks = {(part.on, part.to, part.good_until) for part in own}
+        if own and marks != {(self.wish.on, self.wish.to, self.wish.good_until)}:
+            yield "is about other files, addressed to others, or good for longer, than its wish"
         for part in self.whole:
             if part.written != self.record["number"] and not any(map(part.same, self.before)):
                 yield f"the section {part.heading[:80]!r} was in no entry before"

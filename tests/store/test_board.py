@@ -27,6 +27,7 @@ Its text.
 - name: tests
 - depends_on: parser
 - labels: slow, big
+- on: src/x.py, docs
 """
 
 
@@ -51,9 +52,11 @@ def test_a_plan_is_posted_whole_in_both_forms(do: Any, repo: Path, quick: Atlas)
         "Its text.\n",
     )
     assert (tests["needs"], tests["labels"]) == ([parser["id"]], ["slow", "big"])
-    yaml = f"tasks:\n  - {{title: one, name: a, needs: [b]}}\n  - title: two\n    name: b\n    needs: ['{tests['id']}']\n"
+    assert tests["files"] == ["src/x.py", "docs"] and "files" not in parser
+    yaml = f"tasks:\n  - {{title: one, name: a, needs: [b], on: [./src//x.py]}}\n  - title: two\n    name: b\n    needs: ['{tests['id']}']\n"
     (repo / "p.yaml").write_text(yaml)
     one, two = do("task", "add", "--plan", str(repo / "p.yaml"))["items"]
+    assert one["files"] == ["src/x.py"]
     assert (one["needs"], two["needs"]) == ([two["id"]], [tests["id"]])
     assert do("task", "graph", "--format", "mermaid")["edges"] == [
         [parser["id"], tests["id"]],
@@ -70,6 +73,7 @@ def test_a_plan_is_posted_whole_in_both_forms(do: Any, repo: Path, quick: Atlas)
         ("a: [", "p.yaml"),
         ("tasks: [{title: t, priority: high}]", "priority cannot be"),
         ("tasks: [{title: t}, {title: t}]", "stands twice"),
+        ("tasks: [{title: t, on: [1]}]", "on cannot be"),
         ("tasks: [{title: t, needs: [nowhere]}]", "no task nowhere"),
     ):
         (repo / "p.yaml").write_text(wrong)
@@ -91,6 +95,7 @@ OF_ONE_TASK = {
     "--slots": "2",
     "--relies-on": "status:main",
     "--deadline": "2h",
+    "--on": "src/x.py",
 }
 
 

@@ -154,6 +154,28 @@ def test_a_record_names_its_writers_files(project: Project) -> None:
     assert (said(out), "│ chosen: b (agreed)" in out.err) == ("stop 5 (read first)", True)
 
 
+def test_an_artifact_stops_whose_files_are_its_writers(project: Project) -> None:
+    """Who is elsewhere is not even told that there is one; who has opened it knows it."""
+    project.commit("src/x.py", who="bob")
+    project.atlas("ann", "status", "show"), project.atlas("bob", "status", "show")
+    facts = str(project.top / "docs/page.md")
+    put = ("artifact", "put", "facts", facts, "--title", WORDS, "--json")
+    assert project.atlas("bob", *put).data["files"] == ["src/x.py"]
+    for _ in range(2):  # by the whole program, and by what it keeps for the next hook
+        assert project.commit("docs/page.md").err == ""
+    out = project.commit("src/x.py")
+    assert said(out) == "stop 5 (read first)"
+    assert f"│ {WORDS}" in out.err and "artifact:facts@1 by" in out.err and "on src/x.py" in out.err
+    project.ok("commit", "-qm", "the same command")
+    project.atlas("bob", *put)  # version 2
+    project.atlas("ann", "artifact", "show", "facts")
+    assert project.commit("src/x.py").err == "", "what was opened is known"
+    ann = project.sessions["ann"]
+    given = ("artifact", "put", "far", facts, "--title", "for you", "--json", "--for", ann)
+    assert project.atlas("bob", *given).data["for"] == [f"session:{ann}"]
+    assert said(project.commit("docs/page.md")) == "stop 5 (read first)"
+
+
 @pytest.fixture
 def two(tmp_path: Path) -> Iterator[tuple[Fleet, list[Worker]]]:
     """Two clones, with hooks."""

@@ -12,7 +12,7 @@ from ...model.text import Record
 from ...outcome import Outcome
 from ...records import status_write
 from ...records.wish import Wish
-from .. import body, env_of, one, verb
+from .. import GoodFor, body, env_of, one, verb
 from .look import app
 
 Text = Annotated[str | None, typer.Option("-m", metavar="TEXT", help="The text.")]
@@ -117,6 +117,7 @@ def write(
     to: To = None,
     relies_on: ReliesOn = None,
     caveat: Caveat = None,
+    good_for: GoodFor = None,
 ) -> Outcome:
     """Write your own section of the next entry (--section: another; --replace: the whole), carrying
     the rest.
@@ -130,7 +131,7 @@ def write(
     names.name(stream, "stream")
     lists = (tuple(warn or ()), until, tuple(on or ()), tuple(to or ()))
     options = wording.Options(
-        section, replace, overflow, base, tuple(relies_on or ()), caveat, *lists, new
+        section, replace, overflow, base, tuple(relies_on or ()), caveat, *lists, new, good_for
     )
     return _written(env, stream, given, unchanged, back, options)
 

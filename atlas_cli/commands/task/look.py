@@ -201,7 +201,7 @@ def shown(env: Env, record: Record) -> tuple[list[Block], Record]:
 
 def text(record: Record, data: Record) -> str:
     """A task in its writers' words: the title, the fields, the failures, the text."""
-    keys = ("role", "labels", "slots", "deadline", "relies_on", "uses", "why")
+    keys = ("role", "labels", "slots", "deadline", "relies_on", "uses", "files", "why")
     lines = [correction.WITHHELD if record["title"] is None else record["title"]]
     lines += [f"{key}: {_plain(data[key])}" for key in keys if data.get(key) is not None]
     if "frozen" in data:
