@@ -12,7 +12,8 @@ from ..model.change import FileEdit, Violation, Writer
 from ..model.message import Message
 from ..model.text import Record
 from ..model.tree import Tree
-from . import correction, folding, parts, policy, status
+from . import correction, folding, parts, status
+from .judging import store_id
 from .over import over
 from .parts import Part
 from .wish import Base, Wish, digest, heir, made, of_entry
@@ -26,8 +27,7 @@ def rules(edit: FileEdit) -> Iterator[Violation]:
     if edit.new is None or edit.old is not None or edit.message.by_hand:
         return
     record = status.parse(edit.path, edit.new)
-    store = str(policy.of(edit.parent).get("store", ""))
-    if digest(store, edit.message, record) != edit.message.wish:
+    if digest(store_id(edit.parent), edit.message, record) != edit.message.wish:
         yield Violation("carried", edit.path, "Atlas-Wish does not match what the entry says")
     wish = of_entry(record)
     if wish is None:

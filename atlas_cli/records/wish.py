@@ -197,7 +197,7 @@ def made(tree: Tree, who: Writer, wish: Wish) -> Made:
         whole = [unwarned(tree, part, wish.heading, who.session) for part in before]
     else:
         whole, own = _placed(before, base, wish, own)
-    stored = folding.Bounds.of(policy.of(tree)["status_words"])
+    stored = folding.Bounds.of(policy.usable(tree)["status_words"])
     whole, gone = folding.folded(tree, whole, own.written, who.at, stored)
     place = "" if wish.replace else own.heading
     record: Record = {"stream": wish.stream, "number": last + 1, **who.signature()}

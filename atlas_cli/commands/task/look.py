@@ -140,7 +140,7 @@ def list_(
         if plain and len(items) == count:
             total = env.index.queue_length(task.FOLDER, now)
             break
-        shown = board.task_row(env.ask, tree, record, then, policy.of(tree))
+        shown = board.task_row(env.ask, tree, record, then, policy.to_read(tree))
         over = at is not None and not all_ and shown["state"] in task.CLOSED
         other = wanted not in (None, shown["state"]) or role not in (None, record.get("role", role))
         if over or other or (label is not None and label not in record.get("labels", ())):

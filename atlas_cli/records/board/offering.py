@@ -34,7 +34,7 @@ def ready(
 ) -> Iterator[Record]:
     """The tasks that may be given to a worker, in the order of the queue. With a list `passed`,
     those whose resources the writer cannot have are passed over, and the list gets why."""
-    in_force = policy.of(tree)
+    in_force = policy.to_read(tree)
     for path, row in queue:
         if (role is not None and row.get("role", role) != role) or readiness.holding(tree, row):
             continue
@@ -89,7 +89,7 @@ def none_ready(
 def _counted(tree: Tree, writer: Writer, role: str | None) -> tuple[Counter[str], list[str]]:
     """How many tasks there are, by how they stand (those that are done only if all are closed), and
     the other sessions that have claimed some."""
-    in_force, states, holders = policy.of(tree), Counter[str](), set[str]()
+    in_force, states, holders = policy.to_read(tree), Counter[str](), set[str]()
     for _, row in tree.live(task.FOLDER, task.NEVER - 1):
         if role is not None and row.get("role", role) != role:
             continue
