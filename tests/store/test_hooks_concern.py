@@ -254,3 +254,27 @@ def test_a_hook_fetches_where_the_users_own_file_says_so(
     while (home / "hook-fetch").stat().st_mtime < time.time() + 300 and time.monotonic() < until:
         time.sleep(0.05)
     assert (home / "hook-fetch").stat().st_mtime > time.time() + 300, "off after a failure"
+
+
+def test_a_session_that_only_commits_is_known_to_be_at_work(
+    two: tuple[Fleet, list[Worker]],
+) -> None:
+    """Once an hour the hook has the sign published, by a process that nobody waits for."""
+    made, (a, b) = two
+    env = {**made.env, "ATLAS_SESSION": made.sessions["a"]}
+    done(a("lease", "take", "gpu0", "--for", "4h", "--why", "a long run"))
+    for offset in (3700, 3 * 3600):
+        head = made.head("hub.git")
+        words = ["git", "commit", "-q", "--allow-empty", "-m", "x"]
+        shifted = env | {"ATLAS_CLOCK_OFFSET": str(offset)}
+        subprocess.run(words, cwd=made.top / "a", env=shifted, check=True)
+        until = time.monotonic() + 30
+        while made.head("hub.git") == head and time.monotonic() < until:
+            time.sleep(0.05)
+        assert made.head("hub.git") != head, offset
+        os.utime(made.top / "a/.git/atlas/hook-fetch", (0, 0))
+    later = {"ATLAS_CLOCK_OFFSET": str(5 * 3600)}
+    other = done(b("begin", "--goal", "looks", "--new", "--json", env=later)).data["id"]
+    adopt = ("session", "adopt", made.sessions["a"], "--why", "silent")
+    refused = b("--session", other, *adopt, env=later)
+    assert refused.code == 4 and "is live" in refused.err, refused
