@@ -262,9 +262,9 @@ def _staged(git: Git) -> list[str]:
     return [] if code else [name for name in out.decode(errors="replace").split("\0") if name]
 
 
-def hot(ask: Questions, git: Git) -> frozenset[str]:
-    """The files that nearly every session of the last week has touched, and those that the policy
-    says so of."""
+def hot(ask: Questions, git: Git, mine: Iterable[str]) -> frozenset[str]:
+    """The files that nearly every session of the last week has touched, and those, also of `mine`,
+    that the policy says so of."""
     from ..checks import commits
 
     touched: dict[str, list[str]] = {}
@@ -275,7 +275,7 @@ def hot(ask: Questions, git: Git) -> frozenset[str]:
                 touched.setdefault(id, []).extend(commit.paths)
     except Failed:
         pass
-    return concern.hot(touched, ask.policy["hot"])
+    return concern.hot(touched, ask.policy["hot"], mine)
 
 
 # what it does not know
@@ -296,9 +296,11 @@ def news(ask: Questions, me: Record, view: View, whole: Sequence[Item]) -> list[
 
 def _unheard(ask: Questions, me: Record, whole: Sequence[Item]) -> Iterator[tuple[Item, int]]:
     """The items of others that a session was not told of, each with what it knows of it."""
-    known = ask.local.heard(readers(me))
+    known, alone = ask.local.heard(readers(me)), ask.local.heard([me["id"]])
     for item in whole:
-        how = known.get((item.key, item.version), 0)
+        # (that an ancestor knows what it wrote itself tells nothing to those that it started)
+        by_ancestor = item.session in me.get("lineage", ())
+        how = (alone if by_ancestor else known).get((item.key, item.version), 0)
         if item.session != me["id"] and how < telling.TOLD:
             yield item, how
 
@@ -342,7 +344,8 @@ def unread(ask: Questions, tree: Tree, git: Git, me: Record) -> list[News]:
 def settled(ask: Questions, git: Git, rows: list[News], mine: View) -> list[News]:
     """The same, with hot files told apart, and without what was retracted. Both are asked only of
     what is due."""
-    if any(row.due and mine.files.union(mine.claimed).intersection(row.item.on) for row in rows):
-        warm = mine._replace(hot=hot(ask, git))
+    own = mine.files.union(mine.claimed)
+    if any(row.due and own.intersection((*row.item.on, *row.item.about)) for row in rows):
+        warm = mine._replace(hot=hot(ask, git, own))
         rows = [row._replace(reason=concern.concerns(row.item, warm)) for row in rows]
     return [row for row in rows if not (row.due and ask.retracted(row.item.ref))]

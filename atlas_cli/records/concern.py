@@ -201,10 +201,12 @@ def _folder(path: str) -> str:
     return f"{head}/" if head else ""
 
 
-def hot(touched: Mapping[str, Iterable[str]], declared: Iterable[str] = ()) -> frozenset[str]:
-    """The files that nearly everybody touches: by session, the files of a week; `declared` are
-    patterns of the policy."""
-    counts: dict[str, int] = {}
+def hot(
+    touched: Mapping[str, Iterable[str]], declared: Iterable[str] = (), mine: Iterable[str] = ()
+) -> frozenset[str]:
+    """The files that nearly everybody touches: by session, the files of a week. `declared` are
+    patterns of the policy, for these and `mine`."""
+    counts = dict.fromkeys(mine, 0)
     for paths in touched.values():
         for path in set(paths):
             counts[path] = counts.get(path, 0) + 1

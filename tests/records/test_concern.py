@@ -130,6 +130,7 @@ def test_a_file_is_hot_that_four_sessions_and_more_than_a_third_touch() -> None:
     many = {**touched, **{f"t{number}": ["other"] for number in range(8)}}
     assert concern.hot(many) == {"other"}, "a third is not more than a third"
     assert concern.hot({"a": ["go.mod"]}, ["*.mod"]) == {"go.mod"}
+    assert concern.hot({}, ["*.mod"], ["go.mod", "x.py"]) == {"go.mod"}, "not committed yet"
 
 
 # what a commit is told: pace as (now, stopped, told)

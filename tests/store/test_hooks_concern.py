@@ -278,3 +278,19 @@ def test_a_session_that_only_commits_is_known_to_be_at_work(
     adopt = ("session", "adopt", made.sessions["a"], "--why", "silent")
     refused = b("--session", other, *adopt, env=later)
     assert refused.code == 4 and "is live" in refused.err, refused
+
+
+def test_a_file_that_the_policy_calls_hot_stops_nobody(project: Project) -> None:
+    project.atlas("ann", "config", "set", "hot", '["CHANGELOG.md"]')
+    signal(project, "--about", "CHANGELOG.md")
+    out = project.commit("CHANGELOG.md")
+    assert (out.code, "on CHANGELOG.md" in out.err) == (0, True), out
+
+
+def test_what_an_ancestor_writes_reaches_those_that_it_started(project: Project) -> None:
+    ann = project.sessions["ann"]
+    kid = project.atlas("ann", "begin", "--parent", ann, "--goal", "kid", "--json").data["id"]
+    project.atlas("ann", "status", "write", "-m", "use tabs, not blanks")
+    out = project.commit("docs/page.md", ATLAS_SESSION=kid)
+    assert said(out) == "stop 5 (read first)" and "who started you wrote it" in out.err, out
+    project.ok("commit", "-qm", "the same command", ATLAS_SESSION=kid)
