@@ -8,7 +8,7 @@ from typing import NamedTuple
 from .. import signs
 from ..model import times
 from ..model.text import Record
-from ..records import lease, policy, session
+from ..records import goals, lease, policy, session
 from .ask import WEEK, Questions
 
 HOUR = 3600
@@ -44,6 +44,8 @@ def _stated(ask: Questions, record: Record, last: int, state: str) -> Record:
     if state == "live" and signs.dead(record.get("process")):
         state = "gone"
     shown = ask.shown({"ref": f"session:{record['id']}", **record})
+    if shown.get("goal") is not None and "goals" in record:  # those that it has not ended yet
+        shown["goal"] = "; ".join(goals.open_goals(record).values())
     return {**shown, "state": state, "last": times.rfc3339(last)}
 
 

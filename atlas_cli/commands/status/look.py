@@ -35,7 +35,11 @@ def show(
     if ref.number is None and not status.newest(env.tree, ref.id):
         return Outcome(
             {"stream": ref.id, "version": 0, "body": ""},
-            (status.empty(env.tree, ref.id), *pushed.frames(env, pushed.marks(env))),
+            # (a table without rows: what says *nothing* says how old it is)
+            (
+                Table(("STATUS",), (), status.empty(env.tree, ref.id)),
+                *pushed.frames(env, pushed.marks(env)),
+            ),
         )
     number = ref.number or reading.current(env, ref.id)
     record = reading.shown_status(env, ref.id, number, who.session_or_none(env))

@@ -193,4 +193,6 @@ def unwarn(
     wording.given_warnings(env, me, stream, title)
     wish = Wish(stream, title, unwarn=True, withdrawn=wording.withdrawn(env, stream))
     record = wording.write(env, me, wish, wording.Options())
-    return Outcome(record, (f"{record['ref']}: no warning of yours at {title!r}",), published=False)
+    return Outcome(
+        record, (f"{record['ref']}: your warnings at {title!r} are taken back",), published=False
+    )
