@@ -23,14 +23,9 @@ from ..visible import named, theirs
 from . import judging, quick
 
 Finding = tuple[str, AtlasError]  # the precondition, and what is to be said
-GO_ON = {
+GO_ON = {  # after a stop in the middle of this; else the same command is run again
     "": "then run the same git command again",
     "merge": "then git commit --no-edit completes the merge",
-    # Stopped while it picks, git puts the commit back into its list, or not: continued, it is there
-    # twice, or in its own way. (A stop by pre-rebase, before anything is picked, would leave an
-    # --autostash in a rebase that does not exist.)
-    "picking": "nothing is lost: git rebase --abort, then run the same git command again",
-    "rebase": "nothing is lost: git -c core.editor=true rebase --continue goes on",
     "cherry-pick": "nothing is lost: git -c core.editor=true cherry-pick --continue goes on",
     "revert": (
         "nothing is lost: git commit --no-edit makes the revert; git revert --continue the next"
@@ -44,15 +39,16 @@ def who(env: Env, going: str) -> tuple[Record | None, list[Finding]]:
     try:
         return session(env, strict=True), []
     except (Protocol, NotFound, Usage) as error:
+        go_on = GO_ON.get(going, GO_ON[""])
         named = os.environ.get("ATLAS_SESSION")
         if error.code == "which_session":
             hint = error.hint.replace("--session ID", "ATLAS_SESSION=ID before the git command")
         elif callers.tool() or named:
             begin = "unset ATLAS_SESSION && atlas begin" if named else "atlas begin"
-            hint = f'begin one: {begin} --goal "what you will do", {GO_ON[going]}'
+            hint = f'begin one: {begin} --goal "what you will do", {go_on}'
         else:
             begin = "atlas begin --person"
-            hint = f"begin one that stands for you in this clone: {begin}, {GO_ON[going]}"
+            hint = f"begin one that stands for you in this clone: {begin}, {go_on}"
         code = error.code.replace("usage", "no_session")
         return None, [("read_first", Protocol(error.message, hint, code=code))]
 
