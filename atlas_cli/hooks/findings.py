@@ -199,17 +199,24 @@ def leases(
 
 
 def _held(env: Env, resource: str, paths: list[str], pushed: bool) -> Held:
-    """The words about a lease on these paths, and about the way past it."""
+    """The words about a lease on these paths, and about what can be done: the holder has no ear but
+    the store."""
     row = env.ask.shown(lease.current(env.snapshot, resource) or {}, f"lease:{resource}")
     rest = times.span(lease.rest(row, env.now()) if row else 0)
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
     named_paths = shlex.join(paths[:3]) + (" …" if len(paths) > 3 else "")
-    leave = (
-        f"leave it out: git restore --staged -- {named_paths} (with -a, name the other paths"
-        f" instead), or wait until {row['expires']}"
-    )
-    if pushed:
-        leave = f"ask its holder, or push after {row['expires']}"
+    tell = f"tell its holder what you changed: {telling.to_holder(row['holder'])}"
+    if policy.level(env.policy, "leases") != "stop":
+        what = "push" if pushed else "commit"
+        leave = f"it does not stop this {what}: work on something else until then, or {tell}"
+    elif pushed:
+        wait = f"atlas wait {shlex.quote(f'lease:{resource}')}"
+        leave = f"push again once it is free ({wait}), or {tell}"
+    else:
+        leave = (
+            f"leave it out: git restore --staged -- {named_paths} (with -a, name the other paths"
+            f" instead), or wait until {row['expires']}"
+        )
     return Held(
         f"{paths[0]}{more}: {named(resource)} is held by {named(row['holder'])} for"
         f" {rest} more: {said(row, 'why', env.now(), theirs)}",
