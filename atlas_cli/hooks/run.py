@@ -142,6 +142,8 @@ def pre_push(env: Env, args: list[str], given: str) -> None:
     if me:
         due += findings.leases(env, me, paths, pushed=True)
     say(env, due)
+    if push:
+        push.ask_for_word(env)
     if push and push.leave_mark(env):
         _publish(env)
 
