@@ -27,7 +27,7 @@ def files(env: Env, me: Record) -> tuple[str, ...]:
     """The files that a session is on, as a record of it names them."""
     held = (row["resource"] for row in leases.held(env.ask, me["id"]))
     leased = {name.removeprefix("path:") for name in held if name.startswith("path:")}
-    return concern.files(asked.files(env.ask, env.git, me) | leased)
+    return concern.files(asked.files_to_name(env.ask, env.git, me) | leased)
 
 
 def addressees(env: Env, me: Record, given: Sequence[str], text: str) -> tuple[str, ...]:
