@@ -17,7 +17,7 @@ from ..model.text import Record
 from ..outcome import Frame
 from ..records import lease, policy, status
 from ..records import telling as rules
-from ..records.concern import label
+from ..records.concern import signed
 from ..records.correction import said, shown
 from ..visible import named, theirs
 from . import judging, quick
@@ -122,7 +122,7 @@ def _counted(rows: Sequence[rules.News]) -> str:
 def _message(verdict: rules.Verdict, env: Env) -> str:
     """The names of what is new to a session."""
     rows = verdict.named if verdict.looked else verdict.told
-    names = ", ".join(label(row.item) for row in rows[: rules.MOST])
+    names = ", ".join(signed(row.item) for row in rows[: rules.MOST])
     more = f" and {len(rows) - rules.MOST} more" if rows[rules.MOST :] else ""
     if verdict.looked:
         span = times.span(policy.seconds(env.policy, "look_within"))
@@ -140,7 +140,7 @@ def _others(verdict: rules.Verdict) -> str:
     )
     if verdict.looked:
         return f"; to read it: {show}"
-    names = ", ".join(label(row.item) for row in verdict.named[: rules.MOST])
+    names = ", ".join(signed(row.item) for row in verdict.named[: rules.MOST])
     more = f" and {len(verdict.named) - rules.MOST} more" if verdict.named[rules.MOST :] else ""
     return f"; not shown: {names}{more} ({show})"
 
