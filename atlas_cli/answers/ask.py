@@ -13,7 +13,7 @@ from ..model import words
 from ..model.kind import Kind
 from ..model.text import Record
 from ..outcome import Frame
-from ..records import artifact, correction, parts, signal
+from ..records import artifact, correction, parts, session, signal
 from ..records.board import gate, task
 from ..store.index import Index
 from ..store.notebook import Notebook
@@ -87,9 +87,12 @@ class Questions:
         """A record as it is shown to anybody who has not asked for what was withdrawn. A document's
         corrections stand beside it. Once a record is retracted, its writers' words are None, too.
         Of a row these are the words that stood in it then: a lease that is taken anew has
-        another's."""
+        another's. A session comes without its marks: it has announced these pushes, and whether
+        they arrived is told elsewhere."""
         ref = ref or record["ref"]
         kind = records.BY_NAME[ref.partition(":")[0]]
+        if "marks" in record and kind is session.KIND:
+            record = {key: value for key, value in record.items() if key != "marks"}
         retractions = withdrawing(self.index, ref)
         if not retractions:
             beside = [] if kind.row else self.corrections(ref)

@@ -19,8 +19,9 @@ from ..records import session as sessions
 from ..records.board import task, using
 from ..records.concern import Item, View
 from ..records.telling import News, Pace
+from ..records.words import Word, speaks_of
 from ..store.git import Git
-from . import leases
+from . import leases, words
 from .ask import WEEK, Questions
 from .sessions import living, readers
 from .stream import Part, parts, said
@@ -231,30 +232,44 @@ def _own_parts(row: Record, operation: str) -> list[Record]:
     return [item for item in parts if item.get("from", operation) == operation]
 
 
-def last_word(ask: Questions, me: Record) -> int:
-    """The moment of the newest entry that a session has written; else that of its beginning."""
-    commits, _ = ask.index.commits(1, session=me["id"], folder=f"{status.FOLDER}/")
-    return (commits[0]["at"] if commits else None) or times.moment(me["began"])
-
-
 def files(ask: Questions, git: Git, me: Record, staged: Iterable[str] | None = None) -> set[str]:
-    """The files that only git knows to be a session's: staged in its worktree, and committed since
-    its last word. Git is asked for the staged ones if none are given, but not where several live in
-    the worktree: nobody knows whose they are there."""
+    """The files that only git knows to be a session's: staged in its worktree, and of its commits
+    that no word of its speaks of, be it a section or a task's result. Git is asked for the staged
+    ones if none are given, but not where several live in the worktree: nobody knows whose they are
+    there."""
+    return _staged_by(ask, git, me, staged) | _committed(git, me, words.own(ask, me))
+
+
+def files_to_name(ask: Questions, git: Git, me: Record) -> set[str]:
+    """The same, as a section or a record of the session names them: of a task's result nobody else
+    is told, so it takes no file from what the next section is about."""
+    sections = [word for word in words.own(ask, me) if word.since is None]
+    return _staged_by(ask, git, me, None) | _committed(git, me, sections)
+
+
+def _committed(git: Git, me: Record, spoken: Sequence[Word]) -> set[str]:
+    """The files of a session's commits that none of these words speaks of."""
     from ..checks import commits
 
-    if staged is None:
-        others = [row for row in living(ask, me.get("worktree", "")) if row["id"] != me["id"]]
-        staged = () if others else _staged(git)
-    paths = set(staged)
+    paths: set[str] = set()
+    since = f"--since={times.moment(me['began'])}"
+    mine = ("--basic-regexp", f"--grep=^Atlas-Session: {me['id']}")
     try:
-        since = f"--since={last_word(ask, me)}"
-        for commit in commits.read(git, "--no-merges", f"-n{COMMITS}", since, "HEAD"):
-            if me["id"] in commit.sessions:
-                paths.update(commit.paths)
+        made = commits.read(git, "--no-merges", f"-n{COMMITS}", since, *mine, "HEAD")
     except Failed:  # there is no commit yet
-        pass
+        return paths
+    for commit in made:
+        work = words.coded(commit, me["id"], spoken)
+        if me["id"] in commit.sessions and not any(speaks_of(word, work) for word in spoken):
+            paths.update(commit.paths)
     return paths
+
+
+def _staged_by(ask: Questions, git: Git, me: Record, staged: Iterable[str] | None) -> set[str]:
+    if staged is not None:
+        return set(staged)
+    others = [row for row in living(ask, me.get("worktree", "")) if row["id"] != me["id"]]
+    return set() if others else set(_staged(git))
 
 
 def _staged(git: Git) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..answers import leases as held
 from ..answers import paths, words
 from ..answers import sessions as working
+from ..env import pushed
 from ..env.who import session_id
 from ..model import times
 from ..model.text import Record
@@ -23,7 +24,8 @@ def stores(state: State) -> Part | None:
 
 def unfinished(state: State) -> Part:
     """The sessions that are over, and owe a word."""
-    items = words.unfinished(state.ask, state.env.git, state.env.store.machine)
+    env = state.env
+    items = words.unfinished(state.ask, env.git, env.store.machine, pushed.heads(env))
     rows = (
         (item["id"], state.ago(item["last"]), item["owes"], state.words(item, "goal"))
         for item in items

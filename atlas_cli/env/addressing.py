@@ -24,7 +24,7 @@ def marks(env: Env, me: Record, given: Sequence[str], text: str) -> Record:
 
 def files(env: Env, me: Record) -> tuple[str, ...]:
     """The files that a session is on, as a record of it names them."""
-    return concern.files(asked.files(env.ask, env.git, me) | asked.places(env.ask, me))
+    return concern.files(asked.files_to_name(env.ask, env.git, me) | asked.places(env.ask, me))
 
 
 def paths(env: Env, given: Sequence[str]) -> tuple[str, ...]:

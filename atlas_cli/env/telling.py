@@ -73,6 +73,11 @@ def _text(env: Env, me: Record, item: Item) -> str:
     return short if changed and len(short.split()) < len(item.text.split()) else item.text
 
 
+def to_holder(session: str) -> str:
+    """The command that tells the holder of a lease something: its next commit stops for it."""
+    return f"atlas signal post dependency --for {named(session)} -m …"
+
+
 def note(env: Env, me: Record, verdict: Verdict) -> bool:
     """Notes what the session was told, by text, by heading and by count. False where that could not
     be noted."""

@@ -181,9 +181,10 @@ def edit(given: Given) -> Given | None:
         return None
     verdict = {}
     if held and policy.get("leases") == "stop":
+        tell = telling.to_holder(rows[0]["holder"])
         verdict = {
             "permissionDecision": "deny",
-            "permissionDecisionReason": f"{held}\nDo something else, or ask its holder.",
+            "permissionDecisionReason": f"{held}\nDo something else, or tell its holder: {tell}",
         }
     elif held:
         advisory = "A lease is advisory: nothing stops this edit, but the two may collide."

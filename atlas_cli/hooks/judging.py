@@ -127,10 +127,6 @@ class Hook:
                 return str(row["resource"])
         return place
 
-    def settle(self) -> None:
-        """Notes that read first was judged in this sequence."""
-        quick.note_judged(self.here)
-
     def sign(self, file: str, me: Record, streams: list[str], typed: bool) -> None:
         """Adds a session's trailers to a commit message. `typed`: it was typed into an editor."""
         entries, seen = {}, {}

@@ -12,10 +12,9 @@ from os.path import exists, isdir, isfile, join
 from .. import callers, signs
 from . import NOTICES, cache
 
-# beside what git keeps of a sequence: read first was judged, once for all of it
-VERDICT = "atlas-read-first"
 OLD = 600  # seconds after which a copy of the remote is old
 SHOWN = 3600  # seconds after which the whole program shows others that a session is at work
+_SEQUENCES = ("rebase-merge", "rebase-apply", "sequencer")  # folders that git keeps of one
 _HALTS = ("edit", "e", "break", "b", "exec", "x")  # steps of a rebase at which others commit
 _DIFF = (
     "--cached",
@@ -63,8 +62,10 @@ class Here:
 
     def sequence(self) -> str:
         """The sequence that git is in the middle of, for which it does not run pre-commit: rebase
-        (it goes on with a commit of its user's), picking (a rebase by itself), cherry-pick, revert,
-        or nothing."""
+        (it goes on with a commit of its user's), picking (a rebase by itself), am, cherry-pick,
+        revert, or nothing."""
+        if self.has("rebase-apply"):
+            return "am"
         if self.has("rebase-merge"):
             return "rebase" if self.has("REBASE_HEAD") or self._step() in _HALTS else "picking"
         if self.has("CHERRY_PICK_HEAD"):
@@ -72,15 +73,11 @@ class Here:
         alone = self.has("MERGE_MSG") and not (self.has("MERGE_HEAD") or self.has("SQUASH_MSG"))
         return "revert" if alone or self.has("REVERT_HEAD") or self.has("sequencer") else ""
 
-    def verdict(self) -> str:
-        """The file that says that read first was judged in this sequence. Empty outside a sequence
-        of several commits."""
-        folder = next((name for name in ("rebase-merge", "sequencer") if self.has(name)), "")
-        return f"{self.git}/{folder}/{VERDICT}" if folder else ""
-
-    def settled(self) -> bool:
-        """Whether read first was judged in this sequence."""
-        return exists(self.verdict() or "/-")
+    def remaking(self) -> bool:
+        """Whether git is in the middle of a rebase, an am, or several picks or reverts. A stop
+        there leaves its user with two advices that contradict each other; and what is only made
+        anew was judged as it was made, and will be at the push."""
+        return any(map(self.has, _SEQUENCES))
 
     def made_here(self, source: str) -> bool:
         """Whether the commit is this caller's own. One that is picked is not, nor another's that a
@@ -124,14 +121,14 @@ def quick(name: str, args: list[str], given: bytes) -> bool:
         with open(args[0], "rb") as message:
             return trailers.is_signed(message.read())
     if name == "pre-commit":
-        return _commit(known, me, here) and _copy_is_new(here)
+        return _commit(known, me, here) and (here.remaking() or _copy_is_new(here))
     return name == "prepare-commit-msg" and _message(known, me, here, args[0], (*args, "")[1])
 
 
 def _commit(known: cache.HookCache, me: cache.Session, here: Here) -> bool:
     """Whether nothing stands against a commit for certain."""
-    levels = known.levels
-    asked = levels["read_first"] != "off"
+    levels, heeds = known.levels, not here.remaking()
+    asked = heeds and levels["read_first"] != "off"
     if here.has("MERGE_HEAD") or (asked and not known.heard(me)):
         return False
     if me.leans and levels["retracted"] != "off":
@@ -144,16 +141,15 @@ def _commit(known: cache.HookCache, me: cache.Session, here: Here) -> bool:
     paths = [path for _, path in changes]
     if asked and known.meets(me, paths):
         return False
-    return levels["leases"] == "off" or not known.near(paths, {me.id, *me.lineage})
+    heeds = heeds and levels["leases"] != "off"
+    return not (heeds and known.near(paths, {me.id, *me.lineage}))
 
 
 def _message(known: cache.HookCache, me: cache.Session, here: Here, file: str, source: str) -> bool:
-    """Judges read first, once in a sequence, since pre-commit may not have been run; and adds the
-    trailers."""
-    if not here.settled():
-        if not _read(known, me):
-            return False
-        note_judged(here)
+    """Judges read first, since pre-commit may not have been run, but not in a sequence; and adds
+    the trailers."""
+    if not here.remaking() and not _read(known, me):
+        return False
     if not here.made_here(source):
         return True
     edited = os.environ.get("GIT_EDITOR") != ":" or source in ("", "template")
@@ -210,13 +206,6 @@ def default(here: Here, remote: str) -> list[str]:
     if isfile(f"{folder}/HEAD"):
         return [_line(f"{folder}/HEAD").removeprefix(f"ref: refs/remotes/{remote}/")]
     return ["main", "master"] if isdir(folder) and os.listdir(folder) else []
-
-
-def note_judged(here: Here) -> None:
-    """Notes that read first was judged in this sequence."""
-    if file := here.verdict():
-        with open(file, "w") as out:
-            out.write("judged\n")
 
 
 def ours(path: str) -> bool:

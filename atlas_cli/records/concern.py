@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ..model import names
-from ..visible import theirs
+from ..visible import named, theirs
 
 ALL = "all"
 ALL_WORDS = 25  # words of what is addressed to all
@@ -218,6 +218,11 @@ def hot(
         or any(names.overlap(glob, f"path:{path}") for glob in globs)
     }
     return frozenset(most)
+
+
+def signed(item: Item) -> str:
+    """An item by its label, and a section by its writer as well: several write towards one goal."""
+    return f"{label(item)} by {named(item.session)}" if item.heading else label(item)
 
 
 def label(item: Item) -> str:

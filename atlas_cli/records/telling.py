@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .concern import ALWAYS, NOTICE, SELDOM, Item, Reason, label
+from .concern import ALWAYS, NOTICE, SELDOM, Item, Reason, signed
 
 LEAST, WORDS, MOST = 25, 120, 8  # words of a section; of all sections of a stop; sections
 COUNTED, HEADED, TOLD, READ = 1, 2, 3, 4  # what a session knows of an item: each more than the last
@@ -165,5 +165,7 @@ def counted(news: Sequence[News]) -> str:
     near = [row for row in news if row.reason is not None]
     about = "none on your files"
     if near:
-        about = ", ".join(f"{label(row.item)} {row.reason.words}" for row in near[:3] if row.reason)
+        about = ", ".join(
+            f"{signed(row.item)} {row.reason.words}" for row in near[:3] if row.reason
+        )
     return f"the status moved on: {', '.join(parts)}, {about}"

@@ -245,5 +245,5 @@ def test_the_line_of_what_is_only_counted() -> None:
         "the status moved on: 2 sections, 1 decision, none on your files"
     )
     assert telling.counted([news(NOTICE), news(0)]) == (
-        'the status moved on: 2 sections, status:main@3 "Parser" why'
+        'the status moved on: 2 sections, status:main@3 "Parser" by bob why'
     )

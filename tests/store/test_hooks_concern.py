@@ -176,6 +176,51 @@ def test_an_artifact_stops_whose_files_are_its_writers(project: Project) -> None
     assert said(project.commit("docs/page.md")) == "stop 5 (read first)"
 
 
+@pytest.mark.parametrize("told", ["result", "section"])
+def test_no_file_counts_that_a_word_speaks_of(told: str, project: Project) -> None:
+    """A task's result is a word for its commits, as a section is; also once they are made anew."""
+    task = project.atlas("ann", "task", "add", "change x", "--json").data["id"]
+    project.atlas("ann", "task", "claim", task)
+    project.commit("src/x.py")
+    if told == "result":
+        project.atlas("ann", "task", "done", task, "-m", "x is changed")
+    else:
+        project.atlas("ann", "status", "write", "-m", "x is changed")
+        project.atlas("ann", "task", "release", task)
+    before = project.ok("rev-parse", "HEAD")
+    time.sleep(1.1)
+    project.ok("rebase", "-q", "--no-ff", "HEAD~1")
+    assert project.ok("rev-parse", "HEAD") != before
+    signal(project, "--about", "src/x.py")
+    out = project.commit("docs/page.md")
+    assert (out.code, "1 signal, none on your files" in out.err) == (0, True), out
+    signal(project, "--about", "docs/page.md")
+    assert said(project.commit("src/y.py")) == "stop 5 (read first)", "committed since the word"
+
+
+def test_a_section_names_the_files_of_the_tasks_that_are_done(project: Project) -> None:
+    """Nobody is told of a result: the next section is about its files as well."""
+    task = project.atlas("bob", "task", "add", "change x", "--json").data["id"]
+    project.atlas("bob", "task", "claim", task)
+    project.commit("src/x.py", who="bob")
+    project.atlas("bob", "task", "done", task, "-m", "x is changed")
+    project.atlas("bob", "status", "write", "-m", "x gives pairs now")
+    out = project.commit("src/x.py")
+    assert (said(out), "x gives pairs now" in out.err) == ("stop 5 (read first)", True)
+
+
+def test_two_sections_of_one_goal_are_told_apart_by_their_writers(project: Project) -> None:
+    project.atlas("ann", "begin", "--on", "docs")
+    project.commit("docs/page.md", who="bob")
+    project.atlas("bob", "status", "write", "-m", "the page is whole")
+    bob = project.sessions["bob"]
+    out = project.commit("src/x.py")
+    assert f'1 section, status:main@2 "what bob does" by {bob} on docs/page.md' in out.err
+    project.atlas("bob", "status", "write", "-m", "the page is whole", "--for", "all")
+    out = project.commit("src/x.py")
+    assert f'status:main@3 "what bob does" by {bob}: new, and concerns you' in out.err
+
+
 @pytest.fixture
 def two(tmp_path: Path) -> Iterator[tuple[Fleet, list[Worker]]]:
     """Two clones, with hooks."""
