@@ -96,6 +96,8 @@ def lines_of(env: Env, items: list[Record]) -> list[Block]:
         if refs := _results(env, row):
             ids = " ".join(name.partition(":")[2] for name in refs)
             blocks.append(f"it builds on {', '.join(refs)}: atlas task results {ids}")
+            if warnings := _of_results(env, refs):
+                blocks.append(Frame("", "\n".join(f"! {line}" for line in warnings)))
         blocks += warned(env, row)
     return blocks
 
@@ -111,10 +113,21 @@ def _results(env: Env, row: Record) -> list[str]:
     return [f"result:{need}" for need in needs if env.tree.blob(result.path_of(need))]
 
 
+def _of_results(env: Env, refs: list[str]) -> list[str]:
+    """The warnings of results: each was corrected, or its task was."""
+    lines = []
+    for ref in refs:
+        record = env.index.readable(env.index.path_of(ref)) or {}
+        known = env.ask.warnings({"ref": ref, **record}, str) if record else []
+        lines += [f"{ref}: {line}" for line in known]
+    return lines
+
+
 def with_receipt(env: Env, row: Record) -> Record:
     """A claimed task as data, with its receipt and what whoever has it must know."""
-    known = env.ask.warnings(row, str)
-    return {**row, "receipt": receipt(row), "results": _results(env, row), "warnings": known}
+    refs = _results(env, row)
+    known = [*env.ask.warnings(row, str), *_of_results(env, refs)]
+    return {**row, "receipt": receipt(row), "results": refs, "warnings": known}
 
 
 @verb(app, "next", "atlas task next --claim --role backend", 3, 5, 6, 7, limits=(limits.CLAIMED,))
