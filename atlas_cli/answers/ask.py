@@ -14,13 +14,14 @@ from ..model.kind import Kind
 from ..model.text import Record
 from ..outcome import Frame
 from ..records import artifact, correction, parts, session, signal
-from ..records.board import gate, task
+from ..records.board import gate, result, task
 from ..store.index import Index
 from ..store.notebook import Notebook
 from ..store.snapshot import Snapshot
 from ..visible import named, theirs
 
 WEEK = 7 * 86400
+TWINS = {task.KIND.name: result.KIND.name, result.KIND.name: task.KIND.name}
 
 
 def same_words(index: Index, ref: str) -> list[str]:
@@ -79,6 +80,23 @@ class Questions:
             row["lifted"] = {**upper, "ref": correction.KIND.ref(above, upper)}
         return row
 
+    def twin(self, ref: str) -> str:
+        """The REF of the result that a task came to, or of the task that a result is of: whoever
+        corrects one often means the other. Empty for any other record, and without a result."""
+        kind, _, id = ref.partition(":")
+        other = TWINS.get(kind)
+        return f"{other}:{id}" if other and self.index.path_of(f"{other}:{id}") else ""
+
+    def twin_corrections(self, ref: str) -> list[Record]:
+        """The corrections of a record's twin, oldest first. Of a task's, a result shows those that
+        were written once it was there: what came of it knew the others."""
+        twin = self.twin(ref)
+        rows = self.corrections(twin) if twin else []
+        if not ref.startswith(f"{result.KIND.name}:"):
+            return rows
+        since = self.index.seq_of(ref)
+        return [row for row in rows if self.index.seq_of(row["ref"]) > since]
+
     def retracted(self, ref: str) -> bool:
         """Whether a record was retracted, or one that says the same, and that stands."""
         return bool(withdrawing(self.index, ref))
@@ -132,9 +150,18 @@ class Questions:
             lines.append(old)
         rows = self.corrections(record["ref"]) if corrected else []
         lines += [correction.shown(entry, self.now, say) for entry in rows]
+        lines += self._of_twin(record["ref"], say) if corrected else []
         for target in record.get("relies_on", ()):
             lines += self._below(target, say)
         return lines
+
+    def _of_twin(self, ref: str, say: Callable[[str], str]) -> list[str]:
+        """The corrections of a record's twin, as warnings of the record."""
+        kind = TWINS.get(ref.partition(":")[0], "")
+        return [
+            f"its {kind} was {correction.shown(entry, self.now, say)}"
+            for entry in self.twin_corrections(ref)
+        ]
 
     def _below(self, target: str, say: Callable[[str], str]) -> list[str]:
         """The warnings of a record for whoever sees what relies on it."""
@@ -143,6 +170,7 @@ class Questions:
             f"{on}, which was {correction.shown(entry, self.now, say)}"
             for entry in self.corrections(target)
         ]
+        lines += [f"{on}: {line}" for line in self._of_twin(target, say)]
         path = self.index.path_of(target)
         below = self.index.readable(path) if path else None
         if below is None or self.retracted(target):

@@ -182,6 +182,17 @@ def _follows(record: Record, row: Record) -> bool:
     return row.get("adopted_by") == record["id"] or (here and row["ended"] <= record["began"])
 
 
+JUST = 600  # seconds after its end for which a session may put its own records right
+_TAKEN = {"adopted_by", "dropped_by", "dismissed_by"}
+
+
+def ended_just_now(ask: Questions, record: Record) -> bool:
+    """Whether a session has ended itself a moment ago, and nobody has taken it over."""
+    if "ended" not in record or not _TAKEN.isdisjoint(record):
+        return False
+    return 0 <= ask.now - times.moment(record["ended"]) < JUST
+
+
 def alike(ask: Questions, goal: str, mine: str | None) -> list[Record]:
     """Sessions that live, or ended within a day, with nearly this goal."""
     own = _words(goal)

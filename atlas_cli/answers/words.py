@@ -10,7 +10,7 @@ from ..checks.commit import CodeCommit
 from ..errors import Failed
 from ..model import times
 from ..model.text import Record
-from ..records import session
+from ..records import correction, session
 from ..records import words as rules
 from ..records.board import result, task
 from ..records.words import Debt, Word, Work
@@ -88,12 +88,21 @@ def newest(ask: Questions, record: Record) -> str:
 
 def records(ask: Questions, id: str) -> list[Work]:
     """The records that a session owes a word for."""
-    works = []
+    works, ended = [], _moment(row(ask, id).get("ended"))
     for commit in ask.index.duties(id):
-        if "work" in commit["duty"].split(" "):
+        if "work" in commit["duty"].split(" ") and not _after_end(ask, commit, ended):
             place = commit["seq"]
             works.append(Work(commit["subject"], commit["at"] or 0, place - 1))
     return works
+
+
+def _after_end(ask: Questions, commit: Record, ended: int | None) -> bool:
+    """Whether a commit is the correction of a session's own record, once it had ended: that is a
+    word itself, and shows wherever the record does."""
+    if ended is None or (commit["at"] or 0) < ended:
+        return False
+    paths = [path for path in commit["paths"].split("\n") if path.startswith(correction.FOLDER)]
+    return any((ask.index.readable(path) or {}).get("own") for path in paths)
 
 
 def coded(commit: CodeCommit, id: str, words: Sequence[Word]) -> Work:

@@ -233,7 +233,8 @@ def get(
         why = "; ".join(env.ask.warnings({"ref": exact}))
         raise Refused(
             f"{exact} was {why}",
-            "ask for another version; --withdrawn gives it all the same",
+            f"ask for another version; atlas show {exact} says the whole reason, --withdrawn gives"
+            " it all the same",
             code="retracted",
         )
     _, data = _version(env, record["name"], record["number"])
@@ -315,9 +316,10 @@ def _unread(env: Env) -> list[dict[str, Any]]:
         artifact.noise(name, count, "day", count) for name, count in unread.noisy.items()
     ]
     if unread.older:
+        old = f"put before {unread.follows} ended, which you follow," if unread.follows else ""
         env.notices.append(
-            f"you are new here: {unread.older} versions older than seven days are not counted as"
-            " new"
+            f"you are new here: {unread.older} versions {old or 'older than seven days'} are not"
+            " counted as new"
         )
     return [
         {"id": item["ref"].partition(":")[2], "version": item["number"], **item}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from .. import records
-from ..answers import damage
+from ..answers import corrections, damage
 from ..answers.ask import WEEK
 from ..errors import Usage
 from ..model import names, times
 from ..model.text import Record
 from ..records import correction, status
-from ..visible import named, theirs
+from ..visible import named
 from . import receipts, standing, who
 from .env import Env
 
@@ -60,7 +60,7 @@ def pinned_ref(env: Env, text: str) -> str:
     given."""
     _, record = resolve(env, records.ref(text))
     env.notices += [
-        f"{record['ref']} was {correction.shown(row, env.now(), theirs)}"
+        corrections.notice(env.ask, row, f"{record['ref']} was")
         for row in env.ask.corrections(record["ref"])
         if correction.withdraws(row)
     ]

@@ -7,6 +7,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 
 from ..answers import concern as asked
+from ..answers import corrections
 from ..answers.sessions import readers
 from ..answers.stream import parts
 from ..model import times
@@ -43,9 +44,15 @@ def blocks(env: Env, me: Record, rows: Sequence[News]) -> list[Block]:
 
 
 def _title(env: Env, row: News) -> str:
-    why = f"; {row.reason.words}" if row.reason else ""
     age = times.ago(row.item.at, env.now())
-    return f"{label(row.item)} by {named(row.item.session)}, {age}{why}"
+    by = f"{label(row.item)} by {named(row.item.session)}, {age}"
+    why = row.reason.words if row.reason else ""
+    return "; ".join(filter(None, (by, why, corrections.mends(env.ask, row.item.ref))))
+
+
+def without_notice(env: Env, me: Record, rows: Sequence[News]) -> tuple[News, ...]:
+    """The rows but for the corrections that the session hears of by a notice of their own."""
+    return tuple(row for row in rows if not corrections.is_noticed(env.ask, me, row.item.ref))
 
 
 def _text(env: Env, me: Record, item: Item) -> str:

@@ -81,8 +81,8 @@ def read_first(env: Env, me: Record, paths: list[str], going: str) -> list[Findi
     for stream in streams:
         if number := status.newest(env.snapshot, stream):
             receipts.note_look(env, me, stream, number)
-    if verdict.counted:
-        env.notices.append(_counted(verdict.counted))
+    if others := telling.without_notice(env, me, verdict.counted):
+        env.notices.append(_counted(others))
     if not (verdict.told or verdict.named):
         return []
     message, hint = _message(verdict, env), f"take note of it, {GO_ON[going]}{_others(verdict)}"
@@ -107,9 +107,10 @@ def copy_is_old(env: Env) -> None:
 def moved_on(env: Env, me: Record) -> None:
     """Counts, in a notice, what is new to a session; once each."""
     rows, _ = telling.unread(env, me)
-    if fresh := [row for row in rows if not row.known]:
-        env.notices.append(_counted(fresh))
-        telling.keep(env, me, rules.COUNTED, (row.item for row in fresh))
+    fresh = [row for row in rows if not row.known]
+    if others := telling.without_notice(env, me, fresh):
+        env.notices.append(_counted(others))
+    telling.keep(env, me, rules.COUNTED, (row.item for row in fresh))
 
 
 def _counted(rows: Sequence[rules.News]) -> str:

@@ -140,6 +140,10 @@ def test_a_folder_that_was_named_and_what_others_read_is_a_notice(project: Proje
     project.atlas("bob", "correct", "artifact:facts@1", "--retract", "--why", "wrong")
     out = project.commit("src/x.py")
     assert (out.code, "artifact:facts@1, which you read, was retracted" in out.err) == (0, True)
+    # once, and in a notice of its own
+    assert out.err.count("artifact:facts@1, ") == 1 and "1 correction" not in out.err
+    assert "│ wrong\n" in out.err and "--relies-on correction:" in out.err
+    assert "facts" not in project.commit("src/x.py").err
 
 
 def test_a_record_names_its_writers_files(project: Project) -> None:

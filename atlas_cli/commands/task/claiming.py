@@ -113,16 +113,23 @@ def _ground(env: Env, row: Record) -> list[Block]:
         data = result.body(env.tree, record)
         if record["session"] == row["claim"]["session"]:
             blocks.append(f"it builds on {ref}, which is yours")
+            blocks += _framed(_of_results(env, [ref]))
             continue
         if not artifact.is_text(data) or len(data.split()) > SHORT or env.ask.retracted(ref):
             named_only.append(ref)
             continue
         title = f"it builds on {ref} by {record['session']}"
-        blocks += [Frame(title, data.decode().rstrip()), *warned(env, record)]
+        blocks.append(Frame(title, data.decode().rstrip()))
+        blocks += _framed(_of_results(env, [ref]))
     if named_only:
         ids = " ".join(ref.partition(":")[2] for ref in named_only)
         blocks.append(f"it builds on {', '.join(named_only)}: atlas task results {ids}")
+        blocks += _framed(_of_results(env, named_only))
     return blocks
+
+
+def _framed(warnings: list[str]) -> list[Block]:
+    return [Frame("", "\n".join(f"! {line}" for line in warnings))] if warnings else []
 
 
 def _results(env: Env, row: Record) -> list[str]:
@@ -131,10 +138,21 @@ def _results(env: Env, row: Record) -> list[str]:
     return [f"result:{need}" for need in needs if env.tree.blob(result.path_of(need))]
 
 
+def _of_results(env: Env, refs: list[str]) -> list[str]:
+    """The warnings of results: each was corrected, or its task was."""
+    lines = []
+    for ref in refs:
+        record = env.index.readable(env.index.path_of(ref)) or {}
+        known = env.ask.warnings({"ref": ref, **record}, str) if record else []
+        lines += [f"{ref}: {line}" for line in known]
+    return lines
+
+
 def with_receipt(env: Env, row: Record) -> Record:
     """A claimed task as data, with its receipt and what whoever has it must know."""
-    known = env.ask.warnings(row, str)
-    return {**row, "receipt": receipt(row), "results": _results(env, row), "warnings": known}
+    refs = _results(env, row)
+    known = [*env.ask.warnings(row, str), *_of_results(env, refs)]
+    return {**row, "receipt": receipt(row), "results": refs, "warnings": known}
 
 
 @verb(app, "next", "atlas task next --claim --role backend", 3, 5, 6, 7, limits=(limits.CLAIMED,))

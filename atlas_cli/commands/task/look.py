@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ...answers import board
-from ...env import reading, who
+from ...env import reading, receipts, who
 from ...env.env import Env
 from ...errors import Refused, Usage
 from ...imports import plan
@@ -178,7 +178,7 @@ def shown(env: Env, record: Record) -> tuple[list[Block], Record]:
         "body": record["body"],
     }
     data["unblocks"] = board.unblocks(env.ask, env.tree, record["id"])
-    data["corrections"] = env.ask.corrections(record["ref"])
+    data["corrections"] = _corrections(env, record)
     lines = [
         f"{record['ref']} (version {record['version']}): {data['state']}, priority"
         f" {record['priority']}"
@@ -330,12 +330,21 @@ def results(
         base64 = b64encode(data).decode() if text is None else None
         item = {**record, "text": text, "base64": base64}
         withheld = env.ask.retracted(record["ref"]) and not withdrawn
-        items.append(env.ask.shown(item) if withheld else item)
+        item = env.ask.shown(item) if withheld else item
+        items.append({**item, "corrections": _corrections(env, record)})
+        receipts.note_text(env, record["ref"], record.get("operation", ""))
         if raw:
             blocks.append(_raw(env, record, data, text is not None, withheld))
+            env.notices += [f"{record['ref']}: {line}" for line in env.ask.warnings(record)]
         else:
             blocks += [_framed(record, text, withheld), *warned(env, record)]
     return Outcome(listing(items), tuple(blocks))
+
+
+def _corrections(env: Env, record: Record) -> list[Record]:
+    """The corrections of a task or a result, and those of its twin."""
+    own = env.ask.corrections(record["ref"])
+    return own + env.ask.twin_corrections(record["ref"])
 
 
 def _raw(env: Env, record: Record, data: bytes, is_text: bool, withheld: bool) -> Raw:

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ...answers import over
+from ...answers import mending, over
 from ...env import addressing, reading, using, who, writing
 from ...env.env import Env
 from ...errors import Usage
@@ -185,6 +185,7 @@ def add(
     wanted = [single] if text_of is None else plan.read(whole or "", text_of)
     tasks = [fields(env, **row) for row in wanted]
     records = _added(env, me, tasks, frozen(env, why, until))
+    env.notices += mending.also(env.ask, records)
     lines = tuple(
         f"{record['ref']} added: {correction.said(record, 'title', env.now())}"
         for record in records

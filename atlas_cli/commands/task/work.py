@@ -112,11 +112,12 @@ def done(
     wrote = writing.write(
         env, lambda tree, who: claims.done(tree, who, wanted, proof, new), me, "task: done "
     )
-    answer = written(env, wrote, "{ref} is done")
+    ref = f"result:{wanted}" if env.tree.blob(result.path_of(wanted)) else None
+    answer = written(env, wrote, f"{{ref}} is done{f': {ref}' if ref else ''}")
     using.follow(env, me, [answer.data])
     free = unblocks_now(env, wanted)
     lines = [*answer.blocks, *_unblocked(env, free)]
-    data = {**answer.data, "unblocked": free, "next": None}
+    data = {**answer.data, "result": ref, "unblocked": free, "next": None}
     if goes_on:
         try:
             row = claim_next(env, me, None, None, None)
