@@ -26,6 +26,7 @@ from .env import Env
 
 HEADING = 80  # characters of a goal that name a section
 _LEAVES = 5  # words of an entry that say where the rest of it is
+_ASKED, ASKED = "!word", 3600  # noted for a session whose word a push asked for; seconds it holds
 DAY = 86400  # seconds that a warning stands, if nothing else is said
 
 
@@ -173,7 +174,15 @@ def seen(env: Env, tree: Tree, me: Record, given: Wish, base: int | None) -> See
     if base is None:
         number = receipts.newest_read(env, tree, me, "status", given.stream, part=True)
         read = receipts.newest_read(env, tree, me, "status", given.stream)
-    return Seen(number, read, _meets(env, me, given.on))
+    asked_at = env.local.noted(me["id"], _ASKED)
+    asked = env.now() - asked_at < ASKED
+    return Seen(number, read, _meets(env, me, given.on), asked)
+
+
+def ask(env: Env, me: Record) -> None:
+    """Notes that a push has asked the session for its word: what it printed for that works as
+    printed, whatever others write meanwhile."""
+    env.local.note(me["id"], 0, env.now(), [(_ASKED, "", 0)])
 
 
 def _meets(env: Env, me: Record, about: tuple[str, ...]) -> Callable[[Part], str]:
@@ -269,6 +278,7 @@ def note(env: Env, me: Record, record: Record) -> None:
     beside it."""
     if record["session"] != me["id"]:  # (replayed too: the first answer may never have arrived)
         return
+    env.local.note(me["id"], 0, 0, [(_ASKED, "", 0)])
     stream, number = record["stream"], record["number"]
     read = receipts.newest_read(env, env.tree, me, "status", stream) or 0
     whole = not record.get("unseen") and read >= number - 1

@@ -3,19 +3,18 @@ whose commits these are."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..answers import sessions, words
 from ..answers.ask import WEEK
 from ..checks.commit import CodeCommit
-from ..env import receipts, writing
+from ..env import wording, writing
 from ..env.env import Env
 from ..errors import AtlasError, Protocol
 from ..model import times
 from ..model.text import Record
-from ..records import goals, policy, session, status
+from ..records import policy, session
 from ..records import words as rules
 from ..records.words import Owner, Verdict
 from . import findings, judging
@@ -76,10 +75,11 @@ class Push(NamedTuple):
             env.notices.append(f"a word is due by {_due(env, verdict)}, or at `end`")
         if not verdict.late and not verdict.left:
             return []
-        stop = Protocol(self._message(env), self._hint(env), code="write_last")
+        stop = Protocol(self._message(env), self._hint(), code="write_last")
         if self.me is None or self.me.get("class") == session.PERSON:
             env.notices.append(f"{stop.message}; {stop.hint}")
             return []
+        wording.ask(env, self.me)
         return [("write_last", stop)]
 
     def _message(self, env: Env) -> str:
@@ -93,14 +93,14 @@ class Push(NamedTuple):
             owing.append(f"{', '.join(left)}, which {verb} over")
         return f"commits go to {self.where} that no word speaks of: {'; '.join(owing)}"
 
-    def _hint(self, env: Env) -> str:
-        left = " ".join(self.verdict.left)
-        adopt = f"atlas session adopt {left} --why 'its commits are pushed'"
+    def _hint(self) -> str:
+        left = self.verdict.left
+        whose = "their" if len(left) > 1 else "its"
+        adopt = f"atlas session adopt {' '.join(left)} --why '{whose} commits are pushed'"
         if self.me is None:
             return f"a session takes over what it left: {adopt}"
-        steps = [adopt] if left else []
-        steps.append(_writing(env, self.me))
-        return f"write last, then push again: {' && '.join(steps)}"
+        write = adopt if left else "atlas status write"
+        return f"write last, then push again: {write} -m 'what is done, what is open'"
 
     def leave_mark(self, env: Env) -> bool:
         """Puts a mark into the pusher's row, so that what is pushed without a word has happened for
@@ -173,13 +173,3 @@ def _owner(env: Env, row: Record, works: list[rules.Work]) -> Owner:
     last, state = sessions.pulse(env.ask, row)
     over = None if state == "live" else min(sessions.over(env.ask, row, last), env.now())
     return Owner(row["id"], rules.Debt(tuple(sorted(works, key=lambda work: work.at))), over)
-
-
-def _writing(env: Env, me: Record) -> str:
-    """The command that writes the session's word. The entry that it supersedes must be read
-    before."""
-    last = status.newest(env.tree, "main")
-    unread = last and receipts.newest_read(env, env.tree, me, "status", "main") != last
-    shown = "atlas status show main && " if unread else ""
-    heading = shlex.quote(goals.text_of(me) or me["actor"])
-    return f"{shown}atlas status write main --section {heading} -m 'what is done, what is open'"
