@@ -14,6 +14,7 @@ from . import NOTICES, cache
 
 # beside what git keeps of a sequence: read first was judged, once for all of it
 VERDICT = "atlas-read-first"
+TEMPLATE = "ATLAS_TEMPLATE"  # in the git directory, while an editor is open
 OLD = 600  # seconds after which a copy of the remote is old
 SHOWN = 3600  # seconds after which the whole program shows others that a session is at work
 _HALTS = ("edit", "e", "break", "b", "exec", "x")  # steps of a rebase at which others commit
@@ -118,28 +119,26 @@ def quick(name: str, args: list[str], given: bytes) -> bool:
         return False
     signs.note(here.home, me.id)
     if name == "commit-msg":
-        # It was signed before, unless it was typed into an editor since.
-        from ..checks import trailers
-
-        with open(args[0], "rb") as message:
-            return trailers.is_signed(message.read())
-    if name == "pre-commit":
-        return _commit(known, me, here) and _copy_is_new(here)
+        return _typed(known, me, here, args[0])
+    if name in ("pre-commit", "pre-merge-commit"):
+        merges = name == "pre-merge-commit" or here.has("MERGE_HEAD")
+        return _commit(known, me, merges) and _copy_is_new(here)
     return name == "prepare-commit-msg" and _message(known, me, here, args[0], (*args, "")[1])
 
 
-def _commit(known: cache.HookCache, me: cache.Session, here: Here) -> bool:
-    """Whether nothing stands against a commit for certain."""
+def _commit(known: cache.HookCache, me: cache.Session, merges: bool) -> bool:
+    """Whether nothing stands against a commit for certain. One that `merges` is judged by all that
+    it brings, which is more than is its own, and breaks no link of its own."""
     levels = known.levels
     asked = levels["read_first"] != "off"
-    if here.has("MERGE_HEAD") or (asked and not known.heard(me)):
+    if asked and not known.heard(me):
         return False
     if me.leans and levels["retracted"] != "off":
         return False
     changes = staged()
     if changes is None or any(ours(path) for _, path in changes):
         return False
-    if levels["links"] != "off" and any(how == "D" for how, _ in changes):
+    if levels["links"] != "off" and not merges and any(how == "D" for how, _ in changes):
         return False
     paths = [path for _, path in changes]
     if asked and known.meets(me, paths):
@@ -154,13 +153,48 @@ def _message(known: cache.HookCache, me: cache.Session, here: Here, file: str, s
         if not _read(known, me):
             return False
         note_judged(here)
-    if not here.made_here(source):
+    if not here.made_here(source) or not source:  # (what is empty is signed once it was typed)
         return True
-    edited = os.environ.get("GIT_EDITOR") != ":" or source in ("", "template")
-    if edited or list(known.streams) != ["main"]:
+    if source == "template" or list(known.streams) != ["main"]:
         return False
-    sign(file, me.id, me.word, read_trailers(known.streams, me.seen), None)
+    sign(file, me.id, me.word, read_trailers(known.streams, me.seen), comment(file, False))
     return True
+
+
+def _typed(known: cache.HookCache, me: cache.Session, here: Here, file: str) -> bool:
+    """Adds the trailers to a message that was typed into an editor. Any other one was signed
+    before."""
+    from ..checks import trailers
+
+    with open(file, "rb") as message:
+        if trailers.is_signed(message.read()):
+            return True
+    if not here.made_here("commit"):
+        return True
+    if here.has(TEMPLATE) or list(known.streams) != ["main"]:
+        return False
+    sign(file, me.id, me.word, read_trailers(known.streams, me.seen), comment(file, True))
+    return True
+
+
+def comment(file: str, typed: bool) -> bytes | None:
+    """The text with which the comments of a message begin. None if no editor is opened: then there
+    are none."""
+    if os.environ.get("GIT_EDITOR") == ":" and not typed:
+        return None
+    settings = {}
+    for row in ask("config", "--null", "--get-regexp", r"^core\.comment(char|string)$")[1].split(
+        b"\0"
+    ):
+        key, _, value = row.partition(b"\n")
+        settings[key] = value
+    text = settings.get(b"core.commentstring") or settings.get(b"core.commentchar", b"")
+    if text != b"auto":
+        return text or b"#"
+    with open(file, "rb") as message:
+        lines = [line for line in message.read().split(b"\n") if line.strip()]
+    first = lines[-1][:1] if lines else b""
+    return first if first and first in b"#;@!$%^&|:" else b"#"
 
 
 def _copy_is_new(here: Here) -> bool:

@@ -320,6 +320,54 @@ def test_the_quick_answer_comes_from_the_cache_alone(project: Project, tmp_path:
     assert (tmp_path / "calls").read_text().count("\n") == 2, "whoever moved the head drew it anew"
 
 
+def test_a_message_in_an_editor_and_a_merge_are_answered_quickly_too(
+    project: Project, tmp_path: Path
+) -> None:
+    """By a program of which no more is there than the quick answer needs."""
+    lonely = tmp_path / "lonely/atlas_cli"
+    shutil.copytree(ROOT / "atlas_cli", lonely, ignore=shutil.ignore_patterns("__pycache__"))
+    (lonely / "main.py").unlink()
+    project.ok("checkout", "-q", "-b", "side"), project.commit("docs/page.md")
+    project.ok("rm", "-q", "src/y.py"), project.ok("commit", "-qm", "gone")
+    project.ok("checkout", "-q", "-b", "other", "main"), project.commit("docs/page.md")
+    project.ok("checkout", "-q", "main"), project.commit("src/x.py")
+    install(project.top, program=lonely / "hook.py")
+    typed = {"GIT_EDITOR": 'f() { printf "typed\n# no\n" > "$1"; }; f'}
+
+    def quiet(*args: str, **extra: str) -> None:
+        done = project(*args, **extra)
+        assert (done.code, done.err) == (0, ""), (args, done)
+
+    project.write("src/x.py", "in an editor\n")
+    quiet("commit", "-qa", **typed)
+    assert project.message() == "typed\n\n" + "\n".join(project.signs())
+    project.write("src/x.py", "a message and an editor\n")
+    quiet("commit", "-qa", "-e", "-m", "told", **{"GIT_EDITOR": "true"})
+    assert project.message() == "told\n\n" + "\n".join(project.signs())
+    quiet("merge", "-q", "--no-ff", "--no-edit", "side")
+    assert project.trailers() == project.signs()
+    assert project("merge", "-q", "other").code == 1, "both have changed the page"
+    project.write("docs/page.md", "of both\n"), project.ok("add", ".")
+    quiet("commit", "-q", "--no-edit")
+    assert project.trailers() == project.signs() and "Merge branch" in project.message()
+
+
+def test_a_merge_brings_in_what_meets_nothing_or_is_looked_at_closely(project: Project) -> None:
+    """A quick answer judges by more than the merge changes itself."""
+    project.atlas("ann", "config", "set", "preconditions", '{"leases": "stop"}')
+    project.ok("checkout", "-q", "-b", "side"), project.commit("docs/page.md")
+    project.ok("checkout", "-q", "main"), project.commit("src/x.py")
+    project.atlas("bob", "lease", "take", "path:docs", "path:src/x.py", "--why", "w")
+    project.ok("merge", "-q", "--no-ff", "--no-edit", "side")
+    project.ok("checkout", "-q", "-b", "again", "HEAD~", "--")
+    project.write("docs/page.md", "both have changed it\n"), project.ok("add", ".")
+    project.ok("commit", "-qm", "x", "--no-verify", who="bob")
+    assert project("merge", "-q", "side").code == 1
+    project.write("docs/page.md", "put together\n"), project.ok("add", ".")
+    done = project("commit", "-q", "--no-edit")
+    assert done.code == 1 and "path:docs is held by" in done.err
+
+
 def fake_git(folder: Path) -> Path:
     """A folder with a git that notes each call."""
     (folder / "bin").mkdir(exist_ok=True)
