@@ -120,6 +120,7 @@ def _touching(
                 raise
             moves = _UNREAD
             continue
+        commits = [commit for commit in commits if not commit.of_store]
         before = sum(map(len, called.values()))
         for each in called.values():
             each |= _former(commits, each)

