@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..answers import leases as held
 from ..answers import paths, words
 from ..answers import sessions as working
-from ..env import pushed
+from ..env import code, pushed
 from ..env.who import session_id
 from ..model import times
 from ..model.text import Record
@@ -58,7 +58,7 @@ def on_paths(state: State) -> Part | None:
     )
     if not wanted:
         return None
-    items = paths.who(state.ask, env.git, session_id(env), wanted)
+    items = paths.who(state.ask, env.git, session_id(env), wanted, ahead=code.ahead(env))
     items = [item for item in items if item["who"] != state.id]
     places: dict[tuple[str, ...], list[str]] = {}  # what meets several of the paths is said once
     for item in items:

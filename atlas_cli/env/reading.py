@@ -15,8 +15,6 @@ from ..visible import named
 from . import receipts, standing, who
 from .env import Env
 
-OLD_COPY = 600  # seconds after which a copy of the code is said to be old
-
 
 def since(env: Env, text: str) -> int:
     """The number of the last commit before what `--since` names: a time, a record, or my last look
@@ -65,21 +63,6 @@ def pinned_ref(env: Env, text: str) -> str:
         if correction.withdraws(row)
     ]
     return str(record["ref"])
-
-
-def code_age(env: Env) -> None:
-    """Gives a notice of how old the copy of the code's remote is, if it is old: commits that others
-    have pushed since are not known here."""
-    remote = env.sharing.known
-    if remote is None or remote.local or not env.place.common.is_dir():
-        return
-    marks = ("FETCH_HEAD", f"refs/remotes/{remote.name}", f"refs/remotes/{remote.name}/HEAD")
-    files = [env.place.common / name for name in marks]
-    moments = [int(file.stat().st_mtime) for file in files if file.exists()]
-    age = env.now() - max(moments, default=0)
-    if age >= OLD_COPY:
-        old = f"is {times.span(age)} old" if moments else "was never fetched"
-        env.notices.append(f"this clone's copy of {remote.name}'s code {old}: git fetch")
 
 
 def resource(env: Env, text: str) -> str:

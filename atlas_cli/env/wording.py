@@ -28,6 +28,7 @@ from .env import Env
 
 HEADING = 80  # characters of a goal that name a section
 _LEAVES = 5  # words of an entry that say where the rest of it is
+_ASKED, ASKED = "!word", 3600  # noted for a session whose word a push asked for; seconds it holds
 DAY = 86400  # seconds that a warning stands, if nothing else is said
 
 
@@ -184,8 +185,15 @@ def seen(env: Env, tree: Tree, me: Record, given: Wish, base: int | None) -> See
         printed = _printed(env, tree, me, given.stream, read or 0)
         if printed > (read or 0):
             number, read = max(number or 0, printed), printed
+    due = env.now() - env.local.noted(me["id"], _ASKED) < ASKED
     shown = partial(streams.said, env.ask)
-    return Seen(number, read, _meets(env, me, given.on), shown)
+    return Seen(number, read, _meets(env, me, given.on), shown, due)
+
+
+def ask(env: Env, me: Record) -> None:
+    """Notes that a push has asked the session for its word: what it printed for that works as
+    printed, whatever others write meanwhile."""
+    env.local.note(me["id"], 0, env.now(), [(_ASKED, "", 0)])
 
 
 def _printed(env: Env, tree: Tree, me: Record, stream: str, read: int) -> int:
@@ -305,6 +313,7 @@ def note(env: Env, me: Record, record: Record) -> None:
     beside it."""
     if record["session"] != me["id"]:  # (replayed too: the first answer may never have arrived)
         return
+    env.local.note(me["id"], 0, 0, [(_ASKED, "", 0)])
     stream, number = record["stream"], record["number"]
     read = receipts.newest_read(env, env.tree, me, "status", stream) or 0
     whole = not record.get("unseen") and read >= number - 1

@@ -3,22 +3,21 @@ whose commits these are."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..answers import sessions, words
 from ..answers.ask import WEEK
 from ..checks.commit import CodeCommit
-from ..env import receipts, writing
+from ..env import wording, writing
 from ..env.env import Env
 from ..errors import AtlasError, Protocol
 from ..model import times
 from ..model.text import Record
-from ..records import goals, policy, session, status
+from ..records import policy, session
 from ..records import words as rules
 from ..records.words import Debt, Owner, Verdict
-from . import findings, judging
+from . import findings, judging, quick
 
 
 class Update(NamedTuple):
@@ -27,6 +26,18 @@ class Update(NamedTuple):
     branch: str
     local: str
     remote_end: str
+
+
+def code(env: Env, given: str) -> str:
+    """The lines of code among what git tells a pre-push hook: not those that push the store's own
+    branch."""
+    lines = [line for line in given.split("\n") if line.count(" ") == 3]
+    tips = list(dict.fromkeys(line.split(" ")[1] for line in lines))
+    asked = "".join(f"{tip}:atlas.yaml\n" for tip in tips)
+    answers = judging.of(env).git.ask("cat-file", "--batch-check", data=asked.encode())[1]
+    alike = zip(tips, answers.decode(errors="replace").split("\n"), strict=False)
+    ours = {tip for tip, answer in alike if " blob " in answer and quick.of_store(tip)}
+    return "".join(f"{line}\n" for line in lines if line.split(" ")[1] not in ours)
 
 
 def guarded(given: str, branches: Sequence[str] | None) -> list[Update]:
@@ -76,10 +87,11 @@ class Push(NamedTuple):
             )
         if not verdict.late and not verdict.left:
             return []
-        stop = Protocol(self._message(env), self._hint(env), code="write_last")
+        stop = Protocol(self._message(env), self._hint(), code="write_last")
         if self.me is None or self.me.get("class") == session.PERSON:
             env.notices.append(f"{stop.message}; {stop.hint}")
             return []
+        wording.ask(env, self.me)
         return [("write_last", stop)]
 
     def _message(self, env: Env) -> str:
@@ -93,14 +105,14 @@ class Push(NamedTuple):
             owing.append(f"{', '.join(left)}, which {verb} over")
         return f"commits go to {self.where} that no word speaks of: {'; '.join(owing)}"
 
-    def _hint(self, env: Env) -> str:
-        left = " ".join(self.verdict.left)
-        adopt = f"atlas session adopt {left} --why 'its commits are pushed'"
+    def _hint(self) -> str:
+        left = self.verdict.left
+        whose = "their" if len(left) > 1 else "its"
+        adopt = f"atlas session adopt {' '.join(left)} --why '{whose} commits are pushed'"
         if self.me is None:
             return f"a session takes over what it left: {adopt}"
-        steps = [adopt] if left else []
-        steps.append(_writing(env, self.me))
-        return f"write last, then push again: {' && '.join(steps)}"
+        write = adopt if left else "atlas status write"
+        return f"write last, then push again: {write} -m 'what is done, what is open'"
 
     def ask_for_word(self, env: Env) -> None:
         """Says until when the pusher's word is wanted: once for a debt, and only where the push
@@ -197,13 +209,3 @@ def _owner(env: Env, row: Record, works: list[rules.Work]) -> Owner:
     last, state = sessions.pulse(env.ask, row)
     over = None if state == "live" else min(sessions.over(env.ask, row, last), env.now())
     return Owner(row["id"], rules.Debt(tuple(sorted(works, key=lambda work: work.at))), over)
-
-
-def _writing(env: Env, me: Record) -> str:
-    """The command that writes the session's word. The entry that it supersedes must be read
-    before."""
-    last = status.newest(env.tree, "main")
-    unread = last and receipts.newest_read(env, env.tree, me, "status", "main") != last
-    shown = "atlas status show main && " if unread else ""
-    heading = shlex.quote(goals.text_of(me) or me["actor"])
-    return f"{shown}atlas status write main --section {heading} -m 'what is done, what is open'"

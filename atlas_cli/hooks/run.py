@@ -128,6 +128,8 @@ def _sign(env: Env, me: Record | None, file: str, source: str, typed: bool) -> N
 def pre_push(env: Env, args: list[str], given: str) -> None:
     """Judges read first, by what the remote has now, and write last if a push updates a branch of
     integration. The store is published before the code is."""
+    if given and not (given := pushing.code(env, given)):
+        return
     _publish(env)
     remote, due, push = args[0], list[Finding](), None
     hook, me = judging.of(env), who.session_or_none(env, strict=True)

@@ -40,12 +40,14 @@ class Seen(NamedTuple):
 
     number: the newest entry that it has seen at all, 0 if the stream was empty then, None if it has
     seen nothing. read: the newest that it has read whole. meets: what a section has to do with it,
-    in words; empty if nothing. shown: a section as it is shown to it."""
+    in words; empty if nothing. shown: a section as it is shown to it. asked: a push has asked for
+    its word, which is carried and not stopped, whatever others wrote since."""
 
     number: int | None
     read: int | None
     meets: Callable[[Part], str] = nothing
     shown: Callable[[Part], Part] = as_it_is
+    asked: bool = False
 
 
 def write(tree: Tree, who: Writer, wish: Wish, seen: Seen, new: bool = False) -> Change:
@@ -86,7 +88,7 @@ def _known(tree: Tree, wish: Wish, seen: Seen) -> int:
     """The newest entry that the writer of a wish has seen; to replace all, it must have read it."""
     last = status.newest(tree, wish.stream)
     number = seen.read if wish.replace else seen.number
-    if number is None and last:
+    if number is None and last and (wish.replace or not seen.asked):
         raise Protocol(
             f"this session has not read status:{wish.stream}@{last}, and cannot supersede what it"
             " has not read",
@@ -132,6 +134,8 @@ def _due(tree: Tree, who: Writer, wish: Wish, seen: Seen, before: Sequence[Part]
         moved = _moved(tree, wish.stream, number, who.session)
         shown = list(map(seen.shown, missed or before))
         return _Due("your text would replace it", shown) if moved else None
+    if seen.asked and not wish.exact:  # (where another took its heading, both stand)
+        return None
     if (old := _taken(tree, who, wish, seen, before)) is not None:
         why = f"the section {old.heading!r} is not as you have read it"
         return _Due(why, [seen.shown(old)], old)
