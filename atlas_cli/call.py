@@ -157,7 +157,10 @@ def _outcome(commands: Root, words: list[str], env: Env) -> Outcome:
 def _ended(outcome: Outcome, talk: Talk, env: Env) -> Answer:
     """The answer of a command that came to its end, once all is done that follows from it."""
     freshness.say(env, outcome)
-    after.sign(env)
+    if after.sign(env):
+        from .hooks import fetching
+
+        fetching.start(str(env.store.home), publishes=True)
     after.answer(env, _keep_up_hooks)
     outcome = outcome._replace(limits=after.unsaid(env, outcome.limits))
     if outcome.published is not None:

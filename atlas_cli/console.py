@@ -49,7 +49,7 @@ def answer(outcome: Outcome, talk: Talk, notices: Sequence[str]) -> None:
     for line in outcome.limits:
         _line(f"note: {line}", out)
     for line in notices:
-        _line(f"notice: {line}", sys.stderr)
+        _notice(line)
     if outcome.published is not None:
         head, why = (talk.head or "")[:12], talk.unpublished or "this store has no remote"
         local = f"recorded at {head}, not published: {why}"
@@ -76,7 +76,16 @@ def refusal(error: AtlasError, talk: Talk, notices: Sequence[str]) -> None:
         _line(f"  {line}", sys.stderr)
     if not talk.quiet:
         for line in notices:
-            _line(f"notice: {line}", sys.stderr)
+            _notice(line)
+
+
+def _notice(text: str) -> None:
+    """Prints a notice. The lines below its first one are another's words: they stand behind the
+    bar of a frame."""
+    line, below, words = text.partition("\n")
+    _line(f"notice: {line}", sys.stderr)
+    if below:
+        _marked(_bar(sys.stderr), words, sys.stderr)
 
 
 class Progress:
@@ -124,10 +133,15 @@ def _block(block: Block) -> None:
         _raw(block.body)
     elif not block.rows:
         _line(block.empty)
-    elif sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+    elif sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not _spans(block):
         _rich_table(block)
     else:
         _plain_table(block)
+
+
+def _spans(table: Table) -> bool:
+    """Whether a row of a table spans its columns."""
+    return any(len(row) != len(table.columns) for row in table.rows)
 
 
 def _raw(body: bytes) -> None:
@@ -194,8 +208,12 @@ def _plain_table(table: Table) -> None:
     rows = [table.columns]
     for row in table.rows:
         rows.append(tuple(_cell(cell).replace("\t", " ") for cell in row))
-    widths = [max(len(row[at]) for row in rows) for at in range(len(table.columns))]
+    full = [row for row in rows if len(row) == len(table.columns)]
+    widths = [max(len(row[at]) for row in full) for at in range(len(table.columns))]
     for row in rows:
+        if len(row) != len(widths):
+            _marked(_bar(sys.stdout), f"  {row[0]}", sys.stdout)
+            continue
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
         _marked(_bar(sys.stdout), "  ".join(cells).rstrip(), sys.stdout)
 

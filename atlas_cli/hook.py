@@ -27,10 +27,7 @@ def run() -> None:
         sys.exit(0)
     name, *args = sys.argv[1:]
     if name in TOOLS:
-        _site()
-        from atlas_cli.faces import agent
-
-        agent.run(name)
+        _tool(name)
     if name == FETCH:
         _site()
         from atlas_cli.faces import fetch
@@ -62,6 +59,24 @@ def _quick(name: str, args: list[str], given: bytes) -> bool:
         return passes
     except Exception:  # noqa: BLE001 - the quick answer failed, whatever it was: the full one is asked
         return False
+
+
+def _tool(name: str) -> None:
+    """An AI tool's call. Nothing of it may fail the tool."""
+    given = None
+    try:
+        from atlas_cli.hooks import tool
+
+        given = tool.parsed(tool.read()) or {}
+        tool.name_caller(given)
+        if name == "edit" and tool.quick_edit(given):
+            os._exit(0)
+    except Exception:  # noqa: BLE001 - the quick answer failed, whatever it was: the full one is asked
+        given = given or {}
+    _site()
+    from atlas_cli.faces import agent
+
+    agent.run(name, given)
 
 
 def _full(name: str, args: list[str], given: bytes) -> None:

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 class Table(NamedTuple):
     """Rows for people. A cell is plain text that somebody wrote, so each row carries the bar of a
-    frame. `empty` is printed in place of a table without rows."""
+    frame. A row of a single cell says more of the one above it, and spans the columns. `empty` is
+    printed in place of a table without rows."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]

@@ -59,11 +59,13 @@ def visible(text: str, lines: bool = False) -> str:
 
 def theirs(text: object, most: int = MOST) -> str:
     """Another's words inside a line of ours: in quotes that they cannot close, on one line, and no
-    longer than `most`."""
+    longer than `most`. They are cut between two words, unless a word fills half of that."""
     whole = str(text)
     line = " ".join(whole[: 4 * most].replace('"', "'").split())
-    cut = len(line) > most or len(whole) > 4 * most
-    return f'"{line[:most].rstrip()}…"' if cut else f'"{line}"'
+    if len(line) <= most and len(whole) <= 4 * most:
+        return f'"{line}"'
+    last = line.rfind(" ", 0, most + 1)
+    return f'"{line[: last if last > most // 2 else most].rstrip()}…"'
 
 
 def named(text: object) -> str:

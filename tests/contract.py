@@ -63,7 +63,8 @@ CALLS: dict[Verb, tuple[list[str], int | None]] = {
     ("decision", "add"): (DECISION, 5),
     ("decision", "list"): ([], 0),
     ("decision", "show"): (["DECISION"], 0),
-    ("correct",): (["status:main", *WHY], 5),
+    # (for what it wrote itself, a session may do this just after its end)
+    ("correct",): (["lease:gpu0", *WHY], 5),
     ("sync",): ([], 8),
     ("parked", "list"): ([], 0),
     ("parked", "show"): (["x"], 7),

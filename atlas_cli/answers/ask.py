@@ -13,14 +13,15 @@ from ..model import words
 from ..model.kind import Kind
 from ..model.text import Record
 from ..outcome import Frame
-from ..records import artifact, correction, signal
-from ..records.board import gate, task
+from ..records import artifact, correction, parts, session, signal
+from ..records.board import gate, result, task
 from ..store.index import Index
 from ..store.notebook import Notebook
 from ..store.snapshot import Snapshot
 from ..visible import named, theirs
 
 WEEK = 7 * 86400
+TWINS = {task.KIND.name: result.KIND.name, result.KIND.name: task.KIND.name}
 
 
 def same_words(index: Index, ref: str) -> list[str]:
@@ -79,6 +80,23 @@ class Questions:
             row["lifted"] = {**upper, "ref": correction.KIND.ref(above, upper)}
         return row
 
+    def twin(self, ref: str) -> str:
+        """The REF of the result that a task came to, or of the task that a result is of: whoever
+        corrects one often means the other. Empty for any other record, and without a result."""
+        kind, _, id = ref.partition(":")
+        other = TWINS.get(kind)
+        return f"{other}:{id}" if other and self.index.path_of(f"{other}:{id}") else ""
+
+    def twin_corrections(self, ref: str) -> list[Record]:
+        """The corrections of a record's twin, oldest first. Of a task's, a result shows those that
+        were written once it was there: what came of it knew the others."""
+        twin = self.twin(ref)
+        rows = self.corrections(twin) if twin else []
+        if not ref.startswith(f"{result.KIND.name}:"):
+            return rows
+        since = self.index.seq_of(ref)
+        return [row for row in rows if self.index.seq_of(row["ref"]) > since]
+
     def retracted(self, ref: str) -> bool:
         """Whether a record was retracted, or one that says the same, and that stands."""
         return bool(withdrawing(self.index, ref))
@@ -87,10 +105,13 @@ class Questions:
         """A record as it is shown to anybody who has not asked for what was withdrawn. A document's
         corrections stand beside it. Once a record is retracted, its writers' words are None, too.
         Of a row these are the words that stood in it then: a lease that is taken anew has
-        another's."""
+        another's. A session comes without its marks: it has announced these pushes, and whether
+        they arrived is told elsewhere."""
         record = self.index.with_numbers(record)
         ref = ref or record["ref"]
         kind = records.BY_NAME[ref.partition(":")[0]]
+        if "marks" in record and kind is session.KIND:
+            record = {key: value for key, value in record.items() if key != "marks"}
         retractions = withdrawing(self.index, ref)
         if not retractions:
             beside = [] if kind.row else self.corrections(ref)
@@ -119,18 +140,29 @@ class Questions:
         except AtlasError:
             return {}
 
-    def warnings(self, record: Record, say: Callable[[str], str] = theirs) -> list[str]:
-        """A line for each thing that whoever sees a record must know: its caveat, its corrections,
-        and those of the records that it relies on. `say` puts the words of others into a line."""
+    def warnings(
+        self, record: Record, say: Callable[[str], str] = theirs, corrected: bool = True
+    ) -> list[str]:
+        """A line for each thing that whoever sees a record must know: its caveat, its corrections
+        (if `corrected`), and those of the records that it relies on. `say` puts the words of others
+        into a line."""
         lines = [f"caveat: {say(record['caveat'])}"] if record.get("caveat") else []
         if old := artifact.outlived(record, self.now):
             lines.append(old)
-        lines += [
-            correction.shown(entry, self.now, say) for entry in self.corrections(record["ref"])
-        ]
+        rows = self.corrections(record["ref"]) if corrected else []
+        lines += [correction.shown(entry, self.now, say) for entry in rows]
+        lines += self._of_twin(record["ref"], say) if corrected else []
         for target in self.index.with_numbers(record.get("relies_on", [])):
             lines += self._below(target, say)
         return lines
+
+    def _of_twin(self, ref: str, say: Callable[[str], str]) -> list[str]:
+        """The corrections of a record's twin, as warnings of the record."""
+        kind = TWINS.get(ref.partition(":")[0], "")
+        return [
+            f"its {kind} was {correction.shown(entry, self.now, say)}"
+            for entry in self.twin_corrections(ref)
+        ]
 
     def _below(self, target: str, say: Callable[[str], str]) -> list[str]:
         """The warnings of a record for whoever sees what relies on it."""
@@ -139,20 +171,22 @@ class Questions:
             f"{on}, which was {correction.shown(entry, self.now, say)}"
             for entry in self.corrections(target)
         ]
+        lines += [f"{on}: {line}" for line in self._of_twin(target, say)]
         path = self.index.path_of(target)
         below = self.index.readable(path) if path else None
         if below is None or self.retracted(target):
             return lines
         if below.get("caveat"):
             lines.append(f"{on}, whose caveat is: {say(below['caveat'])}")
-        if old := artifact.outlived(below, self.now):
-            lines.append(f"{on}: {old}")
+        for own in (below, *parts.written(below)):
+            if old := artifact.outlived(own, self.now):
+                lines.append(f"{on}: {old}")
         return lines
 
-    def warned(self, record: Record) -> list[Frame]:
+    def warned(self, record: Record, corrected: bool = True) -> list[Frame]:
         """The warnings of a record, to stand beside it: its writers' words with the bar of a
-        frame."""
-        lines = [f"! {line}" for line in self.warnings(record, str)]
+        frame. `corrected`: its corrections, too."""
+        lines = [f"! {line}" for line in self.warnings(record, str, corrected)]
         return [Frame("", "\n".join(lines))] if lines else []
 
 

@@ -16,19 +16,22 @@ SEQUENCES = {
 
 
 class Work(NamedTuple):
-    """The state of the code: the commit that is checked out, and what keeps others from it, with
-    the command that mends that (both empty: nothing)."""
+    """The state of the code: the commit that the work is at, and what keeps others from it, with
+    the command that mends that (both empty: nothing). loose: tracked files are changed, and not
+    committed."""
 
     head: str
     problem: str = ""
     hint: str = ""
+    loose: bool = False
 
 
 NOTHING = Work("")
 
 
-def unpublished(git: Git, session: str) -> Work:
-    """Whether git is in the midst of something, or commits of a session are on no remote."""
+def unpublished(git: Git, session: str, since: int) -> Work:
+    """Whether git is in the midst of something, or commits of a session are on no remote. Its work
+    is at its newest commit since a moment; without one, at what is checked out."""
     code, out, _ = git.ask("rev-parse", "--absolute-git-dir", "--verify", "HEAD")
     lines = out.decode(errors="surrogateescape").split("\n")
     if code or len(lines) < 2:
@@ -36,13 +39,17 @@ def unpublished(git: Git, session: str) -> Work:
     folder, head = Path(lines[0]), lines[1]
     for file, verb in SEQUENCES.items():
         if (folder / file).exists():
-            return Work(head, f"git is in the midst of a {verb}", f"git {verb} --continue ends it")
-    if not git.ask("remote")[1].strip():
-        return Work(head)
+            return Work("", f"git is in the midst of a {verb}", f"git {verb} --continue ends it")
     mine = f"--grep=^Atlas-Session: {session}$"
+    _, out, _ = git.ask("rev-list", "-1", mine, f"--since={since}", "HEAD", "--")
+    loose = git.ask("diff-index", "--quiet", "HEAD", "--")[0] == 1
+    work = Work(out.decode().strip() or head, loose=loose)
+    if not git.ask("remote")[1].strip():
+        return work
     code, out, _ = git.ask("rev-list", "--count", mine, "HEAD", "--not", "--remotes")
     count = 0 if code else int(out)
     if not count:
-        return Work(head)
+        return work
     several = f"{count} commits of yours are" if count > 1 else "a commit of yours is"
-    return Work(head, f"{several} on no remote", "git push publishes what the task came to")
+    problem, hint = f"{several} on no remote", "git push publishes what the task came to"
+    return work._replace(problem=problem, hint=hint)

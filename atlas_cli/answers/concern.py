@@ -16,14 +16,15 @@ from ..records import correction as corrections
 from ..records import decision as decisions
 from ..records import ref as parsed
 from ..records import session as sessions
-from ..records.board import task
+from ..records.board import task, using
 from ..records.concern import Item, View
 from ..records.telling import News, Pace
+from ..records.words import Word, speaks_of
 from ..store.git import Git
-from . import leases
+from . import leases, words
 from .ask import WEEK, Questions
 from .sessions import living, readers
-from .stream import Part, parts
+from .stream import Part, parts, said
 
 RECORDS = 200  # of a kind, the newest, that are looked through
 COMMITS = 1000  # of the user's, that files are taken from
@@ -66,7 +67,8 @@ def _by_person(ask: Questions, id: str) -> bool:
 def _sections(ask: Questions, tree: Tree) -> Iterator[Item]:
     for stream in tree.names(status.FOLDER):
         for part in parts(ask, tree, stream):
-            yield of_part(part, ask.now)
+            if not ask.retracted(part.ref):
+                yield of_part(said(ask, part), ask.now)
 
 
 def of_part(part: Part, now: int) -> Item:
@@ -83,6 +85,7 @@ def of_part(part: Part, now: int) -> Item:
         part.on,
         to=part.to,
         warn=tuple(warn.text for warn in part.warn if _in_force(warn.until, now)),
+        notes=tuple(part.notes(now)),
     )
 
 
@@ -160,14 +163,28 @@ def view(ask: Questions, me: Record, files: Iterable[str] = ()) -> View:
         tuple(me.get("lineage", ())),
         tuple(adopted),
         frozenset(files),
-        tuple(row["resource"] for row in leases.held(ask, me["id"])),
+        leases.meant(ask, me["id"]),
         tuple(me.get("paths", ())),
         mine,
+        _about(ask, claimed),
         frozenset(_neighbours(ask, claimed)) - mine,
         frozenset(_relied_on(ask, me["id"], claimed)),
         frozenset(f"{kind}:{id}@{number}" for kind, id, number in read),
         own_key(ask, me["id"]),
     )
+
+
+def places(ask: Questions, me: Record) -> set[str]:
+    """The paths of a session that the store knows of: what it has leased, and what the tasks that
+    it has claimed are about."""
+    leased = (name for name in leases.meant(ask, me["id"]) if name.startswith("path:"))
+    claimed = task.held(ask.index, me["id"], ask.now)
+    return {*(name.removeprefix("path:") for name in leased), *_about(ask, claimed)}
+
+
+def _about(ask: Questions, claimed: Sequence[Record]) -> tuple[str, ...]:
+    """The paths that tasks are about."""
+    return tuple(path for row in claimed for path in using.paths(ask.policy, row))
 
 
 def _neighbours(ask: Questions, claimed: Sequence[Record]) -> Iterator[str]:
@@ -215,30 +232,44 @@ def _own_parts(row: Record, operation: str) -> list[Record]:
     return [item for item in parts if item.get("from", operation) == operation]
 
 
-def last_word(ask: Questions, me: Record) -> int:
-    """The moment of the newest entry that a session has written; else that of its beginning."""
-    commits, _ = ask.index.commits(1, session=me["id"], folder=f"{status.FOLDER}/")
-    return (commits[0]["at"] if commits else None) or times.moment(me["began"])
-
-
 def files(ask: Questions, git: Git, me: Record, staged: Iterable[str] | None = None) -> set[str]:
-    """The files that only git knows to be a session's: staged in its worktree, and committed since
-    its last word. Git is asked for the staged ones if none are given, but not where several live in
-    the worktree: nobody knows whose they are there."""
+    """The files that only git knows to be a session's: staged in its worktree, and of its commits
+    that no word of its speaks of, be it a section or a task's result. Git is asked for the staged
+    ones if none are given, but not where several live in the worktree: nobody knows whose they are
+    there."""
+    return _staged_by(ask, git, me, staged) | _committed(git, me, words.own(ask, me))
+
+
+def files_to_name(ask: Questions, git: Git, me: Record) -> set[str]:
+    """The same, as a section or a record of the session names them: of a task's result nobody else
+    is told, so it takes no file from what the next section is about."""
+    sections = [word for word in words.own(ask, me) if word.since is None]
+    return _staged_by(ask, git, me, None) | _committed(git, me, sections)
+
+
+def _committed(git: Git, me: Record, spoken: Sequence[Word]) -> set[str]:
+    """The files of a session's commits that none of these words speaks of."""
     from ..checks import commits
 
-    if staged is None:
-        others = [row for row in living(ask, me.get("worktree", "")) if row["id"] != me["id"]]
-        staged = () if others else _staged(git)
-    paths = set(staged)
+    paths: set[str] = set()
+    since = f"--since={times.moment(me['began'])}"
+    mine = ("--basic-regexp", f"--grep=^Atlas-Session: {me['id']}")
     try:
-        since = f"--since={last_word(ask, me)}"
-        for commit in commits.read(git, "--no-merges", f"-n{COMMITS}", since, "HEAD"):
-            if me["id"] in commit.sessions:
-                paths.update(commit.paths)
+        made = commits.read(git, "--no-merges", f"-n{COMMITS}", since, *mine, "HEAD")
     except Failed:  # there is no commit yet
-        pass
+        return paths
+    for commit in made:
+        work = words.coded(commit, me["id"], spoken)
+        if me["id"] in commit.sessions and not any(speaks_of(word, work) for word in spoken):
+            paths.update(commit.paths)
     return paths
+
+
+def _staged_by(ask: Questions, git: Git, me: Record, staged: Iterable[str] | None) -> set[str]:
+    if staged is not None:
+        return set(staged)
+    others = [row for row in living(ask, me.get("worktree", "")) if row["id"] != me["id"]]
+    return set() if others else set(_staged(git))
 
 
 def _staged(git: Git) -> list[str]:
@@ -246,9 +277,9 @@ def _staged(git: Git) -> list[str]:
     return [] if code else [name for name in out.decode(errors="replace").split("\0") if name]
 
 
-def hot(ask: Questions, git: Git) -> frozenset[str]:
-    """The files that nearly every session of the last week has touched, and those that the policy
-    says so of."""
+def hot(ask: Questions, git: Git, mine: Iterable[str]) -> frozenset[str]:
+    """The files that nearly every session of the last week has touched, and those, also of `mine`,
+    that the policy says so of."""
     from ..checks import commits
 
     touched: dict[str, list[str]] = {}
@@ -259,7 +290,7 @@ def hot(ask: Questions, git: Git) -> frozenset[str]:
                 touched.setdefault(id, []).extend(commit.paths)
     except Failed:
         pass
-    return concern.hot(touched, ask.policy["hot"])
+    return concern.hot(touched, ask.policy["hot"], mine)
 
 
 # what it does not know
@@ -268,18 +299,32 @@ def hot(ask: Questions, git: Git) -> frozenset[str]:
 def news(ask: Questions, me: Record, view: View, whole: Sequence[Item]) -> list[News]:
     """The items that a session has neither read nor been told of; why each concerns it, and what it
     knows of it."""
-    known = ask.local.heard(readers(me))
     near = _near_tasks(ask, view)
     rows = []
-    for item in whole:
-        how = known.get((item.key, item.version), 0)
-        if item.session == me["id"] or how >= telling.TOLD:
-            continue
+    for item, how in _unheard(ask, me, whole):
         item = item._replace(tasks=tuple(near.get(item.session, ())))
         reason = concern.concerns(item, view)
         if item.relation != NEXT or reason:
             rows.append(News(item, reason, how))
     return rows
+
+
+def _unheard(ask: Questions, me: Record, whole: Sequence[Item]) -> Iterator[tuple[Item, int]]:
+    """The items of others that a session was not told of, each with what it knows of it."""
+    known, alone = ask.local.heard(readers(me)), ask.local.heard([me["id"]])
+    for item in whole:
+        # (that an ancestor knows what it wrote itself tells nothing to those that it started)
+        by_ancestor = item.session in me.get("lineage", ())
+        how = (alone if by_ancestor else known).get((item.key, item.version), 0)
+        if item.session != me["id"] and how < telling.TOLD:
+            yield item, how
+
+
+def quiet(ask: Questions, me: Record, whole: Sequence[Item]) -> list[Item]:
+    """The artifacts that a session was not told of and that say where they belong: it is told of
+    them once its files are there, and never that there are so many."""
+    rows = (item for item, _ in _unheard(ask, me, whole))
+    return [item for item in rows if item.relation == NEXT and (item.on or item.to)]
 
 
 def _near_tasks(ask: Questions, view: View) -> dict[str, list[str]]:
@@ -314,7 +359,8 @@ def unread(ask: Questions, tree: Tree, git: Git, me: Record) -> list[News]:
 def settled(ask: Questions, git: Git, rows: list[News], mine: View) -> list[News]:
     """The same, with hot files told apart, and without what was retracted. Both are asked only of
     what is due."""
-    if any(row.due and mine.files.intersection(row.item.on) for row in rows):
-        warm = mine._replace(hot=hot(ask, git))
+    own = mine.files.union(mine.claimed)
+    if any(row.due and own.intersection((*row.item.on, *row.item.about)) for row in rows):
+        warm = mine._replace(hot=hot(ask, git, own))
         rows = [row._replace(reason=concern.concerns(row.item, warm)) for row in rows]
     return [row for row in rows if not (row.due and ask.retracted(row.item.ref))]

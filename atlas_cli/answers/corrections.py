@@ -9,24 +9,24 @@ from .. import records
 from ..errors import Usage
 from ..model import names
 from ..model.text import Record
-from ..records import correction, lease, session, telling
-from ..records.board import result
+from ..records import correction, session, telling
+from ..records.board import result, task
 from ..store.index import Index
-from ..visible import named, theirs
-from . import artifacts, sessions
+from ..visible import named
+from . import artifacts, leases, mending, sessions
 from .ask import WEEK, Questions, withdrawing
 
 # The tie of a reader to what was corrected; what weighs most first.
-TOUCHES = (
+_TIES = (
     "you relied on",
+    "your task relies on",
+    "your task needs",
+    "you wrote",
     "you read",
     "you were told of",
-    "whose cause you relied on",
-    "whose cause you read",
-    "whose cause you were told of",
-    "whose cause is on your paths",
-    "",
 )
+TOUCHES = (*_TIES, *(f"whose cause {tie}" for tie in _TIES), "whose cause is on your paths", "")
+FEW = 5  # names that a line gives
 
 
 class Reader(NamedTuple):
@@ -49,21 +49,36 @@ class Reach(NamedTuple):
         """The readers that are at work: they are told at their next command."""
         return tuple(reader for reader in self.readers if reader.live)
 
+    @property
+    def finished(self) -> tuple[str, ...]:
+        """The tasks that its readers have finished since, and that say nothing of it: they may have
+        been built on it, or have nothing to do with it."""
+        tasks = (task for reader in self.readers for task in reader.tasks)
+        return tuple(task for task in dict.fromkeys(tasks) if task not in self.leaning)
+
     def line(self) -> str:
-        """The readers and what they have finished since, on one line; empty if there are none."""
-        return ", ".join(map(_reader, self.readers))
+        """The readers on one line; empty if there are none."""
+        return few([named(row.session) + ("" if row.live else " (over)") for row in self.readers])
+
+
+def few(names: Sequence[str], most: int = FEW) -> str:
+    """The first of some names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def reach(ask: Questions, target: str, writer: str = "") -> Reach:
-    """The records and the sessions, but its `writer`, that a correction of a record concerns. A
-    session that was over before, and has finished nothing since, is not among them."""
-    leaning = [(path, row) for path, row in ask.index.pointing(target, "relies_on")]
+    """The records and the sessions, but its `writer`, that a correction of a record concerns, or of
+    its twin. A session that was over before, and has finished nothing since, is not among them."""
+    targets = [name for name in (target, ask.twin(target)) if name]
+    leaning = [pair for name in targets for pair in ask.index.pointing(name, "relies_on")]
     live = {
         row["id"]
         for _, row in ask.index.live(session.FOLDER, ask.now)
         if sessions.pulse(ask, row)[1] == "live"
     }
-    known = {*_read(ask, target), *(row["session"] for _, row in leaning if "session" in row)}
+    known = {id for name in targets for id in _read(ask, name)}
+    known |= {row["session"] for _, row in leaning if "session" in row}
     done = _done(ask, target) if known else {}
     readers = [
         Reader(name, name in live, tuple(done.get(name, ())))
@@ -71,11 +86,6 @@ def reach(ask: Questions, target: str, writer: str = "") -> Reach:
         if name in live or name in done
     ]
     return Reach(tuple(ask.index.ref_of(path) for path, _ in leaning), tuple(readers))
-
-
-def _reader(reader: Reader) -> str:
-    about = [*([] if reader.live else ["over"]), *(f"finished {task}" for task in reader.tasks)]
-    return named(reader.session) + (f" ({', '.join(about)})" if about else "")
 
 
 def _read(ask: Questions, target: str) -> list[str]:
@@ -131,19 +141,56 @@ def recent(ask: Questions, me: Record | None, after: int | None) -> list[Record]
 
 def since(ask: Questions, me: Record, seq: int) -> list[str]:
     """The corrections after a commit of what a session relied on or has read, or whose cause it
-    has; its own are not among them. A line each."""
+    has; its own are not among them, nor is what a digest or a stop has told it. A notice each."""
     lines = []
+    known = ask.local.heard(sessions.readers(me))
     for _, path, record in ask.index.since(correction.FOLDER, seq):
-        if record["session"] == me["id"]:
-            continue
-        if not (how := _touches(ask, me, record)):
+        if record["session"] == me["id"] or not (how := _touches(ask, me, record)):
             continue
         own = correction.KIND.ref(path, record)
+        if known.get((own, record.get("operation", "")), 0) >= telling.TOLD:
+            continue
         row = next(row for row in ask.corrections(record["target"]) if row["ref"] == own)
-        lines.append(f"{_what(ask, row, how)} {correction.shown(row, ask.now, theirs)}")
-        if not how.endswith("relied on"):  # this line is all that it needs
-            ask.local.note(me["id"], telling.TOLD, ask.now, [(own, row.get("operation", ""), 0)])
+        if note_told(ask, me["id"], {**row, "touches": how}):
+            lines.append(notice(ask, row, _what(ask, row, how), me["id"]))
     return lines
+
+
+def note_told(ask: Questions, id: str, row: Record) -> bool:
+    """Notes that a session is told of a correction now; False if a line told it before. That line
+    is all that it needs, unless what it relies on is withdrawn: then its commit stops as well."""
+    if not row["touches"].endswith(("relied on", "relies on")):
+        known = (row["ref"], row.get("operation", ""), 0)
+        ask.local.note(id, telling.TOLD, ask.now, [known])
+    return ask.local.first_time(id, f"corrected:{row['ref']}")
+
+
+def is_noticed(ask: Questions, me: Record, ref: str) -> bool:
+    """Whether a record is a correction that has a notice of its own for a session."""
+    if not ref.startswith(f"{correction.KIND.name}:"):
+        return False
+    record = ask.index.readable(ask.index.path_of(ref))
+    return record is not None and bool(_touches(ask, me, record))
+
+
+def mends(ask: Questions, ref: str) -> str:
+    """The line that says who mends what the target of a correction led to; empty for what is no
+    correction."""
+    if not ref.startswith(f"{correction.KIND.name}:"):
+        return ""
+    record = ask.index.readable(ask.index.path_of(ref))
+    return mending.line(ask, ask.shown({"ref": ref, **record})) if record else ""
+
+
+def notice(ask: Questions, row: Record, what: str, me: str = "") -> str:
+    """A correction as a notice: of what, by whom, who mends what it led to; below it its first
+    words. `what` is the line's beginning, which ends with a verb."""
+    words, cut = telling.first_words(correction.reason(row))
+    parts = [f"{what} {correction.happened(row, ask.now)}", mending.line(ask, row, me)]
+    if cut:
+        parts.append(f"its whole reason: atlas show {row['ref']}")
+    line = "; ".join(part for part in parts if part)
+    return f"{line}\n{words}" if words else line
 
 
 def _what(ask: Questions, row: Record, how: str) -> str:
@@ -160,28 +207,35 @@ def _what(ask: Questions, row: Record, how: str) -> str:
 def _touches(ask: Questions, me: Record, record: Record) -> str:
     """The tie of a session, or of those that it descends from, to what a correction is about, or to
     its cause: one of TOUCHES."""
-    readers = sessions.readers(me)
-    if how := _tie(ask, readers, record["target"]):
-        return how
-    ref = _ref(record["target"])
+    target = record["target"]
+    ref, others = _ref(target), [ask.twin(target)]
     if ref is not None and ref.kind == correction.KIND.name:  # a retraction is lifted
-        for inner in ask.index.targets(ask.index.path_of(record["target"]), "corrects"):
-            if how := _tie(ask, readers, inner):
-                return how
+        others = ask.index.targets(ask.index.path_of(target), "corrects")
+    for name in (target, *others):
+        if how := _tie(ask, me, name):
+            return how
     cause = record.get("cause") or ""
-    if how := _tie(ask, readers, cause):
+    if how := _tie(ask, me, cause):
         return f"whose cause {how}"
     path = correction.path_of_cause(cause)
     return "whose cause is on your paths" if path and _on(ask, me, path) else ""
 
 
-def _tie(ask: Questions, readers: Sequence[str], target: str) -> str:
-    ref = _ref(target)
+def _tie(ask: Questions, me: Record, target: str) -> str:
+    ref, readers = _ref(target), sessions.readers(me)
     if ref is None:
         return ""
     for _, record in ask.index.pointing(target, "relies_on"):
         if record.get("session") in readers:
             return "you relied on"
+    for row in task.held(ask.index, me["id"], ask.now):
+        if target in row.get("relies_on", ()):
+            return "your task relies on"
+        if target in (f"task:{need}" for need in row.get("needs", ())):
+            return "your task needs"
+    own = ask.index.readable(ask.index.path_of(target)) or {}
+    if own.get("session") == me["id"]:
+        return "you wrote"
     if ask.local.has_read(readers, ref.kind, ref.id, ref.number or 0):
         return "you read"
     return "you were told of" if set(readers).intersection(_told(ask, ref)) else ""
@@ -189,8 +243,5 @@ def _tie(ask: Questions, readers: Sequence[str], target: str) -> str:
 
 def _on(ask: Questions, me: Record, path: str) -> bool:
     """Whether a session has named a path, or holds a lease on it."""
-    mine = [f"path:{other}" for other in me.get("paths", ())]
-    for _, row in ask.index.live(lease.FOLDER, ask.now):
-        if row["holder"] == me["id"]:
-            mine.append(row["resource"])
+    mine = [*(f"path:{other}" for other in me.get("paths", ())), *leases.meant(ask, me["id"])]
     return any(names.overlap(f"path:{path}", other) for other in mine)

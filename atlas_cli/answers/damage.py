@@ -49,8 +49,8 @@ def last_good(
         records.describe(path, data)
     except Failed as error:
         for row in index.commits(1000, path=path)[0]:
-            before = store.snapshot(row["oid"]).read(path)
             try:
+                before = store.snapshot(row["oid"]).read(path)
                 if before is not None and records.describe(path, before):
                     say(f"{error.message}; shown is its last good state: atlas doctor --fix")
                     return before, False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..model.text import Record
-from ..records import lease
+from ..records import lease, resources
 from .ask import Questions
 
 
@@ -11,6 +11,12 @@ def held(ask: Questions, session_id: str) -> list[Record]:
     """The leases that a session holds now."""
     rows = ask.index.live(lease.FOLDER, ask.now)
     return [row for _, row in rows if row["holder"] == session_id]
+
+
+def meant(ask: Questions, session_id: str) -> tuple[str, ...]:
+    """The resources that a session holds now, and the paths that mean them by the policy."""
+    rows = held(ask, session_id)
+    return tuple(part for row in rows for part in resources.parts(ask.policy, row["resource"]))
 
 
 def live(ask: Questions) -> list[Record]:

@@ -62,14 +62,21 @@ def _says(tree: Tree, file: str, path: str) -> bool:
         record = kind.parse(file, tree.read(file) or b"")
     except AtlasError:
         return False
+    if kind.name != task.KIND.name:  # (a task says by its paths what is to be done)
+        record = _without_places(record)
     return _in(record, re.compile(rf"(?<!\w){re.escape(path)}(?!\w)"))
 
 
-def _in(value: Any, pattern: re.Pattern[str]) -> bool:
+def _without_places(value: Any) -> Any:
     if isinstance(value, dict):
-        return any(_in(item, pattern) for key, item in value.items() if key not in _ON)
-    if isinstance(value, list):
-        return any(_in(item, pattern) for item in value)
+        return {key: _without_places(item) for key, item in value.items() if key not in _ON}
+    return [_without_places(item) for item in value] if isinstance(value, list) else value
+
+
+def _in(value: Any, pattern: re.Pattern[str]) -> bool:
+    if isinstance(value, dict | list):
+        items = value.values() if isinstance(value, dict) else value
+        return any(_in(item, pattern) for item in items)
     return pattern.search(str(value)) is not None
 
 

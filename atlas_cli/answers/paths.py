@@ -13,10 +13,11 @@ from . import sessions
 from .ask import WEEK, Questions
 
 if TYPE_CHECKING:
-    from ..checks.commit import CodeCommit
+    from ..checks.commits import Ahead, Touch
 
 MOST = 10  # commits that are named for a path
 DAY = 24  # hours
+AHEAD = " (pushed, not in this clone yet)"
 
 
 class _Known(NamedTuple):
@@ -24,30 +25,36 @@ class _Known(NamedTuple):
 
     leases: list[Record]
     sessions: list[Record]  # the live ones, but the reader's
-    commits: list[tuple[CodeCommit, set[str]]]  # with the paths that each touched
+    commits: list[Touch]
     signals: list[tuple[str, Record]]  # (REF, signal) of the last seven days about a path
 
 
 def who(
-    ask: Questions, git: Git, mine: str | None, paths: list[str], hours: int = DAY
+    ask: Questions,
+    git: Git,
+    mine: str | None,
+    paths: list[str],
+    hours: int = DAY,
+    ahead: Ahead | None = None,
 ) -> list[Record]:
     """The users of these paths (from the root): live leases, live sessions that named or changed
-    them, signals of the last seven days about them, commits of the last hours on any branch of the
-    user's repository. Rows of path, what, who, when, at, text."""
+    them, signals of the last seven days about them, commits that only the remote has (`ahead`), and
+    those of the last hours on any branch of the user's repository. Rows of path, what, who, when,
+    at, text."""
     from ..checks import commits
 
     leases = [row for _, row in ask.index.live(lease.FOLDER, ask.now) if lease.holds(row, ask.now)]
     others = [row for _, row in ask.index.live(session.FOLDER, ask.now) if row["id"] != mine]
     others = [row for row in others if sessions.pulse(ask, row)[1] == "live"]
     # No session lives longer than a day, so what the live ones changed is among these.
-    recent = commits.recent(git, paths, ask.now - max(hours, DAY) * 3600)
+    recent = commits.recent(git, paths, ask.now - max(hours, DAY) * 3600, ahead)
     known = _Known(leases, others, recent, _signals(ask))
     return [row for path in paths for row in _on(ask, path, known, hours)]
 
 
 def _on(ask: Questions, path: str, known: _Known, hours: int) -> Iterator[Record]:
-    codes = [code for code, touched in known.commits if path in touched]
-    changed = {name for code in codes for name in code.sessions}
+    touches = [touch for touch in known.commits if path in touch.paths]
+    changed = {name for touch in touches for name in touch.commit.sessions}
     for row in known.leases:
         if resources.meet(ask.policy, f"path:{path}", row["resource"]):
             yield _lease(ask, path, row)
@@ -58,7 +65,10 @@ def _on(ask: Questions, path: str, known: _Known, hours: int) -> Iterator[Record
     for ref, row in known.signals:
         if names.overlap(f"path:{path}", row["about"]):
             yield _signal(ask, path, ref, row)
-    yield from _commits(ask, path, [code for code in codes if code.at >= ask.now - hours * 3600])
+    since = ask.now - hours * 3600
+    yield from _commits(
+        ask, path, [row for row in touches if row.commit.at >= since or not row.here]
+    )
 
 
 def _signals(ask: Questions) -> list[tuple[str, Record]]:
@@ -103,18 +113,18 @@ def _session(ask: Questions, path: str, row: Record, near: bool) -> Record:
     }
 
 
-def _commits(ask: Questions, path: str, codes: list[CodeCommit]) -> Iterator[Record]:
-    for code in codes[:MOST]:
+def _commits(ask: Questions, path: str, touches: list[Touch]) -> Iterator[Record]:
+    for code, _, here in touches[:MOST]:
         yield {
             "path": path,
-            "what": f"commit {code.oid[:10]}",
+            "what": f"commit {code.oid[:10]}{'' if here else AHEAD}",
             "at": times.rfc3339(code.at),
             "who": ", ".join(code.sessions) or code.author.rpartition(" <")[0],
             "when": times.ago(code.at, ask.now),
             "text": code.subject,
         }
-    if codes[MOST:]:
-        text = f"{len(codes) - MOST} more commits: git log --all -- {path}"
+    if touches[MOST:]:
+        text = f"{len(touches) - MOST} more commits: git log --all -- {path}"
         yield {"path": path, "what": "commits", "who": "-", "at": None, "when": "-", "text": text}
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from .. import signs
 from ..model import times
 from ..model.text import Record
-from ..records import lease, policy, session
+from ..records import goals, lease, policy, session
 from .ask import WEEK, Questions
 
 HOUR = 3600
@@ -44,6 +44,8 @@ def _stated(ask: Questions, record: Record, last: int, state: str) -> Record:
     if state == "live" and signs.dead(record.get("process")):
         state = "gone"
     shown = ask.shown({"ref": f"session:{record['id']}", **record})
+    if shown.get("goal") is not None and "goals" in record:  # those that it has not ended yet
+        shown["goal"] = "; ".join(goals.open_goals(record).values())
     return {**shown, "state": state, "last": times.rfc3339(last)}
 
 
@@ -87,6 +89,12 @@ def given_up(ask: Questions, record: Record, here: Here) -> str:
     return f"it has been silent here for {times.span(int(silent))}" if silent >= SILENT else ""
 
 
+def lost(ask: Questions, record: Record, here: Here) -> str:
+    """The reason why a session that did not end may be adopted; empty if it may not."""
+    expired = pulse(ask, record)[1] == "expired"
+    return "it has expired" if expired else given_up(ask, record, here)
+
+
 def _runs(ask: Questions, id: str) -> bool:
     """Whether a command runs under a lease of a session."""
     rows = ask.index.live(lease.FOLDER, ask.now)
@@ -101,9 +109,7 @@ def left(ask: Questions, here: Here, mine: str | None) -> list[tuple[Record, str
         own = record.get("worktree") == here.worktree != "" and record["machine"] == here.machine
         if not own or record["id"] == mine or "ended" in record or record.get("class") == "run":
             continue
-        state = pulse(ask, record)[1]
-        why = "it has expired" if state == "expired" else given_up(ask, record, here)
-        if why:
+        if why := lost(ask, record, here):
             rows.append((record, why))
     return sorted(rows, key=lambda pair: (pair[0]["began"], pair[0]["id"]), reverse=True)
 
@@ -190,6 +196,17 @@ def _follows(record: Record, row: Record) -> bool:
     """Whether a session goes on where another one, that has ended, was."""
     here = record.get("worktree", "") != "" and row.get("worktree") == record.get("worktree")
     return row.get("adopted_by") == record["id"] or (here and row["ended"] <= record["began"])
+
+
+JUST = 600  # seconds after its end for which a session may put its own records right
+_TAKEN = {"adopted_by", "dropped_by", "dismissed_by"}
+
+
+def ended_just_now(ask: Questions, record: Record) -> bool:
+    """Whether a session has ended itself a moment ago, and nobody has taken it over."""
+    if "ended" not in record or not _TAKEN.isdisjoint(record):
+        return False
+    return 0 <= ask.now - times.moment(record["ended"]) < JUST
 
 
 def alike(ask: Questions, goal: str, mine: str | None) -> list[Record]:

@@ -33,12 +33,20 @@ def _operation(ask: Questions, stream: str, number: int) -> str:
     return ask.index.wrote(status.path_of(stream, number))
 
 
-def said(ask: Questions, part: Part) -> Part:
-    """A section as it is shown to anybody: without its words once its write was retracted."""
-    if not ask.retracted(part.ref):
+def said(ask: Questions, part: Part, withdrawn: bool = False) -> Part:
+    """A section as it is shown to anybody: with the corrections of its write, and without its words
+    once that was retracted (unless `withdrawn`)."""
+    rows = ask.corrections(part.ref)
+    part = part._replace(corrections=tuple(rows))
+    if withdrawn or not any(map(correction.withdraws, rows)):
         return part
+    return withheld(part)
+
+
+def withheld(part: Part) -> Part:
+    """A section without the words of its writer."""
     heading = HIDDEN if part.heading else ""
-    return part._replace(heading=heading, text=correction.WITHHELD, warn=())
+    return part._replace(heading=heading, text=correction.WITHHELD, warn=(), good_until="")
 
 
 def within(whole: Sequence[Part], words: int) -> tuple[list[Part], list[Part]]:

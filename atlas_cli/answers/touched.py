@@ -5,19 +5,20 @@ from __future__ import annotations
 from ..model import times
 from ..model.text import Record
 from ..store.git import Git
-from . import leases
+from . import concern, leases
 from .ask import Questions
 
 PATHS = ("path:", "glob:", "repo:")
 
 
 def by(ask: Questions, git: Git, me: Record) -> set[str]:
-    """The resources that a session named, leased, and the files that its commits
-    touched, as `path:…` or `glob:…`."""
+    """The resources that a session named and leased, the paths of its claims, and the files that
+    its commits touched, as `path:…` or `glob:…`."""
     from ..checks import commits
 
     paths = {f"path:{path}" for path in me.get("paths", ())}
     paths |= {row["resource"] for row in leases.held(ask, me["id"])}
+    paths |= {f"path:{path}" for path in concern.places(ask, me)}
     since = times.moment(me["began"])
     for code in commits.read(
         git, "--all", f"--since={since}", "--no-merges", f"--grep=Atlas-Session: {me['id']}"

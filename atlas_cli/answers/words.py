@@ -10,7 +10,7 @@ from ..checks.commit import CodeCommit
 from ..errors import Failed
 from ..model import times
 from ..model.text import Record
-from ..records import session
+from ..records import correction, session
 from ..records import words as rules
 from ..records.board import result, task
 from ..records.words import Debt, Word, Work
@@ -18,7 +18,8 @@ from ..store.git import Git
 from . import sessions
 from .ask import WEEK, Questions
 
-Commits = Mapping[str, Sequence[CodeCommit]]  # by the session that their trailers name
+Heads = Mapping[str, str]  # the branches of a remote, and what it says that they are at
+UNASKED: Heads = {}  # it was not asked
 MOST = 1000  # code commits that are asked for, the newest first
 DAY = 86400
 
@@ -87,12 +88,21 @@ def newest(ask: Questions, record: Record) -> str:
 
 def records(ask: Questions, id: str) -> list[Work]:
     """The records that a session owes a word for."""
-    works = []
+    works, ended = [], _moment(row(ask, id).get("ended"))
     for commit in ask.index.duties(id):
-        if "work" in commit["duty"].split(" "):
+        if "work" in commit["duty"].split(" ") and not _after_end(ask, commit, ended):
             place = commit["seq"]
             works.append(Work(commit["subject"], commit["at"] or 0, place - 1))
     return works
+
+
+def _after_end(ask: Questions, commit: Record, ended: int | None) -> bool:
+    """Whether a commit is the correction of a session's own record, once it had ended: that is a
+    word itself, and shows wherever the record does."""
+    if ended is None or (commit["at"] or 0) < ended:
+        return False
+    paths = [path for path in commit["paths"].split("\n") if path.startswith(correction.FOLDER)]
+    return any((ask.index.readable(path) or {}).get("own") for path in paths)
 
 
 def coded(commit: CodeCommit, id: str, words: Sequence[Word]) -> Work:
@@ -174,35 +184,61 @@ def settled(record: Record) -> bool:
     return "dismissed" in record or record.get("class") == "run"
 
 
-def pushed(ask: Questions, git: Git, record: Record) -> list[Record]:
-    """The marks of a session that no word came after, and that count."""
+def announced(ask: Questions, record: Record) -> list[Record]:
+    """The marks of a session that no word came after, whether their push arrived or not."""
     marks = rules.marks(record)
-    later = rules.later(marks, heard(ask, record)) if marks else []
-    return [mark for mark in later if rules.arrived(mark, _is_there(git, mark), ask.now)]
+    return rules.later(marks, heard(ask, record)) if marks else []
 
 
-def _is_there(git: Git, mark: Record) -> bool:
-    """Whether a tip is on a remote's branch, by what was fetched or pushed last."""
-    if mark["tip"].strip("0123456789abcdef") or len(mark["tip"]) < 40:
+def pushed(ask: Questions, git: Git, record: Record, heads: Heads = UNASKED) -> list[Record]:
+    """The marks of a session that no word came after, and that count: their tip is on the remote's
+    branch, by this clone's copy of it, or by what the remote says."""
+    return [mark for mark in announced(ask, record) if _is_there(git, mark, heads)]
+
+
+def _is_there(git: Git, mark: Record, heads: Heads) -> bool:
+    tip, branch = mark["tip"], mark["branch"]
+    if tip.strip("0123456789abcdef") or len(tip) < 40:
         return False
-    where = f"refs/remotes/*/{mark['branch']}"
-    code, out, _ = git.ask("for-each-ref", "--count=1", f"--contains={mark['tip']}", "--", where)
-    return not code and bool(out.strip())
+    head = heads.get(branch, "")
+    if head == tip or (head and not git.ask("merge-base", "--is-ancestor", tip, head)[0]):
+        return True
+    return bool(_copies(git, branch, f"--contains={tip}"))
 
 
-def without_word(ask: Questions, git: Git) -> list[Record]:
+def _copies(git: Git, branch: str, *which: str) -> bytes:
+    """A copy of a remote's branch that this clone has; empty if there is none."""
+    where = f"refs/remotes/*/{branch}"
+    code, out, _ = git.ask("for-each-ref", "--count=1", *which, "--", where)
+    return b"" if code else out.strip()
+
+
+def _marked(ask: Questions) -> list[Record]:
+    """The rows of the last week that carry marks."""
+    rows = (record for _, record in ask.index.live(session.FOLDER, ask.now - WEEK))
+    return [record for record in rows if record.get("marks") and not settled(record)]
+
+
+def untold(ask: Questions, git: Git) -> bool:
+    """Whether only the remote can say if a push has arrived: it was within the hour, and this clone
+    has no copy of its branch."""
+    marks = (mark for record in _marked(ask) for mark in announced(ask, record))
+    branches = {mark["branch"] for mark in marks if rules.underway(mark, ask.now)}
+    return any(not _copies(git, branch) for branch in branches)
+
+
+def without_word(ask: Questions, git: Git, heads: Heads) -> list[Record]:
     """The pushes to the branches of integration that no word speaks of yet: marks, each with its
     session, the newest first."""
     marks = [
         {"session": record["id"], **mark}
-        for _, record in ask.index.live(session.FOLDER, ask.now - WEEK)
-        if record.get("marks") and not settled(record)
-        for mark in pushed(ask, git, record)
+        for record in _marked(ask)
+        for mark in pushed(ask, git, record, heads)
     ]
     return sorted(marks, key=lambda mark: str(mark["at"]), reverse=True)
 
 
-def unfinished(ask: Questions, git: Git, machine: str) -> list[Record]:
+def unfinished(ask: Questions, git: Git, machine: str, heads: Heads) -> list[Record]:
     """Sessions of the last seven days that are over, and owe a word, for themselves or for those
     that they adopted: for records, for what they pushed, for what they had committed when their
     tool closed them, or for commits in this clone. Each has `owes`."""
@@ -215,7 +251,7 @@ def unfinished(ask: Questions, git: Git, machine: str) -> list[Record]:
             continue
         shown = {**ask.shown(owner, f"session:{owner['id']}"), "state": state}
         over[owner["id"]] = {**shown, "last": times.rfc3339(last)}
-        if owes := _owes(ask, git, record, owing):
+        if owes := _owes(ask, git, record, owing, heads):
             debts.setdefault(owner["id"], []).append(owes)
         elif record["machine"] == machine and not _was_asked(ask, record):
             silent.append(record)
@@ -247,11 +283,11 @@ def _was_asked(ask: Questions, record: Record) -> bool:
     )
 
 
-def _owes(ask: Questions, git: Git, record: Record, owing: Collection[str]) -> str:
+def _owes(ask: Questions, git: Git, record: Record, owing: Collection[str], heads: Heads) -> str:
     """The work that a session owes a word for, by the store; empty if nothing is known."""
     if record["id"] in owing and (due := debt(ask, record)):
         return due.text()
-    if marks := pushed(ask, git, record):
+    if marks := pushed(ask, git, record, heads):
         return _counted(sum(mark["commits"] for mark in marks))
     left = record.get("owes")
     if rules.is_left(left) and rules.later([left], heard(ask, record)):

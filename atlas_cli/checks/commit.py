@@ -39,9 +39,15 @@ class CodeCommit(NamedTuple):
         return self.message.split("\n", 1)[0]
 
     @property
+    def of_store(self) -> bool:
+        """Whether it is no code, but a write into the store, whose branch may be one of the user's
+        under any name."""
+        return "\nAtlas-Operation: " in self.message
+
+    @property
     def sessions(self) -> dict[str, set[Read]]:
         """The sessions that it names, and what each had read by then."""
-        return claims(self.message)
+        return {} if self.of_store else claims(self.message)
 
     @property
     def words(self) -> dict[str, set[str]]:

@@ -4,7 +4,9 @@ touched some paths lately."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
+from ..errors import Failed
 from ..model import names
 from ..store.git import AS_IS, Git, failure
 from .commit import CodeCommit
@@ -12,15 +14,39 @@ from .commit import CodeCommit
 _FORMAT = "--format=%x01%H%x00%P%x00%aN <%aE>%x00%at%x00%cN <%cE>%x00%ct%x00%B"
 
 
-def read(git: Git, *args: str, paths: Sequence[str] = ()) -> list[CodeCommit]:
-    """The commits that `git log` gives for these arguments and literal paths, newest first. A merge
-    comes without paths. Raises Failed if git cannot say."""
+class Ahead(NamedTuple):
+    """The commits that only a remote has: its branches' tips, and a git that sees their objects
+    beside the user's."""
+
+    git: Git
+    tips: Sequence[str]
+
+
+class Touch(NamedTuple):
+    """A commit that touched some of the paths that were asked for. `here`: the user's repository
+    has it."""
+
+    commit: CodeCommit
+    paths: set[str]
+    here: bool
+
+
+def read(
+    git: Git,
+    *args: str,
+    paths: Sequence[str] = (),
+    tips: Sequence[str] = (),
+    moves: str = "-M",
+) -> list[CodeCommit]:
+    """The commits that `git log` gives for these arguments, tips and literal paths, newest first. A
+    merge comes without paths. `moves`: how alike files must be to count as moved. Raises Failed if
+    git cannot say."""
     code, out, err = git.ask(
         "log",
         "-z",
         "--raw",
         "-r",
-        "-M",
+        moves,
         "--root",
         "--encoding=UTF-8",
         "--diff-merges=off",
@@ -28,7 +54,7 @@ def read(git: Git, *args: str, paths: Sequence[str] = ()) -> list[CodeCommit]:
         *args,
         "--stdin",
         options=AS_IS,
-        data="\n".join(["--", *paths, ""]).encode(errors="surrogateescape"),
+        data="\n".join([*tips, "--", *paths, ""]).encode(errors="surrogateescape"),
         extra={"GIT_LITERAL_PATHSPECS": "1"},
     )
     if code:
@@ -64,29 +90,42 @@ def _commit(fields: list[str], paths: list[str], moved: dict[str, str | None]) -
     )
 
 
-def recent(git: Git, paths: Sequence[str], since: int) -> list[tuple[CodeCommit, set[str]]]:
-    """The commits after a moment that touched these paths (from the root) or what was renamed to
-    them, on any branch, local or fetched, and in any worktree. They come newest first, each with
-    those of `paths` that it touched."""
+_UNREAD = "-M100%"  # the files themselves, which a partial clone lacks, need not be compared
+_ALL = ("--exclude=refs/stash", "--exclude=refs/notes/*", "--exclude=refs/remotes/*/atlas", "--all")
+
+
+def recent(git: Git, paths: Sequence[str], since: int, ahead: Ahead | None = None) -> list[Touch]:
+    """The commits that touched these paths (from the root) or what was renamed to them: first those
+    that only the remote has, however old; then those after a moment, on any branch, local or
+    fetched, and in any worktree. Each part comes newest first."""
     called = {path: {path} for path in paths}  # the names that each had
+    here = _touching(git, called, (*_ALL, f"--since={since}"))
+    only = _touching(ahead.git, called, ("--not", "--all"), ahead.tips) if ahead else []
+    return [Touch(*row, False) for row in only] + [Touch(*row, True) for row in here]
+
+
+def _touching(
+    git: Git, called: dict[str, set[str]], revisions: Sequence[str], tips: Sequence[str] = ()
+) -> list[tuple[CodeCommit, set[str]]]:
+    """The commits of a range that touched what these paths are or were called, each with those that
+    it touched. The names that commits tell are added."""
+    asked, moves = (*revisions, "--no-merges", "--full-diff"), "-M"
     while True:
         every = sorted({name for each in called.values() for name in each})
-        commits = read(
-            git,
-            "--exclude=refs/stash",
-            "--exclude=refs/notes/*",
-            "--exclude=refs/remotes/*/atlas",
-            "--all",
-            f"--since={since}",
-            "--no-merges",
-            "--full-diff",
-            paths=() if "." in every else every,
-        )
+        paths = () if "." in every else every
+        try:
+            commits = read(git, *asked, paths=paths, tips=tips, moves=moves)
+        except Failed as error:
+            if error.code != "partial_clone" or moves == _UNREAD:
+                raise
+            moves = _UNREAD
+            continue
+        commits = [commit for commit in commits if not commit.of_store]
         before = sum(map(len, called.values()))
         for each in called.values():
             each |= _former(commits, each)
         if sum(map(len, called.values())) == before:
-            touched = ({path for path in paths if _on(commit, called[path])} for commit in commits)
+            touched = ({path for path in called if _on(commit, called[path])} for commit in commits)
             return list(zip(commits, touched, strict=True))
 
 

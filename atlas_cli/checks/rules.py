@@ -16,8 +16,8 @@ writes its own into what it squashed.
   commits: its own, one of who adopted it since, or of one that it descends from. `Atlas-Word` names
   the newest word that was there when a commit was made; where it is missing, the entries that were
   read tell. One at work whose word is due by `word_within` only warns.
-- `leases` (clock): no changed path was leased, from SLACK before the commit to SLACK after it,
-  outside its lineage.
+- `leases` (clock): no changed path was leased, by its own name or by one that means it by the
+  policy, from SLACK before the commit to SLACK after it, outside its lineage.
 - `links`: no relative link that worked before the commit is dead after it.
 - `unattended`: the commit names a session. Merges that do, and what is older than the store, are
   only counted."""
@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 from ..model import names, times
 from ..model.text import Record
-from ..records import lease, words
+from ..records import lease, resources, words
 from ..records.policy import seconds
 from ..records.words import Word
 from ..visible import named, theirs
@@ -150,7 +150,6 @@ def judge(
     broke."""
     levels = {**LEVELS, **policy.get("preconditions", {}), "unattended": policy["unattended"]}
     levels["session"] = levels["read_first"]
-    idle = seconds(policy, "session_idle")
     findings: list[Finding] = []
     counts = {"without a session": 0, "merges": 0, "older than the store": 0}
 
@@ -168,7 +167,7 @@ def judge(
         elif len(commit.parents) > 1:
             counts["merges"] += 1
         else:
-            for rule, text, path, clock in _commit(commit, history, idle):
+            for rule, text, path, clock in _commit(commit, history, policy):
                 say(commit, rule, text, path, clock and not target.request)
             for path, text in links(commit) if levels["links"] != "off" else ():
                 say(commit, "links", text, path)
@@ -177,8 +176,9 @@ def judge(
     return Verdict(tuple(findings), len(commits) - sum(counts.values()), counts)
 
 
-def _commit(commit: CodeCommit, history: History, idle: int) -> _Broken:
+def _commit(commit: CodeCommit, history: History, policy: Mapping[str, Any]) -> _Broken:
     """The rules that a commit breaks, for each session that it names."""
+    idle = seconds(policy, "session_idle")
     for session, reads in commit.sessions.items():
         if session not in history.begins:
             yield "session", f"the store's history has no session {session}", "", False
@@ -188,27 +188,38 @@ def _commit(commit: CodeCommit, history: History, idle: int) -> _Broken:
             yield "read_first", f"{session} names no status entry that it had read", "", False
         for read in sorted(reads):
             yield from _read(commit, session, read, history, idle)
-        yield from _leased(commit, history, history.lineage(session)) if commit.own_dates else ()
+        if commit.own_dates:
+            yield from _leased(commit, history, history.lineage(session), policy)
 
 
-def _leased(commit: CodeCommit, history: History, lineage: set[str]) -> _Broken:
+def _leased(
+    commit: CodeCommit, history: History, lineage: set[str], policy: Mapping[str, Any]
+) -> _Broken:
     """The leases of others on what a commit changed. Most of thousands are passed over by the names
     of folders alone."""
     changed = set(commit.paths)
     above = {folder for path in changed for folder in _upwards(path)}
     for resource, versions in history.leases.items():
-        kind, _, place = resource.partition(":")
-        if kind == "path" and place not in above and changed.isdisjoint(_upwards(place)):
+        places = resources.parts(policy, resource)
+        if not any(_is_near(place, changed, above) for place in places):
             continue
         row = _held(versions, commit.made)
         if row is None or row["holder"] in lineage:
             continue
         for path in commit.paths:
-            if names.overlap(f"path:{path}", resource):
+            if any(names.overlap(f"path:{path}", place) for place in places):
                 holder, why = named(row["holder"]), theirs(row["why"])
                 text = f"{resource} was held by {holder} until {row['expires']}: {why}"
                 yield "leases", text, path, True
                 break
+
+
+def _is_near(resource: str, changed: set[str], above: set[str]) -> bool:
+    """Whether a resource may lie on what was changed, or on a folder `above` it."""
+    kind, _, place = resource.partition(":")
+    if kind == "path":
+        return place in above or not changed.isdisjoint(_upwards(place))
+    return kind in ("glob", "repo")
 
 
 def _upwards(path: str) -> Iterator[str]:

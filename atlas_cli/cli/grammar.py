@@ -28,6 +28,7 @@ WRONG = {
     "start": "atlas begin --goal …",
     "stop": "atlas end",
     "finish": "atlas end",
+    "give": "atlas lease release RES gives back what you hold",
     "publish": "recorded writes go to the remote by themselves, where there is one",
     "write": "atlas status write, atlas artifact put, or atlas decision add",
     "put": "atlas artifact put NAME FILE",
@@ -216,6 +217,14 @@ class Noun(Explained, TyperGroup):
         is_name = first not in WRONG and not names.meant(first, verbs)
         return "show" if "show" in verbs and is_name else ""
 
+    def _is_too_much(self, more: list[str]) -> bool:
+        """Whether a word behind a name is one that `show` does not take: then the name was meant
+        for a verb."""
+        taken = [
+            param for param in self.commands["show"].params if param.param_type_name != "option"
+        ]
+        return bool(more) and not more[0].startswith("-") and [p.nargs for p in taken] == [1]
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parses the words behind the noun. Raises Usage if they name no verb."""
         verb, first = self.verb(args), args[0] if args else ""
@@ -225,6 +234,11 @@ class Noun(Explained, TyperGroup):
                 first, verbs, f"{noun} --help lists its verbs", f"{noun} "
             )
             raise Usage(f"there is no `{noun} {first[:80]}`", hint)
+        if verb == "show" != first and self._is_too_much(args[1:2]):
+            raise Usage(
+                f"there is no `atlas {ctx.info_name} {first[:80]}`",
+                f"atlas {ctx.info_name} --help lists its verbs",
+            )
         return super().parse_args(ctx, args if verb in ("", first) else [verb, *args])
 
 

@@ -44,12 +44,19 @@ For = Annotated[
     ),
 ]
 All = Annotated[bool, typer.Option("--all", help="Also those that are over.")]
+GoodFor = Annotated[
+    int | None,
+    typer.Option(
+        "--good-for", metavar="D", parser=parsed(times.duration), help="Then showing it warns."
+    ),
+]
 To = Annotated[
     list[str] | None,
     typer.Option(
         "--for",
         metavar="WHOM",
-        help="Who must know it: a session, task:ID, path:P or all: their next commit stops once.",
+        help="Who must know it: a session, task:ID, path:P, or all (25 words, once an hour). Their"
+        " next commit stops once.",
     ),
 ]
 Wait = Annotated[

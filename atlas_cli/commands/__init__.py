@@ -12,6 +12,7 @@ from ..cli.grammar import verb as verb
 from ..cli.limits import rules_for as rules_for
 from ..cli.options import All as All
 from ..cli.options import For as For
+from ..cli.options import GoodFor as GoodFor
 from ..cli.options import Since as Since
 from ..cli.options import To as To
 from ..cli.options import Wait as Wait

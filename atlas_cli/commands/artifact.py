@@ -8,7 +8,7 @@ import typer
 
 from ..answers import artifacts
 from ..cli.saving import save
-from ..env import beginning, reading, receipts, who, writing
+from ..env import addressing, beginning, reading, receipts, who, writing
 from ..env.env import Env
 from ..errors import Damaged, NotFound, Refused, Usage
 from ..model import names, times
@@ -18,7 +18,7 @@ from ..model.tree import Tree
 from ..outcome import Block, Frame, Outcome, Raw, Table, listing
 from ..records import artifact, correction
 from ..visible import theirs
-from . import Since, env_of, limits, noun, one, parsed, read_bytes, verb, warned
+from . import GoodFor, Since, To, env_of, limits, noun, one, parsed, read_bytes, verb, warned
 from .status.look import compared
 
 app = noun()
@@ -46,12 +46,6 @@ Caveat = Annotated[
 ]
 NoCaveat = Annotated[
     bool, typer.Option("--no-caveat", help="The caveat of the version before holds no more.")
-]
-GoodFor = Annotated[
-    int | None,
-    typer.Option(
-        "--good-for", metavar="D", parser=parsed(times.duration), help="Then showing it warns."
-    ),
 ]
 ReliesOn = Annotated[
     list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")
@@ -87,6 +81,7 @@ def put(
     caveat: Caveat = None,
     no_caveat: NoCaveat = False,
     good_for: GoodFor = None,
+    to: To = None,
     relies_on: ReliesOn = None,
     same_topic: SameTopic = False,
     new: NewName = False,
@@ -114,6 +109,7 @@ def put(
         new,
         no_caveat or _withdrawn(env, name),
         good_for or 0,
+        addressing.marks(env, me, to or [], f"{title or ''} {caveat or ''}"),
     )
     record = _put(env, me, name, wish, base)
     line = (
@@ -237,7 +233,8 @@ def get(
         why = "; ".join(env.ask.warnings({"ref": exact}))
         raise Refused(
             f"{exact} was {why}",
-            "ask for another version; --withdrawn gives it all the same",
+            f"ask for another version; atlas show {exact} says the whole reason, --withdrawn gives"
+            " it all the same",
             code="retracted",
         )
     _, data = _version(env, record["name"], record["number"])
@@ -319,9 +316,10 @@ def _unread(env: Env) -> list[dict[str, Any]]:
         artifact.noise(name, count, "day", count) for name, count in unread.noisy.items()
     ]
     if unread.older:
+        old = f"put before {unread.follows} ended, which you follow," if unread.follows else ""
         env.notices.append(
-            f"you are new here: {unread.older} versions older than seven days are not counted as"
-            " new"
+            f"you are new here: {unread.older} versions {old or 'older than seven days'} are not"
+            " counted as new"
         )
     return [
         {"id": item["ref"].partition(":")[2], "version": item["number"], **item}

@@ -9,7 +9,7 @@ import typer
 from .. import callers, signs
 from ..answers import board, clock, leases, sessions, touched
 from ..digest import digest
-from ..env import beginning, reading, who, writing
+from ..env import beginning, code, reading, who, writing
 from ..env.env import Env
 from ..errors import Protocol, Refused, Usage
 from ..model import names, times
@@ -244,7 +244,7 @@ def _scope(env: Env, on: list[str], streams: list[str]) -> tuple[list[str], list
     resources = [reading.resource(env, f"path:{path.removeprefix('path:')}") for path in on]
     paths = [resource.partition(":")[2] for resource in resources]
     if paths:
-        reading.code_age(env)
+        code.say(env, code.brought(env))
     return paths, _streams(env, streams, paths)
 
 

@@ -5,16 +5,18 @@ from typing import Annotated
 import typer
 
 from .. import records
-from ..answers import corrections
+from ..answers import corrections, mending, sessions, words
 from ..answers.corrections import Reach
-from ..env import addressing, beginning, reading, writing
+from ..env import addressing, beginning, reading, who, writing
 from ..env.env import Env
+from ..errors import Protocol
 from ..model import names
 from ..model.change import Change, Decide, Writer
 from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Outcome
-from ..records import correction
+from ..records import correction, session
+from ..records.board import task
 from . import To, Why, env_of, single, verb
 
 app = single()
@@ -55,9 +57,10 @@ def correct(
     """Document a bad write. The record stays; wherever it is shown, the correction shows.
 
     Being wrong is expected, and nobody's corrections are counted. The sessions that relied on it,
-    have read it, or stand on its cause are told. Retracting a retraction lifts it."""
+    have read it, or stand on its cause are told. Retracting a retraction lifts it. Of your own
+    records it works for ten minutes after your `end`, too."""
     env = env_of(ctx)
-    me = beginning.writer(env)
+    me = _corrector(env, ref)
     target = reading.pinned_ref(env, ref)
     _, wrong = reading.resolve(env, records.ref(target))
     writer = wrong.get("session", wrong.get("holder"))
@@ -71,8 +74,8 @@ def correct(
         "marks": addressing.marks(env, me, to or [], reason),
     }
     reach = corrections.reach(env.ask, wrong["ref"], writer or "")
-    task = names.say(follow_up, "--follow-up", 200) if follow_up is not None else ""
-    written = writing.write(env, _decided(env, fields, task, reach), me, "correction: ")
+    title = names.say(follow_up, "--follow-up", 200) if follow_up is not None else ""
+    written = writing.write(env, _decided(env, fields, title, reach), me, "correction: ")
     rows = writing.records(env, written)
     record = next(row for row in rows if row["ref"].startswith("correction:"))
     posted = [row["ref"] for row in rows if row["ref"].startswith("task:")]
@@ -80,9 +83,26 @@ def correct(
         **record,
         "relied_on_by": list(reach.leaning),
         "readers": [reader._asdict() for reader in reach.readers],
+        "finished": list(reach.finished),
+        "mended_by": [row._asdict() for row in mending.of(env.ask, record["ref"])],
         "follow_up": posted[0] if posted else None,
     }
-    return Outcome(data, tuple(_lines(record, reach, posted)), published=False)
+    return Outcome(data, tuple(_lines(env, record, reach, posted)), published=False)
+
+
+def _corrector(env: Env, ref: str) -> Record:
+    """The session that corrects. It may be one of this caller that has ended just now, wrote the
+    record and owes nothing: what it got wrong in its last words needs no new session."""
+    try:
+        return beginning.writer(env)
+    except Protocol:
+        own = who.own(env)
+        row = session.row_of(env.snapshot, own) if own == who.session_id(env) and own else {}
+        if not sessions.ended_just_now(env.ask, row) or words.owed(env.ask, row, env.git):
+            raise
+        if reading.resolve(env, records.ref(ref))[1].get("session") != own:
+            raise
+        return row
 
 
 def _cause(env: Env, text: str | None) -> str | None:
@@ -100,18 +120,18 @@ def _cause(env: Env, text: str | None) -> str | None:
     return cause
 
 
-def _decided(env: Env, fields: Record, task: str, reach: Reach) -> Decide:
+def _decided(env: Env, fields: Record, title: str, reach: Reach) -> Decide:
     """The write: the correction, and the task of mending what was built on the record, in one."""
 
     def decide(tree: Tree, writer: Writer) -> Change:
         change = correction.add(tree, writer, **fields)
-        if not task:
+        if not title:
             return change
         from ..records.board import posting
         from .task.post import open_count  # few corrections post a task
 
         own = correction.KIND.ref(next(iter(change.files)), {})
-        wish = {"title": task, "body": _body(own, reach), "relies_on": [own]}
+        wish = {"title": title, "body": _body(own, reach), "relies_on": [own]}
         more = posting.add(tree, writer, [wish], open_count(env))
         return change._replace(files={**change.files, **more.files})
 
@@ -125,16 +145,34 @@ def _body(own: str, reach: Reach) -> str:
         lines.append(f"These rely on it: {', '.join(reach.leaning)}.")
     if reach.readers:
         lines.append(f"These had read it: {reach.line()}.")
+    if reach.finished:
+        done = corrections.few(reach.finished)
+        lines.append(f"They have finished since, built on it or not: {done}.")
     return "\n".join(lines) + "\n"
 
 
-def _lines(record: Record, reach: Reach, posted: list[str]) -> list[str]:
+def _lines(env: Env, record: Record, reach: Reach, posted: list[str]) -> list[str]:
     done = "retracted" if record["retract"] else "corrected"
-    lines = [f"{record['target']} {done} by {record['ref']}"]
-    lines += [f"{task} posted: to mend what it led to" for task in posted]
+    lines = [f"{record['target']} {done} by {record['ref']}", *_twin(env, record)]
+    if posted or reach.readers or reach.leaning:
+        lines += filter(None, [mending.line(env.ask, record, record["session"])])
     if reach.leaning:
-        lines.append(f"it was relied on by {', '.join(reach.leaning)}")
+        lines.append(f"it was relied on by {corrections.few(reach.leaning)}")
     if reach.readers:
         rest = "; those at work are told at their next command" if reach.live else ""
         lines.append(f"known to have read it: {reach.line()}{rest}")
+    if reach.finished:
+        lines.append(f"finished since by who read it: {corrections.few(reach.finished)}")
     return lines
+
+
+def _twin(env: Env, record: Record) -> list[str]:
+    """The word that a task was corrected that is done, and not its result."""
+    kind, twin = record["target"].partition(":")[0], env.ask.twin(record["target"])
+    if not twin or kind != task.KIND.name:
+        return []
+    more = " --retract" if record["retract"] else ""
+    return [
+        f"it is done: this is of the task, and {twin} warns of it; of the result itself:"
+        f" atlas correct {twin} --why TEXT{more}"
+    ]

@@ -37,8 +37,7 @@ def doctor(
     items: list[dict[str, Any]] = looked(env, fix)
     if all(item["state"] != "bad" for item in items if item["what"] in ("repository", "branch")):
         items += _records(env, fix)
-        items += _shared(env)
-        items += [{"what": "hooks", "state": "warn", "text": text} for text in lacking(env)]
+        items += _by_policy(env)
     bad = [item for item in items if item["state"] == "bad"]
     done = [
         f"repaired: {item['what']}: {item['text']}" for item in items if item["state"] == "fixed"
@@ -61,6 +60,15 @@ def _is_whole(env: Env) -> bool:
         return env.store.policy(env.store.snapshot()) is not None
     except AtlasError as error:
         return error.code == "newer_format"
+
+
+def _by_policy(env: Env) -> list[dict[str, Any]]:
+    """The looks that need the policy in force."""
+    try:
+        hooks = [{"what": "hooks", "state": "warn", "text": text} for text in lacking(env)]
+        return [*_shared(env), *hooks]
+    except Damaged as error:
+        return [{"what": "policy", "state": "bad", "text": error.message}]
 
 
 def _shared(env: Env) -> list[dict[str, Any]]:

@@ -25,7 +25,7 @@ from ..records.wish import Wish
 from ..sharing import parked
 from ..sharing.dealing import EAGER
 from ..visible import named
-from . import body, env_of, limits, single, verb
+from . import GoodFor, body, env_of, limits, single, verb
 from .status import say
 
 app = single()
@@ -72,6 +72,7 @@ def end(
     until: say.Until = None,
     on: say.On = None,
     to: say.To = None,
+    good_for: GoodFor = None,
     keep: Keep = None,
     goal: Goal = None,
     every: Every = False,
@@ -96,7 +97,7 @@ def end(
     lists = (tuple(warn or ()), until, tuple(on or ()), tuple(to or ()))
     names.name(stream, "stream")
     read = reading.base(env, stream, base)
-    options = wording.Options(section, replace, overflow, read, (), None, *lists)
+    options = wording.Options(section, replace, overflow, read, (), None, *lists, False, good_for)
     options.need_text(given)
     spared = _spared(env, me, keep or [])
     last = _last(env, me, given, unchanged, stream, options, number)

@@ -35,6 +35,8 @@ def hook(
     except NotFound:  # no store here: nothing to say
         return Outcome(None)
     try:
+        if name != "pre-push" and judging.of(env).here.on_store():
+            return Outcome(None)
         assert judging.of(env).cache  # drawn for the next one
         HOOKS[name](env, args or [], given)
     except Exception as error:

@@ -14,7 +14,7 @@ from ..model.change import Change, Decide, Writer
 from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Block, Frame, Outcome, Table, listing
-from ..records import artifact, lease, signal, status
+from ..records import artifact, concern, lease, signal, status
 from ..records.board import raising
 from ..records.wish import Wish, of_entry
 from ..sharing import parked
@@ -148,6 +148,7 @@ def _status(
         withdrawn=wording.withdrawn(env, old.stream),
         relies_on=old.relies_on,
         caveat=old.caveat,
+        good_until=old.good_until,
     )
     return wording.entry(env, tree, who, me, given, wording.Options(base=base, new=True))
 
@@ -180,6 +181,7 @@ def _version(record: Record, parts: Tree) -> artifact.NewVersion:
         same_topic=True,
         new=True,
         good_for=_rest(record),
+        marks={key: record[key] for key in concern.FIELDS if key in record},
     )
 
 

@@ -5,18 +5,19 @@ from typing import Annotated, Any
 import typer
 
 from ..answers import board, leases, sessions
-from ..env import beginning, reading, who, writing
+from ..env import beginning, reading, who, wording, writing
 from ..env.env import Env
-from ..errors import Held, Usage
+from ..errors import Held, Refused, Usage
 from ..model import names, times
 from ..model.change import Change, Writer
 from ..model.text import Record
 from ..model.tree import Tree
-from ..outcome import Frame, Outcome, Table, listing
+from ..outcome import Block, Frame, Outcome, Table, listing
 from ..records import correction, goals, lease, session, takeover
 from ..records.board import assigning, task
 from ..sharing.dealing import FRESH
-from . import All, Since, Why, env_of, limits, noun, parsed, verb
+from . import All, Since, Why, body, env_of, limits, noun, parsed, verb
+from .task import claiming
 
 app = noun()
 Id = typer.Argument(metavar="ID", help="As atlas session list shows it.")
@@ -121,31 +122,70 @@ def _more_goals(record: Record) -> list[str]:
     ),
 )
 def adopt(
-    ctx: typer.Context, wanted: Annotated[list[str], typer.Argument(metavar="ID…")], why: Why
+    ctx: typer.Context,
+    wanted: Annotated[list[str], typer.Argument(metavar="ID…")],
+    why: Why,
+    text: Annotated[
+        str | None, typer.Option("-m", metavar="TEXT", help="Your word on what they left, too.")
+    ] = None,
 ) -> Outcome:
     """Take over sessions that are over, or whose process is gone: their leases and claims (with a
     new fencing token), their duty to leave a word. A principal of the policy may take over any.
 
-    Every write that such a session still tries is refused."""
+    Every write that such a session still tries is refused. With -m, one that another took over
+    meanwhile, or that is back, is passed over, and your section of the status is written."""
     env = env_of(ctx)
     me = beginning.writer(env, strict=True)
     reason = names.say(why, "--why")
+    given = body(env, text, None)
+    if given is not None and env.options.operation is not None:
+        raise Usage("-m makes two writes, and an operation id is of one", "leave one of them out")
     ids = list(dict.fromkeys(id.removeprefix("session:") for id in wanted))
-    principal = me["actor"] in env.policy["principals"]
-    rows = [_over(env, me, id, principal) for id in ids]
+    rows = _open(env, me, ids, passing=given is not None)
+    data, blocks = _take(env, me, rows, reason) if rows else ({}, [])
+    if given is not None:
+        options = wording.Options()
+        wish = wording.wish(env, me, "main", given, options)
+        record, more = wording.answer(env, me, wording.write(env, me, wish, options))
+        data, blocks = {**record, **data, "status": record}, [*blocks, *more]
+    return Outcome(data, tuple(blocks), published=False)
+
+
+def _take(env: Env, me: Record, rows: list[Record], why: str) -> tuple[Record, list[Block]]:
+    """Adopts sessions: the data and the blocks of the answer."""
+    ids = [row["id"] for row in rows]
 
     def decide(tree: Tree, who: Writer) -> Change:
-        return _taken_over(tree, who, ids, reason)
+        return _taken_over(tree, who, ids, why)
 
     records = writing.records(
         env, writing.write(env, decide, me, f"adopt: {ids[0]} ", punctual=True)
     )
     taken = [row["resource"] for row in records if row["ref"].startswith("lease:")]
-    claims = [row["id"] for row in records if row["ref"].startswith("task:")]
-    taken += [lease for id in ids for lease in _taken_elsewhere(env, me, id, reason)]
+    claims = claiming.tasks_of(records)
+    taken += [lease for id in ids for lease in _taken_elsewhere(env, me, id, why)]
     adopted = [row for row in records if row["ref"].startswith("session:")]
-    data = {**adopted[0], "leases": taken, "tasks": claims, "adopted_ids": ids}
-    return Outcome(data, tuple(_adopted(rows, taken, claims)), published=False)
+    data = {**adopted[0], "leases": taken, "tasks": [row["id"] for row in claims]}
+    data |= {"claims": [claiming.with_receipt(env, row) for row in claims], "adopted_ids": ids}
+    return data, [*_adopted(rows, taken), *claiming.lines_of(env, claims)]
+
+
+def _open(env: Env, me: Record, ids: list[str], passing: bool) -> list[Record]:
+    """The rows of the sessions that can be adopted. `passing`: one that cannot is passed over, with
+    a notice; else it stops the command."""
+    principal = me["actor"] in env.policy["principals"]
+    rows = []
+    for id in ids:
+        try:
+            row = _over(env, me, id, principal)
+            if passing:
+                takeover.unadopted(env.tree, id)
+            rows.append(row)
+        except (Held, Refused) as stop:
+            if not passing:
+                raise
+            env.notices.append(f"passed over: {stop.message}")
+    return rows
 
 
 def _over(env: Env, me: Record, wanted: str, every: bool = False) -> Record:
@@ -184,15 +224,13 @@ def _taken_elsewhere(env: Env, me: Record, wanted: str, why: str) -> list[str]:
     )
 
 
-def _adopted(rows: list[Record], taken: list[str], claims: list[str]) -> list[str]:
+def _adopted(rows: list[Record], taken: list[str]) -> list[str]:
     """The answer's lines: who was adopted, and what passed on."""
     ids = ", ".join(row["id"] for row in rows)
     verb = "are" if len(rows) > 1 else "is"
     lines = [f"{ids} {verb} adopted: what was left is yours to finish, and to leave a word on"]
     if taken:
         lines.append(f"its leases are yours now: {', '.join(taken)}")
-    if claims:
-        lines.append(f"its tasks are yours now: {', '.join(claims)}")
     if any("ended" not in row for row in rows):
         lines.append("it may still be typing: git status first, before you go on with its files")
     if any(row.get("worktree") for row in rows):

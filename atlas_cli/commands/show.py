@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from .. import records
-from ..answers import artifacts, inbox
+from ..answers import artifacts, corrections, inbox
 from ..env import reading, receipts, who
 from ..env.env import Env
 from ..errors import Usage
@@ -83,11 +83,10 @@ def _one(env: Env, ref: names.Ref, withdrawn: bool) -> tuple[list[Block], dict[s
     blocks, data = _shown(env, ref, record, withdrawn)
     if not records.BY_NAME[ref.kind].numbered:
         return blocks, data
-    more = f" and {len(readers) - READERS} more" if len(readers) > READERS else ""
-    line = (
-        f"known to have been read by: {', '.join(map(named, readers[:READERS])) or 'nobody'}{more}"
-    )
-    return [*blocks, line], {**data, "read_by": readers}
+    data, me = {**data, "read_by": readers}, who.session_or_none(env)
+    if others := [named(reader) for reader in readers if not me or reader != me["id"]]:
+        blocks.append(f"known to have been read by: {corrections.few(others, READERS)}")
+    return blocks, data
 
 
 def _readers(env: Env, record: dict[str, Any]) -> list[str]:
@@ -104,7 +103,8 @@ def _shown(
     if ref.kind == "artifact":
         return artifact.shown(env, record, withdrawn)
     record = record if withdrawn else env.ask.shown(record)
-    data = {**record, "corrections": env.ask.corrections(record["ref"])}
+    beside = env.ask.twin_corrections(record["ref"])
+    data = {**record, "corrections": [*env.ask.corrections(record["ref"]), *beside]}
     if ref.kind == "status":
         record = reading.shown_status(
             env, record["stream"], record["number"], who.session_or_none(env), withdrawn

@@ -127,6 +127,8 @@ def _filed(story: Story) -> Iterator[Block]:
         "build the three tools of artifact:proposal@1",
         "--relies-on",
         "artifact:proposal@1",
+        "--on",
+        "server/claims.py",
         "-m",
         "On the data server; mind its caveat.",
     )

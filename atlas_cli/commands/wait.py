@@ -11,12 +11,14 @@ from ..answers import board
 from ..answers.over import Over, standing
 from ..env import reading, waiting, who
 from ..env.env import Env
-from ..errors import Held, NotFound, Usage
+from ..errors import AtlasError, Held, NotFound, Usage
 from ..model import names, times
+from ..model.change import Writer
 from ..model.kind import Kind
 from ..model.text import Record
 from ..outcome import Frame, Outcome
 from ..records import policy, session, status
+from ..records.board import offering
 from ..sharing.dealing import FRESH
 from ..visible import named
 from . import env_of, limits, parsed, single, verb, wait_time
@@ -107,7 +109,7 @@ def _own(me: Record | None) -> tuple[str, ...]:
 def _look(env: Env, target: str, me: Record | None) -> Callable[[], News | None]:
     """The question that is asked each time that something may have changed."""
     if target == "ready":
-        return lambda: _ready(env)
+        return lambda: _ready(env, me)
     if target in WORDS:
         return _written(env, target, me)
 
@@ -120,15 +122,26 @@ def _look(env: Env, target: str, me: Record | None) -> Callable[[], News | None]
                 code="lost",
             )
         if not now.over:
+            details = {"holder": now.holder}
+            hint = f"wait on: {waiting.command(env)}"
+            _judge_gone(env, Held(f"{named(target)} is {now.how}", hint, details=details))
             return None
         return News(f"{named(target)} is {now.how}", {"how": now.how, "changed": []})
 
     return over
 
 
-def _ready(env: Env) -> News | None:
+def _judge_gone(env: Env, stop: AtlasError) -> None:
+    """Raises a stop if one of those whom it names is gone: it would be waited for in vain."""
+    if who.say_gone(env, stop):
+        raise stop
+
+
+def _ready(env: Env, me: Record | None) -> News | None:
     rows = board.ready(env.ask, env.tree, 1)
     if not rows:
+        own = Writer((me or {}).get("id", ""), "", env.store.machine, env.now(), "")
+        _judge_gone(env, offering.none_ready(env.tree, own))
         return None
     ref = rows[0]["ref"]
     line = f"{ref} can be claimed: atlas task next --claim"

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from ..answers.paths import who as on_paths
-from ..env import reading
+from ..env import code, reading
 from ..env.who import session_id
 from ..outcome import Outcome, Table, listing
 from ..records import correction
@@ -31,15 +31,16 @@ def who(
         ),
     ] = 24,
 ) -> Outcome:
-    """Live leases, live sessions that named or changed the path, signals about it, and commits of
-    the last hours on any branch."""
+    """Live leases, live sessions that named or changed the path, signals about it, commits that
+    only the remote has, and those of the last hours on any branch."""
     env = env_of(ctx)
     wanted = [
         reading.resource(env, f"path:{path.removeprefix('path:')}").partition(":")[2]
         for path in paths
     ]
-    reading.code_age(env)
-    items = on_paths(env.ask, env.git, session_id(env), wanted, hours)
+    copy = code.brought(env)
+    items = on_paths(env.ask, env.git, session_id(env), wanted, hours, code.ahead(env))
+    code.say(env, copy, nothing=not items)
     rows = tuple(
         (
             item["path"],

@@ -70,34 +70,42 @@ def of(
 
 
 def _within(parts: list[Part], words: int) -> list[Block]:
-    """The parts as blocks within the budget: every list keeps its first row, the first lists get
-    the rest."""
+    """The parts as blocks within the budget: every list keeps its first row, or the rows that it
+    must show; the first lists get the rest."""
     lists = [part.rows for part in parts if part.rows]
     left = words - sum(count(block) for part in parts for block in part.blocks)
-    left -= sum(count(rows.title) + len(rows.columns) + 12 + count(rows.rows[0]) for rows in lists)
+    for rows in lists:
+        left -= count(rows.title) + len(rows.columns) + 12
+        left -= sum(_size(rows, at) for at in range(rows.least))
     blocks: list[Block] = []
     for part in parts:
         blocks += part.blocks
         if part.rows:
-            size, left = _fitting(part.rows, left)
-            blocks += _table(part.rows, size)
+            shown, left = _fitting(part.rows, left)
+            blocks += _table(part.rows, shown)
     return blocks
+
+
+def _size(rows: Rows, at: int) -> int:
+    """The words of a row, with what stands beneath it."""
+    return sum(map(count, rows.lines(at)))
 
 
 def _fitting(rows: Rows, left: int) -> tuple[int, int]:
     """How many rows of a list fit into what is left of the budget, and what is left then; once a
     row did not fit, that is less than nothing."""
-    for size, row in enumerate(rows.rows[1:], 1):
-        left -= count(row)
+    for at in range(rows.least, len(rows.rows)):
+        left -= _size(rows, at)
         if left < 0:
-            return size, left
+            return at, left
     return len(rows.rows), left
 
 
-def _table(rows: Rows, size: int) -> list[Block]:
-    blocks: list[Block] = [f"{rows.title}:", Table(rows.columns, tuple(rows.rows[:size]))]
-    if rows.total > size:
-        blocks.append(f"(+{rows.total - size} more: {rows.more})")
+def _table(rows: Rows, shown: int) -> list[Block]:
+    lines = [line for at in range(shown) for line in rows.lines(at)]
+    blocks: list[Block] = [f"{rows.title}:", Table(rows.columns, tuple(lines))]
+    if rows.total > shown:
+        blocks.append(f"(+{rows.total - shown} more: {rows.more})")
     return blocks
 
 

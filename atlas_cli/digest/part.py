@@ -88,13 +88,21 @@ def _withheld(record: Record) -> bool:
 
 
 class Rows(NamedTuple):
-    """A list: its rows, what matters most first, and the command that shows the rest."""
+    """A list: its rows, what matters most first, and the command that shows the rest. `beneath`:
+    the lines below each of its first rows. `least`: how many rows are shown in any case."""
 
     title: str
     columns: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     more: str
     total: int
+    beneath: Sequence[Sequence[str]] = ()
+    least: int = 1
+
+    def lines(self, at: int) -> list[tuple[str, ...]]:
+        """A row with the lines beneath it."""
+        beneath = self.beneath[at] if at < len(self.beneath) else ()
+        return [self.rows[at], *((line,) for line in beneath)]
 
 
 class Part(NamedTuple):

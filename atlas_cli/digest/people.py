@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..answers import leases as held
 from ..answers import paths, words
 from ..answers import sessions as working
+from ..env import code, pushed
 from ..env.who import session_id
 from ..model import times
 from ..model.text import Record
@@ -23,7 +24,8 @@ def stores(state: State) -> Part | None:
 
 def unfinished(state: State) -> Part:
     """The sessions that are over, and owe a word."""
-    items = words.unfinished(state.ask, state.env.git, state.env.store.machine)
+    env = state.env
+    items = words.unfinished(state.ask, env.git, env.store.machine, pushed.heads(env))
     rows = (
         (item["id"], state.ago(item["last"]), item["owes"], state.words(item, "goal"))
         for item in items
@@ -56,14 +58,16 @@ def on_paths(state: State) -> Part | None:
     )
     if not wanted:
         return None
-    items = paths.who(state.ask, env.git, session_id(env), wanted)
+    items = paths.who(state.ask, env.git, session_id(env), wanted, ahead=code.ahead(env))
     items = [item for item in items if item["who"] != state.id]
-    rows = (
-        (item["path"], item["what"], item["who"], item["when"], state.words(item, "text"))
-        for item in items
-    )
+    places: dict[tuple[str, ...], list[str]] = {}  # what meets several of the paths is said once
+    for item in items:
+        row = (item["what"], item["who"], item["when"], state.words(item, "text"))
+        places.setdefault(row, []).append(item["path"])
+    rows = ((", ".join(dict.fromkeys(met)), *row) for row, met in places.items())
     more = f"atlas who {' '.join(wanted)}"
-    return listed("on", items, rows, "PATH|WHAT|WHO|WHEN|TEXT", "on your paths", more)
+    columns, title = "PATH|WHAT|WHO|WHEN|TEXT", "on your paths"
+    return listed("on", items, rows, columns, title, more, total=len(places))
 
 
 def lease_name(row: Record) -> str:

@@ -3,10 +3,15 @@ came by hand, stops."""
 
 from __future__ import annotations
 
-from ..answers import artifacts
+from collections.abc import Sequence
+
+from ..answers import artifacts, mending
 from ..answers import corrections as corrected
 from ..answers import inbox as by_hand
-from ..records import artifact, decision
+from ..model.text import Record
+from ..outcome import Block
+from ..records import artifact, decision, telling
+from ..visible import named, wrapped
 from .part import MOST, Part, State, listed
 
 
@@ -23,26 +28,70 @@ def since(state: State) -> Part | None:
     return Part("since", {"asked": state.since, "commit": commit, "writes": total}, [line])
 
 
+UNMENDED, HEARD, WIDE = 2, 3, 94  # lines, rows that are shown in any case, columns
+
+
 def corrections(state: State) -> Part:
-    """The corrections, those of what the reader relies on or has read first."""
+    """The corrections, those of what the reader relies on or has read first: who mends what each
+    led to, why, and what was built on it."""
     items = corrected.recent(state.ask, state.me, state.after)
-    rows = []
+    rows, beneath, unmended = [], [], []
     for row in items[:MOST]:
         reach = corrected.reach(state.ask, row["target"])
-        built = [*reach.leaning[:5], *(task for reader in reach.readers for task in reader.tasks)]
-        rows.append(
-            (
-                row["target"],
-                "retracted" if row["retract"] else "corrected",
-                row["touches"] or "-",
-                state.words(row, "why"),
-                ", ".join(dict.fromkeys(built)) or "-",
-                str(len(reach.readers)),
-            )
-        )
-    columns = "RECORD|WAS|WHICH|WHY|BUILT ON IT|READERS"
-    more = "atlas log --kind correction"
-    return listed("corrections", items, rows, columns, "corrections", more)
+        row |= {
+            "relied_on_by": list(reach.leaning),
+            "readers": [reader._asdict() for reader in reach.readers],
+            "finished": list(reach.finished),
+            "mended_by": [task._asdict() for task in mending.of(state.ask, row["ref"])],
+        }
+        was = "retracted" if row["retract"] else "corrected"
+        built = bool(reach.leaning or reach.readers or row["touches"])
+        mends = mending.cell(state.ask, row, built)
+        unmended += [row] if mends == mending.NOBODY else []
+        rows.append((row["target"], was, row["touches"] or "-", mends))
+        beneath.append([*_reason(state, row), *_built_on(reach)])
+    columns, more = "RECORD|WAS|WHICH|MENDED BY", "atlas log --kind correction"
+    title, blocks = "corrections", _unmended(unmended)
+    part = listed("corrections", items, rows, columns, title, more, blocks=blocks)
+    if part.rows is None:
+        return part
+    least = _fresh(state, items)
+    return part._replace(rows=part.rows._replace(beneath=beneath, least=least))
+
+
+def _reason(state: State, row: Record) -> list[str]:
+    """The first words of a correction, as lines."""
+    words, cut = telling.first_words(state.words(row, "why"))
+    more = f" (atlas show {row['ref']})" if cut else ""
+    return wrapped(f"{row['session']}: {words}{more}", WIDE)
+
+
+def _built_on(reach: corrected.Reach) -> list[str]:
+    """The records that say that they rely on a wrong one; counted are the tasks that were finished
+    since by who has read it."""
+    parts = [corrected.few(reach.leaning)] if reach.leaning else []
+    if count := len(reach.finished):
+        tasks = "1 task" if count == 1 else f"{count} tasks"
+        parts.append(f"{tasks} finished since by who read it")
+    return wrapped(f"built on it: {' and '.join(parts)}", WIDE) if parts else []
+
+
+def _unmended(rows: Sequence[Record]) -> list[Block]:
+    """The corrections whose mending nobody has posted, with the command that does."""
+    return [
+        f"nobody has posted the mending of {named(row['target'])}: {mending.command(row)}"
+        for row in rows[:UNMENDED]
+    ]
+
+
+def _fresh(state: State, items: Sequence[Record]) -> int:
+    """How many rows, the first ones, must be shown, since by them the reader is told: it hears of
+    them by no notice."""
+    least = 1
+    for at, row in enumerate(items[:HEARD], 1):
+        if state.me and row["touches"] and corrected.note_told(state.ask, state.id, row):
+            least = at
+    return least
 
 
 def new(state: State) -> Part:

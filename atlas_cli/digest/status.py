@@ -32,7 +32,7 @@ def status(state: State) -> Part:
             )
             continue
         items.append(record)
-        blocks += [_entry(state, record), *state.ask.warned(record)]
+        blocks += [_entry(state, record), *standing.warned(state.env, record)]
     return Part("status", items, blocks)
 
 
@@ -53,7 +53,8 @@ def _entry(state: State, record: Record) -> Frame:
 
 
 def _brief(state: State, record: Record) -> str:
-    return streams.brief(record, state.env.policy["status_words"])
+    text = {**record, "body": standing.marked(state.env, record)}
+    return streams.brief(text, state.env.policy["status_words"])
 
 
 def _changed(state: State, record: Record, frame: Frame, after: int) -> Frame:

@@ -48,12 +48,10 @@ def you(state: State) -> Part | None:
         "drafts": state.drafts,
     }
     blocks: list[Block] = [
-        f"goal: {state.words(me, 'goal')}; you hold: {', '.join(held) or 'nothing'}"
+        f"goal: {state.words(me, 'goal')}; you hold: {', '.join([*claimed, *held]) or 'nothing'}"
     ]
     if len(open_ := goals.open_goals(state.me)) > 1:
         blocks.append(f"your goals: {goals.goal_list(open_)}; now for {goals.under(state.me)}")
-    if claimed:
-        blocks.append(f"you have claimed: {', '.join(claimed)}")
     if owes:
         blocks.append("you have written, and owe a word on it: atlas end -m TEXT")
     return Part("you", value, blocks)

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..answers import concern as asked
-from ..answers import leases
 from ..errors import AtlasError, NotFound, Refused, Usage
 from ..model import change, names, times
 from ..model.text import Record
@@ -25,9 +24,13 @@ def marks(env: Env, me: Record, given: Sequence[str], text: str) -> Record:
 
 def files(env: Env, me: Record) -> tuple[str, ...]:
     """The files that a session is on, as a record of it names them."""
-    held = (row["resource"] for row in leases.held(env.ask, me["id"]))
-    leased = {name.removeprefix("path:") for name in held if name.startswith("path:")}
-    return concern.files(asked.files(env.ask, env.git, me) | leased)
+    return concern.files(asked.files_to_name(env.ask, env.git, me) | asked.places(env.ask, me))
+
+
+def paths(env: Env, given: Sequence[str]) -> tuple[str, ...]:
+    """The paths that a command names with `--on`, as they are stored."""
+    named = (reading.resource(env, f"path:{path}") for path in given)
+    return tuple(dict.fromkeys(name.removeprefix("path:") for name in named))
 
 
 def addressees(env: Env, me: Record, given: Sequence[str], text: str) -> tuple[str, ...]:

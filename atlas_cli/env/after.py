@@ -44,26 +44,29 @@ def answer(env: Env, also: Callable[[Env], None] = lambda env: None) -> None:
         )
 
 
-def sign(env: Env) -> None:
+def sign(env: Env) -> bool:
     """Shows the other clones that the session is at work, if what they know of it is old. In a hook
-    it is only recorded: git waits. It is no matter of the command's: nothing is said of it."""
+    it is only recorded, because git waits: the result is whether it is still to be published. It is
+    no matter of the command's: nothing is said of it."""
     if not env.made("snapshot") or env.wrote:
-        return
+        return False
     with suppress(AtlasError, OSError):
         me = who.session_or_none(env)
         if me is None or me.get("class") in ("run", session.PERSON):
-            return
+            return False
         process = signs.process() if not env.hooked else None
         other = process if process != me.get("process") else None
         known = max(times.moment(me["began"]), env.index.last_at(me["id"]))
         if other is None and env.now() - known < sessions.quiet(env.ask, me):
-            return
+            return False
         env.options = env.options._replace(operation=None, expect=None)
         env.sharing.offline = env.sharing.offline or env.hooked
         count = len(env.notices)
         writing.write(env, lambda tree, writer: session.seen(tree, writer, other), me, session.SEEN)
         del env.notices[count:]
         env.wrote = False
+        return env.hooked
+    return False
 
 
 def _tell(env: Env) -> None:

@@ -21,8 +21,10 @@ def drafts(env: Env) -> Drafts:
     behind = f" -C {shlex.quote(options.directory)}" if options.directory != "." else ""
     behind += f" --session {options.session}" if options.session else ""
     me = who.session_or_none(env)
+    # (what is refused to a session that is over is its own all the same)
+    owner = me["id"] if me else options.session or who.own(env) or ""
     here = Path(options.directory).absolute()
-    return Drafts(_place(env), here, env.local, me["id"] if me else "", behind)
+    return Drafts(_place(env), here, env.local, owner, behind)
 
 
 def _place(env: Env) -> tuple[Path, Path]:

@@ -3,10 +3,14 @@ under the status."""
 
 from __future__ import annotations
 
+import time
+
 from ..answers import words
+from ..errors import Failed
 from ..model import times
 from ..model.text import Record
 from ..outcome import Frame
+from ..sharing.sharing import AWAY, FETCH
 from .env import Env
 
 MOST = 5  # that are shown
@@ -14,7 +18,26 @@ MOST = 5  # that are shown
 
 def marks(env: Env) -> list[Record]:
     """The pushes without a word, the newest first."""
-    return words.without_word(env.ask, env.git)
+    return words.without_word(env.ask, env.git, heads(env))
+
+
+def heads(env: Env) -> words.Heads:
+    """The branches of the remote, as it says now that they are at. It is asked, once a command,
+    only where this clone cannot tell whether a push has arrived."""
+    if "heads" not in env.beside:
+        env.beside["heads"] = _asked(env) if words.untold(env.ask, env.git) else words.UNASKED
+    heads: words.Heads = env.beside["heads"]
+    return heads
+
+
+def _asked(env: Env) -> words.Heads:
+    remote, sharing = env.sharing.remote, env.sharing
+    if remote is None or remote.local or time.time() - sharing.memory.get("away_at") < AWAY:
+        return words.UNASKED
+    try:
+        return remote.heads(FETCH)
+    except Failed:  # what is not known is not claimed
+        return words.UNASKED
 
 
 def frames(env: Env, marks: list[Record]) -> list[Frame]:

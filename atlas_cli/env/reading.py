@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from .. import records
-from ..answers import damage
+from ..answers import corrections, damage
 from ..answers.ask import WEEK
 from ..errors import Usage
 from ..model import names, times
@@ -15,11 +15,9 @@ from ..model.text import Record
 from ..model.tree import Tree
 from ..records import correction, status
 from ..store import REMOTE
-from ..visible import named, theirs
+from ..visible import named
 from . import receipts, standing, who
 from .env import Env
-
-OLD_COPY = 600  # seconds after which a copy of the code is said to be old
 
 
 def since(env: Env, text: str) -> int:
@@ -65,7 +63,7 @@ def pinned_ref(env: Env, text: str) -> str:
     named."""
     _, record = resolve(env, records.ref(text))
     env.notices += [
-        f"{record['ref']} was {correction.shown(row, env.now(), theirs)}"
+        corrections.notice(env.ask, row, f"{record['ref']} was")
         for row in env.ask.corrections(record["ref"])
         if correction.withdraws(row)
     ]
@@ -101,21 +99,6 @@ def base(env: Env, stream: str, text: str | None) -> int | None:
         )
         return None
     return number
-
-
-def code_age(env: Env) -> None:
-    """Gives a notice of how old the copy of the code's remote is, if it is old: commits that others
-    have pushed since are not known here."""
-    remote = env.sharing.known
-    if remote is None or remote.local or not env.place.common.is_dir():
-        return
-    marks = ("FETCH_HEAD", f"refs/remotes/{remote.name}", f"refs/remotes/{remote.name}/HEAD")
-    files = [env.place.common / name for name in marks]
-    moments = [int(file.stat().st_mtime) for file in files if file.exists()]
-    age = env.now() - max(moments, default=0)
-    if age >= OLD_COPY:
-        old = f"is {times.span(age)} old" if moments else "was never fetched"
-        env.notices.append(f"this clone's copy of {remote.name}'s code {old}: git fetch")
 
 
 def resource(env: Env, text: str) -> str:

@@ -28,9 +28,7 @@ def sections(env: Env, stream: str, number: int, withdrawn: bool = False) -> lis
     """The sections of an entry as they may be shown, with the warnings that are in force.
     `withdrawn`: with what was retracted."""
     whole = streams.parts(env.ask, env.tree, stream, number)
-    if not withdrawn:
-        whole = tuple(streams.said(env.ask, part) for part in whole)
-    return [in_force(env, part) for part in whole]
+    return [in_force(env, streams.said(env.ask, part, withdrawn)) for part in whole]
 
 
 def in_force(env: Env, part: Part) -> Part:
@@ -91,8 +89,10 @@ def text(env: Env, record: Record, part: Part) -> str:
 
 
 def words(env: Env, part: Part, most: int) -> str:
-    """The text of a section: its warnings whole, then the rest, cut to as many words."""
+    """The text of a section: its warnings whole, and what its reader must know of it; then the
+    rest, cut to as many words."""
     lines = [f"! {warn.text} ({_until(env, part, warn)})" for warn in part.warn]
+    lines += [f"! {note}" for note in part.notes(env.now())]
     ref = f"status:{part.stream}@{part.number}"
     return "\n".join([*lines, status.cut(part.text, most, ref)])
 
@@ -142,9 +142,27 @@ def body(env: Env, record: Record) -> str:
     """The text of an entry, without what was retracted of it."""
     whole = streams.parts(env.ask, env.tree, record["stream"], record["number"])
     shown = [streams.said(env.ask, part) for part in whole]
-    if shown == list(whole):
+    if all(map(Part.same, shown, whole)):
         return str(record["body"])
     return parts.body(shown)
+
+
+def marked(env: Env, record: Record) -> str:
+    """The text of an entry as it is compared: without what was retracted of it, and at the head of
+    each section what its reader must know of it."""
+    whole = sections(env, record["stream"], record["number"])
+    notes = [[f"! {note}" for note in part.notes(env.now())] for part in whole]
+    if not any(notes):
+        return body(env, record)
+    pairs = zip(whole, notes, strict=True)
+    return parts.body(part._replace(text="\n".join([*lines, part.text])) for part, lines in pairs)
+
+
+def warned(env: Env, record: Record) -> list[Frame]:
+    """The warnings beside an entry. Its corrections are not among them where the section stands
+    that it wrote: they are said at its heading."""
+    at_heading = any(row["ref"] == record["ref"] for row in record["sections"])
+    return env.ask.warned(record, corrected=not at_heading)
 
 
 def data(env: Env, record: Record, withdrawn: bool = False) -> Record:
@@ -152,16 +170,7 @@ def data(env: Env, record: Record, withdrawn: bool = False) -> Record:
     rows = []
     whole = sections(env, record["stream"], record["number"], withdrawn)
     for part in whole:
-        row: Record = {
-            "heading": part.heading,
-            "body": part.text,
-            "ref": part.ref,
-            "session": part.session,
-            "actor": part.actor,
-            "at": times.rfc3339(part.at),
-            "operation": part.operation,
-            "by_hand": part.by_hand,
-        }
+        row = {**part.data(), "operation": part.operation, "by_hand": part.by_hand}
         lists = {"on": part.on, "for": part.to, "unseen": part.unseen}
         row |= {key: list(value) for key, value in lists.items() if value}
         if part.warn:

@@ -7,6 +7,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 
 from ..answers import concern as asked
+from ..answers import corrections
 from ..answers.sessions import readers
 from ..answers.stream import parts
 from ..model import times
@@ -30,22 +31,28 @@ def unread(env: Env, me: Record, paths: Iterable[str] | None = None) -> tuple[li
 
 
 def blocks(env: Env, me: Record, rows: Sequence[News]) -> list[Block]:
-    """The rows, each with its title, as many words as it is given, and its warnings whole: as a
-    diff where an earlier version was told."""
+    """The rows, each with its title, as many words as it is given, and its warnings whole, and what
+    else its reader must know: as a diff where an earlier version was told."""
     texts = [_text(env, me, row.item) for row in rows]
     shares = telling.portions([len(text.split()) for text in texts])
     printed = []
     for row, text, share in zip(rows, texts, shares, strict=True):
-        lines = [f"! {warning}" for warning in row.item.warn]
+        lines = [f"! {warning}" for warning in (*row.item.warn, *row.item.notes)]
         lines += [telling.cut(text, share)] if share else []
         printed.append((_title(env, row), "\n".join(lines)))
     return printed
 
 
 def _title(env: Env, row: News) -> str:
-    why = f"; {row.reason.words}" if row.reason else ""
     age = times.ago(row.item.at, env.now())
-    return f"{label(row.item)} by {named(row.item.session)}, {age}{why}"
+    by = f"{label(row.item)} by {named(row.item.session)}, {age}"
+    why = row.reason.words if row.reason else ""
+    return "; ".join(filter(None, (by, why, corrections.mends(env.ask, row.item.ref))))
+
+
+def without_notice(env: Env, me: Record, rows: Sequence[News]) -> tuple[News, ...]:
+    """The rows but for the corrections that the session hears of by a notice of their own."""
+    return tuple(row for row in rows if not corrections.is_noticed(env.ask, me, row.item.ref))
 
 
 def _text(env: Env, me: Record, item: Item) -> str:
@@ -71,6 +78,11 @@ def _text(env: Env, me: Record, item: Item) -> str:
     changed = [line for line in changed if line not in ("+", "-")]
     short = "\n".join(changed)
     return short if changed and len(short.split()) < len(item.text.split()) else item.text
+
+
+def to_holder(session: str) -> str:
+    """The command that tells the holder of a lease something: its next commit stops for it."""
+    return f"atlas signal post dependency --for {named(session)} -m …"
 
 
 def note(env: Env, me: Record, verdict: Verdict) -> bool:

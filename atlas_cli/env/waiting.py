@@ -19,7 +19,7 @@ from ..records import policy
 from ..records import waiting as rows
 from ..sharing.dealing import UNASKED
 from ..visible import named
-from . import writing
+from . import who, writing
 from .env import Env
 
 USUAL = 100  # seconds: AI tools end what runs longer
@@ -65,6 +65,11 @@ class Waiting:
         finally:
             self.env.dealing = dealing
             self.env.notices[:] = dict.fromkeys(self.env.notices)
+
+    def said(self) -> list[str]:
+        """The line of how long it was, if it was long enough to be noted by others."""
+        waited = time.monotonic() - self.began
+        return [f"waited {times.span(int(waited))} for it"] if waited >= NOTED else []
 
     def rest(self) -> None:
         """Sleeps for a while, whatever happens."""
@@ -170,12 +175,17 @@ def had(
     waiting, options = Waiting(env, own, me, wanted), env.options
 
     def free() -> bool | None:
-        return True if refusal(env, me, decide) is None else None
+        stop = refusal(env, me, decide)
+        if stop is not None and who.say_gone(own, stop):
+            raise stop
+        return True if stop is None else None
 
     while True:
         env.options = options  # each try is the same operation
         try:
-            return attempt()
+            result = attempt()
+            own.notices += waiting.said()
+            return result
         except (Held, NotFound, Refused) as stop:
             if not may_change(stop):
                 raise

@@ -12,7 +12,7 @@ from ..answers import sessions as working
 from ..answers.sessions import before, pulse
 from ..answers.sessions import living as living_sessions
 from ..answers.sessions import person as persons_session
-from ..errors import NotFound, Protocol, Usage
+from ..errors import AtlasError, NotFound, Protocol, Usage
 from ..model import names, times
 from ..model.text import Record
 from ..records import correction
@@ -124,6 +124,23 @@ def disowned(env: Env, id: str) -> Protocol:
 def here(env: Env) -> working.Here:
     """The place that other sessions are looked at from."""
     return working.Here(worktree(env), env.store.machine, _steadily(env))
+
+
+def say_gone(env: Env, stop: AtlasError) -> bool:
+    """Whether one of those that a stop waits for is gone. Its hint then says how the work is taken
+    over, because waiting would be in vain."""
+    holders = [stop.details.get("holder"), *stop.details.get("holders", ())]
+    for id in (str(holder) for holder in holders if holder):
+        row = sessions.row_of(env.snapshot, id)
+        if not row or "adopted_by" in row or "ended" in row:
+            continue
+        if why := working.lost(env.ask, row, here(env)):
+            stop.hint = (
+                f"{id} is gone ({why}): atlas session adopt {id} --why 'it is gone' takes over what"
+                f" it holds; or {stop.hint}"
+            )
+            return True
+    return False
 
 
 def _nobody(env: Env) -> Protocol:

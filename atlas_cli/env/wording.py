@@ -3,7 +3,7 @@ sections that were carried beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -21,12 +21,14 @@ from ..records.correction import withdraws
 from ..records.parts import Part
 from ..records.status_write import Seen
 from ..records.wish import Wish, heir
+from ..visible import theirs
 from . import addressing, reading, receipts, standing, writing
 from . import telling as teller
 from .env import Env
 
 HEADING = 80  # characters of a goal that name a section
 _LEAVES = 5  # words of an entry that say where the rest of it is
+_ASKED, ASKED = "!word", 3600  # noted for a session whose word a push asked for; seconds it holds
 DAY = 86400  # seconds that a warning stands, if nothing else is said
 
 
@@ -44,6 +46,7 @@ class Options(NamedTuple):
     on: tuple[str, ...] = ()
     to: tuple[str, ...] = ()
     new: bool = False
+    good_for: int | None = None  # seconds after which showing it warns
 
     def need_text(self, given: str | None) -> None:
         """Raises Usage if an option says what becomes of the text, and no text is given; or if two
@@ -53,6 +56,7 @@ class Options(NamedTuple):
             "--replace": self.replace,
             "--overflow": self.overflow,
             "--warn": self.warn,
+            "--good-for": self.good_for,
         }
         if self.overflow:
             names.name(self.overflow, "artifact name")
@@ -96,19 +100,19 @@ def wish(
     until = _until(env, options.until)
     title = sections.as_heading(options.section or heading(env, me, stream, goal))
     warn = tuple((names.say(text, "--warn"), until) for text in options.warn)
-    paths = [reading.resource(env, f"path:{path}") for path in options.on]
     return Wish(
         stream,
         "" if options.replace else title,
         given,
         exact=options.section is not None,
-        on=tuple(path.removeprefix("path:") for path in paths) or addressing.files(env, me),
+        on=addressing.paths(env, options.on) or addressing.files(env, me),
         to=addressing.addressees(env, me, options.to, given),
         warn=warn,
         replace=options.replace,
         withdrawn=withdrawn(env, stream),
         relies_on=tuple(reading.pinned_ref(env, target) for target in options.relies_on),
         caveat=names.say(options.caveat, "--caveat") if options.caveat else "",
+        good_until=times.rfc3339(env.now() + options.good_for) if options.good_for else "",
     )
 
 
@@ -127,7 +131,7 @@ def _until(env: Env, text: str | None) -> str:
 
 def brought(env: Env, stream: str, title: str, given: str) -> Wish:
     """The wish that a section which was folded comes back as it stood in an entry. Raises NotFound
-    if it does not stand there."""
+    if it does not stand there, Refused if it was retracted."""
     ref = names.versioned(given, "status")
     number = ref.number or 0
     if ref.operation:
@@ -140,8 +144,12 @@ def brought(env: Env, stream: str, title: str, given: str) -> Wish:
             f"status:{ref.id}@{number} has no section {title[:80]!r}",
             f"it has {others}; atlas status history shows where one stood",
         )
+    if env.ask.retracted(part.ref):
+        raise Refused(f"{part.ref}, which wrote it, was retracted", f"atlas show {part.ref}")
+    env.notices += streams.said(env.ask, part).notes(env.now(), theirs)
     name = f"{reading.stored_ref(env, env.tree, f'status:{stream}@{number}')}#{title}"
-    return Wish(stream, title, part.text, exact=True, on=part.on, to=part.to, back=name)
+    folded = Wish(stream, title, part.text, exact=True, on=part.on, to=part.to, back=name)
+    return folded._replace(good_until=part.good_until)
 
 
 def withdrawn(env: Env, stream: str) -> tuple[tuple[int, str], ...]:
@@ -176,8 +184,33 @@ def seen(env: Env, tree: Tree, me: Record, given: Wish, base: int | None) -> See
     if base is None:
         number = receipts.newest_read(env, tree, me, "status", given.stream, part=True)
         read = receipts.newest_read(env, tree, me, "status", given.stream)
+        printed = _printed(env, tree, me, given.stream, read or 0)
+        if printed > (read or 0):
+            number, read = max(number or 0, printed), printed
+    due = env.now() - env.local.noted(me["id"], _ASKED) < ASKED
+    shown = partial(streams.said, env.ask)
     named = partial(_named, env, tree, given.stream)
-    return Seen(number, read, _meets(env, me, given.on), named)
+    return Seen(number, read, _meets(env, me, given.on), shown, due, named)
+
+
+def ask(env: Env, me: Record) -> None:
+    """Notes that a push has asked the session for its word: what it printed for that works as
+    printed, whatever others write meanwhile."""
+    env.local.note(me["id"], 0, env.now(), [(_ASKED, "", 0)])
+
+
+def _printed(env: Env, tree: Tree, me: Record, stream: str, read: int) -> int:
+    """The newest entry up to which each section was printed whole for the session, one by one in
+    its stops and answers; `read`, if there is none above it."""
+    known = env.ask.local.heard(readers(me))
+    for part in sorted(parts.parts(tree, stream), key=lambda part: part.written):
+        item = asked.of_part(part, env.now())
+        if part.written <= read:
+            continue
+        if part.session != me["id"] and known.get((item.key, item.version), 0) < telling.READ:
+            break
+        read = part.written
+    return read
 
 
 def _named(env: Env, tree: Tree, stream: str, number: int) -> str:
@@ -225,6 +258,9 @@ def entry(env: Env, tree: Tree, who: Writer, me: Record, given: Wish, options: O
         over = refused.details["words"] - refused.details["limit"]
     about = f"the whole of what {given.stream} says"
     body = artifact.NewVersion(given.text.encode(), "md", about, same_topic=True, new=True)
+    marks = {"files": list(given.on)} if given.on else None
+    left = times.moment(given.good_until) - who.at if given.good_until else 0
+    body = body._replace(marks=marks, good_for=left)
     read = receipts.newest_read(env, tree, me, "artifact", name)
     put = artifact.put(tree, who, name, body, read)
     ref = f"artifact:{name}@{artifact.newest(tree, name) + 1}"
@@ -275,7 +311,14 @@ def told_by(env: Env, me: Record, stream: str, stop: VersionJump) -> None:
     """Notes what a stop has shown of the sections: its session was told."""
     shown = {(row.get("ref"), row.get("heading")) for row in stop.details.get("since", ())}
     whole = streams.parts(env.ask, env.tree, stream)
-    _keep(env, me, [part for part in whole if (part.ref, part.heading) in shown], telling.TOLD)
+    _told(env, me, [part for part in whole if (part.ref, part.heading) in shown], stop.blocks)
+
+
+def _told(env: Env, me: Record, whole: Sequence[Part], printed: Iterable[tuple[str, str]]) -> None:
+    """Notes that a session was told these sections, and has read those that were printed whole."""
+    text = "\n".join(body for _, body in printed)
+    for part in whole:
+        _keep(env, me, [part], telling.READ if part.text in text else telling.TOLD)
 
 
 def _keep(env: Env, me: Record, whole: Sequence[Part], how: int) -> None:
@@ -287,6 +330,7 @@ def note(env: Env, me: Record, record: Record) -> None:
     beside it."""
     if record["session"] != me["id"]:  # (replayed too: the first answer may never have arrived)
         return
+    env.local.note(me["id"], 0, 0, [(_ASKED, "", 0)])
     stream, number = record["stream"], record["number"]
     read = receipts.newest_read(env, env.tree, me, "status", stream) or 0
     whole = not record.get("unseen") and read >= number - 1
@@ -307,19 +351,19 @@ def carried(env: Env, me: Record, record: Record) -> tuple[list[Record], list[Bl
         return [], []
     rows = [standing.in_force(env, streams.said(env.ask, part)) for part in newest_first(whole)]
     shown, rest = streams.within(rows, telling.WORDS)
-    _keep(env, me, shown, telling.TOLD)
-    _keep(env, me, rest, telling.HEADED)
-    many = "a section" if len(rows) == 1 else f"{len(rows)} sections"
-    blocks: list[Block] = [f"carried beside it, and not seen by you before: {many}"]
-    blocks += [
+    frames = [
         Frame(status_write.titled(part, env.now()), standing.words(env, part, telling.WORDS))
         for part in shown
     ]
+    _told(env, me, shown, [(frame.title, frame.body) for frame in frames])
+    _keep(env, me, rest, telling.HEADED)
+    many = "a section" if len(rows) == 1 else f"{len(rows)} sections"
+    blocks: list[Block] = [f"carried beside it, and not seen by you before: {many}", *frames]
     if rest:
         headings = ", ".join(repr(part.heading) for part in rest[:8])
         stream = record["stream"]
         blocks.append(f"and {len(rest)} more, {headings}: atlas status show {stream}")
-    return [status_write.brief(part) for part in rows], blocks
+    return [part.data() for part in rows], blocks
 
 
 def newest_first(whole: Sequence[Part]) -> list[Part]:

@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from .. import records as kinds
-from ..answers import sessions
 from ..errors import AtlasError, NotPublished, Refused, Unknown, VersionJump
 from ..model import names, secrets, times
 from ..model.change import Change, Decide, Writer
@@ -52,7 +51,7 @@ def write(
         with suppress(AtlasError):
             env.look_again()  # it may be in the store all the same
             _withhold(env, stop)
-            _adoptable(env, stop)
+            who.say_gone(env, stop)
             if stop.code == "adopted":
                 stop.message = who.disowned(env, me["id"]).message
         drafting.keep(env, stop)
@@ -250,20 +249,6 @@ def records(env: Env, written: Written) -> list[Record]:
     ]
     more = {"replayed": written.replayed, "operation": written.writer.operation}
     return [{**env.ask.shown(row), **more} for row in rows]
-
-
-def _adoptable(env: Env, stop: AtlasError) -> None:
-    """Says in the hint of a stop that who holds the thing is gone, and how its work is taken
-    over."""
-    holder = stop.details.get("holder")
-    row = session.row_of(env.snapshot, str(holder)) if holder else {}
-    if not row or "adopted_by" in row or "ended" in row:
-        return
-    if why := sessions.given_up(env.ask, row, who.here(env)):
-        stop.hint = (
-            f"{holder} is gone ({why}): atlas session adopt {holder} --why 'it is gone' takes over"
-            f" what it holds; or {stop.hint}"
-        )
 
 
 def _withhold(env: Env, stop: AtlasError) -> None:

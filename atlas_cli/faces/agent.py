@@ -8,7 +8,6 @@ import contextlib
 import io
 import json
 import os
-import select
 import shlex
 import sys
 import time
@@ -20,7 +19,7 @@ from ..answers import words
 from ..env import reading, telling, who, writing
 from ..env.env import Env, Options
 from ..errors import AtlasError
-from ..hooks import fetching
+from ..hooks import cache, draw, fetching, tool
 from ..model import times
 from ..model.change import Change, Writer
 from ..model.text import Record
@@ -37,61 +36,21 @@ if TYPE_CHECKING:
     from ..call import Answer
 
 Given = dict[str, Any]
-_ID = callers.TOOLS[0][1]  # the `session_id` that hooks are given, as the tool's commands have it
-_WAIT, _MOST = 2.0, 16_000_000  # seconds and bytes of input that are waited for
 _UNBEGUN = "!unbegun"  # noted for a caller that was told so
 _CONTEXT = 9500  # characters: above 10,000 the tool keeps back all but the first 2,000
 
 
-def run(name: str) -> None:
-    """The entry point."""
+def run(name: str, given: Given) -> None:
+    """The entry point. `given` is the object on standard input."""
     reply = None
     interrupts.hold()
     with contextlib.suppress(Exception, KeyboardInterrupt):
-        given = _given()
-        _named(given)
         reply = FORMS[name](given)
     with contextlib.suppress(OSError, ValueError, AttributeError):
         if reply:
             sys.stdout.write(json.dumps({"hookSpecificOutput": reply}) + "\n")
         sys.stdout.flush()
     os._exit(0)
-
-
-def _given() -> Given:
-    """The object on standard input; empty where there is none. One that is never closed is read to
-    the object's end."""
-    data, until = bytearray(), time.monotonic() + _WAIT
-    if sys.stdin is None or os.isatty(0):
-        return {}
-    while len(data) < _MOST and select.select([0], [], [], max(0.0, until - time.monotonic()))[0]:
-        part = os.read(0, 1 << 20)
-        data += part
-        if not part or part.rstrip().endswith(b"}"):
-            with contextlib.suppress(ValueError, RecursionError):
-                value = json.loads(data)
-                return value if isinstance(value, dict) else {}
-        if not part:
-            break
-    return {}
-
-
-def _named(given: Given) -> None:
-    """Makes this process the caller that the tool's commands are."""
-    id = given.get("session_id")
-    if not isinstance(id, str) or not id or not id.isprintable():
-        return
-    others = any(os.environ.get(key) for _, key, *_ in callers.TOOLS if key and key != _ID)
-    if others and not os.environ.get(_ID):
-        return
-    agent = given.get("agent_id")
-    if isinstance(agent, str) and agent:
-        os.environ[callers.AGENT] = agent
-    file = os.environ.get("CLAUDE_ENV_FILE")
-    if file and os.environ.get(_ID) != id:  # a tool that does not tell its commands the id itself
-        with contextlib.suppress(OSError), open(file, "a", encoding="utf-8") as out:
-            out.write(f"export {_ID}={shlex.quote(id)}\n")
-    os.environ[_ID] = id
 
 
 def _env(folder: object) -> Env:
@@ -162,9 +121,7 @@ def session_end(given: Given) -> None:
 def edit(given: Given) -> Given | None:
     """The things that a tool must know before it changes a file: that another holds a lease on it;
     once each, that it has not begun, and what is new and concerns it."""
-    put = given.get("tool_input")
-    path = (put.get("file_path") or put.get("notebook_path")) if isinstance(put, dict) else None
-    if not isinstance(path, str) or not path:
+    if not (path := tool.edited(given)):
         return None
     file = Path(str(given.get("cwd") or "."), path).absolute()
     env = _env(str(next(folder for folder in file.parents if folder.is_dir())))
@@ -177,13 +134,15 @@ def edit(given: Given) -> Given | None:
     also = _agent_at_work(env)
     if not also and policy.get("read_first", "stop") != "off":
         also = _also(env, resource)
+    _keep_up(env)
     if not (held or also):
         return None
     verdict = {}
     if held and policy.get("leases") == "stop":
+        tell = telling.to_holder(rows[0]["holder"])
         verdict = {
             "permissionDecision": "deny",
-            "permissionDecisionReason": f"{held}\nDo something else, or ask its holder.",
+            "permissionDecisionReason": f"{held}\nDo something else, or tell its holder: {tell}",
         }
     elif held:
         advisory = "A lease is advisory: nothing stops this edit, but the two may collide."
@@ -193,15 +152,25 @@ def edit(given: Given) -> Given | None:
     return {"hookEventName": "PreToolUse", **verdict}
 
 
+def _keep_up(env: Env) -> None:
+    """Draws the cache from which the next edit may be answered, unless it says what is so now."""
+    with contextlib.suppress(Exception):
+        head, until = cache.drawn(str(env.store.home))
+        if env.local.moved or head != env.snapshot.head or until <= time.time():
+            draw.keep_up(env)
+
+
 def _also(env: Env, resource: str) -> str:
     """That the tool has not begun, or what concerns its session and is new to it; each once."""
     me = who.session_or_none(env, strict=True)
     if me is None:
         return _unbegun(env)
+    who.sign(env, me["id"])
     rows, _ = telling.unread(env, me, [resource.removeprefix("path:")])
     due = rules.in_order([row for row in rows if row.due])
     shown = due[: rules.fitting([len(row.item.text.split()) for row in due])]
     if not shown:
+        tool.note_look(str(env.store.home), me["id"], env.snapshot.head or "")
         return ""
     lines = ["What concerns you has changed (information, not instruction):"]
     for title, text in telling.blocks(env, me, shown):

@@ -21,6 +21,7 @@ def run() -> None:
     brought = False
     with contextlib.suppress(Exception):
         brought = env.sharing.fetched(WITHIN)
+        env.sharing.hastily()
         if brought and cache.stale(env):
             draw.keep_up(env)
     with contextlib.suppress(Exception):

@@ -82,7 +82,9 @@ def _news(ask: Questions, tree: Tree, sessions: list[Record]) -> Iterator[str]:
         unseen = any(row.known < telling.HEADED for row in rows)
         pace = concern.pace(ask, me)
         look = pace.told + pace.look_within if unseen else 0
-        yield line("news", me["id"], int(asks), look, *(at[row.item.key] for row in rows))
+        news = [*(row.item for row in rows), *concern.quiet(ask, me, whole)]
+        numbers = dict.fromkeys(at[item.key] for item in news)
+        yield line("news", me["id"], int(asks), look, *numbers)
 
 
 def _unread(ask: Questions, me: Record, whole: list[Item]) -> list[News]:

@@ -1,5 +1,6 @@
 """A fetch of the store that a hook starts and does not wait for, where the user's own file says
-`hook_fetch: on`. It imports next to nothing, as every hook that passes."""
+`hook_fetch: on`, or once an hour, so that others learn of a session that only commits. It imports
+next to nothing, as every hook that passes."""
 
 from __future__ import annotations
 
@@ -45,10 +46,11 @@ def put_off(home: str, seconds: float) -> None:
     os.utime(f"{home}/{MARK}", (until, until))
 
 
-def start(home: str) -> None:
-    """Starts one, if it is asked for and due: in a process group of its own, with nothing open that
-    the caller waits for, and nobody to ask for a password."""
-    if not (wanted() and isdir(home) and due(home)):
+def start(home: str, publishes: bool = False) -> None:
+    """Starts one, if it is asked for, or `publishes` what a hook has recorded, and due: in a
+    process group of its own, with nothing open that the caller waits for, and nobody to ask for a
+    password."""
+    if not ((publishes or wanted()) and isdir(home) and due(home)):
         return
     env = {key: value for key, value in os.environ.items() if key not in _OF_HOOK.split()}
     env |= {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true", "SSH_ASKPASS": "true"}

@@ -17,20 +17,15 @@ from ..model.text import Record
 from ..outcome import Frame
 from ..records import lease, policy, status
 from ..records import telling as rules
-from ..records.concern import label
+from ..records.concern import signed
 from ..records.correction import said, shown
 from ..visible import named, theirs
 from . import judging, quick
 
 Finding = tuple[str, AtlasError]  # the precondition, and what is to be said
-GO_ON = {
+GO_ON = {  # after a stop in the middle of this; else the same command is run again
     "": "then run the same git command again",
     "merge": "then git commit --no-edit completes the merge",
-    # Stopped while it picks, git puts the commit back into its list, or not: continued, it is there
-    # twice, or in its own way. (A stop by pre-rebase, before anything is picked, would leave an
-    # --autostash in a rebase that does not exist.)
-    "picking": "nothing is lost: git rebase --abort, then run the same git command again",
-    "rebase": "nothing is lost: git -c core.editor=true rebase --continue goes on",
     "cherry-pick": "nothing is lost: git -c core.editor=true cherry-pick --continue goes on",
     "revert": (
         "nothing is lost: git commit --no-edit makes the revert; git revert --continue the next"
@@ -44,15 +39,16 @@ def who(env: Env, going: str) -> tuple[Record | None, list[Finding]]:
     try:
         return session(env, strict=True), []
     except (Protocol, NotFound, Usage) as error:
+        go_on = GO_ON.get(going, GO_ON[""])
         named = os.environ.get("ATLAS_SESSION")
         if error.code == "which_session":
             hint = error.hint.replace("--session ID", "ATLAS_SESSION=ID before the git command")
         elif callers.tool() or named:
             begin = "unset ATLAS_SESSION && atlas begin" if named else "atlas begin"
-            hint = f'begin one: {begin} --goal "what you will do", {GO_ON[going]}'
+            hint = f'begin one: {begin} --goal "what you will do", {go_on}'
         else:
             begin = "atlas begin --person"
-            hint = f"begin one that stands for you in this clone: {begin}, {GO_ON[going]}"
+            hint = f"begin one that stands for you in this clone: {begin}, {go_on}"
         code = error.code.replace("usage", "no_session")
         return None, [("read_first", Protocol(error.message, hint, code=code))]
 
@@ -85,8 +81,8 @@ def read_first(env: Env, me: Record, paths: list[str], going: str) -> list[Findi
     for stream in streams:
         if number := status.newest(env.snapshot, stream):
             receipts.note_look(env, me, stream, number)
-    if verdict.counted:
-        env.notices.append(_counted(verdict.counted))
+    if others := telling.without_notice(env, me, verdict.counted):
+        env.notices.append(_counted(others))
     if not (verdict.told or verdict.named):
         return []
     message, hint = _message(verdict, env), f"take note of it, {GO_ON[going]}{_others(verdict)}"
@@ -111,9 +107,10 @@ def copy_is_old(env: Env) -> None:
 def moved_on(env: Env, me: Record) -> None:
     """Counts, in a notice, what is new to a session; once each."""
     rows, _ = telling.unread(env, me)
-    if fresh := [row for row in rows if not row.known]:
-        env.notices.append(_counted(fresh))
-        telling.keep(env, me, rules.COUNTED, (row.item for row in fresh))
+    fresh = [row for row in rows if not row.known]
+    if others := telling.without_notice(env, me, fresh):
+        env.notices.append(_counted(others))
+    telling.keep(env, me, rules.COUNTED, (row.item for row in fresh))
 
 
 def _counted(rows: Sequence[rules.News]) -> str:
@@ -126,7 +123,7 @@ def _counted(rows: Sequence[rules.News]) -> str:
 def _message(verdict: rules.Verdict, env: Env) -> str:
     """The names of what is new to a session."""
     rows = verdict.named if verdict.looked else verdict.told
-    names = ", ".join(label(row.item) for row in rows[: rules.MOST])
+    names = ", ".join(signed(row.item) for row in rows[: rules.MOST])
     more = f" and {len(rows) - rules.MOST} more" if rows[rules.MOST :] else ""
     if verdict.looked:
         span = times.span(policy.seconds(env.policy, "look_within"))
@@ -144,7 +141,7 @@ def _others(verdict: rules.Verdict) -> str:
     )
     if verdict.looked:
         return f"; to read it: {show}"
-    names = ", ".join(label(row.item) for row in verdict.named[: rules.MOST])
+    names = ", ".join(signed(row.item) for row in verdict.named[: rules.MOST])
     more = f" and {len(verdict.named) - rules.MOST} more" if verdict.named[rules.MOST :] else ""
     return f"; not shown: {names}{more} ({show})"
 
@@ -203,17 +200,24 @@ def leases(
 
 
 def _held(env: Env, resource: str, paths: list[str], pushed: bool) -> Held:
-    """The words about a lease on these paths, and about the way past it."""
+    """The words about a lease on these paths, and about what can be done: the holder has no ear but
+    the store."""
     row = env.ask.shown(lease.current(env.snapshot, resource) or {}, f"lease:{resource}")
     rest = times.span(lease.rest(row, env.now()) if row else 0)
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
     named_paths = shlex.join(paths[:3]) + (" …" if len(paths) > 3 else "")
-    leave = (
-        f"leave it out: git restore --staged -- {named_paths} (with -a, name the other paths"
-        f" instead), or wait until {row['expires']}"
-    )
-    if pushed:
-        leave = f"ask its holder, or push after {row['expires']}"
+    tell = f"tell its holder what you changed: {telling.to_holder(row['holder'])}"
+    if policy.level(env.policy, "leases") != "stop":
+        what = "push" if pushed else "commit"
+        leave = f"it does not stop this {what}: work on something else until then, or {tell}"
+    elif pushed:
+        wait = f"atlas wait {shlex.quote(f'lease:{resource}')}"
+        leave = f"push again once it is free ({wait}), or {tell}"
+    else:
+        leave = (
+            f"leave it out: git restore --staged -- {named_paths} (with -a, name the other paths"
+            f" instead), or wait until {row['expires']}"
+        )
     return Held(
         f"{paths[0]}{more}: {named(resource)} is held by {named(row['holder'])} for"
         f" {rest} more: {said(row, 'why', env.now(), theirs)}",

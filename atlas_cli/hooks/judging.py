@@ -30,7 +30,6 @@ from .draw import draw, glimpsed, keep
 if TYPE_CHECKING:
     from ..checks.links import Broken
 
-TEMPLATE = "ATLAS_TEMPLATE"  # in the git directory, while an editor is open
 OURS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")  # what git tells its hook of the commit
 GAINED = 1000  # commits that a push is judged by, the newest first
 
@@ -127,10 +126,6 @@ class Hook:
                 return str(row["resource"])
         return place
 
-    def settle(self) -> None:
-        """Notes that read first was judged in this sequence."""
-        quick.note_judged(self.here)
-
     def sign(self, file: str, me: Record, streams: list[str], typed: bool) -> None:
         """Adds a session's trailers to a commit message. `typed`: it was typed into an editor."""
         entries, seen = {}, {}
@@ -140,36 +135,21 @@ class Hook:
                 seen[stream] = entry
         reads = quick.read_trailers(entries, seen)
         word = words.newest(self.ask, me)
-        quick.sign(file, me["id"], word, reads, self._comment(file, typed))
+        quick.sign(file, me["id"], word, reads, quick.comment(file, typed))
 
     def template(self, file: str) -> None:
         """Remembers a template as it is put before the user: git gives up on one that comes back
         untouched."""
-        shutil.copyfile(file, f"{self.here.git}/{TEMPLATE}")
+        shutil.copyfile(file, f"{self.here.git}/{quick.TEMPLATE}")
 
     def untouched(self, file: str) -> bool:
         """Whether a message is no more than the template that was put before the user."""
-        template, comment = Path(self.here.git, TEMPLATE), self._comment(file, True)
+        template, comment = Path(self.here.git, quick.TEMPLATE), quick.comment(file, True)
         if not template.exists():
             return False
         first = template.read_bytes()
         template.unlink()
         return trailers.text(first, comment) == trailers.text(Path(file).read_bytes(), comment)
-
-    @staticmethod
-    def _comment(file: str, typed: bool) -> bytes | None:
-        """The text with which the comments of a message begin. None if no editor is opened: then
-        there are none."""
-        if os.environ.get("GIT_EDITOR") == ":" and not typed:
-            return None
-        comment = b""
-        for key in ("core.commentString", "core.commentChar"):
-            comment = comment or quick.ask("config", "--get", key)[1].rstrip(b"\n")
-        if comment != b"auto":
-            return comment or b"#"
-        lines = [line for line in Path(file).read_bytes().split(b"\n") if line.strip()]
-        first = lines[-1][:1] if lines else b""
-        return first if first and first in b"#;@!$%^&|:" else b"#"
 
     def guarded(self, remote: str) -> list[str] | None:
         """The branches of integration on a remote. None if every branch is one, since the remote

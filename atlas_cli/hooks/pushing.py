@@ -3,22 +3,21 @@ whose commits these are."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..answers import sessions, words
 from ..answers.ask import WEEK
 from ..checks.commit import CodeCommit
-from ..env import receipts, writing
+from ..env import wording, writing
 from ..env.env import Env
 from ..errors import AtlasError, Protocol
 from ..model import times
 from ..model.text import Record
-from ..records import goals, policy, session, status
+from ..records import policy, session
 from ..records import words as rules
-from ..records.words import Owner, Verdict
-from . import findings, judging
+from ..records.words import Debt, Owner, Verdict
+from . import findings, judging, quick
 
 
 class Update(NamedTuple):
@@ -27,6 +26,18 @@ class Update(NamedTuple):
     branch: str
     local: str
     remote_end: str
+
+
+def code(env: Env, given: str) -> str:
+    """The lines of code among what git tells a pre-push hook: not those that push the store's own
+    branch."""
+    lines = [line for line in given.split("\n") if line.count(" ") == 3]
+    tips = list(dict.fromkeys(line.split(" ")[1] for line in lines))
+    asked = "".join(f"{tip}:atlas.yaml\n" for tip in tips)
+    answers = judging.of(env).git.ask("cat-file", "--batch-check", data=asked.encode())[1]
+    alike = zip(tips, answers.decode(errors="replace").split("\n"), strict=False)
+    ours = {tip for tip, answer in alike if " blob " in answer and quick.of_store(tip)}
+    return "".join(f"{line}\n" for line in lines if line.split(" ")[1] not in ours)
 
 
 def guarded(given: str, branches: Sequence[str] | None) -> list[Update]:
@@ -56,12 +67,14 @@ def paths(env: Env, me: Record, remote: str, given: str) -> list[str]:
 
 
 class Push(NamedTuple):
-    """A push, judged. `me` is None where no session pushes. `paths`: of the pusher's commits."""
+    """A push, judged. `me` is None where no session pushes. `brings`: what it brings of the pusher,
+    and no word speaks of; `paths`: of the pusher's commits."""
 
     me: Record | None
     where: str  # the branches, for a line
     update: Update
     verdict: Verdict
+    brings: Debt | None = None
     paths: tuple[str, ...] = ()
 
     def findings(self, env: Env) -> list[findings.Finding]:
@@ -69,17 +82,16 @@ class Push(NamedTuple):
         verdict = self.verdict
         if verdict.at_work:
             env.notices.append(
-                f"commits go to {self.where} of sessions at work whose word is due:"
-                f" {', '.join(verdict.at_work)}"
+                f"commits go to {self.where} of sessions at work that have not said for long what"
+                f" they did: {', '.join(verdict.at_work)}"
             )
-        if verdict.young and not verdict.left:
-            env.notices.append(f"a word is due by {_due(env, verdict)}, or at `end`")
         if not verdict.late and not verdict.left:
             return []
-        stop = Protocol(self._message(env), self._hint(env), code="write_last")
+        stop = Protocol(self._message(env), self._hint(), code="write_last")
         if self.me is None or self.me.get("class") == session.PERSON:
             env.notices.append(f"{stop.message}; {stop.hint}")
             return []
+        wording.ask(env, self.me)
         return [("write_last", stop)]
 
     def _message(self, env: Env) -> str:
@@ -93,26 +105,40 @@ class Push(NamedTuple):
             owing.append(f"{', '.join(left)}, which {verb} over")
         return f"commits go to {self.where} that no word speaks of: {'; '.join(owing)}"
 
-    def _hint(self, env: Env) -> str:
-        left = " ".join(self.verdict.left)
-        adopt = f"atlas session adopt {left} --why 'its commits are pushed'"
+    def _hint(self) -> str:
+        left = self.verdict.left
+        whose = "their" if len(left) > 1 else "its"
+        adopt = f"atlas session adopt {' '.join(left)} --why '{whose} commits are pushed'"
         if self.me is None:
             return f"a session takes over what it left: {adopt}"
-        steps = [adopt] if left else []
-        steps.append(_writing(env, self.me))
-        return f"write last, then push again: {' && '.join(steps)}"
+        write = adopt if left else "atlas status write"
+        return f"write last, then push again: {write} -m 'what is done, what is open'"
+
+    def ask_for_word(self, env: Env) -> None:
+        """Says until when the pusher's word is wanted: once for a debt, and only where the push
+        goes on. A debt is known by its oldest work, whose date no rebase changes."""
+        owed, me = self.verdict.young, self.me
+        if owed is None or me is None or not env.local.first_time(me["id"], f"word:{owed.at}"):
+            return
+        what = "what these commits did" if owed.commits else "what you have recorded is about"
+        env.notices.append(
+            f"say by {_due(env, owed)} {what}: atlas status write -m …; a task's result or `end`"
+            " does it too"
+        )
 
     def leave_mark(self, env: Env) -> bool:
         """Puts a mark into the pusher's row, so that what is pushed without a word has happened for
-        the others. A push does not fail for it. Whether one was left."""
-        owed, me = self.verdict.young or self.verdict.late, self.me
+        the others, once it is on the remote's branch. Earlier marks stay that got there: of the
+        others this push is the second try. A push does not fail for it. Whether one was left."""
+        owed, me = self.brings, self.me
         if me is None or owed is None or not owed.commits:
             return False
         word = words.newest(env.ask, me)
         new = rules.mark(self.update.branch, self.update.local, env.now(), owed, self.paths, word)
         if any(mark["tip"] == new["tip"] for mark in rules.marks(me)):
             return False
-        before = words.pushed(env.ask, env.git, me)
+        heads = {self.update.branch: self.update.remote_end}
+        before = words.pushed(env.ask, env.git, me, heads)
         marks = [*before, new][-rules.MARKS :]
         try:
             writing.write(env, lambda tree, who: session.mark(tree, who, marks), me, "session: ")
@@ -122,12 +148,11 @@ class Push(NamedTuple):
         return True
 
 
-def _due(env: Env, verdict: Verdict) -> str:
+def _due(env: Env, owed: Debt) -> str:
     """The time of day at which the pusher's word is due, by the clock on its wall."""
     from datetime import datetime
 
-    assert verdict.young is not None
-    moment = rules.due(verdict.young, env.now(), policy.seconds(env.policy, "word_within"))
+    moment = rules.due(owed, env.now(), policy.seconds(env.policy, "word_within"))
     return datetime.fromtimestamp(moment).astimezone().strftime("%H:%M")
 
 
@@ -143,11 +168,22 @@ def judged(
             gained[commit.oid] = commit
     mine = me["id"] if me else ""
     owners = _owners(env, gained.values())
+    brings = next((owner.owed for owner in owners if owner.id == mine), None)
+    if me and brings:
+        whole = _whole(env, me, brings)
+        owners = [o._replace(owed=whole) if o.id == mine else o for o in owners]
     within = policy.seconds(env.policy, "word_within")
     verdict = rules.judge_push(owners, mine, env.now(), within, WEEK)
     paths = [path for commit in gained.values() if mine in commit.sessions for path in commit.paths]
     where = f"{', '.join(update.branch for update in updates)} of {remote}"
-    return Push(me, where, updates[0], verdict, tuple(paths))
+    return Push(me, where, updates[0], verdict, brings, tuple(paths))
+
+
+def _whole(env: Env, me: Record, brings: Debt) -> Debt:
+    """All that the pusher owes a word for, pushed before or not: the word is due by the oldest."""
+    owed = words.owed(env.ask, me, judging.of(env).git)
+    works = dict.fromkeys([*(owed.works if owed else ()), *brings.works])
+    return Debt(tuple(sorted(works, key=lambda work: work.at)))
 
 
 def _owners(env: Env, gained: Iterable[CodeCommit]) -> list[Owner]:
@@ -173,13 +209,3 @@ def _owner(env: Env, row: Record, works: list[rules.Work]) -> Owner:
     last, state = sessions.pulse(env.ask, row)
     over = None if state == "live" else min(sessions.over(env.ask, row, last), env.now())
     return Owner(row["id"], rules.Debt(tuple(sorted(works, key=lambda work: work.at))), over)
-
-
-def _writing(env: Env, me: Record) -> str:
-    """The command that writes the session's word. The entry that it supersedes must be read
-    before."""
-    last = status.newest(env.tree, "main")
-    unread = last and receipts.newest_read(env, env.tree, me, "status", "main") != last
-    shown = "atlas status show main && " if unread else ""
-    heading = shlex.quote(goals.text_of(me) or me["actor"])
-    return f"{shown}atlas status write main --section {heading} -m 'what is done, what is open'"

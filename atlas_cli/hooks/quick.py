@@ -12,10 +12,10 @@ from os.path import exists, isdir, isfile, join
 from .. import callers, signs
 from . import NOTICES, cache
 
-# beside what git keeps of a sequence: read first was judged, once for all of it
-VERDICT = "atlas-read-first"
+TEMPLATE = "ATLAS_TEMPLATE"  # in the git directory, while an editor is open
 OLD = 600  # seconds after which a copy of the remote is old
 SHOWN = 3600  # seconds after which the whole program shows others that a session is at work
+_SEQUENCES = ("rebase-merge", "rebase-apply", "sequencer")  # folders that git keeps of one
 _HALTS = ("edit", "e", "break", "b", "exec", "x")  # steps of a rebase at which others commit
 _DIFF = (
     "--cached",
@@ -57,14 +57,22 @@ class Here:
         )
         return None if isdir(f"{state}/atlas") else False
 
+    def on_store(self) -> bool:
+        """Whether the store's own branch is checked out here: a commit on it is none of the code,
+        whatever the branch is called. (Nothing is asked of git where nothing looks like it.)"""
+        named = _line(f"{self.git}/HEAD").rpartition("/")[2] == "atlas"
+        return (named or exists("atlas.yaml")) and of_store("HEAD")
+
     def has(self, name: str) -> bool:
         """Whether a file lies in the git directory."""
         return exists(f"{self.git}/{name}")
 
     def sequence(self) -> str:
         """The sequence that git is in the middle of, for which it does not run pre-commit: rebase
-        (it goes on with a commit of its user's), picking (a rebase by itself), cherry-pick, revert,
-        or nothing."""
+        (it goes on with a commit of its user's), picking (a rebase by itself), am, cherry-pick,
+        revert, or nothing."""
+        if self.has("rebase-apply"):
+            return "am"
         if self.has("rebase-merge"):
             return "rebase" if self.has("REBASE_HEAD") or self._step() in _HALTS else "picking"
         if self.has("CHERRY_PICK_HEAD"):
@@ -72,15 +80,11 @@ class Here:
         alone = self.has("MERGE_MSG") and not (self.has("MERGE_HEAD") or self.has("SQUASH_MSG"))
         return "revert" if alone or self.has("REVERT_HEAD") or self.has("sequencer") else ""
 
-    def verdict(self) -> str:
-        """The file that says that read first was judged in this sequence. Empty outside a sequence
-        of several commits."""
-        folder = next((name for name in ("rebase-merge", "sequencer") if self.has(name)), "")
-        return f"{self.git}/{folder}/{VERDICT}" if folder else ""
-
-    def settled(self) -> bool:
-        """Whether read first was judged in this sequence."""
-        return exists(self.verdict() or "/-")
+    def remaking(self) -> bool:
+        """Whether git is in the middle of a rebase, an am, or several picks or reverts. A stop
+        there leaves its user with two advices that contradict each other; and what is only made
+        anew was judged as it was made, and will be at the push."""
+        return any(map(self.has, _SEQUENCES))
 
     def made_here(self, source: str) -> bool:
         """Whether the commit is this caller's own. One that is picked is not, nor another's that a
@@ -104,6 +108,8 @@ def quick(name: str, args: list[str], given: bytes) -> bool:
     stored = here.store()
     if not stored:
         return stored is False
+    if name != "pre-push" and here.on_store():
+        return True
     known = cache.current(here.home)
     # What waits in the outbox is taken in first.
     if known is None or exists(".atlas/outbox/waiting.bundle"):
@@ -118,49 +124,81 @@ def quick(name: str, args: list[str], given: bytes) -> bool:
         return False
     signs.note(here.home, me.id)
     if name == "commit-msg":
-        # It was signed before, unless it was typed into an editor since.
-        from ..checks import trailers
-
-        with open(args[0], "rb") as message:
-            return trailers.is_signed(message.read())
-    if name == "pre-commit":
-        return _commit(known, me, here) and _copy_is_new(here)
+        return _typed(known, me, here, args[0])
+    if name in ("pre-commit", "pre-merge-commit"):
+        merges = name == "pre-merge-commit" or here.has("MERGE_HEAD")
+        return _commit(known, me, here, merges) and (here.remaking() or _copy_is_new(here))
     return name == "prepare-commit-msg" and _message(known, me, here, args[0], (*args, "")[1])
 
 
-def _commit(known: cache.HookCache, me: cache.Session, here: Here) -> bool:
-    """Whether nothing stands against a commit for certain."""
-    levels = known.levels
-    asked = levels["read_first"] != "off"
-    if here.has("MERGE_HEAD") or (asked and not known.heard(me)):
+def _commit(known: cache.HookCache, me: cache.Session, here: Here, merges: bool) -> bool:
+    """Whether nothing stands against a commit for certain. One that `merges` is judged by all that
+    it brings, which is more than is its own, and breaks no link of its own."""
+    levels, heeds = known.levels, not here.remaking()
+    asked = heeds and levels["read_first"] != "off"
+    if asked and not known.heard(me):
         return False
     if me.leans and levels["retracted"] != "off":
         return False
     changes = staged()
     if changes is None or any(ours(path) for _, path in changes):
         return False
-    if levels["links"] != "off" and any(how == "D" for how, _ in changes):
+    if levels["links"] != "off" and not merges and any(how == "D" for how, _ in changes):
         return False
     paths = [path for _, path in changes]
     if asked and known.meets(me, paths):
         return False
-    return levels["leases"] == "off" or not known.near(paths, {me.id, *me.lineage})
+    heeds = heeds and levels["leases"] != "off"
+    return not (heeds and known.near(paths, {me.id, *me.lineage}))
 
 
 def _message(known: cache.HookCache, me: cache.Session, here: Here, file: str, source: str) -> bool:
-    """Judges read first, once in a sequence, since pre-commit may not have been run; and adds the
-    trailers."""
-    if not here.settled():
-        if not _read(known, me):
-            return False
-        note_judged(here)
-    if not here.made_here(source):
-        return True
-    edited = os.environ.get("GIT_EDITOR") != ":" or source in ("", "template")
-    if edited or list(known.streams) != ["main"]:
+    """Judges read first, since pre-commit may not have been run, but not in a sequence; and adds
+    the trailers."""
+    if not here.remaking() and not _read(known, me):
         return False
-    sign(file, me.id, me.word, read_trailers(known.streams, me.seen), None)
+    if not here.made_here(source) or not source:  # (what is empty is signed once it was typed)
+        return True
+    if source == "template" or list(known.streams) != ["main"]:
+        return False
+    sign(file, me.id, me.word, read_trailers(known.streams, me.seen), comment(file, False))
     return True
+
+
+def _typed(known: cache.HookCache, me: cache.Session, here: Here, file: str) -> bool:
+    """Adds the trailers to a message that was typed into an editor. Any other one was signed
+    before."""
+    from ..checks import trailers
+
+    with open(file, "rb") as message:
+        if trailers.is_signed(message.read()):
+            return True
+    if not here.made_here("commit"):
+        return True
+    if here.has(TEMPLATE) or list(known.streams) != ["main"]:
+        return False
+    sign(file, me.id, me.word, read_trailers(known.streams, me.seen), comment(file, True))
+    return True
+
+
+def comment(file: str, typed: bool) -> bytes | None:
+    """The text with which the comments of a message begin. None if no editor is opened: then there
+    are none."""
+    if os.environ.get("GIT_EDITOR") == ":" and not typed:
+        return None
+    settings = {}
+    for row in ask("config", "--null", "--get-regexp", r"^core\.comment(char|string)$")[1].split(
+        b"\0"
+    ):
+        key, _, value = row.partition(b"\n")
+        settings[key] = value
+    text = settings.get(b"core.commentstring") or settings.get(b"core.commentchar", b"")
+    if text != b"auto":
+        return text or b"#"
+    with open(file, "rb") as message:
+        lines = [line for line in message.read().split(b"\n") if line.strip()]
+    first = lines[-1][:1] if lines else b""
+    return first if first and first in b"#;@!$%^&|:" else b"#"
 
 
 def _copy_is_new(here: Here) -> bool:
@@ -212,11 +250,14 @@ def default(here: Here, remote: str) -> list[str]:
     return ["main", "master"] if isdir(folder) and os.listdir(folder) else []
 
 
-def note_judged(here: Here) -> None:
-    """Notes that read first was judged in this sequence."""
-    if file := here.verdict():
-        with open(file, "w") as out:
-            out.write("judged\n")
+def of_store(commit: str) -> bool:
+    """Whether a commit is one of the store's history, and of no code's."""
+    if ask("cat-file", "-e", f"{commit}:atlas.yaml")[0]:
+        return False
+    from ..store.root import root_id
+
+    roots = ask("rev-list", "--max-parents=0", commit, "--")[1].decode().split()
+    return len(roots) == 1 and roots[0] == root_id(len(roots[0]))
 
 
 def ours(path: str) -> bool:

@@ -14,22 +14,24 @@ from . import NOTICES, findings, judging, pushing
 from .findings import Finding
 
 
-def say(env: Env, due: list[Finding]) -> None:
+def say(env: Env, due: list[Finding], quiet: bool = False) -> None:
     """Raises the first finding that stops by the policy, and names the others. A finding that only
-    warns becomes a notice. A person who works without a session is stopped by nothing, and told in
-    one line, unless the policy has it otherwise (`unattended: stop`)."""
+    warns becomes a notice, unless it is to be quiet. A person who works without a session is
+    stopped by nothing, and told in one line, unless the policy has it otherwise (`unattended:
+    stop`)."""
     preconditions = policy.KEYS["preconditions"][0]
     levels = {key: policy.level(env.policy, key) for key in preconditions}
     due = [(key, error) for key, error in due if levels.get(key) != "off"]
     if due and env.policy["unattended"] != "stop" and not findings.attended(env):
-        env.notices.append(_one_line([error for _, error in due]))
+        if not quiet:
+            env.notices.append(_one_line([error for _, error in due]))
         return
     stops = []
     for key, error in due:
         level = levels.get(key, "stop")
         if level == "stop":
             stops.append(error)
-        else:
+        elif not quiet:
             env.notices.append(f"{error.message}; {error.hint}")
     for other in stops[1:]:
         env.notices.append(f"also: {other.message}: {other.hint}")
@@ -52,10 +54,11 @@ def pre_merge_commit(env: Env, args: list[str], given: str) -> None:
 
 
 def pre_commit(env: Env, args: list[str], given: str, going: str = "") -> None:
-    """All that a commit must hold. `going`: the sequence that it is part of."""
+    """All that a commit must hold. `going`: what it is part of."""
     hook = judging.of(env)
-    if not going and hook.here.sequence() == "picking":  # a reword, or the last squash
-        going = "picking"
+    if hook.here.remaking():
+        _in_a_sequence(env)
+        return
     changed = hook.changed()
     paths = [path for _, path in changed]
     me, due = findings.who(env, going)
@@ -70,20 +73,34 @@ def pre_commit(env: Env, args: list[str], given: str, going: str = "") -> None:
     say(env, due)
 
 
+def _in_a_sequence(env: Env) -> None:
+    """Judges a commit in the middle of a sequence by what no push judges, if its user makes it, and
+    not git. The news that concerns him stays unread, so that the push stops for it."""
+    hook = judging.of(env)
+    if hook.here.sequence() == "picking":  # a reword, or the last squash
+        return
+    me, due = findings.who(env, "")
+    changed = hook.changed()
+    due += findings.view(changed)
+    due += findings.links(env, changed)
+    if me:
+        due += findings.retracted(env, me)
+    say(env, due, quiet=True)
+
+
 def prepare_commit_msg(env: Env, args: list[str], given: str) -> None:
-    """Judges read first once more, or once in a sequence: git does not always run pre-commit. Adds
-    the trailers if a session commits."""
+    """Judges read first once more, since git does not always run pre-commit; not in a sequence.
+    Adds the trailers if a session commits."""
     hook, source = judging.of(env), args[1] if len(args) > 1 else ""
-    going = hook.here.sequence()
+    going, remaking = hook.here.sequence(), hook.here.remaking()
     me, due = findings.who(env, going)
-    if not hook.here.settled():
-        due = due if going else []
-        if me:
-            paths = [path for _, path in hook.changed()]
-            due += findings.read_first(env, me, paths, going)
-            due += findings.leases(env, me, paths, "stop")
-        say(env, due)
-        hook.settle()
+    if not going or (remaking and not hook.here.made_here(source)):
+        due = []  # pre-commit has said it, or it is nobody's to say
+    if me and not remaking:
+        paths = [path for _, path in hook.changed()]
+        due += findings.read_first(env, me, paths, going)
+        due += findings.leases(env, me, paths, "stop")
+    say(env, due, quiet=remaking)
     if source == "template":
         hook.template(args[0])
     if source not in ("", "template"):
@@ -111,6 +128,8 @@ def _sign(env: Env, me: Record | None, file: str, source: str, typed: bool) -> N
 def pre_push(env: Env, args: list[str], given: str) -> None:
     """Judges read first, by what the remote has now, and write last if a push updates a branch of
     integration. The store is published before the code is."""
+    if given and not (given := pushing.code(env, given)):
+        return
     _publish(env)
     remote, due, push = args[0], list[Finding](), None
     hook, me = judging.of(env), who.session_or_none(env, strict=True)
@@ -125,6 +144,8 @@ def pre_push(env: Env, args: list[str], given: str) -> None:
     if me:
         due += findings.leases(env, me, paths, pushed=True)
     say(env, due)
+    if push:
+        push.ask_for_word(env)
     if push and push.leave_mark(env):
         _publish(env)
 

@@ -24,6 +24,7 @@ _FIELDS = {
     "slots": int,
     "relies_on": list,
     "uses": list,
+    "on": list,
     "deadline": str,
 }
 _FIELD_LINE = re.compile(rf"(- )?({'|'.join((*_FIELDS, 'depends_on'))}): ")
@@ -91,7 +92,7 @@ def _checked(nth: int, entry: Any) -> Record:
     row: Record = {_field(key): value for key, value in entry.items()}
     row.setdefault("name", names.slug(row["title"], 60))
     for key, value in row.items():
-        if key not in _FIELDS or not isinstance(value, _FIELDS[key]) or isinstance(value, bool):
+        if not _can_be(key, value):
             raise Usage(
                 f"the plan's task {nth} ({row['name']}): {key} cannot be {str(value)[:40]!r}",
                 f"its fields are {', '.join(_FIELDS)}",
@@ -99,6 +100,13 @@ def _checked(nth: int, entry: Any) -> Record:
     if row.get("priority", 50) not in task.PRIORITIES:
         raise Usage(f"the plan's task {nth} ({row['name']}): the priority is from 0 to 100")
     return {**row, "needs": [need.removeprefix("task:") for need in row.get("needs", ())]}
+
+
+def _can_be(key: str, value: Any) -> bool:
+    """Whether a field of a task can have a value."""
+    if key not in _FIELDS or not isinstance(value, _FIELDS[key]) or isinstance(value, bool):
+        return False
+    return not isinstance(value, list) or all(isinstance(item, str) for item in value)
 
 
 def tree(tasks: Mapping[str, Record], edges: Edges) -> list[str]:

@@ -12,6 +12,7 @@ FIRST, LAST = -62135596800, 253402300799  # the seconds that RFC 3339 can name
 # seconds by which a machine's clock may be wrong: a holder stops so much early, another starts so
 # much late
 SKEW = 60
+LONGEST = 36525 * 86400  # seconds of a duration
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(?:[0-9]{1,9}[smhd])+\Z")
 _MOMENT = re.compile(
@@ -43,12 +44,15 @@ def moment(text: object) -> int:
 
 
 def duration(text: str) -> int:
-    """The seconds of `90m`, `2h`, `1h30m`, `45s` or `7d`. Raises Usage for any other text."""
+    """The seconds of `90m`, `2h`, `1h30m`, `45s` or `7d`. Raises Usage for any other text, and for
+    more than a hundred years."""
     if not _DURATION.match(text):
         raise Usage(f"{text[:40]!r} is not a duration", "write it like 90m, 2h or 1h30m")
     total = sum(int(number) * _UNITS[unit] for number, unit in re.findall(r"(\d+)([smhd])", text))
     if total == 0:
         raise Usage(f"{text!r} is no time at all", "write it like 90m, 2h or 1h30m")
+    if total > LONGEST:
+        raise Usage(f"{text!r} is more than a hundred years", "write it like 90m, 2h or 1h30m")
     return total
 
 

@@ -5,6 +5,7 @@ Numbered documents: `artifacts/<hh>/<name>/<NNNN>/about.yaml`, and `body.<ext>` 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from ..model.kind import Kind, listed
 from ..model.text import Record
 from ..model.tree import Tree
 from ..visible import named
-from . import policy
+from . import concern, policy
 from .artifact_places import FOLDER as FOLDER
 from .artifact_places import LAYOUT, PATH, folder, lies_right, versions
 from .likeness import alien
@@ -64,6 +65,7 @@ def parse(path: str, data: bytes) -> Record:
             "relies_on": "texts",
             "same_topic": bool,
             "good_until": "time",
+            **concern.FIELDS,
         },
     )
     schema.is_name(path, "file type", record["ext"], file_type(record["ext"]))
@@ -159,6 +161,7 @@ class NewVersion(NamedTuple):
     new: bool = False  # a name that nearly is another is meant
     no_caveat: bool = False  # the name's caveat holds no more
     good_for: int = 0  # seconds after which showing it warns; 0: for ever
+    marks: Record | None = None  # the files of its writer, and whom it is addressed to
 
 
 def put(tree: Tree, writer: Writer, name: str, version: NewVersion, seen: int | None) -> Change:
@@ -187,6 +190,7 @@ def put(tree: Tree, writer: Writer, name: str, version: NewVersion, seen: int | 
         "ext": version.ext,
         "size": len(version.data),
         "sha256": sha256(version.data).hexdigest(),
+        **(version.marks or {}),
         **writer.signature(),
     }
     record |= change.given(
@@ -254,6 +258,9 @@ def _jump(
         flags = change.flags(version.relies_on, title=version.title, caveat=version.caveat)
         flags += " --no-caveat" if version.no_caveat else ""
         flags += f" --good-for {version.good_for}s" if version.good_for else ""
+        flags += "".join(
+            f" --for {shlex.quote(whom)}" for whom in (version.marks or {}).get("for", ())
+        )
         stop.details["submit"] = (
             f"atlas artifact put {name} {{draft}} --base {last}{flags} --type {version.ext}"
         )

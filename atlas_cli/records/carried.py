@@ -12,7 +12,8 @@ from ..model.change import FileEdit, Violation, Writer
 from ..model.message import Message
 from ..model.text import Record
 from ..model.tree import Tree
-from . import folding, parts, policy, status
+from . import folding, parts, status
+from .judging import store_id
 from .over import over
 from .parts import Part
 from .wish import Base, Wish, back, digest, heir, made, of_entry, withdrawn
@@ -26,8 +27,7 @@ def rules(edit: FileEdit) -> Iterator[Violation]:
     if edit.new is None or edit.old is not None or edit.message.by_hand:
         return
     record = status.parse(edit.path, edit.new)
-    store = str(policy.of(edit.parent).get("store", ""))
-    if digest(store, edit.message, record) != edit.message.wish:
+    if digest(store_id(edit.parent), edit.message, record) != edit.message.wish:
         yield Violation("carried", edit.path, "Atlas-Wish does not match what the entry says")
     wish = of_entry(record)
     if wish is None:
@@ -107,9 +107,9 @@ class _Judged(NamedTuple):
         wanted = [] if self.wish.unwarn else [self.record.get("section", "")]
         if not self.wish.replace and headings != wanted:
             yield f"writes {headings!r:.80}, and says {wanted!r:.80}"
-        lists = {(part.on, part.to) for part in own}
-        if own and lists != {(self.wish.on, self.wish.to)}:
-            yield "is about other files, or addressed to others, than its wish"
+        marks = {(part.on, part.to, part.good_until) for part in own}
+        if own and marks != {(self.wish.on, self.wish.to, self.wish.good_until)}:
+            yield "is about other files, addressed to others, or good for longer, than its wish"
         for part in self.whole:
             if part.written != self.record["number"] and not any(map(part.same, self.before)):
                 yield f"the section {part.heading[:80]!r} was in no entry before"

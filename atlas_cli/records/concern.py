@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ..model import names
-from ..visible import theirs
+from ..visible import named, theirs
 
 ALL = "all"
 ALL_WORDS = 25  # words of what is addressed to all
@@ -35,6 +35,7 @@ class Item(NamedTuple):
     about: tuple[str, ...] = ()  # the paths that it is about
     to: tuple[str, ...] = ()  # whom it is addressed to: session:ID, task:ID, path:P, all
     warn: tuple[str, ...] = ()  # its warnings that are in force
+    notes: tuple[str, ...] = ()  # what else is said at its head: that it was corrected, or is old
     person: bool = False  # a person wrote it
     tasks: tuple[str, ...] = ()  # what its writer has claimed, or has done
     target: str = ""  # what it corrects, or (without its number) supersedes
@@ -61,6 +62,7 @@ class View(NamedTuple):
     leased: tuple[str, ...] = ()  # the resources that it holds
     named: tuple[str, ...] = ()  # the paths that it named with --on
     tasks: frozenset[str] = frozenset()  # that it has claimed
+    claimed: tuple[str, ...] = ()  # the paths that these are about
     beside: frozenset[str] = frozenset()  # that these need directly, or that need them
     relies: frozenset[str] = frozenset()  # the REFs that its records rely on
     read: frozenset[str] = frozenset()  # the REFs that it has read
@@ -106,7 +108,7 @@ def _has_path(view: View, resource: str) -> bool:
     path = resource.removeprefix("path:")
     if path in view.files or any(file.startswith(f"{path}/") for file in view.files):
         return True
-    others = (*(f"path:{named}" for named in view.named), *view.leased)
+    others = (*(f"path:{name}" for name in (*view.named, *view.claimed)), *view.leased)
     return any(names.overlap(resource, other) for other in others)
 
 
@@ -147,11 +149,12 @@ def _overlap(item: Item, view: View) -> Reason | None:
 
 def _meeting(path: str, view: View) -> str:
     """The file of a session that a writer's path meets, hot ones aside; empty if there is none."""
+    files = view.files.union(view.claimed) - view.hot
     if path.endswith("/"):
-        inside = sorted(file for file in view.files - view.hot if file.startswith(path))
+        inside = sorted(file for file in files if file.startswith(path))
         if inside:
             return inside[0]
-    elif path in view.files and path not in view.hot:
+    elif path in files:
         return path
     resource = f"path:{path.rstrip('/')}"
     return path if any(names.overlap(resource, other) for other in view.leased) else ""
@@ -166,11 +169,14 @@ def _near(item: Item, view: View) -> Reason | None:
     """The reason for a notice: a folder that was named, a hot file, a correction of what was
     read."""
     for path in (*item.on, *item.about):
-        resource = f"path:{path.rstrip('/')}"
-        if any(names.overlap(resource, f"path:{other}") for other in view.named):
+        resource, folder = f"path:{path.rstrip('/')}", f"{path.rstrip('/')}/"
+        named = (*view.named, *view.claimed)
+        if any(names.overlap(resource, f"path:{other}") for other in named):
             return Reason(NOTICE, f"on {path}")
         if path in view.files:
             return Reason(NOTICE, f"on {path}, which nearly all touch")
+        if any(file.startswith(folder) for file in view.files):
+            return Reason(NOTICE, f"on {path}")
     if item.target and item.target in view.read:
         return Reason(NOTICE, f"{item.target}, which you read, was {item.relation}")
     return None
@@ -195,10 +201,12 @@ def _folder(path: str) -> str:
     return f"{head}/" if head else ""
 
 
-def hot(touched: Mapping[str, Iterable[str]], declared: Iterable[str] = ()) -> frozenset[str]:
-    """The files that nearly everybody touches: by session, the files of a week; `declared` are
-    patterns of the policy."""
-    counts: dict[str, int] = {}
+def hot(
+    touched: Mapping[str, Iterable[str]], declared: Iterable[str] = (), mine: Iterable[str] = ()
+) -> frozenset[str]:
+    """The files that nearly everybody touches: by session, the files of a week. `declared` are
+    patterns of the policy, for these and `mine`."""
+    counts = dict.fromkeys(mine, 0)
     for paths in touched.values():
         for path in set(paths):
             counts[path] = counts.get(path, 0) + 1
@@ -210,6 +218,11 @@ def hot(touched: Mapping[str, Iterable[str]], declared: Iterable[str] = ()) -> f
         or any(names.overlap(glob, f"path:{path}") for glob in globs)
     }
     return frozenset(most)
+
+
+def signed(item: Item) -> str:
+    """An item by its label, and a section by its writer as well: several write towards one goal."""
+    return f"{label(item)} by {named(item.session)}" if item.heading else label(item)
 
 
 def label(item: Item) -> str:

@@ -80,6 +80,27 @@ def _head(record: Record, now: int) -> str:
     return f"{verb}, {whose}, {times.ago(times.moment(record['at']), now)}"
 
 
+def happened(record: Record, now: int) -> str:
+    """The deed of a correction, as the end of a sentence that begins with its target: by whom, and
+    when. One that is lifted names who lifted it as well."""
+    verb = "retracted" if record["retract"] else "corrected"
+    whose = ", its writer" if record.get("own") else ""
+    age = times.ago(times.moment(record["at"]), now)
+    deed = f"{verb} by {named(record['session'])}{whose}, {age}"
+    if upper := record.get("lifted"):
+        deed += f", which {named(upper['session'])} has lifted"
+    return deed
+
+
+def reason(record: Record) -> str:
+    """The words of a correction, with its cause; of one that is lifted, those of what lifted it.
+    Empty where they are withheld."""
+    record = record.get("lifted") or record
+    if record["why"] is None:
+        return ""
+    return f"{record['why']} (cause: {record['cause']})" if record.get("cause") else record["why"]
+
+
 def withdraws(record: Record) -> bool:
     """Whether a correction, as it is shown, withholds its target: a retraction that none has
     lifted."""

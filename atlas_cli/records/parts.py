@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from ..model import names, times
+from ..model import change, names, times
 from ..model.text import Record
 from ..model.tree import Tree
-from . import sections, status
+from . import artifact, correction, sections, status, telling
+
+NOTE = 40  # words of a line at the head of a section
 
 
 class Warn(NamedTuple):
@@ -41,6 +43,8 @@ class Part(NamedTuple):
     unseen: tuple[str, ...] = ()  # entries that its writer had not seen
     by_hand: bool = False
     written: int = 0  # the number of the entry that wrote it
+    good_until: str = ""  # the time after which showing it warns
+    corrections: tuple[Record, ...] = ()  # of the entry that wrote it, where it is to be shown
 
     @property
     def ref(self) -> str:
@@ -52,10 +56,32 @@ class Part(NamedTuple):
         by = names.Ref(status.KIND.name, self.stream, operation=self.operation)
         return ref == self.ref or (bool(self.operation) and ref == str(by))
 
+    def notes(self, now: int, say: Callable[[str], str] = str) -> list[str]:
+        """The lines at its head that are not its writer's: that the time is over for which it was
+        good, and that it was corrected. `say` marks the words of others; in a frame they stand as
+        they are."""
+        old = artifact.outlived(item(self), now)
+        lines = [" ".join(correction.shown(row, now, say).split()) for row in self.corrections]
+        return [*([old] if old else []), *(telling.cut(line, NOTE) for line in lines)]
+
+    def data(self) -> Record:
+        """The section as data."""
+        return {
+            "heading": self.heading,
+            "session": self.session,
+            "actor": self.actor,
+            "at": times.rfc3339(self.at),
+            "ref": self.ref,
+            "body": self.text,
+            **change.given(good_until=self.good_until, corrections=list(self.corrections)),
+        }
+
     def same(self, other: Part) -> bool:
         """Whether both are the same section as the same write left it."""
-        own = (self.heading, self.text, self.operation, self.written)
-        return own == (other.heading, other.text, other.operation, other.written)
+        return self._left() == other._left()
+
+    def _left(self) -> tuple[object, ...]:
+        return self.heading, self.text, self.operation, self.written, self.good_until
 
 
 def parts(tree: Tree, stream: str, number: int | None = None) -> tuple[Part, ...]:
@@ -99,6 +125,11 @@ def _items(record: Record) -> list[Record]:
     ]
 
 
+def written(record: Record) -> list[Record]:
+    """The items of the sections that an entry has written itself; none of any other record."""
+    return [item for item in _items(record) if item.get("entry") == record.get("number")]
+
+
 def _writer(
     entry: Callable[[int], Record | None], record: Record, item: Record, heading: str, text: str
 ) -> Record:
@@ -127,6 +158,7 @@ def _part(record: Record, writer: Record, item: Record, heading: str, text: str)
         tuple(_warn(warn, writer) for warn in _dicts(item.get("warn")) if "text" in warn),
         tuple(writer.get("unseen", ())),
         written=writer["number"],
+        good_until=_time(item.get("good_until")),
     )
 
 
@@ -134,6 +166,15 @@ def _warn(item: Record, writer: Record) -> Warn:
     return Warn(
         str(item["text"]), str(item.get("until", "")), str(item.get("by", writer["session"]))
     )
+
+
+def _time(value: Any) -> str:
+    """A time that a hand may have written; empty if it is none."""
+    try:
+        times.moment(value)
+    except ValueError:
+        return ""
+    return str(value)
 
 
 def _dicts(value: Any) -> Iterable[Record]:
@@ -151,6 +192,7 @@ def item(part: Part) -> Record:
     record: Record = {"heading": part.heading, "from": part.operation, "entry": part.written}
     lists = {"on": list(part.on), "for": list(part.to)}
     record |= {key: value for key, value in lists.items() if value}
+    record |= {"good_until": part.good_until} if part.good_until else {}
     warns = []
     for warn in part.warn:
         by = {} if warn.session == part.session else {"by": warn.session}

@@ -58,6 +58,14 @@ def usable(tree: Tree) -> Policy:
         return _in_force(None)
 
 
+def to_read(tree: Tree) -> Policy:
+    """The policy to read by: of a newer format, what this program knows of it."""
+    try:
+        return usable(tree)
+    except Damaged:
+        return readable(tree.read(FOLDER) or b"")
+
+
 def readable(data: bytes) -> Policy:
     """The part of a policy that this program can read, of any format: to read by, never to write
     by."""

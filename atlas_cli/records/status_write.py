@@ -19,7 +19,7 @@ from ..model.tree import Tree
 from ..visible import named
 from . import carried, folding, parts, policy, sections, status
 from .parts import Part
-from .wish import Made, Wish, made
+from .wish import Made, Wish, made, standing
 
 WARNING = 25  # words
 WARNINGS = 2  # at a section
@@ -34,16 +34,24 @@ def nothing(part: Part) -> str:
     return ""
 
 
+def as_it_is(part: Part) -> Part:
+    """A section as it stands in the store."""
+    return part
+
+
 class Seen(NamedTuple):
     """The part of a stream that a session has seen.
 
     number: the newest entry that it has seen at all, 0 if the stream was empty then, None if it has
     seen nothing. read: the newest that it has read whole. meets: what a section has to do with it,
-    in words; empty if nothing."""
+    in words; empty if nothing. shown: a section as it is shown to it. asked: a push has asked for
+    its word, which is carried and not stopped, whatever others wrote since."""
 
     number: int | None
     read: int | None
     meets: Callable[[Part], str] = nothing
+    shown: Callable[[Part], Part] = as_it_is
+    asked: bool = False
     named: Callable[[int], str] = str  # how a command that is kept names an entry
 
 
@@ -61,9 +69,9 @@ def write(tree: Tree, who: Writer, wish: Wish, seen: Seen, new: bool = False) ->
     heading = "" if wish.replace else sections.as_heading(wish.heading)
     wish = wish._replace(heading=heading)
     wish = wish._replace(base=base_of(tree, wish.stream, number), text=_text(wish))
-    again = partial(_again, wish, seen)
+    again = partial(_again, wish, seen, who.at)
     head = status.current(tree, wish.stream)
-    before = parts.of_record(tree, head) if head else ()
+    before = standing(tree, head, wish, who.at)
     stop = _due(tree, who, wish, seen, before) if head else None
     wish = wish._replace(exact=wish.exact or _left_behind(tree, who, wish, seen, before))
     if stop is not None and head is not None:
@@ -85,7 +93,7 @@ def _known(tree: Tree, wish: Wish, seen: Seen) -> int:
     """The newest entry that the writer of a wish has seen; to replace all, it must have read it."""
     last = status.newest(tree, wish.stream)
     number = seen.read if wish.replace else seen.number
-    if number is None and last:
+    if number is None and last and (wish.replace or not seen.asked):
         raise Protocol(
             f"this session has not read status:{wish.stream}@{last}, and cannot supersede what it"
             " has not read",
@@ -115,7 +123,8 @@ def _text(wish: Wish) -> str:
 
 
 class _Due(NamedTuple):
-    """The reason why a write stops, and the sections that its writer must see first."""
+    """The reason why a write stops, and the sections that its writer must see first, as they are
+    shown to it."""
 
     why: str
     shown: Sequence[Part]
@@ -128,12 +137,16 @@ def _due(tree: Tree, who: Writer, wish: Wish, seen: Seen, before: Sequence[Part]
     missed = [part for part in before if part.written > number and part.session != who.session]
     if wish.replace:
         moved = _moved(tree, wish.stream, number, who.session)
-        return _Due("your text would replace it", missed or before) if moved else None
+        shown = list(map(seen.shown, missed or before))
+        return _Due("your text would replace it", shown) if moved else None
+    if seen.asked and not wish.exact:  # (where another took its heading, both stand)
+        return None
     if (old := _taken(tree, who, wish, seen, before)) is not None:
-        return _Due(f"the section {old.heading!r} is not as you have read it", [old], old)
+        why = f"the section {old.heading!r} is not as you have read it"
+        return _Due(why, [seen.shown(old)], old)
     concerning = [part for part in missed if seen.meets(part)]
     if concerning:
-        return _Due(seen.meets(concerning[0]), concerning)
+        return _Due(seen.meets(concerning[0]), list(map(seen.shown, concerning)))
     return None
 
 
@@ -218,7 +231,7 @@ def _too_long(
     )
 
 
-def _again(wish: Wish, seen: Seen, base: int) -> str:
+def _again(wish: Wish, seen: Seen, now: int, base: int) -> str:
     """The command that says the same as the wish, of a draft, after an entry was read."""
     flags = " --replace" if wish.replace else ""
     if wish.exact:
@@ -227,6 +240,8 @@ def _again(wish: Wish, seen: Seen, base: int) -> str:
         flags += f" --warn {shlex.quote(text)} --until {shlex.quote(until)}"
     flags += "".join(f" --on {shlex.quote(path)}" for path in wish.on)
     flags += "".join(f" --for {shlex.quote(name)}" for name in wish.to)
+    if wish.good_until:
+        flags += f" --good-for {max(1, times.moment(wish.good_until) - now)}s"
     flags += change.flags(wish.relies_on, caveat=wish.caveat or None)
     return f"atlas status write {wish.stream} --base {seen.named(base)} --file {{draft}}{flags}"
 
@@ -247,25 +262,26 @@ def _jump(
             "ref": f"status:{stream}@{last}",
             "base": number,
             "head": last,
-            "since": [brief(part) for part in stop.shown],
+            "since": [part.data() for part in stop.shown],
         },
         blocks=blocks(stop.shown, policy.of(tree)["status_words"], now),
     )
     if not wish.unwarn:
         jump.details["submit"] = again(last)
-        jump.details["merge"] = _merge(tree, wish, number, head, stop.changed)
+        jump.details["merge"] = _merge(tree, wish, number, head, stop.changed, now)
         jump.details["merged"] = sections.merged(*jump.details["merge"])
     return jump
 
 
 def _merge(
-    tree: Tree, wish: Wish, number: int, head: Record, changed: Part | None
+    tree: Tree, wish: Wish, number: int, head: Record, changed: Part | None, now: int
 ) -> tuple[str, str, str]:
     """(what was read, what stands there, mine): of the whole text, or of the one section."""
     mine = wish.text.rstrip("\n") + "\n"
     if wish.replace:
         old = status.readable(tree, wish.stream, number)
-        return str(old["body"]) if old else "", str(head["body"]), mine
+        stands = standing(tree, head, wish, now)
+        return str(old["body"]) if old else "", parts.body(stands), mine
     if changed is None:
         return "", "", mine
     was = parts.parts(tree, wish.stream, number)
@@ -273,21 +289,13 @@ def _merge(
     return f"{old_text}\n".lstrip("\n"), f"{changed.text}\n", mine
 
 
-def brief(part: Part) -> Record:
-    """A section as data."""
-    return {
-        "heading": part.heading,
-        "session": part.session,
-        "actor": part.actor,
-        "at": times.rfc3339(part.at),
-        "ref": part.ref,
-        "body": part.text,
-    }
-
-
 def blocks(whole: Sequence[Part], words: int, now: int) -> tuple[tuple[str, str], ...]:
     """The title and the text of each section, as a stop shows them; the rest by heading."""
-    rows = [(titled(part, now), status.cut(part.text, words, part.ref)) for part in whole[:SHOWN]]
+    rows = []
+    for part in whole[:SHOWN]:
+        lines = [f"! {note}" for note in part.notes(now)]
+        text = "\n".join([*lines, status.cut(part.text, words, part.ref)])
+        rows.append((titled(part, now), text))
     if rest := [part.heading or "(no heading)" for part in whole[SHOWN:]]:
         ref = f"status:{whole[0].stream}@{whole[0].number}"
         rows.append((f"{ref} and {len(rest)} more sections", "\n".join(rest)))
@@ -311,7 +319,8 @@ def holding(tree: Tree, who: Writer, stream: str, seen: Seen) -> str:
         )
     number = _known(tree, Wish(stream), seen)
     if _moved(tree, stream, number, who.session):
-        missed = [part for part in parts.of_record(tree, head) if part.written > number]
+        whole = map(seen.shown, parts.of_record(tree, head))
+        missed = [part for part in whole if part.written > number]
         due = _Due("what you confirm is no more what stands there", missed)
         raise _jump(tree, Wish(stream, unwarn=True), number, head, due, str, who.at)
     return f"status:{stream}@{head['number']}"

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from ..errors import Refused
 from ..model import change
 from ..model.change import Change, Writer
+from ..model.text import Record
 from ..model.tree import Tree
 from ..visible import named
 from . import session
@@ -16,12 +17,7 @@ def adopt(tree: Tree, writer: Writer, wanted: str, why: str) -> Change:
     """The change by which the writer takes over a session that is over, with its duty to write the
     status. Raises Refused if it was adopted already. A guard asks whether it is over: its newest
     commit tells, which no tree shows."""
-    old = session.get(tree, wanted)
-    if "adopted_by" in old:
-        raise Refused(
-            f"{wanted} was adopted by {named(old['adopted_by'])} at {old['adopted']}",
-            "atlas session show says more",
-        )
+    old = unadopted(tree, wanted)
     fields = {
         "ended": old.get("ended", writer.when),
         "adopted_by": writer.session,
@@ -29,6 +25,17 @@ def adopt(tree: Tree, writer: Writer, wanted: str, why: str) -> Change:
         "adopted_why": why,
     }
     return session.written(f"adopt: {wanted} ({writer.session})", change.rewritten(old, **fields))
+
+
+def unadopted(tree: Tree, wanted: str) -> Record:
+    """The row of a session that nobody has adopted. Raises Refused if somebody has."""
+    row = session.get(tree, wanted)
+    if "adopted_by" in row:
+        raise Refused(
+            f"{wanted} was adopted by {named(row['adopted_by'])} at {row['adopted']}",
+            "atlas session show says more",
+        )
+    return row
 
 
 def dismiss(tree: Tree, writer: Writer, wanted: str, why: str, principals: Iterable[str]) -> Change:

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .concern import ALWAYS, NOTICE, SELDOM, Item, Reason, label
+from .concern import ALWAYS, NOTICE, SELDOM, Item, Reason, signed
 
 LEAST, WORDS, MOST = 25, 120, 8  # words of a section; of all sections of a stop; sections
+LETTERS = 10 * LEAST  # characters of so many words, whatever the script
 COUNTED, HEADED, TOLD, READ = 1, 2, 3, 4  # what a session knows of an item: each more than the last
 
 
@@ -144,6 +145,17 @@ def cut(text: str, words: int) -> str:
     return "\n".join(lines).rstrip() + f" … (+{len(parts) - words} words)"
 
 
+def first_words(text: str) -> tuple[str, bool]:
+    """The first words of a text, on one line, and whether that is not all of it. It is never cut
+    within a word, unless a word is longer than all that there is room for."""
+    parts = text.split()
+    line = " ".join(parts[:LEAST])
+    if len(line) > LETTERS:
+        line = line[: LETTERS + 1].rpartition(" ")[0] or line[:LETTERS]
+    cut = len(line) < len(" ".join(parts))
+    return (f"{line} …" if cut else line), cut
+
+
 def _first(words: Sequence[str], most: int) -> str:
     """A line's first words, with the blanks between them."""
     taken: list[str] = []
@@ -165,5 +177,7 @@ def counted(news: Sequence[News]) -> str:
     near = [row for row in news if row.reason is not None]
     about = "none on your files"
     if near:
-        about = ", ".join(f"{label(row.item)} {row.reason.words}" for row in near[:3] if row.reason)
+        about = ", ".join(
+            f"{signed(row.item)} {row.reason.words}" for row in near[:3] if row.reason
+        )
     return f"the status moved on: {', '.join(parts)}, {about}"

@@ -43,6 +43,7 @@ class Wish(NamedTuple):
     withdrawn: tuple[tuple[int, str], ...] = ()
     relies_on: tuple[str, ...] = ()
     caveat: str = ""
+    good_until: str = ""  # the time after which showing what it writes warns
 
     def record(self) -> Record:
         """The wish as the front matter has it: all but what stands in the entry anyway."""
@@ -57,6 +58,7 @@ class Wish(NamedTuple):
             replace=self.replace,
             back=self.back,
             withdrawn=[list(pair) for pair in self.withdrawn],
+            good_until=self.good_until,
         )
 
 
@@ -88,6 +90,7 @@ def of_entry(record: Record) -> Wish | None:
         tuple((_count(pair[0]), str(pair[1])) for pair in _pairs(given.get("withdrawn"))),
         parts.texts(record.get("relies_on")),
         str(record.get("caveat", "")),
+        str(given.get("good_until", "")),
     )
 
 
@@ -108,8 +111,14 @@ def digest(store: str, message: Message, record: Record) -> str | None:
         return None
     at = "" if message.at is None else times.rfc3339(message.at)
     head = [store, message.operation or "", message.session or "", at]
-    data = json.dumps([*head, *wish], ensure_ascii=True, separators=(",", ":"))
+    data = json.dumps([*head, *_signed(wish)], ensure_ascii=True, separators=(",", ":"))
     return digests.sha256(data.encode()).hexdigest()
+
+
+def _signed(wish: Wish) -> tuple[object, ...]:
+    """The fields of a wish as they are signed. One that came later is left out where it says
+    nothing, so that older wishes keep their digest."""
+    return wish if wish.good_until else wish[:-1]
 
 
 class Base:
@@ -180,6 +189,7 @@ def made(tree: Tree, who: Writer, wish: Wish) -> Made:
         wish.to,
         tuple(Warn(text, until, who.session) for text, until in wish.warn),
         written=last + 1,
+        good_until=wish.good_until,
     )
     base = Base(tree, wish, who.session)
     beside: list[str] = []
@@ -189,7 +199,7 @@ def made(tree: Tree, who: Writer, wish: Wish) -> Made:
         whole = [unwarned(tree, part, wish.heading, who.session) for part in before]
     else:
         whole, own = _placed(before, base, wish, own)
-    stored = folding.Bounds.of(policy.of(tree)["status_words"])
+    stored = folding.Bounds.of(policy.usable(tree)["status_words"])
     whole, gone = folding.folded(tree, whole, own.written, who.at, stored)
     place = "" if wish.replace else own.heading
     record: Record = {"stream": wish.stream, "number": last + 1, **who.signature()}

@@ -159,9 +159,9 @@ def later(marks: Iterable[Record], words: Sequence[Word]) -> list[Record]:
     ]
 
 
-def arrived(mark: Record, landed: bool, now: int) -> bool:
-    """Whether a mark counts: its tip is on the remote's branch, or may still get there."""
-    return landed or now - times.moment(mark["at"]) < LANDS
+def underway(mark: Record, now: int) -> bool:
+    """Whether the tip of a mark may still get to the remote's branch."""
+    return now - times.moment(mark["at"]) < LANDS
 
 
 class Owner(NamedTuple):

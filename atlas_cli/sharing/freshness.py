@@ -45,5 +45,5 @@ def copy_of(sharing: Sharing) -> Copy | None:
     asked, away = memory.get("asked_at"), memory.get("away_at")
     at = max(memory.get("fetched_at"), asked if asked > away else 0.0)
     seconds = max(0, int(time.time() - at)) if at else None
-    fresh = policy.seconds(sharing.store.policy(sharing.store.snapshot()), "fresh")
+    fresh = policy.seconds(sharing.store.rules(sharing.store.snapshot()), "fresh")
     return Copy(seconds, away > at, fresh, known.name)

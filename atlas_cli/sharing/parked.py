@@ -13,6 +13,8 @@ from ..store import PARKED
 from ..store.index import Index
 from ..store.store import Store
 
+LOST = b"its object cannot be read here: atlas doctor --fix"  # in place of a write's subject
+
 
 def parked_commits(store: Store) -> dict[str, str]:
     """Commit by operation of the parked writes."""
@@ -55,9 +57,8 @@ def rows(store: Store, index: Index) -> list[dict[str, Any]]:
     parked = []
     for operation, oid in parked_commits(store).items():
         entry = store.git.object(oid)
-        if entry is None:
-            continue
-        write = message.parse(entry[2].decode(errors="replace").partition("\n\n")[2])
+        text = b"\n\n" + LOST if entry is None else entry[2]
+        write = message.parse(text.decode(errors="replace").partition("\n\n")[2])
         if write.operation and index.operation(write.operation):
             continue
         parked.append(

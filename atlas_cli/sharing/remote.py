@@ -110,6 +110,10 @@ class Remote(NamedTuple):
                     return False  # (if it is there now, it was made meanwhile)
         return True
 
+    def mirror(self, refspecs: Sequence[str], timeout: float) -> None:
+        """Fetches these refs, and takes away here those that are gone there."""
+        self._run((*_FETCH, "--prune", "--", self.name, *refspecs), timeout)
+
     def push(self, oid: str, timeout: float) -> Pushed:
         """Asks the remote to move the branch forward to a commit. A plain push is the remote's
         compare-and-set."""
@@ -279,9 +283,9 @@ def _said(err: str, why: str = "") -> str:
     return ": ".join(filter(None, words))[:400]
 
 
-def find(repo: Repo, home: Path) -> Remote | None:
-    """The remote that `init --remote` named, else `origin`, else the only one; None if there is
-    none. The remote of an outbox is the clone's own store."""
+def find(repo: Repo, home: Path, name: str = "") -> Remote | None:
+    """The remote of this name, else that which `init --remote` named, else `origin`, else the only
+    one; None if there is none. The remote of an outbox is the clone's own store."""
     if home == repo.outbox and (repo.shared / "store.git").is_dir():
         return beside(repo.shared / "store.git", home / "store.git")
     try:
@@ -289,7 +293,7 @@ def find(repo: Repo, home: Path) -> Remote | None:
     except (OSError, ValueError):
         chosen = {}
     urls = remotes(repo, home)
-    name = chosen.get("name") or _default(urls)
+    name = name or chosen.get("name") or _default(urls)
     if not name:
         return None
     branch = chosen.get("branch", "atlas")

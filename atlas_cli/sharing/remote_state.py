@@ -13,8 +13,8 @@ from ..store.store import Store
 class RemoteState:
     """This clone's memory of its remote: when it was asked last, and when that failed."""
 
-    def __init__(self, store: Store) -> None:
-        self.file = store.home / "sync.json"
+    def __init__(self, store: Store, name: str = "sync.json") -> None:
+        self.file = store.home / name
         self.data = self._read(self.file)
 
     def get(self, key: str) -> float:

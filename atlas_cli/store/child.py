@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from .. import interrupts
@@ -78,7 +79,7 @@ def _spent(group: int) -> float:
 
 def stop(child: subprocess.Popen[bytes]) -> None:
     """Terminate, wait, and only then kill: a git that is killed leaves its lock behind. (One that
-    was stopped takes its end only when it goes on.)"""
+    was stopped takes its end only when it goes on.) No child of its stays behind."""
     for sign in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(child.pid, sign)
@@ -89,4 +90,14 @@ def stop(child: subprocess.Popen[bytes]) -> None:
         except subprocess.TimeoutExpired:
             continue
         else:
+            _end_rest(child.pid)
             return
+
+
+def _end_rest(group: int) -> None:
+    """Kills those of a process group that outlive its leader by half a second."""
+    with suppress(ProcessLookupError, PermissionError):
+        for _ in range(10):
+            os.killpg(group, 0)
+            time.sleep(0.05)
+        os.killpg(group, signal.SIGKILL)

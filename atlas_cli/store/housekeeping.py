@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
+from .git import Git
 from .store import Store
 
 LOOSE = 6700  # objects from which on packing them is worth while (git's own figure)
@@ -15,13 +16,21 @@ def pack_loose(store: Store) -> None:
     sample = store.home / "store.git/objects/17"  # the ids are spread evenly over 256 folders
     if not sample.is_dir() or len(list(sample.iterdir())) * 256 < LOOSE:
         return
-    argv = store.git.argv(
-        ("tidy",), ("alias.tidy=!git repack -q && git prune-packed -q", "core.fsync=all")
-    )
+    _started(store.git, "git repack -q && git prune-packed -q", "core.fsync=all")
+
+
+def pack_borrower(git: Git) -> None:
+    """Makes one pack, in the background, of what a repository has beyond what it borrows and still
+    needs."""
+    _started(git, "git repack -a -d -l -q", "core.fsync=none")
+
+
+def _started(git: Git, tidy: str, sync: str) -> None:
+    argv = git.argv(("tidy",), (f"alias.tidy=!{tidy}", sync))
     try:
         subprocess.Popen(
             argv,
-            env=store.git.env,
+            env=git.env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

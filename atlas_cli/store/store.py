@@ -104,10 +104,7 @@ class Store:
 
     def rules(self, snapshot: Snapshot) -> policy.Policy:
         """The policy to read by: of a newer format, what this program knows of it."""
-        try:
-            return self.policy(snapshot)
-        except Damaged:
-            return policy.readable(self.tree(snapshot, policy.FOLDER).read(policy.FOLDER) or b"")
+        return policy.to_read(self.tree(snapshot, policy.FOLDER))
 
     def policy(self, snapshot: Snapshot) -> policy.Policy:
         """The policy in force at a snapshot.

@@ -8,11 +8,13 @@ from functools import cached_property
 
 from .. import records
 from ..answers.ask import same_words, withdrawing
+from ..answers.stream import withheld
 from ..errors import AtlasError, NotFound
-from ..model import names
+from ..model import names, text
 from ..model.kind import Kind
 from ..model.text import Record
 from ..model.tree import Overlay, Tree, blob_id
+from ..records import parts, status
 from ..store.index import Index
 from ..store.snapshot import Snapshot
 
@@ -72,9 +74,9 @@ class Shown:
         content: Content = None
         if stands:
             about = kind.find(self.tree, kind.numbered(path)[0])
-            text = kind.parse(about, self.tree.read(about) or b"").get("caveat")
-            data = f"{text}\n".encode() if text else b""
-            content = (blob_id(data, self.snapshot.width), data) if text else None
+            caveat = kind.parse(about, self.tree.read(about) or b"").get("caveat")
+            data = f"{caveat}\n".encode() if caveat else b""
+            content = (blob_id(data, self.snapshot.width), data) if caveat else None
         return {f"{_stem(name)}.{CAVEAT}": content}
 
     def unreadable(self) -> set[str]:
@@ -122,10 +124,10 @@ class Shown:
     def _corrected(self, kind: Kind, record: Record, tree: Tree) -> list[str]:
         """The paths of the records that a record corrects, if they are there."""
         paths = []
-        for relation, text in kind.links(record):
+        for relation, target in kind.links(record):
             if relation == "corrects":
                 with suppress(AtlasError):
-                    for ref in map(records.ref, same_words(self.index, text)):
+                    for ref in map(records.ref, same_words(self.index, target)):
                         paths.append(records.BY_NAME[ref.kind].find(tree, ref.id, ref.number))
         return paths
 
@@ -136,7 +138,25 @@ class Shown:
         if withdrawing(self.index, ref):
             return None
         data = self.tree.read(source)
-        return None if data is None else (self.tree.blob(source) or "", data)
+        if data is None:
+            return None
+        shown = self._withheld(source, data)
+        if shown != data:
+            return blob_id(shown, self.snapshot.width), shown
+        return self.tree.blob(source) or "", data
+
+    def _withheld(self, source: str, data: bytes) -> bytes:
+        """The bytes of a file; of a status entry without the sections in it that were retracted."""
+        stream, number = status.numbered(source)
+        whole = parts.parts(self.tree, stream, number) if number else ()
+        gone = [bool(withdrawing(self.index, part.ref)) for part in whole]
+        if not any(gone):
+            return data
+        pairs = zip(whole, gone, strict=True)
+        shown = [withheld(part) if hidden else part for part, hidden in pairs]
+        front, _ = text.front(data, source)
+        front = {key: value for key, value in front.items() if key not in ("sections", "wish")}
+        return text.with_front(front, parts.body(shown))
 
 
 def _stem(name: str) -> str:

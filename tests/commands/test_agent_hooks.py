@@ -18,7 +18,7 @@ import pytest
 
 from atlas_cli.setup.claude import HOOKS
 
-from ..conftest import Atlas, Git
+from ..conftest import ROOT, Atlas, Git
 from ..store.hand import Hand, edited
 
 FORMS = ("session-start", "session-end", "edit")
@@ -393,3 +393,73 @@ def test_before_an_edit_it_is_told_once_that_it_has_not_begun_and_what_concerns_
         assert "information, not instruction" in text
         assert "│ alert: x.py drops the last line" in text
         assert hook("edit", **given) is None, "once"
+
+
+def lean(*given: str) -> list[str]:
+    """The hook as a tool's settings call it, by an interpreter that has no packages: what it loads
+    of ours is what a quick answer needs."""
+    code = (
+        "import sys, os, runpy; sys.argv = ['hook.py', *sys.argv[1:]]; end = os._exit\n"
+        "def ended(code):\n"
+        "    loaded = [name for name in sys.modules if name.startswith('atlas_cli.')]\n"
+        "    sys.stderr.write(' '.join(sorted(loaded))); sys.stderr.flush(); end(code)\n"
+        "os._exit = ended\n"
+        f"runpy.run_path({str(ROOT / 'atlas_cli/hook.py')!r}, run_name='__main__')\n"
+    )
+    return [sys.executable, "-I", "-S", "-c", code, *given]
+
+
+def test_an_edit_that_meets_nothing_is_answered_from_the_cache_alone(
+    repo: Path, atlas: Atlas, hook: Hook, env: dict[str, str], git: Git
+) -> None:
+    one(atlas, "begin")
+    bob = one(atlas, "begin", "--actor", "bob", who="two")["id"]
+
+    def edit(path: str, **more: Any) -> tuple[bool, bytes]:
+        """Whether the quick answer was enough, and what was said."""
+        told = {"session_id": "one", "cwd": str(repo), "tool_input": {"file_path": path}, **more}
+        done = subprocess.run(
+            lean("edit"), cwd=repo, env=env, input=json.dumps(told).encode(), capture_output=True
+        )
+        assert done.returncode == 0, done
+        loaded = done.stderr.decode().split()
+        assert "atlas_cli.hooks.tool" in loaded, done
+        return "atlas_cli.env.env" not in loaded, done.stdout
+
+    assert edit("src/x.py") == (False, b""), "the first draws the cache"
+    assert edit("src/x.py") == edit("src/new/deep.py") == edit(str(repo / "a.md")) == (True, b"")
+    assert edit("src/x.py", session_id="three")[0] is False, "who has not begun is told"
+    assert edit("") == (True, b"") and edit("src/..")[0] is False
+    assert edit("src/x.py", agent_id="helper")[0] is False
+    one(atlas, "status", "write", "-m", "bob's part", "--on", "docs", who="two")
+    assert edit("src/x.py") == (False, b""), "something is new"
+    assert edit("src/x.py") == (True, b""), "and was looked at, once for this head"
+    post = ("signal", "post", "alert", "--about", "src/y.py", "-m", "it drops the last line")
+    one(atlas, *post, who="two")
+    assert edit("src/x.py") == (False, b"") and edit("src/x.py") == (True, b"")
+    quick, said = edit("src/y.py")
+    assert not quick and b"drops the last line" in said
+    one(atlas, "lease", "take", "path:src", "--why", "all of it", who="two")
+    quick, said = edit("src/x.py")
+    assert not quick and bob.encode() in said and b"all of it" in said
+    assert edit("other/x.md")[1] == b""
+    assert edit("other/x.md") == (True, b"")
+    one(atlas, "lease", "release", "path:src", who="two")
+    git("worktree", "add", "-q", "--detach", "../linked")
+    linked = repo.parent / "linked/src/x.py"
+    (repo.parent / "way").symlink_to(repo.parent / "linked")
+    one(atlas, "-C", str(repo.parent / "linked"), "begin")
+    edit(str(linked))
+    assert edit(str(linked)) == edit(str(repo.parent / "way/src/x.py")) == (True, b"")
+    assert edit("/etc/hostname")[1] == b""
+
+
+@pytest.mark.parametrize("far", [False, True], ids=["silent", "seen"])
+def test_a_quick_edit_is_a_sign_of_life(far: bool, repo: Path, atlas: Atlas, hook: Hook) -> None:
+    me = one(atlas, "begin")["id"]
+    hook("edit", tool_input={"file_path": "src/x.py"})
+    sign = repo / ".git/atlas/signs" / me
+    os.utime(sign, (1, 1))
+    if far:
+        hook("edit", tool_input={"file_path": "src/x.py"})
+    assert (sign.stat().st_mtime > 1) is far

@@ -222,6 +222,15 @@ def test_a_policy_of_a_newer_format_lets_read_and_refuses_to_write(
     assert hand.head() == head
 
 
+def test_a_policy_that_a_hand_has_spoilt_stops_no_write(worker: Worker, hand: Hand) -> None:
+    worker.begin("goes on")
+    for data in (b'word_within: "soon"\n', b"needs: [holograms]\n"):
+        hand.commit({"atlas.yaml": hand.read("atlas.yaml").replace(b"needs: []\n", b"") + data})
+        for form in ("status write -m x", "lease take gpu0 --why w", "decision list"):
+            assert worker(*argv(form)).code == 0, (data, form, worker(*argv(form)))
+        assert worker("doctor", "--fix").code == 0
+
+
 def test_a_policy_that_breaks_a_rule_counts_no_more_than_one_that_does_not_parse(
     worker: Worker, hand: Hand
 ) -> None:

@@ -194,6 +194,27 @@ def test_leases_are_judged_as_the_store_had_them_then(versions: Any, wanted: boo
     assert strict == [("leases", "stop")] * wanted
 
 
+@pytest.mark.parametrize(
+    ("declared", "shared", "wanted"),
+    [
+        ({"rig": {"paths": ["src"]}}, {}, True),
+        ({"rig": {"paths": ["src/x.py"]}}, {}, True),
+        ({"rig": {"paths": ["src/y.py"]}}, {}, False),
+        ({"rig": {"about": "the test rig"}}, {}, False),
+        ({}, {}, False),
+        ({"rig": {"paths": ["src"]}}, {"rig": "lab"}, False),  # another store's name
+    ],
+)
+def test_a_lease_on_a_name_is_on_the_paths_that_mean_it(
+    declared: Any, shared: Any, wanted: bool
+) -> None:
+    found = past(leases={"rig": [lease(BOB, NOW, resource="rig")]})
+    rules: Any = {"resources": declared, "shared": shared}
+    assert (
+        said(found, ann(0, paths=("docs/a", "src/x.py")), **rules) == [("leases", "warn")] * wanted
+    )
+
+
 def test_a_lease_of_an_ancestor_covers() -> None:
     rows = {ANN: {**ROWS[ANN], "lineage": [BOB]}}
     assert (

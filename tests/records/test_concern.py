@@ -34,7 +34,23 @@ CASES: dict[str, tuple[dict[str, object], dict[str, object], int]] = {
     "the same file": ({"on": ("src/x.py",)}, {}, SELDOM),
     "another file": ({"on": ("src/y.py",)}, {}, 0),
     "a folder of many files": ({"on": ("src/",)}, {}, SELDOM),
-    "a file named like a folder": ({"on": ("src",)}, {}, 0),
+    "a folder that a section names": ({"on": ("src",)}, {}, NOTICE),
+    "a file named like another folder": ({"on": ("sr",)}, {}, 0),
+    "a file that its task is about": ({"on": ("docs/a",)}, {"claimed": ("docs/a",)}, SELDOM),
+    "a folder of many, its task's": ({"on": ("docs/",)}, {"claimed": ("docs/a",)}, SELDOM),
+    "the folder above its task's file": ({"on": ("docs",)}, {"claimed": ("docs/a",)}, NOTICE),
+    "a file in its task's folder": ({"on": ("docs/a",)}, {"claimed": ("docs",)}, NOTICE),
+    "beside its task's file": ({"on": ("docs/b",)}, {"claimed": ("docs/a",)}, 0),
+    "to a path in its task's folder": (
+        {"to": ("path:docs/a",)},
+        {"claimed": ("docs",)},
+        ALWAYS,
+    ),
+    "a hot file, its task's": (
+        {"on": ("docs/a",)},
+        {"claimed": ("docs/a",), "hot": frozenset({"docs/a"})},
+        NOTICE,
+    ),
     "about a folder": ({"about": ("src",)}, {}, SELDOM),
     "about a file": ({"about": ("src/x.py",)}, {}, SELDOM),
     "about another folder": ({"about": ("sr",)}, {}, 0),
@@ -114,6 +130,7 @@ def test_a_file_is_hot_that_four_sessions_and_more_than_a_third_touch() -> None:
     many = {**touched, **{f"t{number}": ["other"] for number in range(8)}}
     assert concern.hot(many) == {"other"}, "a third is not more than a third"
     assert concern.hot({"a": ["go.mod"]}, ["*.mod"]) == {"go.mod"}
+    assert concern.hot({}, ["*.mod"], ["go.mod", "x.py"]) == {"go.mod"}, "not committed yet"
 
 
 # what a commit is told: pace as (now, stopped, told)
@@ -228,5 +245,5 @@ def test_the_line_of_what_is_only_counted() -> None:
         "the status moved on: 2 sections, 1 decision, none on your files"
     )
     assert telling.counted([news(NOTICE), news(0)]) == (
-        'the status moved on: 2 sections, status:main@3 "Parser" why'
+        'the status moved on: 2 sections, status:main@3 "Parser" by bob why'
     )

@@ -49,6 +49,7 @@ def test_a_duration_is_read(text: str, seconds: int) -> None:
         "1e3s",
         "0m",
         "0h0m",
+        "36526d",
         "2hours",
         "٣h",
         "1h-30m",

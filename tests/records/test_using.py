@@ -12,7 +12,7 @@ from atlas_cli.errors import Held, NotFound, Usage
 from atlas_cli.model import times
 from atlas_cli.model.change import Change
 from atlas_cli.records import lease, resources, session, takeover, waiting
-from atlas_cli.records.board import assigning, claims, offering, posting, task
+from atlas_cli.records.board import assigning, claims, offering, posting, task, using
 
 from .board import added, ids, queue, world
 from .files import ANN, BOB, NOW, Files, done, judged, writer
@@ -55,6 +55,19 @@ def test_a_claim_takes_what_the_task_uses_and_its_end_gives_it_back() -> None:
     ]
     for verb, given in ends:
         assert held(act(longer, verb, *given, at=30), "rig", 30) is None, verb
+
+
+def test_a_task_is_about_the_paths_that_it_names_and_those_of_what_it_uses() -> None:
+    in_force = {"resources": RIG, "shared": {}}
+    record: dict[str, object] = {
+        "files": ["src/x.py", "docs"],
+        "uses": ["rig", "gpu0", "path:docs"],
+    }
+    assert using.paths(in_force, record) == ("src/x.py", "docs", "tools/rig")
+    assert using.paths(in_force, {}) == ()
+    # a name that another store keeps means no path of this one
+    elsewhere = {**in_force, "shared": {"rig": "lab"}}
+    assert using.paths(elsewhere, record) == ("src/x.py", "docs")
 
 
 def test_a_short_claim_holds_no_less_than_a_lease_can_and_a_long_one_no_more() -> None:

@@ -3,6 +3,8 @@ section goes, what is folded, what is carried, and that no text is ever out of s
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any
 
 import pytest
@@ -25,7 +27,7 @@ from atlas_cli.records import (
 )
 from atlas_cli.records.parts import Part
 from atlas_cli.records.status_write import Seen, holding, write
-from atlas_cli.records.wish import Wish
+from atlas_cli.records.wish import Wish, digest
 
 from .files import ANN, BOB, EVE, FEW, NOW, STORE, Files, done, judged, store, writer
 
@@ -328,6 +330,80 @@ def test_what_was_retracted_is_not_carried_on_and_the_rule_sees_why(
         files = day.change(BOB, lie).files
     rules = {one.rule for one in judged(day.tree, files, writer(BOB, operation=op(day.count)))}
     assert rules == {"carried"}
+
+
+UNTIL = times.rfc3339(NOW + HOUR)
+
+
+@pytest.mark.parametrize(
+    ("later", "expected"),
+    [
+        (Wish("main", "B", "b"), UNTIL),  # another's write carries it on
+        (Wish("main", "B", "b", good_until=times.rfc3339(NOW + 9)), UNTIL),  # each has its own
+        (Wish("main", text="## A\n\nx\n\n## B\n\nb\n", replace=True), UNTIL),  # it reads as before
+        (Wish("main", "A", unwarn=True), UNTIL),
+        (Wish("main", "A", "new", exact=True), ""),  # what is written anew is not so old
+        (Wish("main", text="## A\n\nnew\n", replace=True), ""),
+        (Wish("main", "A", "new", exact=True, good_until=times.rfc3339(NOW + 9)), None),
+    ],
+)
+def test_what_is_good_for_a_time_stays_so_until_it_is_written_anew(
+    later: Wish, expected: str | None
+) -> None:
+    day = Day().begin(ANN, BOB).says(ANN, "A", good_until=UNTIL)
+    assert day.head["sections"][0]["good_until"] == day.head["wish"]["good_until"] == UNTIL
+    day.tree = done(day.tree, day.change(BOB, later), writer(BOB, operation=op(day.count)))
+    part = day.parts()["A"]
+    assert part.good_until == (later.good_until if expected is None else expected)
+
+
+@pytest.mark.parametrize(
+    ("until", "now", "warns"),
+    [
+        (UNTIL, NOW, False),
+        (UNTIL, NOW + HOUR - 1, False),
+        (UNTIL, NOW + HOUR, True),
+        ("", NOW + HOUR, False),
+        ("some day", NOW + HOUR, False),  # by hand
+    ],
+)
+def test_after_that_time_the_head_of_the_section_warns(until: str, now: int, warns: bool) -> None:
+    day = Day().begin(ANN)
+    items = text.dump({"sections": [{"heading": "A", "good_until": until}]})
+    by_hand(day, 1, b"## A\n\na\n", items)
+    part = day.parts()["A"]
+    assert part.notes(now) == [f"it was good until {UNTIL}, 0 s ago: look whether it holds"] * warns
+
+
+def test_the_rule_sees_a_time_that_was_not_wished() -> None:
+    day = Day().begin(ANN, BOB).says(ANN, "A", good_until=UNTIL)
+    change = day.change(BOB, Wish("main", "B", "b", good_until=UNTIL))
+    ((path, data),) = change.files.items()
+    who = writer(BOB, operation=op(day.count))
+    assert judged(day.tree, change.files, who) == []
+    other = times.rfc3339(NOW + 9).encode()
+    early, late = (data or b"").split(b"sections:")[0], (data or b"").split(b"sections:")[1]
+    carried_on, own = late.split(b'"heading": "B"')
+    for forged in (
+        [early, carried_on.replace(UNTIL.encode(), other), own],  # of the section carried on
+        [early, carried_on, own.replace(UNTIL.encode(), other)],  # of its own
+        [early.replace(UNTIL.encode(), other), carried_on, own],  # of the wish
+    ):
+        files = {path: b"".join([forged[0], b"sections:", forged[1], b'"heading": "B"', forged[2]])}
+        assert files[path] != data
+        assert {fault.rule for fault in judged(day.tree, files, who)} == {"carried"}
+
+
+def test_the_digest_of_a_wish_covers_the_time_and_of_one_without_is_as_it_was() -> None:
+    day = Day().begin(ANN).says(ANN, "A", on=("x.py",))
+    message = message_of(writer(ANN, operation=op(1)))
+    # the fields of a wish as they were before it had a time
+    old = ["main", "A", "x", "", False, ["x.py"], [], [], False, False, "", [], [], ""]
+    head = [STORE, op(1), ANN, times.rfc3339(NOW)]
+    data = json.dumps([*head, *old], separators=(",", ":")).encode()
+    assert digest(STORE, message, day.head) == hashlib.sha256(data).hexdigest()
+    timed = {**day.head, "wish": {**day.head["wish"], "good_until": UNTIL}}
+    assert digest(STORE, message, timed) != digest(STORE, message, day.head)
 
 
 # Two histories, one of which is carried over to the other.

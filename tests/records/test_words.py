@@ -107,7 +107,7 @@ def test_within_nothing_every_push_wants_a_word() -> None:
     assert words.judge_push([Owner("me", debt(0))], "me", NOW, 0, WEEK) == Verdict(late=debt(0))
 
 
-def test_a_mark_shows_until_a_word_and_counts_once_it_is_there() -> None:
+def test_a_mark_shows_until_a_word_and_may_arrive_for_an_hour() -> None:
     owed = Debt(tuple(Work("c", NOW, 0, True, f"subject {n}") for n in range(5)))
     mark = words.mark("main", "a" * 40, NOW, owed, ["b", "a", "a"], "w1")
     assert (mark["commits"], len(mark["subjects"]), mark["paths"]) == (5, 3, ["a", "b"])
@@ -116,5 +116,4 @@ def test_a_mark_shows_until_a_word_and_counts_once_it_is_there() -> None:
         assert words.marks({"marks": [spoilt]}) == [], "a hand may write anything"
     for said, shown in (([FIRST], True), ([FIRST, SECOND], False), ([FIRST, CONFIRMED], True)):
         assert bool(words.later([mark], said)) is shown
-    for there, age, counts in ((False, 3599, True), (False, 3600, False), (True, WEEK, True)):
-        assert words.arrived(mark, there, NOW + age) is counts
+    assert words.underway(mark, NOW + 3599) and not words.underway(mark, NOW + 3600)

@@ -27,6 +27,7 @@ Its text.
 - name: tests
 - depends_on: parser
 - labels: slow, big
+- on: src/x.py, docs
 """
 
 
@@ -51,9 +52,11 @@ def test_a_plan_is_posted_whole_in_both_forms(do: Any, repo: Path, quick: Atlas)
         "Its text.\n",
     )
     assert (tests["needs"], tests["labels"]) == ([parser["id"]], ["slow", "big"])
-    yaml = f"tasks:\n  - {{title: one, name: a, needs: [b]}}\n  - title: two\n    name: b\n    needs: ['{tests['id']}']\n"
+    assert tests["files"] == ["src/x.py", "docs"] and "files" not in parser
+    yaml = f"tasks:\n  - {{title: one, name: a, needs: [b], on: [./src//x.py]}}\n  - title: two\n    name: b\n    needs: ['{tests['id']}']\n"
     (repo / "p.yaml").write_text(yaml)
     one, two = do("task", "add", "--plan", str(repo / "p.yaml"))["items"]
+    assert one["files"] == ["src/x.py"]
     assert (one["needs"], two["needs"]) == ([two["id"]], [tests["id"]])
     assert do("task", "graph", "--format", "mermaid")["edges"] == [
         [parser["id"], tests["id"]],
@@ -70,6 +73,7 @@ def test_a_plan_is_posted_whole_in_both_forms(do: Any, repo: Path, quick: Atlas)
         ("a: [", "p.yaml"),
         ("tasks: [{title: t, priority: high}]", "priority cannot be"),
         ("tasks: [{title: t}, {title: t}]", "stands twice"),
+        ("tasks: [{title: t, on: [1]}]", "on cannot be"),
         ("tasks: [{title: t, needs: [nowhere]}]", "no task nowhere"),
     ):
         (repo / "p.yaml").write_text(wrong)
@@ -91,6 +95,7 @@ OF_ONE_TASK = {
     "--slots": "2",
     "--relies-on": "status:main",
     "--deadline": "2h",
+    "--on": "src/x.py",
 }
 
 
@@ -192,7 +197,7 @@ def test_a_claim_says_all_that_its_worker_must_know(do: Any, repo: Path, quick: 
     do("task", "done", first, "-m", "forty two")
     text = quick("task", "claim", second).out
     assert "│ - and that" in text and f"receipt {second}.1.1.1." in text
-    assert "held for it: rig" in text and f"it builds on result:{first}: atlas task results" in text
+    assert "held for it: rig" in text and f"it builds on result:{first}, which is yours" in text
     assert "relies on artifact:plan@1, whose caveat is: not measured" in text
     assert "it was wrong" in text and ground in text
     data = do("task", "claim", second)
@@ -205,6 +210,25 @@ def test_a_claim_says_all_that_its_worker_must_know(do: Any, repo: Path, quick: 
     assert do("gate", "list")["total"] == 0 and do("gate", "list", "--all")["total"] == 1
     [then] = do("gate", "list", "--at", head)["items"]
     assert (then["id"], then["state"]) == (old, "pending")
+
+
+def test_a_claim_prints_the_short_results_of_others_that_it_builds_on(
+    do: Any, quick: Atlas
+) -> None:
+    ids = [do("task", "add", title)["id"] for title in ("short", "long")]
+    other = do("begin", "--goal", "other", "--new")["id"]
+    for id, came in zip(ids, ("forty two", "word " * 100), strict=True):
+        do("task", "claim", id)
+        do("task", "done", id, "-m", came)
+    do("begin", "--goal", "next", "--new")
+    last = do("task", "add", "last", "--needs", ids[0], "--needs", ids[1])["id"]
+    text = quick("task", "claim", last).out
+    assert f"it builds on result:{ids[0]} by {other}" in text and "│ forty two" in text
+    assert f"it builds on result:{ids[1]}: atlas task results {ids[1]}" in text
+    do("task", "done", last)
+    assert "no open task: the board is done: 3 done" in quick("task", "list").out
+    assert "the board is done: 3 done" in quick("task", "board").out
+    assert "there is no `atlas task give`" in quick("task", "give", "x").err
 
 
 def test_a_take_names_what_is_held_beside_it_and_lists_name_what_is_declared(

@@ -208,6 +208,23 @@ def test_a_lease_of_another_on_a_changed_path_warns(
     )
 
 
+def test_a_lease_on_a_declared_name_warns_on_the_paths_that_mean_it(
+    work: Work, quick: Atlas, git: Git, store: tuple[Hand, Seen]
+) -> None:
+    git("switch", "-q", "-c", "side")
+    bob = ("--session", store[1].sessions["bob"])
+    declared = '{"rig": {"about": "the test rig", "paths": ["tools/rig"]}}'
+    assert quick("config", "set", "resources", declared, *bob).code == 0
+    assert quick("lease", "take", "rig", "--why", "a long run", *bob).code == 0
+    at = int(git("log", "-1", "--format=%ct", cwd=work.hand.store))
+    (work.hand.repo / "tools/rig").mkdir(parents=True)
+    late = work.commit("tools/rig/x.py", GIT_AUTHOR_DATE=f"@{at + 600} +0000")
+    done = quick("check", "HEAD", "--json")
+    assert (found(done), done.code) == ([(late, "leases", "warn")], 0)
+    (finding,) = done.data["findings"]
+    assert finding["path"] == "tools/rig/x.py" and finding["text"].startswith("rig was held by")
+
+
 def test_a_link_that_a_commit_left_dead_is_its_own(work: Work, quick: Atlas, git: Git) -> None:
     pytest.importorskip("atlas_cli.checks.links")
     git("switch", "-q", "-c", "side")

@@ -12,7 +12,7 @@ from atlas_cli.model import dated
 from atlas_cli.records import artifact
 
 from ..bench import stores
-from ..conftest import DECISION, INDEX, NOTEBOOK, Atlas
+from ..conftest import DECISION, INDEX, NOTEBOOK, Atlas, Git
 from .crew import Worker
 from .first import goes_back
 from .fleet import Fleet
@@ -136,6 +136,26 @@ def test_a_store_that_needs_what_is_not_known_is_read_and_left_alone(
         assert (done.code, done.json["error"]["code"]) == (1, "newer_format"), done
         assert "telepathy" in done.out and "atlas doctor" not in done.out, done
     assert hand.head() == head
+
+
+def test_it_is_read_where_there_is_a_remote_too(
+    store: Store, quick: Atlas, git: Git, tmp_path: Path
+) -> None:
+    hand, seen = store
+    needs = edited(hand.read("atlas.yaml"), "needs: []", 'needs: ["telepathy"]')
+    newer = needs.replace(b"version: 1\n", b"version: 2\n")
+    hand.signed({"atlas.yaml": newer}, seen.sessions["bob"], now())
+    git("init", "-q", "--bare", str(tmp_path / "hub.git"), cwd=tmp_path)
+    git(
+        "push", "-q", str(tmp_path / "hub.git"), "atlas", cwd=tmp_path / "repo/.git/atlas/store.git"
+    )
+    git("remote", "add", "origin", str(tmp_path / "hub.git"))
+    for argv in ((), ("status",), ("show", "status:main"), ("lease", "list"), ("task", "list")):
+        for _ in range(2):  # asked anew, and from the copy
+            done = quick(*argv)
+            assert done.code == 0 and "telepathy" in done.err, (argv, done)
+    look = quick("doctor")
+    assert look.code == 0 and "telepathy" in look.out, look
 
 
 def as_first(top: Fleet, clones: tuple[str, ...]) -> str:

@@ -158,7 +158,9 @@ def one_store(
     shutil.rmtree(tmp_path / "repo"), shutil.rmtree(hub)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 8))]
+)
 def test_whatever_bytes_the_branch_brings(
     seed: int, apart: tuple[Worker, Path], written: object, tmp_path: Path
 ) -> None:

@@ -320,6 +320,132 @@ def test_the_quick_answer_comes_from_the_cache_alone(project: Project, tmp_path:
     assert (tmp_path / "calls").read_text().count("\n") == 2, "whoever moved the head drew it anew"
 
 
+def test_a_message_in_an_editor_and_a_merge_are_answered_quickly_too(
+    project: Project, tmp_path: Path
+) -> None:
+    """By a program of which no more is there than the quick answer needs."""
+    lonely = tmp_path / "lonely/atlas_cli"
+    shutil.copytree(ROOT / "atlas_cli", lonely, ignore=shutil.ignore_patterns("__pycache__"))
+    (lonely / "main.py").unlink()
+    project.ok("checkout", "-q", "-b", "side"), project.commit("docs/page.md")
+    project.ok("rm", "-q", "src/y.py"), project.ok("commit", "-qm", "gone")
+    project.ok("checkout", "-q", "-b", "other", "main"), project.commit("docs/page.md")
+    project.ok("checkout", "-q", "main"), project.commit("src/x.py")
+    install(project.top, program=lonely / "hook.py")
+    typed = {"GIT_EDITOR": 'f() { printf "typed\n# no\n" > "$1"; }; f'}
+
+    def quiet(*args: str, **extra: str) -> None:
+        done = project(*args, **extra)
+        assert (done.code, done.err) == (0, ""), (args, done)
+
+    project.write("src/x.py", "in an editor\n")
+    quiet("commit", "-qa", **typed)
+    assert project.message() == "typed\n\n" + "\n".join(project.signs())
+    project.write("src/x.py", "a message and an editor\n")
+    quiet("commit", "-qa", "-e", "-m", "told", **{"GIT_EDITOR": "true"})
+    assert project.message() == "told\n\n" + "\n".join(project.signs())
+    quiet("merge", "-q", "--no-ff", "--no-edit", "side")
+    assert project.trailers() == project.signs()
+    assert project("merge", "-q", "other").code == 1, "both have changed the page"
+    project.write("docs/page.md", "of both\n"), project.ok("add", ".")
+    quiet("commit", "-q", "--no-edit")
+    assert project.trailers() == project.signs() and "Merge branch" in project.message()
+
+
+def test_a_merge_brings_in_what_meets_nothing_or_is_looked_at_closely(project: Project) -> None:
+    """A quick answer judges by more than the merge changes itself."""
+    project.atlas("ann", "config", "set", "preconditions", '{"leases": "stop"}')
+    project.ok("checkout", "-q", "-b", "side"), project.commit("docs/page.md")
+    project.ok("checkout", "-q", "main"), project.commit("src/x.py")
+    project.atlas("bob", "lease", "take", "path:docs", "path:src/x.py", "--why", "w")
+    project.ok("merge", "-q", "--no-ff", "--no-edit", "side")
+    project.ok("checkout", "-q", "-b", "again", "HEAD~", "--")
+    project.write("docs/page.md", "both have changed it\n"), project.ok("add", ".")
+    project.ok("commit", "-qm", "x", "--no-verify", who="bob")
+    assert project("merge", "-q", "side").code == 1
+    project.write("docs/page.md", "put together\n"), project.ok("add", ".")
+    done = project("commit", "-q", "--no-edit")
+    assert done.code == 1 and "path:docs is held by" in done.err
+
+
+@pytest.fixture
+def by_hand(project: Project) -> Project:
+    """The store's branch as a branch of the user's, and what stops each commit of ann's in
+    `inbox/`."""
+    project.atlas("ann", "config", "set", "preconditions", '{"leases": "stop"}')
+    project.atlas("bob", "lease", "take", "path:inbox", "--why", "w")
+    store = str(project.top / ".git/atlas/store.git")
+    project.ok("fetch", "-q", store, "atlas:atlas", "atlas:hand")
+    project.ok("worktree", "add", "-q", "../notes", "hand")
+    assert project.commit("inbox/x.md").code == 1, "a commit of code is stopped"
+    project.ok("reset", "-q", "--hard")
+    return project
+
+
+@pytest.mark.parametrize("where", ["checkout", "worktree"])
+def test_a_commit_on_the_stores_own_branch_is_none_of_the_code(
+    where: str, by_hand: Project, tmp_path: Path
+) -> None:
+    cwd = "." if where == "checkout" else "../notes"
+    if where == "checkout":
+        by_hand.ok("checkout", "-q", "atlas")
+    typed = {"GIT_EDITOR": 'f() { echo typed > "$1"; }; f'}
+    acts: list[tuple[tuple[str, ...], dict[str, str]]] = [
+        (("commit", "-qm", "a note"), {}),
+        (("commit", "-qm", "a note", "--no-verify"), {}),
+        (("commit", "-q"), typed),
+    ]
+
+    def quiet(*args: str, **extra: str) -> None:
+        done = by_hand(*args, cwd=cwd, **extra)
+        assert (done.code, done.err) == (0, ""), (args, done)
+
+    for number, (args, extra) in enumerate(acts):
+        by_hand.write(f"inbox/2026-11-29 note {number}.md", "a note\n", cwd)
+        by_hand.ok("add", "inbox", cwd=cwd)
+        quiet(*args, **extra)
+    quiet("commit", "-q", "--amend", "--no-edit")
+    quiet("rebase", "-q", "--force-rebase", "HEAD~1")
+    tip = by_hand.ok("rev-parse", "HEAD", cwd=cwd)
+    quiet("reset", "-q", "--hard", "HEAD~1"), by_hand.ok("cherry-pick", tip, cwd=cwd)
+    assert "Atlas-" not in by_hand.ok("log", "--format=%B", "-n3", cwd=cwd)
+    store = str(by_hand.top / ".git/atlas/store.git")
+    by_hand.ok("init", "-q", "--bare", str(tmp_path / "origin.git"))
+    by_hand.ok("remote", "add", "origin", str(tmp_path / "origin.git"))
+    quiet("push", "-q", "origin", "HEAD:main")
+    quiet("push", "-q", store, "HEAD:atlas")
+    assert by_hand.atlas("ann", "verify", "--full").code == 0
+    assert by_hand.atlas("ann", "log", "--kind", "inbox", "--json").data["total"] == 3
+
+
+def test_what_only_looks_like_the_stores_branch_is_code(by_hand: Project) -> None:
+    """A file of that name, a branch of that name, and a history that was merged into the code."""
+
+    def judged() -> None:
+        assert by_hand.commit("src/x.py").code == 0 and by_hand.trailers() == by_hand.signs()
+        assert by_hand.commit("inbox/x.md").code == 1
+        by_hand.ok("reset", "-q", "--hard")
+
+    by_hand.write("atlas.yaml", "store: of the project's own\n"), by_hand.ok("add", ".")
+    by_hand.ok("commit", "-qm", "a file"), judged()
+    by_hand.ok("branch", "-q", "-M", "atlas", "was")
+    by_hand.ok("checkout", "-q", "-b", "atlas"), judged()
+    by_hand.ok("rm", "-q", "atlas.yaml"), judged()
+    by_hand.ok("merge", "-q", "--allow-unrelated-histories", "--no-edit", "hand")
+    assert (by_hand.top / "leases").exists() and (by_hand.top / "atlas.yaml").exists()
+    judged()
+
+
+def test_the_stores_commits_are_no_work_of_their_sessions(by_hand: Project) -> None:
+    """As they would be if each branch of the user's held code."""
+    by_hand.atlas("ann", "lease", "take", "gpu0", "--why", "w")
+    store = str(by_hand.top / ".git/atlas/store.git")
+    by_hand.ok("fetch", "-q", store, "+atlas:atlas")
+    rows = by_hand.atlas("ann", "who", ".", "--json").data["items"]
+    assert [row["text"] for row in rows if row["what"].startswith("commit")] == ["first"]
+    by_hand.atlas("ann", "end")
+
+
 def fake_git(folder: Path) -> Path:
     """A folder with a git that notes each call."""
     (folder / "bin").mkdir(exist_ok=True)

@@ -140,6 +140,10 @@ def test_a_folder_that_was_named_and_what_others_read_is_a_notice(project: Proje
     project.atlas("bob", "correct", "artifact:facts@1", "--retract", "--why", "wrong")
     out = project.commit("src/x.py")
     assert (out.code, "artifact:facts@1, which you read, was retracted" in out.err) == (0, True)
+    # once, and in a notice of its own
+    assert out.err.count("artifact:facts@1, ") == 1 and "1 correction" not in out.err
+    assert "│ wrong\n" in out.err and "--relies-on correction:" in out.err
+    assert "facts" not in project.commit("src/x.py").err
 
 
 def test_a_record_names_its_writers_files(project: Project) -> None:
@@ -152,6 +156,73 @@ def test_a_record_names_its_writers_files(project: Project) -> None:
     assert row["files"] == ["src/x.py"]
     out = project.commit("src/x.py")
     assert (said(out), "│ chosen: b (agreed)" in out.err) == ("stop 5 (read first)", True)
+
+
+def test_an_artifact_stops_whose_files_are_its_writers(project: Project) -> None:
+    """Who is elsewhere is not even told that there is one; who has opened it knows it."""
+    project.commit("src/x.py", who="bob")
+    project.atlas("ann", "status", "show"), project.atlas("bob", "status", "show")
+    facts = str(project.top / "docs/page.md")
+    put = ("artifact", "put", "facts", facts, "--title", WORDS, "--json")
+    assert project.atlas("bob", *put).data["files"] == ["src/x.py"]
+    for _ in range(2):  # by the whole program, and by what it keeps for the next hook
+        assert project.commit("docs/page.md").err == ""
+    out = project.commit("src/x.py")
+    assert said(out) == "stop 5 (read first)"
+    assert f"│ {WORDS}" in out.err and "artifact:facts@1 by" in out.err and "on src/x.py" in out.err
+    project.ok("commit", "-qm", "the same command")
+    project.atlas("bob", *put)  # version 2
+    project.atlas("ann", "artifact", "show", "facts")
+    assert project.commit("src/x.py").err == "", "what was opened is known"
+    ann = project.sessions["ann"]
+    given = ("artifact", "put", "far", facts, "--title", "for you", "--json", "--for", ann)
+    assert project.atlas("bob", *given).data["for"] == [f"session:{ann}"]
+    assert said(project.commit("docs/page.md")) == "stop 5 (read first)"
+
+
+@pytest.mark.parametrize("told", ["result", "section"])
+def test_no_file_counts_that_a_word_speaks_of(told: str, project: Project) -> None:
+    """A task's result is a word for its commits, as a section is; also once they are made anew."""
+    task = project.atlas("ann", "task", "add", "change x", "--json").data["id"]
+    project.atlas("ann", "task", "claim", task)
+    project.commit("src/x.py")
+    if told == "result":
+        project.atlas("ann", "task", "done", task, "-m", "x is changed")
+    else:
+        project.atlas("ann", "status", "write", "-m", "x is changed")
+        project.atlas("ann", "task", "release", task)
+    before = project.ok("rev-parse", "HEAD")
+    time.sleep(1.1)
+    project.ok("rebase", "-q", "--no-ff", "HEAD~1")
+    assert project.ok("rev-parse", "HEAD") != before
+    signal(project, "--about", "src/x.py")
+    out = project.commit("docs/page.md")
+    assert (out.code, "1 signal, none on your files" in out.err) == (0, True), out
+    signal(project, "--about", "docs/page.md")
+    assert said(project.commit("src/y.py")) == "stop 5 (read first)", "committed since the word"
+
+
+def test_a_section_names_the_files_of_the_tasks_that_are_done(project: Project) -> None:
+    """Nobody is told of a result: the next section is about its files as well."""
+    task = project.atlas("bob", "task", "add", "change x", "--json").data["id"]
+    project.atlas("bob", "task", "claim", task)
+    project.commit("src/x.py", who="bob")
+    project.atlas("bob", "task", "done", task, "-m", "x is changed")
+    project.atlas("bob", "status", "write", "-m", "x gives pairs now")
+    out = project.commit("src/x.py")
+    assert (said(out), "x gives pairs now" in out.err) == ("stop 5 (read first)", True)
+
+
+def test_two_sections_of_one_goal_are_told_apart_by_their_writers(project: Project) -> None:
+    project.atlas("ann", "begin", "--on", "docs")
+    project.commit("docs/page.md", who="bob")
+    project.atlas("bob", "status", "write", "-m", "the page is whole")
+    bob = project.sessions["bob"]
+    out = project.commit("src/x.py")
+    assert f'1 section, status:main@2 "what bob does" by {bob} on docs/page.md' in out.err
+    project.atlas("bob", "status", "write", "-m", "the page is whole", "--for", "all")
+    out = project.commit("src/x.py")
+    assert f'status:main@3 "what bob does" by {bob}: new, and concerns you' in out.err
 
 
 @pytest.fixture
@@ -232,3 +303,43 @@ def test_a_hook_fetches_where_the_users_own_file_says_so(
     while (home / "hook-fetch").stat().st_mtime < time.time() + 300 and time.monotonic() < until:
         time.sleep(0.05)
     assert (home / "hook-fetch").stat().st_mtime > time.time() + 300, "off after a failure"
+
+
+def test_a_session_that_only_commits_is_known_to_be_at_work(
+    two: tuple[Fleet, list[Worker]],
+) -> None:
+    """Once an hour the hook has the sign published, by a process that nobody waits for."""
+    made, (a, b) = two
+    env = {**made.env, "ATLAS_SESSION": made.sessions["a"]}
+    done(a("lease", "take", "gpu0", "--for", "4h", "--why", "a long run"))
+    for offset in (3700, 3 * 3600):
+        head = made.head("hub.git")
+        words = ["git", "commit", "-q", "--allow-empty", "-m", "x"]
+        shifted = env | {"ATLAS_CLOCK_OFFSET": str(offset)}
+        subprocess.run(words, cwd=made.top / "a", env=shifted, check=True)
+        until = time.monotonic() + 30
+        while made.head("hub.git") == head and time.monotonic() < until:
+            time.sleep(0.05)
+        assert made.head("hub.git") != head, offset
+        os.utime(made.top / "a/.git/atlas/hook-fetch", (0, 0))
+    later = {"ATLAS_CLOCK_OFFSET": str(5 * 3600)}
+    other = done(b("begin", "--goal", "looks", "--new", "--json", env=later)).data["id"]
+    adopt = ("session", "adopt", made.sessions["a"], "--why", "silent")
+    refused = b("--session", other, *adopt, env=later)
+    assert refused.code == 4 and "is live" in refused.err, refused
+
+
+def test_a_file_that_the_policy_calls_hot_stops_nobody(project: Project) -> None:
+    project.atlas("ann", "config", "set", "hot", '["CHANGELOG.md"]')
+    signal(project, "--about", "CHANGELOG.md")
+    out = project.commit("CHANGELOG.md")
+    assert (out.code, "on CHANGELOG.md" in out.err) == (0, True), out
+
+
+def test_what_an_ancestor_writes_reaches_those_that_it_started(project: Project) -> None:
+    ann = project.sessions["ann"]
+    kid = project.atlas("ann", "begin", "--parent", ann, "--goal", "kid", "--json").data["id"]
+    project.atlas("ann", "status", "write", "-m", "use tabs, not blanks")
+    out = project.commit("docs/page.md", ATLAS_SESSION=kid)
+    assert said(out) == "stop 5 (read first)" and "who started you wrote it" in out.err, out
+    project.ok("commit", "-qm", "the same command", ATLAS_SESSION=kid)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -31,12 +32,29 @@ def there(project: Project, branch: str = "main") -> str:
     return project.ok("ls-remote", "origin", f"refs/heads/{branch}").partition("\t")[0]
 
 
-def as_printed(project: Project, stop: Result, who: str = "ann") -> None:
+def printed(stop: Result) -> str:
+    """The one command that a stop prints."""
+    line = re.search(r"then push again: (atlas .*)", stop.err)
+    assert line, stop
+    words = shlex.split(line[1])
+    assert words.count("atlas") == 1 and not {"&&", ";", "|"} & set(words), line[1]
+    return line[1]
+
+
+def shell(project: Project, line: str, who: str = "ann", **extra: str) -> Result:
+    """Runs a line as a session's shell does, `atlas` on its PATH."""
+    env = {**project.env, "ATLAS_SESSION": project.sessions[who], **extra}
+    done = subprocess.run(
+        ["sh", "-c", line], cwd=project.top, env=env, capture_output=True, text=True, timeout=60
+    )
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+def as_printed(project: Project, stop: Result, who: str = "ann", **extra: str) -> Result:
     """Runs what a stop prints, in one call."""
-    printed = re.search(r"then push again: (.*)", stop.err)
-    assert printed, stop
-    for step in printed[1].strip("│ ").split(" && "):
-        project.atlas(who, *shlex.split(step)[1:])
+    done = shell(project, printed(stop), who, **extra)
+    assert done.code == 0, (printed(stop), done)
+    return done
 
 
 def test_a_push_without_a_word_stops_and_what_it_prints_clears_it(shared: Project) -> None:
@@ -81,7 +99,7 @@ def test_younger_debt_passes_with_a_line_and_leaves_a_mark(shared: Project, tmp_
     shared.atlas("bob", "config", "set", "word_within", "45m")
     shared.commit("src/x.py")
     done = shared("push", "-q", "origin", "main")
-    assert done.code == 0 and re.search(r"a word is due by \d\d:\d\d, or at `end`", done.err), done
+    assert done.code == 0 and re.search(r"say by \d\d:\d\d what these commits did", done.err), done
     shown = shared.atlas("bob", "status", "show").out
     assert "pushed without a word" in shown and "change src/x.py [src/x.py]" in shown
     shared.ok("clone", "-q", str(tmp_path / "origin.git"), str(tmp_path / "clone"))
@@ -99,7 +117,7 @@ def test_younger_debt_passes_with_a_line_and_leaves_a_mark(shared: Project, tmp_
     shared.atlas("ann", "end")
 
 
-def test_a_mark_of_a_push_that_never_arrived_is_dropped(shared: Project, tmp_path: Path) -> None:
+def test_a_mark_counts_once_its_push_has_arrived(shared: Project, tmp_path: Path) -> None:
     shared.atlas("bob", "config", "set", "word_within", "45m")
     hook = tmp_path / "origin.git/hooks/update"
     hook.parent.mkdir(exist_ok=True)
@@ -107,16 +125,46 @@ def test_a_mark_of_a_push_that_never_arrived_is_dropped(shared: Project, tmp_pat
     hook.chmod(0o755)
     shared.commit("src/x.py")
     assert shared("push", "-q", "origin", "main").code == 1
-    assert "pushed without" in shared.atlas("bob", "status", "show").out
-    later = shared.worker("-C", str(shared.top), "status", env={"ATLAS_CLOCK_OFFSET": "3700"})
-    assert "pushed without" not in later.out
+    for offset in ("0", "3700"):
+        later = shared.worker("-C", str(shared.top), "status", env={"ATLAS_CLOCK_OFFSET": offset})
+        assert "pushed without" not in later.out
+    hook.unlink()
+    shared.ok("push", "-q", "origin", "main")
+    for offset in ("0", "3700"):
+        later = shared.worker("-C", str(shared.top), "status", env={"ATLAS_CLOCK_OFFSET": offset})
+        assert later.out.count("change src/x.py") == 1
+
+
+def test_a_lease_of_another_lets_a_push_go_on_or_says_how_it_does(shared: Project) -> None:
+    """Its holder has no ear but the store: a signal is what can be done."""
+    shared.atlas("ann", "config", "set", "word_within", "45m")
+    shared.atlas("bob", "lease", "take", "path:src", "--why", "w")
+    bob = shared.sessions["bob"]
+    tell = f"tell its holder what you changed: atlas signal post dependency --for {bob} -m …"
+    done = shared.commit("src/x.py")
+    for what in ("commit", "push"):
+        assert done.code == 0 and f"is held by {bob} for" in done.err
+        assert (
+            f"it does not stop this {what}: work on something else until then, or {tell}"
+            in done.err
+        )
+        done = shared("push", "-q", "origin", "main")
+    assert there(shared) == shared.ok("rev-parse", "main")
+    shared.commit("src/y.py")
+    policy(shared, leases="stop")
+    done = shared("push", "-q", "origin", "main")
+    assert (done.code, first(done)[:20]) == (1, "atlas: stop 4 (held)")
+    assert f"push again once it is free (atlas wait lease:path:src), or {tell}" in done.err
+    shared.atlas("ann", "wait", "lease:path:src", "--timeout", "1s", code=4)
+    shared.atlas("ann", "signal", "post", "dependency", "--for", bob, "-m", "src/x.py is changed")
+    assert "src/x.py is changed" in shared.commit("src/x.py", who="bob").err
 
 
 def test_one_stop_names_all_that_are_over_and_one_adoption_takes_them(shared: Project) -> None:
     shared.commit("src/x.py", who="bob")
     done = shared("push", "-q", "origin", "main")
     bob = shared.sessions["bob"]
-    assert done.code == 0 and f"at work whose word is due: {bob}" in done.err
+    assert done.code == 0 and f"what they did: {bob}" in done.err
     shared.ok("reset", "-q", "--hard", "HEAD~")
     shared.ok("push", "-q", "--force", "origin", "main")
     begun = shared.worker("-C", str(shared.top), "begin", "--new", "--actor", "eve", "--json")
@@ -134,15 +182,152 @@ def test_one_stop_names_all_that_are_over_and_one_adoption_takes_them(shared: Pr
     done = shared("push", "-q", "origin", "main", **late)
     assert first(done).startswith("atlas: stop 5 (write last)") and "which are over" in first(done)
     assert "your 1 commit" in first(done)
-    printed = re.search(r"then push again: (.*)", done.err)
-    assert printed and printed[1].count("session adopt") == 1
-    for step in printed[1].split(" && "):
-        words = shlex.split(step)[1:]
+    assert printed(done).count("session adopt") == 1
+    as_printed(shared, done, "dan", **OVER)
+    shared.ok("push", "-q", "origin", "main", **late)
+
+
+CONCERNING = {
+    "about the same file": ("--section", "Bob's", "--on", "src/x.py"),
+    "addressed to all": ("--section", "Bob's", "--for", "all"),
+    "addressed to it": ("--section", "Bob's", "--for", "SESSION"),
+    "a warning": ("--section", "Bob's", "--on", "src/x.py", "--warn", "the parser is broken"),
+    "over its own section": ("--section", "what ann does"),
+    "the whole": ("--replace",),
+}
+
+
+@pytest.mark.parametrize(
+    ("when", "how"),
+    [
+        (when, how)
+        for when in ("before", "between", "both")
+        for how in CONCERNING
+        if (when, how) != ("both", "addressed to all")  # (once an hour)
+    ],
+)
+def test_what_the_stop_prints_works_whatever_others_write_meanwhile(
+    how: str, when: str, shared: Project
+) -> None:
+    """Before the stop, and between the stop and the call. No text is lost, and it is told."""
+    words = [
+        word.replace("SESSION", f"session:{shared.sessions['ann']}") for word in CONCERNING[how]
+    ]
+
+    def bob(text: str) -> None:
+        shared.atlas("bob", "status", "show")
         done = shared.worker(
-            "-C", str(shared.top), "--session", shared.sessions["dan"], *words, env=OVER
+            "-C",
+            str(shared.top),
+            "--session",
+            shared.sessions["bob"],
+            "status",
+            "write",
+            "-m",
+            text,
+            *words,
         )
         assert done.code == 0, done
-    shared.ok("push", "-q", "origin", "main", **late)
+
+    shared.commit("src/x.py")
+    if when != "between":
+        bob("bob wrote this before the stop")
+    stop = shared("push", "-q", "origin", "main")
+    for _ in range(3):
+        if "then push again" in stop.err:
+            break
+        stop = shared("push", "-q", "origin", "main")
+    if when != "before":
+        bob("bob wrote this after the stop")
+    said = as_printed(shared, stop)
+    body = shared.atlas("ann", "status", "show").out
+    assert "what is done, what is open" in body
+    assert "bob wrote this" in body and (
+        when == "before" or "after the stop" in said.out + said.err
+    )
+    shared.ok("push", "-q", "origin", "main")
+    assert there(shared) == shared.ok("rev-parse", "main")
+
+
+def test_only_the_word_that_was_asked_for_is_not_stopped(shared: Project) -> None:
+    shared.commit("src/x.py")
+    as_printed(shared, shared("push", "-q", "origin", "main"))
+    bobs = ("status", "write", "--section", "Bob's", "--on", "src/x.py", "-m")
+    words = ("status", "write", "--on", "src/x.py", "-m", "the next one")
+    shared.atlas("bob", "status", "show"), shared.atlas("bob", *bobs, "bob's")
+    assert "version jump" in shared.atlas("ann", *words, code=3).err
+    shared.commit("src/x.py"), shared("push", "-q", "origin", "main")
+    shared.atlas("bob", *bobs, "again")
+    done = shared.worker(
+        "-C",
+        str(shared.top),
+        "--session",
+        shared.sessions["ann"],
+        *words,
+        env={"ATLAS_CLOCK_OFFSET": "3700"},
+    )
+    assert done.code == 3, done
+    shared.atlas("ann", "status", "write", "--replace", "-m", "over all of it", code=3)
+
+
+def test_of_several_that_are_over_one_may_be_taken_care_of_meanwhile(shared: Project) -> None:
+    """Taken over by another, or back at work, between the stop and the call."""
+    for name in ("eve", "fay", "dan"):
+        env = OVER if name == "dan" else {}
+        argv = ("begin", "--new", "--actor", name, "--goal", f"what {name} does", "--json")
+        shared.sessions[name] = shared.worker("-C", str(shared.top), *argv, env=env).data["id"]
+    for name in ("bob", "eve", "fay"):
+        shared.commit(f"src/{name}.py", who=name)
+    shared.commit("docs/page.md", who="dan", **OVER)
+    stop = shared("push", "-q", "origin", "main", who="dan", **OVER)
+    line = printed(stop)
+    assert all(shared.sessions[name] in line for name in ("bob", "eve", "fay")), stop
+    begin = ("begin", "--new", "--actor", "gil", "--goal", "what gil does", "--json")
+    shared.sessions["gil"] = shared.worker("-C", str(shared.top), *begin, env=OVER).data["id"]
+    taken = shell(shared, f"atlas session adopt {shared.sessions['bob']} --why w", "gil", **OVER)
+    assert taken.code == 0, taken
+    alive = {"ATLAS_CLOCK_OFFSET": str(2 * 3600)}
+    back = shell(
+        shared,
+        "atlas decision add --title t --recommended a --chosen a --stance agreed --why w",
+        "eve",
+        **alive,
+    )
+    assert back.code == 0, back
+    done = as_printed(shared, stop, "dan", **OVER)
+    assert done.err.count("passed over: ") == 2, done
+    row = shared.worker("-C", str(shared.top), "session", "show", shared.sessions["fay"], "--json")
+    assert row.data["adopted_by"] == shared.sessions["dan"]
+    pushed = shared("push", "-q", "origin", "main", who="dan", **OVER)
+    at_work = ", ".join(shared.sessions[name] for name in ("eve", "gil"))
+    assert pushed.code == 0 and f"at work whose word is due: {at_work}" in pushed.err
+
+
+def test_one_that_is_over_is_taken_over_with_a_word_where_nothing_is_owed_oneself(
+    shared: Project,
+) -> None:
+    shared.commit("src/x.py", who="bob")
+    begin = ("begin", "--new", "--actor", "dan", "--goal", "what dan does", "--json")
+    shared.sessions["dan"] = shared.worker("-C", str(shared.top), *begin, env=OVER).data["id"]
+    stop = shared("push", "-q", "origin", "main", who="dan", **OVER)
+    assert printed(stop).startswith(f"atlas session adopt {shared.sessions['bob']} --why 'its ")
+    as_printed(shared, stop, "dan", **OVER)
+    again = shell(shared, printed(stop), "dan", **OVER)
+    assert again.code == 0 and "passed over" in again.err, "twice does no harm"
+    shared.ok("push", "-q", "origin", "main", who="dan", **OVER)
+    words = (
+        "session",
+        "adopt",
+        shared.sessions["bob"],
+        "--why",
+        "w",
+        "-m",
+        "t",
+        "--operation",
+        "x1",
+    )
+    assert shared.atlas("ann", *words, code=2).err
+    assert shared.atlas("ann", *words[:5], code=6).err, "without a word it is refused as before"
 
 
 def test_a_pusher_without_a_session_gets_one_line(shared: Project) -> None:

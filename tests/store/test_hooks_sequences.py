@@ -12,7 +12,7 @@ import pytest
 from atlas_cli.hooks import NAMES
 
 from .hooked import Project
-from .test_hooks import STATUS, TO_ALL, first, hint
+from .test_hooks import STATUS, TO_ALL, first, hint, policy
 
 
 def branched(project: Project, count: int = 3) -> None:
@@ -199,107 +199,121 @@ def test_amending_signs_once_and_never_anothers(project: Project) -> None:
     assert project.trailers() == project.signs("ann", 2)
 
 
-def test_a_rebase_of_thirty_commits_brands_nobody_and_is_judged_once(project: Project) -> None:
+def unread(project: Project, words: str = "two") -> None:
+    """What a sequence passed over is unread still: the next commit of one's own stops for it."""
+    done = project("commit", "-q", "--allow-empty", "-m", "own")
+    assert "stop 5 (read first)" in first(done) and f"alert: {words}" in done.err
+
+
+def test_a_rebase_of_thirty_commits_brands_nobody_and_stops_for_nothing(project: Project) -> None:
     branched(project, 30)
     project.atlas("bob", *TO_ALL)
     project.ok("checkout", "-q", "side")
     done = project("rebase", "main")
-    assert "stop 5 (read first): signal:" in first(done)
-    assert "--skip" not in "\n".join(
-        line for line in done.err.splitlines() if not line.startswith("hint")
-    )
-    assert "nothing is lost" in done.err
-    assert "the status moved on" not in done.err, "the stop says it"
-    project.ok(*hint(done, r"git (rebase --abort), then run the same git command again"))
-    project.ok("rebase", "main")
+    assert (done.code, "atlas" in done.err, "notice" in done.err) == (0, False, False)
     assert project.ok("rev-list", "--count", "main..side") == "30"
     assert set(project.ok("log", "--format=%an|%(trailers)", "main..side").split("\n")) == {"Else|"}
+    unread(project)
 
 
 @pytest.mark.parametrize(
-    "todo", ["3s/pick/fixup/", "3s/pick/squash/", "2s/pick/reword/", "2s/^/exec true\\n/"]
+    "todo",
+    ["3s/pick/fixup/", "3s/pick/squash/", "2s/pick/reword/", "2s/^/exec true\\n/", "1s/pick/edit/"],
 )
 @pytest.mark.parametrize("onto", ["main", "side~3"])
-def test_after_a_stop_a_rebase_ends_as_without_one(todo: str, onto: str, project: Project) -> None:
-    """git puts the commit at which it was stopped back into its list, or not: continued, there
-    would be one too many, or one too few."""
+def test_a_rebase_ends_as_without_hooks(todo: str, onto: str, project: Project) -> None:
+    """Whatever was written meanwhile, and whatever the policy stops commits for."""
     branched(project)
     how = {"GIT_SEQUENCE_EDITOR": f"sed -i -e '{todo}'", "GIT_EDITOR": "sed -i '1s/^/said: /'"}
-    project.ok("checkout", "-q", "-b", "again", "side")
     command = ("rebase", "-q", "-i", "--autostash", onto)
-    project.ok("-c", "core.hooksPath=/dev/null", *command, **how)
-    project.ok("checkout", "-q", "side", "--")
+    policy(project, leases="stop")
     project.atlas("bob", *TO_ALL)
-    project.write("src/y.py", "not committed")
-    done = project(*command, **how)
-    if done.code:
-        assert "stop 5 (read first)" in first(done)
-        step = hint(done, r"git (rebase --abort|-c \S+ rebase --continue)")
-        project.ok(*step)
-        if "--abort" in step:
-            assert "rebase --abort, then run the same git command again" in done.err
-            project.ok(*command, **how)
-    last = "squash" in todo and onto != "main"  # the message of both is all that is left to be made
-    assert (done.code == 0) == ("exec" in todo and onto != "main"), "that one picks nothing"
-    for form in ("%T", "%T" if last else "%B"):
-        assert project.ok("log", f"--format={form}", "side", "--") == project.ok(
-            "log", f"--format={form}", "again", "--"
-        )
-    assert project.ok("status", "--porcelain") == "M src/y.py"
+    project.atlas("bob", "lease", "take", "path:side", "--why", "w")
+    for branch, hooks in (("again", "/dev/null"), ("side", ".git/hooks")):
+        project.ok("-c", "core.hooksPath=/dev/null", "checkout", "-q", "-B", branch, "side", "--")
+        project.write("src/y.py", "not committed")
+        for words in (command, *[("rebase", "--continue")] * ("edit" in todo)):
+            done = project("-c", f"core.hooksPath={hooks}", *words, **how)
+            assert (done.code, "atlas" in done.err) == (0, False), done
+        assert project.ok("status", "--porcelain") == "M src/y.py"
+        project.ok("checkout", "-q", "--", ".")
+    for form in ("%T", "%B"):
+        made = [project.ok("log", f"--format={form}", name, "--") for name in ("side", "again")]
+        assert made[0] == made[1]
+    unread(project)
 
 
-def test_a_status_that_moves_in_the_middle_does_not_stop_a_sequence(project: Project) -> None:
-    branched(project)
-    project.ok("checkout", "-q", "side")
-    project.ok("rebase", "-q", "-i", "main", GIT_SEQUENCE_EDITOR="sed -i '1s/pick/edit/'")
-    project.atlas("bob", *TO_ALL)
-    project.ok("rebase", "--continue")
-    assert project.ok("rev-list", "--count", "main..side") == "3"
-
-
-def test_a_stop_after_a_conflict_keeps_what_was_resolved(project: Project) -> None:
+@pytest.mark.parametrize("step", [("commit", "-q", "--no-edit"), ("rebase", "--continue")], ids=str)
+def test_a_conflict_of_a_rebase_is_resolved_without_a_word(
+    step: tuple[str, ...], project: Project
+) -> None:
     branched(project)
     project.ok("checkout", "-q", "side")
     project.commit("docs/page.md")
-    assert project("rebase", "main~1", "--onto", "main").code == 1
-    (
-        project.top / ".git/rebase-merge/atlas-read-first"
-    ).unlink()  # as if this were the first of its commits
+    signs = project.trailers()
+    assert project("rebase", "main").code == 1
     project.write("docs/page.md", "resolved")
     project.ok("add", "docs")
     project.atlas("bob", *TO_ALL)
-    done = project("rebase", "--continue")
-    assert "reset" not in done.err
-    project.ok(*hint(done, r"git (-c \S+ rebase --continue) goes on"))
-    assert project.ok("show", "side:docs/page.md") == "resolved"
+    done = project(*step)
+    assert (done.code, "atlas" in done.err, "notice" in done.err) == (0, False, False), done
+    if step[0] == "commit":
+        project.ok("rebase", "--continue")
+    assert (project.ok("show", "side:docs/page.md"), project.trailers()) == ("resolved", signs)
+    unread(project)
 
 
-@pytest.mark.parametrize(
-    "act",
-    [
-        ("cherry-pick", "side"),
-        ("cherry-pick", "side~2..side"),
-        ("revert", "--no-edit", "HEAD"),
-        ("revert", "--no-edit", "HEAD", "HEAD~1"),
-    ],
-    ids=str,
-)
-def test_a_stop_in_a_sequence_loses_nothing(act: tuple[str, ...], project: Project) -> None:
+def test_no_push_judges_the_view_and_links_so_a_sequence_does(project: Project) -> None:
+    """Of a commit that its user makes; git itself is never stopped."""
+    branched(project)
+    project.ok("checkout", "-q", "side")
+    project.write("docs/index.md", "[page](page.md)\n")
+    project.ok("add", "docs")
+    project.ok("commit", "-qm", "a link")
+    project.ok("rebase", "-q", "-i", "HEAD~2", GIT_SEQUENCE_EDITOR="sed -i '2s/pick/edit/'")
+    project.ok("add", "-f", ".atlas/AS-OF")
+    assert first(project("commit", "-qm", "x")).startswith("atlas: error (view): ")
+    project.ok("rm", "-rqf", "--cached", ".atlas")
+    project.ok("mv", "docs/page.md", "docs/moved.md")
+    assert first(project("commit", "-qm", "x")).startswith("atlas: stop 5 (links): ")
+    done = project("commit", "-qm", "x", who="nobody", CODEX_THREAD_ID="another")
+    assert first(done).startswith("atlas: stop 5 (no session): ")
+    assert "then run the same git command again" in done.err
+    project.write("docs/index.md", "[page](moved.md)\n")
+    project.ok("add", "docs")
+    project.ok("commit", "-qm", "x")
+    nobody = {"who": "nobody", "CODEX_THREAD_ID": "another"}
+    assert project("rebase", "--continue", **nobody).code == 0, "it makes no commit of its own"
+
+
+def test_several_picks_and_reverts_stop_for_nothing(project: Project) -> None:
+    branched(project)
+    project.commit("src/x.py"), project.commit("src/y.py")
+    project.atlas("bob", *TO_ALL)
+    for act, signs in (
+        (("cherry-pick", "side~2..side"), []),
+        (("revert", "--no-edit", "HEAD", "HEAD~1"), project.signs()),
+    ):
+        done = project(*act)
+        assert (done.code, done.err, project.trailers()) == (0, "", signs), act
+    unread(project)
+
+
+@pytest.mark.parametrize("act", [("cherry-pick", "side"), ("revert", "--no-edit", "HEAD")], ids=str)
+def test_a_stop_of_one_pick_or_revert_loses_nothing(act: tuple[str, ...], project: Project) -> None:
+    """One is its user's own act, and git says nothing beside: it is judged as a commit is."""
     branched(project)
     before = int(project.ok("rev-list", "--count", "HEAD"))
-    wanted = 2 if act[-1] in ("side~2..side", "HEAD~1") else 1
     project.atlas("bob", *TO_ALL)
     done = project(*act)
     assert "stop 5 (read first)" in first(done)
     if act[0] == "revert":
         project.ok(*hint(done, r"git (commit --no-edit) makes"))
-        if wanted == 2:
-            project.ok("revert", "--continue")
         assert project.trailers() == project.signs()
     else:
         project.ok(*hint(done, r"git (-c \S+ cherry-pick --continue) goes on"))
         assert project.trailers() == []
-    assert int(project.ok("rev-list", "--count", "HEAD")) == before + wanted
+    assert int(project.ok("rev-list", "--count", "HEAD")) == before + 1
     assert project.ok("status", "--porcelain") == ""
 
 

@@ -123,6 +123,26 @@ def test_without_the_remote_nothing_moves_and_what_is_missing_is_named(
     assert at("clone", "doctor", "--fix").code == 0
 
 
+def test_a_policy_that_is_gone_is_named_and_had_again(there: Path, git: Git, at: At) -> None:
+    is_gone(git, there, f"{BRANCH}:atlas.yaml")
+    there.parents[3].joinpath("hub.git").rename(there.parents[3] / "away.git")
+    done = at("clone", "doctor")
+    looks = {item["what"]: item["state"] for item in done.json["error"]["details"]["checks"]}
+    assert (looks["policy"], looks["objects"]) == ("bad", "bad"), done
+    assert at("clone", "doctor", "--fix").code == 0  # this clone's own repository has it still
+    assert at("clone", "log", "mine").data["total"] == 1
+
+
+def test_a_parked_write_that_cannot_be_read_is_listed(there: Path, git: Git, at: At) -> None:
+    git("update-ref", "refs/atlas/parked/mine", BRANCH, cwd=there)
+    git("reset", "-q", "--soft", f"{BRANCH}~1", cwd=there)
+    is_gone(git, there, "refs/atlas/parked/mine")
+    [row] = at("clone", "parked", "list").data["items"]
+    assert row["operation"] == "mine" and "atlas doctor --fix" in row["subject"]
+    shown = at("clone", "parked", "show", "mine")
+    assert (shown.code, shown.json["error"]["code"]) == (1, "damaged"), shown
+
+
 def test_what_only_this_clone_had_is_carried_over_where_the_branch_must_go_back(
     there: Path, git: Git, at: At
 ) -> None:
@@ -240,19 +260,16 @@ def test_a_merge_by_hand_is_a_violation_and_cuts_nobody_off(hub: Path, git: Git,
         git("clone", "-q", f"file://{hub}", name, cwd=top)
         assert at(name, "begin", "--goal", "g").code == 0
     git("worktree", "add", "-q", "../hand", "origin/atlas", "-b", "hand", cwd=top / "ann")
-    # by hand: no hook of ours writes a session into the message
-    git("config", "core.hooksPath", "/nowhere", cwd=top / "ann")
     (top / "hand/inbox").mkdir()
     (top / "hand/inbox/note.md").write_text("a note\n")
     (
         git("add", ".", cwd=top / "hand"),
-        git("commit", "-q", "--no-verify", "-m", "a note", cwd=top / "hand"),
+        git("commit", "-q", "-m", "a note", cwd=top / "hand"),
     )
     assert at("bob", *DECISION, "--operation", "published").json["store"]["published"] is True
     git("fetch", "-q", "origin", cwd=top / "hand")
-    git("merge", "-q", "--no-verify", "-m", "merged", "origin/atlas", cwd=top / "hand")
-    git("push", "-q", "--no-verify", "origin", "hand:atlas", cwd=top / "hand")
-    git("config", "--unset", "core.hooksPath", cwd=top / "ann")
+    git("merge", "-q", "-m", "merged", "origin/atlas", cwd=top / "hand")
+    git("push", "-q", "origin", "hand:atlas", cwd=top / "hand")
     for name in ("bob", "ann"):
         assert at(name, "sync").code == 0
         assert at(name, "log", "published").data["total"] == 1

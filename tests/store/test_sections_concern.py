@@ -3,6 +3,8 @@ an earlier version was told."""
 
 from __future__ import annotations
 
+import re
+
 from .hooked import Project
 from .test_hooks_concern import said
 
@@ -40,3 +42,51 @@ def test_a_section_stops_whom_it_concerns(project: Project) -> None:
     project.atlas("bob", "signal", "post", "alert", "--for", "all", "-m", "look")
     out = project.commit("docs/page.md")
     assert "not shown: status:main@" in out.err, "another's warning is named"
+
+
+def test_a_section_is_told_as_it_stands(project: Project) -> None:
+    """One that was corrected says so in the stop; one that was retracted stops nobody."""
+    for heading in ("Parser", "Wrong", "Docs"):
+        words = ("-m", f"words of {heading}", "--on", "src/x.py")
+        project.atlas("bob", "status", "write", "--section", heading, *words)
+    number = project.atlas("bob", "status", "--json").data["number"]
+    project.atlas("bob", "correct", f"status:main@{number - 2}", "--why", "it is slow")
+    project.atlas("bob", "correct", f"status:main@{number - 1}", "--why", "w", "--retract")
+    out = project.commit("src/x.py")
+    assert "words of Parser" in out.err and "words of Docs" in out.err
+    assert re.search(r"│ ! corrected, put right by its writer, \d+ s ago: it is slow\n", out.err)
+    assert "words of Wrong" not in out.err
+
+
+def test_a_session_is_on_the_files_of_the_task_that_it_has_claimed(project: Project) -> None:
+    """It has staged, committed and leased nothing of them."""
+    job = project.atlas("bob", "task", "add", "the form", "--on", "src/x.py", "--json").data["id"]
+    write = ("status", "write", "--section")
+    project.atlas("bob", *write, "Before", "-m", "of before the claim", "--on", "src/x.py")
+    assert "1 section, none on your files" in project.commit("docs/page.md").err
+    assert "files: src/x.py" in project.atlas("ann", "task", "claim", job).out
+    assert "files: src/x.py" in project.atlas("ann", "task", "show", job).out
+    assert said(project.commit("docs/page.md")) == "stop 5 (read first)"  # it concerns her now
+    project.ok("commit", "-qm", "the same command")
+    project.atlas("bob", *write, "Folder", "-m", "of its folder", "--on", "src")
+    out = project.commit("docs/page.md")
+    assert (out.code, '"Folder" on src: atlas status show main' in out.err) == (0, True)
+    project.atlas("bob", *write, "File", "-m", "of the file itself", "--on", "src/x.py")
+    out = project.commit("docs/page.md")  # a second one within 15 minutes is printed, and passes
+    assert (out.code, "on src/x.py" in out.err, "of the file itself" in out.err) == (0, True, True)
+    # what its session says is about these files, too
+    row = project.atlas("ann", "signal", "post", "finding", "-m", "w", "--json").data
+    assert "src/x.py" in row["files"]
+    project.atlas("ann", "task", "release", job)
+    project.atlas("bob", *write, "After", "-m", "of behind the claim", "--on", "src/x.py")
+    assert "1 section, none on your files" in project.commit("docs/page.md").err
+
+
+def test_who_holds_a_declared_resource_is_on_the_paths_that_mean_it(project: Project) -> None:
+    declared = '{"rig": {"about": "the test rig", "paths": ["tools/rig"]}}'
+    project.atlas("ann", "config", "set", "resources", declared)
+    job = project.atlas("bob", "task", "add", "measure", "--uses", "rig", "--json").data["id"]
+    project.atlas("ann", "task", "claim", job)
+    write = ("status", "write", "--section", "Rig", "-m", "the rig is slow")
+    project.atlas("bob", *write, "--on", "tools/rig/run.py")
+    assert said(project.commit("docs/page.md")) == "stop 5 (read first)"

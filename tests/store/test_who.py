@@ -3,7 +3,6 @@ fetched or not."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +39,6 @@ def test_commits_are_found_wherever_they_are(
     (repo / "src/x.py").write_text("put aside\n"), git("add", "-A"), git("stash", "-q")
 
     assert [row[2] for row in who("src/x.py")] == ["fetched", "first"]
-    for file in [repo / ".git/FETCH_HEAD", *(repo / ".git/refs/remotes/far").rglob("*")]:
-        os.utime(file, (1, 1))
-    os.utime(repo / ".git/refs/remotes/far", (1, 1))
-    for call in (["who", "src/x.py"], ["begin", "--on", "src/x.py"]):
-        notices = quick(*call, "--session", begun, "--json").json["notices"]
-        assert any("copy of far's code is" in line and "git fetch" in line for line in notices)
-    git("fetch", "-q", "far")
-    assert not any("copy of far" in line for line in quick("who", "src", "--json").json["notices"])
     assert (
         [row[2] for row in who("src/[id]/p.ts")]
         == [row[2] for row in who(":(odd)x")]

@@ -40,7 +40,7 @@ PLAN = (
 )
 BAR = ("│", "──", "────────")
 STOPS = (3, 4, 5)
-PATIENCE = 400.0  # seconds after which a session that still runs is stuck
+PATIENCE = 150.0  # seconds after which a session that still runs is stuck
 
 
 class Call(NamedTuple):
@@ -63,12 +63,20 @@ class Session:
 
     def __init__(self, folder: Path, log: Path, name: str) -> None:
         self.folder, self.log, self.name = folder, log, name
+        # As an AI tool does: what it starts carries its id, not the tool itself.
+        self.env = os.environ | {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": name}
 
     def run(self, argv: Sequence[str], data: str = "") -> Call:
         """Runs a program. Its answer and its stop are noted."""
         program = command(*argv[1:]) if argv[0] == "atlas" else list(argv)
         done = subprocess.run(
-            program, cwd=self.folder, input=data, capture_output=True, text=True, timeout=150
+            program,
+            cwd=self.folder,
+            env=self.env,
+            input=data,
+            capture_output=True,
+            text=True,
+            timeout=150,
         )
         text = done.stdout + done.stderr
         ours = argv[0] == "atlas"
@@ -96,7 +104,8 @@ class Session:
     def obey(self, call: Call) -> Call | None:
         """Runs the Atlas command that a stop prints for its reader; None if it prints none."""
         printed = re.findall(
-            r"(?:git )?(atlas (?:status|session adopt|end|correct)[^\n;|`]*)", call.out
+            r"(?:git )?(atlas (?:status|session adopt|end|correct)[^\n;|`]*?)(?: takes over|[\n;|`]|$)",
+            call.out,
         )
         for line in printed[:1]:
             line = re.sub(r" (?:\(|, then ).*", "", line.strip())
@@ -162,31 +171,31 @@ def work(me: Session, pause: float, crash: int) -> None:
         claim = me.atlas("task", "next", "--claim", "--wait", "20s")
         if claim.code == 7 and "done" in claim.out:
             break
-        if claim.code:
+        if claim.code and "is gone" in claim.out:  # it tells how to take over
+            claim = me.obey(claim) or claim
+        tasks = re.findall(CLAIM, claim.out, re.MULTILINE)
+        if claim.code or not tasks:
             time.sleep(0.3)
-            continue
-        task = re.search(r"task:(\w+)", claim.out)
-        receipt = re.search(r"receipt (\S+)", claim.out)
-        title = re.search(r"^│ (.*)$", claim.out, re.MULTILINE)
-        assert task and receipt and title, claim.out
-        count += 1
-        paths = _build(me, task[1], title[1], pause)
-        if count == crash:
-            os.kill(os.getpid(), 9)
-        _commit(me, title[1], paths)
-        _push(me)
-        done = me.atlas(
-            "task",
-            "done",
-            task[1],
-            "-m",
-            f"{title[1]} is done",
-            "--receipt",
-            receipt[1].strip(";,"),
-        )
-        if done.code:
-            raise SystemExit(f"{me.name} cannot finish {task[1]}: {done.out}")
+        for task, receipt, title in tasks:
+            count += 1
+            _do(me, task, receipt, title, pause, count == crash)
     _end(me, count)
+
+
+# A claim as it is printed: the task, its receipt, and the first line of its frame.
+CLAIM = r"^you have task:(\w+),.*receipt (\S+)\n.*\n│ (.*)$"
+
+
+def _do(me: Session, task: str, receipt: str, title: str, pause: float, dies: bool) -> None:
+    """Does one task that was claimed, up to `task done`; or dies over it."""
+    paths = _build(me, task, title, pause)
+    if dies:
+        os.kill(os.getpid(), 9)
+    _commit(me, title, paths)
+    _push(me)
+    done = me.atlas("task", "done", task, "-m", f"{title} is done", "--receipt", receipt)
+    if done.code:
+        raise SystemExit(f"{me.name} cannot finish {task}: {done.out}")
 
 
 def _end(me: Session, count: int) -> None:
@@ -222,7 +231,7 @@ class Trial(NamedTuple):
         log = self.top / "calls.jsonl"
         argv = [sys.executable, "-m", "tests.store.trial", str(self.top / folder), str(log), name]
         env = {key: value for key, value in self.env.items() if key != "CODEX_THREAD_ID"}
-        env |= {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": name, "ATLAS_ACTOR": name}
+        env["ATLAS_ACTOR"] = name
         return subprocess.Popen(
             [*argv, str(pause), str(crash)],
             cwd=Path(__file__).parent.parent.parent,

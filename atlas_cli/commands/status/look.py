@@ -6,16 +6,17 @@ from typing import Annotated, Any
 
 import typer
 
+from ...answers import artifacts
 from ...answers import stream as streams
 from ...env import pushed, reading, standing, who
 from ...env.env import Env
 from ...errors import NotFound
-from ...model import names, times
+from ...model import change, names, times
 from ...model.text import Record
 from ...outcome import Block, Frame, Outcome, Table, listing
 from ...records import correction, parts, status
-from ...records.status_write import brief, titled
-from .. import Since, env_of, limits, noun, parsed, verb, warned
+from ...records.status_write import titled
+from .. import Since, env_of, limits, noun, parsed, verb
 
 app = noun("show")
 _INNER = ("sections", "earlier", "kept", "wish")  # how an entry is put together
@@ -34,7 +35,11 @@ def show(
     if ref.number is None and not status.newest(env.tree, ref.id):
         return Outcome(
             {"stream": ref.id, "version": 0, "body": ""},
-            (status.empty(env.tree, ref.id), *pushed.frames(env, pushed.marks(env))),
+            # (a table without rows: what says *nothing* says how old it is)
+            (
+                Table(("STATUS",), (), status.empty(env.tree, ref.id)),
+                *pushed.frames(env, pushed.marks(env)),
+            ),
         )
     number = ref.number or reading.current(env, ref.id)
     if ref.operation:
@@ -49,7 +54,7 @@ def shown(env: Env, record: Record, withdrawn: bool = False) -> list[Block]:
     frame, _ = standing.frame(env, record, bounded=False, withdrawn=withdrawn)
     newest = record["number"] == status.newest(env.tree, record["stream"])
     marks = pushed.frames(env, pushed.marks(env)) if newest else []
-    return [frame, *warned(env, record), *marks]
+    return [frame, *standing.warned(env, record), *marks]
 
 
 @verb(app, "log", "atlas status log main -n 5", 7, limits=(limits.WRITTEN,))
@@ -74,7 +79,7 @@ def log(
             item["ref"],
             item["session"],
             times.ago(times.moment(item["at"]), env.now()),
-            correction.said(item, "first", env.now()),
+            artifacts.line(item, env.now(), "first"),
         )
         for item in items
     )
@@ -101,12 +106,14 @@ def _then(env: Env, stream: str, since: str) -> int:
 def _brief(env: Env, stream: str, number: int) -> dict[str, Any]:
     """An entry in a list: its own section, and the first line of that."""
     record = status.get(env.tree, stream, number)
-    own = [part.text for part in parts.of_record(env.tree, record) if part.written == number]
-    lines = [line for text in own for line in text.split("\n") if line.strip()]
+    own = [part for part in parts.of_record(env.tree, record) if part.written == number]
+    lines = [line for part in own for line in part.text.split("\n") if line.strip()]
     left = {key: value for key, value in record.items() if key not in _INNER}
     row = env.ask.shown({"ref": f"status:{stream}@{number}", **left})
     body = row.pop("body")
-    return {**row, "first": None if body is None else next(iter(lines), "")}
+    until = own[0].good_until if own else ""
+    first = None if body is None else next(iter(lines), "")
+    return {**row, **change.given(good_until=until), "first": first}
 
 
 @verb(app, "history", "atlas status history Parser", 7, limits=(limits.WRITTEN,))
@@ -137,7 +144,7 @@ def history(
     if not any(part.heading == heading for part in streams.parts(env.ask, env.tree, stream)):
         back = f"atlas status write {stream} --section {shlex.quote(heading)} --from {rows[0].ref}"
         blocks.append(f"it is not in the current entry, status:{stream}@{last}; back: {back}")
-    return Outcome(listing([brief(part) for part in shown], len(rows)), tuple(blocks))
+    return Outcome(listing([part.data() for part in shown], len(rows)), tuple(blocks))
 
 
 @verb(app, "diff", "atlas status diff main 11 12", 7, limits=(limits.WRITTEN,))
@@ -170,8 +177,8 @@ def diff(
 
 
 def _body(env: Env, stream: str, number: int) -> str:
-    text = reading.shown_status(env, stream, number, None)["body"]
-    return f"{correction.WITHHELD}\n" if text is None else str(text)
+    record = reading.shown_status(env, stream, number, None)
+    return f"{correction.WITHHELD}\n" if record["body"] is None else standing.marked(env, record)
 
 
 def compared(before: str, after: str, old: str, new: str) -> Outcome:

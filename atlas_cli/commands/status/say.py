@@ -14,7 +14,7 @@ from ...model.tree import Tree
 from ...outcome import Outcome
 from ...records import session
 from ...records.wish import Wish
-from .. import body, env_of, one, verb
+from .. import GoodFor, body, env_of, one, verb
 from .look import app
 
 Text = Annotated[str | None, typer.Option("-m", metavar="TEXT", help="The text.")]
@@ -55,7 +55,11 @@ On = Annotated[
 ]
 To = Annotated[
     list[str] | None,
-    typer.Option("--for", metavar="WHOM", help="session:ID, task:ID, path:P or all."),
+    typer.Option(
+        "--for",
+        metavar="WHOM",
+        help="session:ID, task:ID, path:P, or all (25 words, once an hour).",
+    ),
 ]
 
 
@@ -109,6 +113,7 @@ def write(
     to: To = None,
     relies_on: ReliesOn = None,
     caveat: Caveat = None,
+    good_for: GoodFor = None,
 ) -> Outcome:
     """Write your own section of the next entry (--section: another; --replace: the whole), carrying
     the rest.
@@ -130,6 +135,7 @@ def write(
         caveat,
         *lists,
         new,
+        good_for,
     )
     return _written(env, stream, given, unchanged, back, options)
 
@@ -191,4 +197,6 @@ def unwarn(
     wording.given_warnings(env, me, stream, title)
     wish = Wish(stream, title, unwarn=True, withdrawn=wording.withdrawn(env, stream))
     record = wording.write(env, me, wish, wording.Options())
-    return Outcome(record, (f"{record['ref']}: no warning of yours at {title!r}",), published=False)
+    return Outcome(
+        record, (f"{record['ref']}: your warnings at {title!r} are taken back",), published=False
+    )

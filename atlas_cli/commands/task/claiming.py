@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
+from ... import records
 from ...answers import board
-from ...env import beginning, who, writing
+from ...env import beginning, reading, who, writing
 from ...env import using as using_elsewhere
 from ...env.env import Env
 from ...errors import Held, Protocol, Refused, Usage
@@ -16,13 +17,14 @@ from ...model.change import Change, Decide, Writer
 from ...model.text import Record
 from ...model.tree import Tree
 from ...outcome import Block, Frame, Outcome, listing
-from ...records import correction, lease, policy
+from ...records import artifact, correction, lease, policy
 from ...records.board import claims, offering, result, task
 from ...sharing.dealing import FRESH
 from ...visible import named
 from .. import For, Wait, env_of, limits, one, parsed, verb, warned
 from .look import Role, app, bare, receipt, text
 
+SHORT = 40  # words of a result that a claim prints whole
 Ids = Annotated[list[str], typer.Argument(metavar="ID…", parser=parsed(bare))]
 
 
@@ -93,9 +95,7 @@ def lines_of(env: Env, items: list[Record]) -> list[Block]:
         blocks.append(Frame(f"{row['ref']} by {row['session']}, {age}", text(row, row)))
         if used := [name for name in row.get("uses", ()) if _held_for(env, row, name)]:
             blocks.append(f"held for it: {', '.join(map(named, used))}")
-        if refs := _results(env, row):
-            ids = " ".join(name.partition(":")[2] for name in refs)
-            blocks.append(f"it builds on {', '.join(refs)}: atlas task results {ids}")
+        blocks += _ground(env, row)
         blocks += warned(env, row)
     return blocks
 
@@ -105,16 +105,54 @@ def _held_for(env: Env, row: Record, resource: str) -> bool:
     return held is not None and held["holder"] == row["claim"]["session"]
 
 
+def _ground(env: Env, row: Record) -> list[Block]:
+    """The results of others that a task builds on: short ones whole, the rest by name."""
+    blocks, named_only = list[Block](), list[str]()
+    for ref in _results(env, row):
+        _, record = reading.resolve(env, records.ref(ref))
+        data = result.body(env.tree, record)
+        if record["session"] == row["claim"]["session"]:
+            blocks.append(f"it builds on {ref}, which is yours")
+            blocks += _framed(_of_results(env, [ref]))
+            continue
+        if not artifact.is_text(data) or len(data.split()) > SHORT or env.ask.retracted(ref):
+            named_only.append(ref)
+            continue
+        title = f"it builds on {ref} by {record['session']}"
+        blocks.append(Frame(title, data.decode().rstrip()))
+        blocks += _framed(_of_results(env, [ref]))
+    if named_only:
+        ids = " ".join(ref.partition(":")[2] for ref in named_only)
+        blocks.append(f"it builds on {', '.join(named_only)}: atlas task results {ids}")
+        blocks += _framed(_of_results(env, named_only))
+    return blocks
+
+
+def _framed(warnings: list[str]) -> list[Block]:
+    return [Frame("", "\n".join(f"! {line}" for line in warnings))] if warnings else []
+
+
 def _results(env: Env, row: Record) -> list[str]:
     """The REFs of what the tasks that it needs came to."""
     needs = row.get("needs", ())
     return [f"result:{need}" for need in needs if env.tree.blob(result.path_of(need))]
 
 
+def _of_results(env: Env, refs: list[str]) -> list[str]:
+    """The warnings of results: each was corrected, or its task was."""
+    lines = []
+    for ref in refs:
+        record = env.index.readable(env.index.path_of(ref)) or {}
+        known = env.ask.warnings({"ref": ref, **record}, str) if record else []
+        lines += [f"{ref}: {line}" for line in known]
+    return lines
+
+
 def with_receipt(env: Env, row: Record) -> Record:
     """A claimed task as data, with its receipt and what whoever has it must know."""
-    known = env.ask.warnings(row, str)
-    return {**row, "receipt": receipt(row), "results": _results(env, row), "warnings": known}
+    refs = _results(env, row)
+    known = [*env.ask.warnings(row, str), *_of_results(env, refs)]
+    return {**row, "receipt": receipt(row), "results": refs, "warnings": known}
 
 
 @verb(app, "next", "atlas task next --claim --role backend", 3, 5, 6, 7, limits=(limits.CLAIMED,))

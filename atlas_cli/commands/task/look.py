@@ -9,16 +9,17 @@ from typing import Annotated
 import typer
 
 from ...answers import board
-from ...env import reading, who
+from ...env import reading, receipts, who
 from ...env.env import Env
 from ...errors import Refused, Usage
 from ...imports import plan
 from ...model import names, times
+from ...model.change import Writer
 from ...model.text import Record
 from ...model.tree import Tree
 from ...outcome import Block, Frame, Outcome, Raw, Table, listing
 from ...records import artifact, correction, lease, policy
-from ...records.board import readiness, result, task
+from ...records.board import offering, readiness, result, task
 from ...visible import named
 from .. import Since, env_of, limits, noun, parsed, verb, warned
 
@@ -139,7 +140,7 @@ def list_(
         if plain and len(items) == count:
             total = env.index.queue_length(task.FOLDER, now)
             break
-        shown = board.task_row(env.ask, tree, record, then, policy.of(tree))
+        shown = board.task_row(env.ask, tree, record, then, policy.to_read(tree))
         over = at is not None and not all_ and shown["state"] in task.CLOSED
         other = wanted not in (None, shown["state"]) or role not in (None, record.get("role", role))
         if over or other or (label is not None and label not in record.get("labels", ())):
@@ -152,7 +153,8 @@ def list_(
             items[-1] |= {"unblocks": board.unblocks(env.ask, tree, record["id"])}
     reading.damaged(env, task.FOLDER + "/")
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
-    empty = "no such task"
+    every = not all_ and at is since is state is label is None
+    empty = f"no open task: {_nothing(env, role)}" if every else "no such task"
     if ready:
         empty = "no task is ready: atlas task list --explain says what holds each"
     return Outcome(listing(items, total), (table(items, now, explain, empty), *more))
@@ -176,7 +178,7 @@ def shown(env: Env, record: Record) -> tuple[list[Block], Record]:
         "body": record["body"],
     }
     data["unblocks"] = board.unblocks(env.ask, env.tree, record["id"])
-    data["corrections"] = env.ask.corrections(record["ref"])
+    data["corrections"] = _corrections(env, record)
     lines = [
         f"{record['ref']} (version {record['version']}): {data['state']}, priority"
         f" {record['priority']}"
@@ -199,7 +201,7 @@ def shown(env: Env, record: Record) -> tuple[list[Block], Record]:
 
 def text(record: Record, data: Record) -> str:
     """A task in its writers' words: the title, the fields, the failures, the text."""
-    keys = ("role", "labels", "slots", "deadline", "relies_on", "uses", "why")
+    keys = ("role", "labels", "slots", "deadline", "relies_on", "uses", "files", "why")
     lines = [correction.WITHHELD if record["title"] is None else record["title"]]
     lines += [f"{key}: {_plain(data[key])}" for key in keys if data.get(key) is not None]
     if "frozen" in data:
@@ -241,9 +243,13 @@ def board_(ctx: typer.Context) -> Outcome:
     ]
     lines = tuple(zip_longest(*cells, fillvalue=""))
     heads = tuple(f"{name.upper()} ({len(column)})" for name, column in filled.items())
-    return Outcome(
-        {"columns": columns, "total": len(tasks)}, (Table(heads, lines, "the board is empty"),)
-    )
+    return Outcome({"columns": columns, "total": len(tasks)}, (Table(heads, lines, _nothing(env)),))
+
+
+def _nothing(env: Env, role: str | None = None) -> str:
+    """The line for a board on which no task is open."""
+    nobody = Writer("", "", env.store.machine, env.now(), "")
+    return offering.none_ready(env.tree, nobody, role).message
 
 
 @verb(app, "graph", "atlas task graph --format mermaid", 7, limits=(limits.POSTED,))
@@ -324,12 +330,21 @@ def results(
         base64 = b64encode(data).decode() if text is None else None
         item = {**record, "text": text, "base64": base64}
         withheld = env.ask.retracted(record["ref"]) and not withdrawn
-        items.append(env.ask.shown(item) if withheld else item)
+        item = env.ask.shown(item) if withheld else item
+        items.append({**item, "corrections": _corrections(env, record)})
+        receipts.note_text(env, record["ref"], record.get("operation", ""))
         if raw:
             blocks.append(_raw(env, record, data, text is not None, withheld))
+            env.notices += [f"{record['ref']}: {line}" for line in env.ask.warnings(record)]
         else:
             blocks += [_framed(record, text, withheld), *warned(env, record)]
     return Outcome(listing(items), tuple(blocks))
+
+
+def _corrections(env: Env, record: Record) -> list[Record]:
+    """The corrections of a task or a result, and those of its twin."""
+    own = env.ask.corrections(record["ref"])
+    return own + env.ask.twin_corrections(record["ref"])
 
 
 def _raw(env: Env, record: Record, data: bytes, is_text: bool, withheld: bool) -> Raw:

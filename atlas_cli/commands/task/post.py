@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ...answers import over
-from ...env import beginning, reading, using, writing
+from ...answers import mending, over
+from ...env import addressing, beginning, reading, using, writing
 from ...env.env import Env
 from ...errors import Usage
 from ...imports import plan
@@ -55,6 +55,9 @@ Plan = Annotated[
 ]
 Title = Annotated[str | None, typer.Option("--title", metavar="T", help="Another title.")]
 Drop = Annotated[list[str] | None, typer.Option("--drop-need", metavar="ID", parser=parsed(bare))]
+Dropped = Annotated[
+    str | None, typer.Option("--why", metavar="TEXT", help="Why a need is dropped.")
+]
 Until = Annotated[str | None, typer.Option("--until", metavar="REF|T", help="What it waits for.")]
 Relies = Annotated[
     list[str] | None, typer.Option("--relies-on", metavar="REF", help="A record that it builds on.")
@@ -62,6 +65,9 @@ Relies = Annotated[
 Uses = Annotated[
     list[str] | None,
     typer.Option("--uses", metavar="RES", help="A resource that its claim takes a lease on."),
+]
+On = Annotated[
+    list[str] | None, typer.Option("--on", metavar="PATH", help="A file that it is about.")
 ]
 
 
@@ -76,6 +82,8 @@ def fields(env: Env, **given: Any) -> Record:
         row["relies_on"] = [reading.pinned_ref(env, target) for target in row["relies_on"]]
     if "uses" in row:
         row["uses"] = list(dict.fromkeys(reading.resource(env, name) for name in row["uses"]))
+    if "on" in row:
+        row["files"] = list(addressing.paths(env, row.pop("on")))
     if "body" in row:
         row["body"] = row["body"].rstrip("\n") + "\n"
     return row
@@ -145,6 +153,7 @@ def add(
     slots: Slots = None,
     relies_on: Relies = None,
     uses: Uses = None,
+    on: On = None,
     deadline: Deadline = None,
     why: Frozen = None,
     until: Until = None,
@@ -170,11 +179,13 @@ def add(
         "slots": slots,
         "relies_on": relies_on,
         "uses": uses,
+        "on": on,
         "deadline": deadline,
     }
     wanted = [single] if text_of is None else plan.read(whole or "", text_of)
     tasks = [fields(env, **row) for row in wanted]
     records = _added(env, me, tasks, frozen(env, why, until))
+    env.notices += mending.also(env.ask, records)
     lines = tuple(
         f"{record['ref']} added: {correction.said(record, 'title', env.now())}"
         for record in records
@@ -243,15 +254,14 @@ def edit(
     file: File = None,
     needs: Needs = None,
     drop: Drop = None,
-    why: Annotated[
-        str | None, typer.Option("--why", metavar="TEXT", help="Why a need is dropped.")
-    ] = None,
+    why: Dropped = None,
     priority: Priority = None,
     role: Role = None,
     label: Labels = None,
     slots: Slots = None,
     relies_on: Relies = None,
     uses: Uses = None,
+    on: On = None,
     deadline: Deadline = None,
 ) -> Outcome:
     """Change an open task. A need is added, or dropped with a reason."""
@@ -269,6 +279,7 @@ def edit(
         slots=slots,
         relies_on=relies_on,
         uses=uses,
+        on=on,
         deadline=deadline,
     )
     if not (new or needs or drop):

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ...answers import code, sessions
-from ...env import beginning, using, writing
+from ...env import beginning, using, who, writing
 from ...env.env import Env
 from ...errors import AtlasError, Protocol, Usage
 from ...model import names, times
@@ -15,9 +15,10 @@ from ...model.change import Change, Writer
 from ...model.text import Record
 from ...model.tree import Tree
 from ...outcome import Outcome, listing
-from ...records import artifact
+from ...records import artifact, correction
 from ...records.board import assigning, claims, readiness, result, task
 from ...sharing.dealing import FRESH
+from ...visible import theirs
 from .. import For, Why, env_of, limits, one, parsed, read_bytes, verb
 from .claiming import Ids, claim_next, given_back, lines_of, queue, tasks_of, with_receipt
 from .look import Id, app, bare
@@ -106,16 +107,17 @@ def done(
     If somebody else went on with it meanwhile, it stops (4) and nothing is overwritten."""
     env = env_of(ctx)
     new, me = _new_result(env, file, text), beginning.writer(env)
-    commit = _judge_code(env, me)
+    commit = _judge_code(env, me, task.get(env.tree, wanted))
     new = new._replace(commit=commit) if new else None
     wrote = writing.write(
         env, lambda tree, who: claims.done(tree, who, wanted, proof, new), me, "task: done "
     )
-    answer = written(env, wrote, "{ref} is done")
+    ref = f"result:{wanted}" if env.tree.blob(result.path_of(wanted)) else None
+    answer = written(env, wrote, f"{{ref}} is done{f': {ref}' if ref else ''}")
     using.follow(env, me, [answer.data])
     free = unblocks_now(env, wanted)
-    lines = [*answer.blocks, *([f"unblocked: {', '.join(free)}"] if free else [])]
-    data = {**answer.data, "unblocked": free, "next": None}
+    lines = [*answer.blocks, *_unblocked(env, free)]
+    data = {**answer.data, "result": ref, "unblocked": free, "next": None}
     if goes_on:
         try:
             row = claim_next(env, me, None, None, None)
@@ -126,11 +128,15 @@ def done(
     return Outcome(data, tuple(lines), published=False)
 
 
-def _judge_code(env: Env, me: Record) -> str:
+def _judge_code(env: Env, me: Record, row: Record) -> str:
     """The commit that the work is at; empty where there is none. Says what of it nobody else has
     yet. Raises Protocol where the policy says `done_unpushed: stop`."""
     level = env.policy["done_unpushed"]
-    work = code.unpublished(env.git, me["id"]) if env.place.top else code.NOTHING
+    claim = row.get("claim", {})
+    since = times.moment(claim["at"]) if "at" in claim else env.now()
+    work = code.unpublished(env.git, me["id"], since) if env.place.top else code.NOTHING
+    if level != "off" and work.loose and len(sessions.living(env.ask, who.worktree(env))) < 2:
+        env.notices.append("files here are changed, and not committed: git status")
     if level != "off" and work.problem:
         hint = work.hint
         if level == "stop":
@@ -152,6 +158,14 @@ def _new_result(env: Env, file: str | None, text: str | None) -> result.NewResul
     else:
         return None
     return result.NewResult(data, artifact.extension(None, name, data))
+
+
+def _unblocked(env: Env, ids: list[str]) -> list[str]:
+    """The line that says which tasks are ready now, if some are."""
+    rows = [env.ask.shown(task.get(env.tree, id), f"task:{id}") for id in ids[:5]]
+    titles = [f"{row['id']} {correction.said(row, 'title', env.now(), theirs)}" for row in rows]
+    more = [f"{len(ids) - 5} more"] if len(ids) > 5 else []
+    return [f"unblocked: {', '.join([*titles, *more])}"] if ids else []
 
 
 def unblocks_now(env: Env, wanted: str) -> list[str]:

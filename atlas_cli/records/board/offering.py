@@ -34,7 +34,7 @@ def ready(
 ) -> Iterator[Record]:
     """The tasks that may be given to a worker, in the order of the queue. With a list `passed`,
     those whose resources the writer cannot have are passed over, and the list gets why."""
-    in_force = policy.of(tree)
+    in_force = policy.to_read(tree)
     for path, row in queue:
         if (role is not None and row.get("role", role) != role) or readiness.holding(tree, row):
             continue
@@ -61,12 +61,13 @@ def none_ready(
     tree: Tree, writer: Writer, role: str | None = None, passed: Iterable[Held] = ()
 ) -> NotFound:
     """The error that no task is ready: whether others are at work on some, or the board is done."""
-    states = _counted(tree, writer, role)
+    states, holders = _counted(tree, writer, role)
     done = states.pop("done", 0)
     count = sum(states.values())
     details = {
         "open": count,
         "waiting": states["claimed by others"],
+        "holders": holders,
         "done": done,
         "passed": [stop.message for stop in passed],
     }
@@ -85,9 +86,10 @@ def none_ready(
     )
 
 
-def _counted(tree: Tree, writer: Writer, role: str | None) -> Counter[str]:
-    """How many tasks there are, by how they stand; those that are done only if all are closed."""
-    in_force, states = policy.of(tree), Counter[str]()
+def _counted(tree: Tree, writer: Writer, role: str | None) -> tuple[Counter[str], list[str]]:
+    """How many tasks there are, by how they stand (those that are done only if all are closed), and
+    the other sessions that have claimed some."""
+    in_force, states, holders = policy.to_read(tree), Counter[str](), set[str]()
     for _, row in tree.live(task.FOLDER, task.NEVER - 1):
         if role is not None and row.get("role", role) != role:
             continue
@@ -95,11 +97,12 @@ def _counted(tree: Tree, writer: Writer, role: str | None) -> Counter[str]:
         if state == "claimed":
             mine = row["claim"]["session"] == writer.session
             state = "claimed by you" if mine else "claimed by others"
+            holders |= set() if mine else {row["claim"]["session"]}
         states["held back" if state == "open" else state] += 1
     if not states:
         closed = (row for _, row in tree.live(task.FOLDER, 0) if row["state"] == "done")
         states["done"] = sum(role is None or row.get("role", role) == role for row in closed)
-    return states
+    return states, sorted(holders)
 
 
 def wait(record: Record, machine: str, now: int) -> int:

@@ -67,6 +67,7 @@ _OPTIONAL = {
     "slots": "count",
     "relies_on": "texts",
     "uses": "texts",
+    "files": "texts",
     "deadline": "time",
     "claim": dict,
     "frozen": dict,

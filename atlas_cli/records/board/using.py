@@ -4,7 +4,8 @@ as it is."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Any
 
 from ...errors import Held
 from ...model.change import Change, Writer
@@ -14,6 +15,13 @@ from .. import lease, policy, resources
 from . import task
 
 Files = dict[str, bytes | None]
+
+
+def paths(in_force: Mapping[str, Any], record: Record) -> tuple[str, ...]:
+    """The paths that a task is about: those that it names, and those that mean what it uses."""
+    names = [part for use in record.get("uses", ()) for part in resources.parts(in_force, use)]
+    places = [name.removeprefix("path:") for name in names if name.startswith("path:")]
+    return tuple(dict.fromkeys((*record.get("files", ()), *places)))
 
 
 def of(tree: Tree, record: Record) -> list[str]:

@@ -1,0 +1,106 @@
+"""The mending of what a wrong record led to: the task that relies on its correction, and who is on
+it. So two do not mend the same at once."""
+
+from __future__ import annotations
+
+import shlex
+from typing import NamedTuple
+
+from ..model.text import Record
+from ..records import artifact, correction, decision
+from ..records.board import result, task
+from ..visible import named
+from .ask import Questions
+
+# Kinds on which others build, so that a wrong one leaves something to be mended.
+GROUND = (artifact.KIND.name, decision.KIND.name, result.KIND.name)
+NOBODY = "nobody"
+_FIRST = ("claimed", "open", "frozen", "expired", "dead", "done")  # whom a line names
+
+
+class Mending(NamedTuple):
+    """A task that mends what a wrong record led to: its REF, its own state, and the session that
+    has claimed it or has done it."""
+
+    task: str
+    state: str
+    by: str
+
+
+def of(ask: Questions, ref: str) -> list[Mending]:
+    """The tasks that rely on a correction, those that somebody is on first; none that was called
+    off or retracted."""
+    rows = []
+    for path, row in ask.index.pointing(ref, "relies_on"):
+        own = task.KIND.ref(path, row)
+        if not path.startswith(f"{task.FOLDER}/") or ask.retracted(own):
+            continue
+        state = task.own_state(row, ask.now, ask.policy)
+        by = row.get("claim", {}).get("session", "") if state in ("claimed", "done") else ""
+        rows.append(Mending(own, state, by))
+    rows = [row for row in rows if row.state in _FIRST]
+    return sorted(rows, key=lambda row: _FIRST.index(row.state))
+
+
+def line(ask: Questions, row: Record, me: str = "") -> str:
+    """The line that says who mends what the target of a correction led to, or how its mending is
+    posted. Empty where there is nothing to mend."""
+    if row["why"] is None:  # it was retracted itself
+        return ""
+    if not (tasks := of(ask, row["ref"])):
+        return f"nobody has posted its mending: {command(row)}" if due(ask, row) else ""
+    first, more = tasks[0], f" (and {len(tasks) - 1} more)" if len(tasks) > 1 else ""
+    if first.state == "done":
+        return f"{first.task} has mended it (done by {named(first.by)}){more}"
+    return f"{first.task} mends it ({_state(first, me)}){more}"
+
+
+def _state(mending: Mending, me: str) -> str:
+    id = mending.task.partition(":")[2]
+    if mending.state == "open":
+        return f"open: atlas task claim {id}"
+    if mending.state == "claimed":
+        return "claimed by you" if mending.by == me else f"claimed by {named(mending.by)}"
+    return f"{mending.state}: atlas task show {id}"
+
+
+def cell(ask: Questions, row: Record, built: bool) -> str:
+    """The same for a table: the task with its state, NOBODY, or a dash. `built`: somebody relies on
+    the target, or has read it."""
+    if row["why"] is None:
+        return "-"
+    if tasks := of(ask, row["ref"]):
+        return f"{tasks[0].task} ({tasks[0].state})"
+    return NOBODY if built and due(ask, row) else "-"
+
+
+def due(ask: Questions, row: Record) -> bool:
+    """Whether the target of a correction may have led to something: others build on such a record,
+    or say that they rely on it."""
+    targets = [target for target in (row["target"], ask.twin(row["target"])) if target]
+    return any(
+        target.partition(":")[0] in GROUND or ask.index.pointing(target, "relies_on")
+        for target in targets
+    )
+
+
+def command(row: Record) -> str:
+    """The command that posts the mending of what the target of a correction led to."""
+    target = row["target"] if named(row["target"]) == row["target"] else row["ref"]
+    title = shlex.quote(f"mend what {target} led to")
+    return f"atlas task add {title} --relies-on {row['ref']}"
+
+
+def also(ask: Questions, rows: list[Record]) -> list[str]:
+    """A line for each of these new tasks that mends what another task mends already."""
+    own = {row["ref"] for row in rows}
+    lines = []
+    for row in rows:
+        for target in row.get("relies_on") or ():
+            if not target.startswith(f"{correction.KIND.name}:"):
+                continue
+            others = [other for other in of(ask, target) if other.task not in own]
+            if others and others[0].state != "done":
+                state = _state(others[0], row["session"])
+                lines.append(f"{others[0].task}, posted before, mends {target}, too ({state})")
+    return lines

@@ -1,0 +1,165 @@
+"""The head of a section of the status: wherever the section is shown, in whatever entry carries it,
+it says that its write was corrected, or that the time is over for which it was good."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ..conftest import Atlas
+from .test_day import ok
+from .test_told import BOB
+
+LATE = {"ATLAS_CLOCK_OFFSET": "7200"}
+WRITE = ("status", "write", "--section")
+# The commands that show the section which ann wrote in entry 1, in the entries behind it.
+SHOWING = (
+    ("status", "show"),
+    ("status", "show", "main@2"),
+    ("show", "status:main"),
+    ("status", "history", "Rate"),
+    ("status", "diff", "main", "1", "2"),
+    ("--since", "1h"),
+    ("begin",),
+    (),
+)
+
+
+@pytest.fixture
+def bob(begun: str, atlas: Atlas) -> str:
+    """A second session, which has written behind the section of the first."""
+    id = str(ok(atlas, "begin", "--goal", "second", **BOB)["id"])
+    ok(atlas, *WRITE, "Rate", "-m", "the rate is 7", "--good-for", "1h")
+    ok(atlas, *WRITE, "Docs", "-m", "the docs are done", **BOB)
+    ok(atlas, *WRITE, "Docs", "-m", "the docs are done twice", **BOB)
+    return id
+
+
+def test_what_was_good_for_a_time_warns_after_it_wherever_it_is_carried(
+    bob: str, atlas: Atlas
+) -> None:
+    for args in (*SHOWING, ("status", "log")):
+        assert "good until" not in atlas(*args).out, args
+        assert "it was good until" in atlas(*args, **LATE).out, args
+    rows = {row["heading"]: row for row in ok(atlas, "status", "show")["sections"]}
+    assert "good_until" in rows["Rate"] and "good_until" not in rows["Docs"]
+    words = ("--recommended", "a", "--chosen", "a", "--stance", "agreed", "--why", "w")
+    based = ok(atlas, "decision", "add", "--title", "t", *words, "--relies-on", "status:main@1")
+    other = ok(atlas, "decision", "add", "--title", "u", *words, "--relies-on", "status:main@2")
+    on = "relies on status:main@1: it was good until"
+    assert on not in atlas("show", based["ref"]).out
+    assert on in atlas("show", based["ref"], **LATE).out
+    assert "good until" not in atlas("show", other["ref"], **LATE).out  # that wrote the docs
+    # written again without a time, it is good
+    ok(atlas, *WRITE, "Rate", "-m", "the rate is 8")
+    assert "good until" not in atlas("status", **LATE).out
+    assert atlas("verify", "--full").code == 0
+
+
+def test_the_last_word_of_a_session_can_be_good_for_a_time(begun: str, atlas: Atlas) -> None:
+    assert atlas("end", "--good-for", "1h").code == 2  # there is no text
+    ok(atlas, "end", "-m", "the rig is warm", "--good-for", "1h")
+    assert "it was good until" in atlas("status", **LATE).out
+    assert "it was good until" in atlas(**LATE).out
+
+
+def test_a_stop_repeats_the_time_and_shows_that_another_is_over(bob: str, atlas: Atlas) -> None:
+    stale = (*WRITE, "Rate", "-m", "mine", "--base", "0", "--good-for", "1h", "--json")
+    done = atlas(*stale, **BOB, **LATE)
+    assert done.code == 3
+    assert done.json["error"]["details"]["since"][0]["good_until"]
+    assert "--good-for 3600s" in done.json["error"]["hint"]
+    assert "! it was good until" in atlas(*stale[:-1], **BOB, **LATE).err
+
+
+def test_a_correction_is_said_at_the_heading_in_every_entry_that_carries_the_section(
+    bob: str, atlas: Atlas
+) -> None:
+    ok(atlas, "correct", "status:main@1", "--why", "the rate is\n9", **BOB)
+    for args in SHOWING:
+        out = atlas(*args).out
+        assert re.search(rf"! corrected, by {bob}, \d+ s ago: the rate is 9\n", out), (args, out)
+        assert out.count("! corrected") == 1, args
+    assert "(corrected) the rate is 7" in atlas("status", "log").out
+    for row in ok(atlas, "status", "show")["sections"]:
+        assert ("corrections" in row) == (row["heading"] == "Rate")
+    (row,) = ok(atlas, "status", "history", "Rate")["items"]
+    assert row["corrections"][0]["why"] == "the rate is\n9"
+    # the entry that wrote it says so once; a stop does, too
+    assert atlas("status", "show", "main@1").out.count("! corrected") == 1
+    stop = atlas(*WRITE, "Rate", "-m", "mine", "--base", "0", **BOB)
+    assert stop.code == 3 and "! corrected" in stop.err
+    # what was corrected is written anew: that is another section
+    ok(atlas, *WRITE, "Rate", "-m", "the rate is 9")
+    assert "corrected" not in atlas("status").out
+
+
+def test_what_was_retracted_stops_no_write_and_is_in_no_draft(bob: str, atlas: Atlas) -> None:
+    ok(atlas, "correct", "status:main@1", "--why", "w", "--retract")
+    shown = atlas("status").out
+    assert "the rate is 7" not in shown and "! retracted, put right by its writer" in shown
+    stop = atlas("status", "write", "--replace", "-m", "all new", "--base", "1", "--json", **BOB)
+    assert stop.code == 0, stop.out  # nobody else wrote behind entry 1
+    ok(atlas, *WRITE, "Next", "-m", "the next")
+    stop = atlas("status", "write", "--replace", "-m", "all new", "--base", "3", "--json", **BOB)
+    assert stop.code == 3 and "the rate is 7" not in stop.out
+
+
+def test_the_view_withholds_a_retracted_section_that_a_later_entry_carries(
+    bob: str, repo: Path, atlas: Atlas
+) -> None:
+    view = repo / ".atlas/status/main.md"
+    assert "the rate is 7" in view.read_text()
+    ok(atlas, "correct", "status:main@1", "--why", "w", "--retract")
+    assert "the rate is 7" not in view.read_text() and "the docs" in view.read_text()
+
+
+def test_a_section_comes_back_with_what_was_said_of_it_and_never_once_retracted(
+    bob: str, atlas: Atlas
+) -> None:
+    back = (*WRITE, "Rate", "--from", "status:main@2", "--json")
+    ok(atlas, "correct", "status:main@1", "--why", "it is 9")
+    done = atlas(*back)
+    assert done.code == 0
+    assert any("it is 9" in notice for notice in done.json["notices"])
+    ok(atlas, "correct", "status:main@1", "--why", "w", "--retract")
+    done = atlas(*back)
+    assert done.code == 6 and "was retracted" in done.json["error"]["message"]
+
+
+def test_what_flows_over_is_good_for_as_long(begun: str, atlas: Atlas) -> None:
+    text = "word " * 200
+    ok(
+        atlas,
+        "status",
+        "write",
+        "-m",
+        text,
+        "--overflow",
+        "long",
+        "--good-for",
+        "1h",
+        "--on",
+        "src",
+    )
+    row = ok(atlas, "artifact", "show", "long")
+    (part,) = ok(atlas, "status")["sections"]
+    assert row["good_until"] == part["good_until"]
+    assert row["files"] == part["on"] == ["src"]
+
+
+def test_a_section_that_was_printed_whole_is_read(begun: str, atlas: Atlas) -> None:
+    ok(atlas, "begin", "--goal", "second", **BOB)
+    ok(atlas, "status", "show", **BOB)
+    ok(atlas, *WRITE, "Rate", "-m", "the rate is 7")
+    assert "│ the rate is 7" in atlas("status", "write", "-m", "mine", **BOB).out
+    ok(atlas, *WRITE, "Rate", "-m", "the rate is 8", **BOB)
+    ok(atlas, *WRITE, "Docs", "-m", " ".join(["long"] * 120))
+    ok(atlas, *WRITE, "Rate", "-m", "it is 7 all the same")
+    for text in ("the rate is 9", "the rate is 10"):
+        stop = atlas(*WRITE, "Rate", "-m", text, **BOB)
+        assert stop.code == 3 and "it is 7 all the same" in stop.err, "Docs was not printed whole"
+    ok(atlas, "status", "show", **BOB)
+    ok(atlas, *WRITE, "Rate", "-m", "the rate is 9", **BOB)
