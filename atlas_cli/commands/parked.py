@@ -45,7 +45,9 @@ def show(ctx: typer.Context, wanted: Id) -> Outcome:
     """The records that a parked write would have put."""
     env = env_of(ctx)
     write = _parked(env, wanted)
-    rows = [{"path": path, **record} for path, record in _records(env, write)]
+    rows = [
+        {"path": path, **env.index.with_numbers(record)} for path, record in _records(env, write)
+    ]
     blocks: list[Block] = [Frame(row["ref"], _text(row)) for row in rows]
     snapshot, files = env.store.snapshot(write["commit"]), dict[str, str]()
     for path in env.store.changed(write["commit"]):  # the bytes that lie beside a record

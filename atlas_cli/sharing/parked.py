@@ -65,7 +65,7 @@ def rows(store: Store, index: Index) -> list[dict[str, Any]]:
             {
                 "operation": operation,
                 "commit": oid,
-                "subject": write.subject,
+                "subject": index.in_line(write.subject),
                 "session": write.session,
                 "at": times.rfc3339(write.at) if write.at else None,
             }

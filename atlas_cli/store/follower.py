@@ -169,7 +169,8 @@ class Follower(Database):
         self.db.execute("UPDATE moved SET seq=min(seq, ?)", (seq,))
         moved = [(oid, seq, paths) for oid, paths in gone]
         self.db.executemany("INSERT OR REPLACE INTO moved VALUES(?,?,?)", moved)
-        self.db.execute("DELETE FROM commits WHERE seq>?", (seq,))
+        for table in ("commits", "reads"):
+            self.db.execute(f"DELETE FROM {table} WHERE seq>?", (seq,))
         then, indexer = Snapshot(self.git, base, len(base)), Indexer(self.db, self.git)
         indexer.notes.back(seq)
         for path in {path for _, paths in gone for path in paths.split("\n") if path}:

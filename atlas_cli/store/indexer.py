@@ -38,7 +38,7 @@ CREATE INDEX by_alias ON records(alias) WHERE alias IS NOT NULL;
 CREATE INDEX by_time ON records(folder, until);
 CREATE INDEX by_age ON records(folder, seq, path);
 CREATE INDEX by_damage ON records(path) WHERE damage IS NOT NULL;
-CREATE TABLE reads(ref TEXT, session TEXT, PRIMARY KEY(ref, session)) WITHOUT ROWID;
+CREATE TABLE reads(ref TEXT, session TEXT, seq INTEGER, PRIMARY KEY(ref, session)) WITHOUT ROWID;
 CREATE TABLE links(path TEXT, relation TEXT, target TEXT);
 CREATE INDEX by_path ON links(path);
 CREATE INDEX by_target ON links(target, relation);
@@ -103,7 +103,7 @@ class Indexer:
         asked."""
         self._note_edits(seq, oid, message, changes)
         self._note_policy(seq, oid, message, changes)
-        self._note_reads(message)
+        self._note_reads(seq, message)
         for path, _, new in changes:
             self.notes.put(seq, BROKEN, storable(path), None)
             data = files.get(path)
@@ -133,7 +133,7 @@ class Indexer:
         self._note_edits(seq, commit.oid, commit.message, commit.changes)
         mode = commit.modes.get(policy.FOLDER, PLAIN)
         self._note_policy(seq, commit.oid, commit.message, commit.changes, mode)
-        self._note_reads(commit.message)
+        self._note_reads(seq, commit.message)
 
     def _put(self, path: str, blob: str | None, seq: int) -> None:
         self.newest[path] = blob, seq
@@ -240,11 +240,12 @@ class Indexer:
         answer = self.git.object(oid) if oid else None
         return answer[2] if answer and answer[1] == "blob" else None
 
-    def _note_reads(self, message: Message) -> None:
-        """Notes what the commit says that its session has read."""
+    def _note_reads(self, seq: int, message: Message) -> None:
+        """Notes what the commit says that its session has read; the first one that says so."""
         if message.bases and message.session:
-            pairs = [(base.rpartition("~")[0] or base, message.session) for base in message.bases]
-            self.db.executemany("INSERT OR IGNORE INTO reads VALUES(?,?)", pairs)
+            refs = (base.rpartition("~")[0] or base for base in message.bases)
+            rows = [(ref, message.session, seq) for ref in refs]
+            self.db.executemany("INSERT OR IGNORE INTO reads VALUES(?,?,?)", rows)
 
     def record(
         self,

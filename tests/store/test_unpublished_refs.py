@@ -252,3 +252,61 @@ def test_who_read_it_and_whom_it_stopped_is_told_of_the_entry_that_it_was(two: T
         stops = [stop for row in rows for stop in row["stops"]]
         assert f"version_jump 1 status:main@4 of {two.sessions['a']}" in stops
     two.holds()
+
+
+READS = """
+status|status log|status history S|digest|digest --since 1h|task list|task show {task}|show {task}
+task ready|decision list|decision show {decision}|show {decision}|signal list|gate list --all
+log -n 50|log --collisions|session list --all|session show {a}|show session:{a}|artifact list
+artifact log x|artifact show x|artifact get x|show artifact:x|show status:main@1 {own} status:main@4
+show {fix}|outbox list|log --kind correction|task next|links|parked|drafts
+"""
+
+
+def test_nobody_is_shown_the_form_that_is_stored(two: Two) -> None:
+    (two.top / "x.md").write_text("built on it\n")
+    on = ("--relies-on", "status:main@2")
+    two.away("artifact", "put", "x", str(two.top / "x.md"), *on)
+    decision = two.away(*DECISION, "--on", "status:main@2", *on).data["ref"]
+    task = two.away("task", "add", "mend it", *on).data["ref"]
+    two.away("status", "write", "-m", "more", "--section", "S", *on)
+    about = ("--about", "status:main@2")
+    two.away("signal", "post", "finding", *about, "-m", "look")
+    two.away("gate", "raise", "--task", task.partition(":")[2], "--why", "held", *about)
+    fix = two.away("correct", "status:main@1", "--why", "w", "--cause", "status:main@2").data["ref"]
+    two.away("correct", "status:main@2", "--retract", "--why", "a was wrong")
+    two.away("status", "write", "--unchanged", "holds")
+
+    def shown(own: str) -> None:
+        named = {"decision": decision, "task": task, "fix": fix, "own": own, "a": two.sessions["a"]}
+        for words in READS.replace("\n", "|").strip("|").split("|"):
+            args = words.format(**named).split()
+            for name in ("a", "b") if own == OWN else ("a",):
+                folder = str(two.top / name)
+                for more in ((), ("--json",)):
+                    done = two.worker("-C", folder, *args, *more, "--session", two.sessions[name])
+                    assert done.code in (0, 7), (args, done)
+                    assert "@~" not in done.out + done.err, (args, done)
+
+    shown("status:main@2")
+    two.meet()
+    shown(OWN)
+    for name in ("a", "b"):
+        rows = two.at(name, "log", "-n", "50").data["items"]
+        subjects = {row["subject"].partition(" (")[0] for row in rows}
+        assert f"correction: retract {OWN}" in subjects
+    two.holds()
+
+
+def test_a_write_that_is_parked_shows_what_it_named(two: Two) -> None:
+    (two.top / "x.md").write_text("built on it\n")
+    put = ("artifact", "put", "x", str(two.top / "x.md"))
+    two.away(*put, "--relies-on", "status:main@2")
+    two("b", *put)
+    two("b", "status", "write", "-m", "the words of b")
+    two("a", "sync", code=3)
+    (row,) = two("a", "parked").data["items"]
+    shown = two("a", "parked", "show", row["operation"])
+    assert shown.data["records"][0]["relies_on"] == [OWN]
+    assert two("a", "show", OWN).data["session"] == two.sessions["a"]
+    two.holds()
