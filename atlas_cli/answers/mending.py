@@ -65,12 +65,13 @@ def _state(mending: Mending, me: str) -> str:
 
 
 def cell(ask: Questions, row: Record, built: bool) -> str:
-    """The same for a table: the task with its state, NOBODY, or a dash. `built`: somebody relies on
-    the target, or has read it."""
+    """The same for a table: the task with who has claimed it or its state, NOBODY, or a dash.
+    `built`: somebody relies on the target, or has read it."""
     if row["why"] is None:
         return "-"
     if tasks := of(ask, row["ref"]):
-        return f"{tasks[0].task} ({tasks[0].state})"
+        first = tasks[0]
+        return f"{first.task} ({named(first.by) if first.state == 'claimed' else first.state})"
     return NOBODY if built and due(ask, row) else "-"
 
 

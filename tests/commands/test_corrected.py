@@ -93,6 +93,7 @@ def test_the_notice_says_who_mends_it_and_its_command_runs_as_printed(
     other = re.search(r"task:(\w+) mends it \(open: atlas (task claim \w+)\)", heard)
     assert other and mends["target"] == "artifact:format@1"
     ok(atlas, *other[2].split(), **BOB)
+    assert f"task:{other[1]} ({bob})" in atlas(**EVE).out
     rows = ok(atlas, **EVE)["corrections"]
     assert {row["ref"]: [each["state"] for each in row["mended_by"]] for row in rows} == {
         ref: ["claimed", "open"],
