@@ -171,13 +171,18 @@ class Hook:
         `remote_end` is the commit that it is at there. A new one gains what the `others`, which are
         branches of integration, do not have."""
         name = remote if self._has_url(remote) else "*"
-        if remote_end.strip("0") and not quick.ask("cat-file", "-e", f"{remote_end}^{{commit}}")[0]:
+        if remote_end.strip("0") and self.has(remote_end):
             known = [remote_end]
         else:
             patterns = [f"refs/remotes/{name}/{other}" for other in (branch, *others)]
             out = quick.ask("for-each-ref", "--format=%(objectname)", *patterns)[1]
             known = out.decode().split()
         return commits.read(self.git, "--no-merges", f"-n{GAINED}", local, "--not", *known)
+
+    @staticmethod
+    def has(oid: str) -> bool:
+        """Whether a commit is in this clone."""
+        return not quick.ask("cat-file", "-e", f"{oid}^{{commit}}")[0]
 
     @staticmethod
     def _has_url(remote: str) -> bool:

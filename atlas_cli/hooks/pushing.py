@@ -115,10 +115,13 @@ class Push(NamedTuple):
         return f"write last, then push again: {write} -m 'what is done, what is open'"
 
     def ask_for_word(self, env: Env) -> None:
-        """Says until when the pusher's word is wanted: once for a debt, and only where the push
-        goes on. A debt is known by its oldest work, whose date no rebase changes."""
-        owed, me = self.verdict.young, self.me
-        if owed is None or me is None or not env.local.first_time(me["id"], f"word:{owed.at}"):
+        """Says until when the pusher's word is wanted: once for a debt, at a push that goes on. (If
+        the branch is at a commit there that is not here, git rejects it: fetch first.) A debt is
+        known by its oldest work, whose date no rebase changes."""
+        owed, me, end = self.verdict.young, self.me, self.update.remote_end
+        if owed is None or me is None or (end.strip("0") and not judging.of(env).has(end)):
+            return
+        if not env.local.first_time(me["id"], f"word:{owed.at}"):
             return
         what = "what these commits did" if owed.commits else "what you have recorded is about"
         env.notices.append(

@@ -130,9 +130,9 @@ def due(done: Result) -> list[str]:
 def test_a_push_asks_for_a_word_once_for_each_debt(clones: tuple[Project, Project]) -> None:
     a, _ = clones
     a.commit("x.py")
-    assert "notice: say by " in rejected(a).err
+    assert "say by" not in rejected(a).err, "nothing was pushed"
     a.ok(*PULL)
-    assert due(a(*PUSH)) == [], "the rejected push has said it"
+    assert len(due(a(*PUSH))) == 1
     a.commit("x.py")
     assert due(a(*PUSH)) == [], "the same debt"
     a.atlas("ann", "status", "show")

@@ -80,7 +80,7 @@ class Session:
         )
         text = done.stdout + done.stderr
         ours = argv[0] == "atlas"
-        stop = done.returncode in STOPS if ours else bool(done.returncode and "atlas" in text)
+        stop = done.returncode in STOPS if ours else bool(done.returncode and "atlas: stop" in text)
         count = 0 if argv[1:2] == ["begin"] or not (ours or "atlas" in text) else words(text)
         call = Call(list(argv), done.returncode, count, stop, text)
         with self.log.open("a") as log:
