@@ -70,7 +70,11 @@ def test_a_session_is_on_the_files_of_the_task_that_it_has_claimed(project: Proj
     project.ok("commit", "-qm", "the same command")
     project.atlas("bob", *write, "Folder", "-m", "of its folder", "--on", "src")
     out = project.commit("docs/page.md")
-    assert (out.code, '"Folder" on src: atlas status show main' in out.err) == (0, True)
+    assert (out.code, '"Folder" by ' in out.err, " on src: atlas status show" in out.err) == (
+        0,
+        True,
+        True,
+    )
     project.atlas("bob", *write, "File", "-m", "of the file itself", "--on", "src/x.py")
     out = project.commit("docs/page.md")  # a second one within 15 minutes is printed, and passes
     assert (out.code, "on src/x.py" in out.err, "of the file itself" in out.err) == (0, True, True)

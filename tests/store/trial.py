@@ -92,7 +92,7 @@ class Session:
 
     def git(self, *argv: str) -> Call:
         """Runs git; stopped, it does what the stop prints and runs the same command again."""
-        for _ in range(8):
+        for _ in range(40):  # (several may want one index)
             call = self.run(["git", *argv])
             if call.code == 0 or not (call.stop or "index.lock" in call.out):
                 return call

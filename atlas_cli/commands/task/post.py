@@ -185,7 +185,6 @@ def add(
     wanted = [single] if text_of is None else plan.read(whole or "", text_of)
     tasks = [fields(env, **row) for row in wanted]
     records = _added(env, me, tasks, frozen(env, why, until))
-    env.notices += mending.also(env.ask, records)
     lines = tuple(
         f"{record['ref']} added: {correction.said(record, 'title', env.now())}"
         for record in records
@@ -215,7 +214,9 @@ def _added(env: Env, me: Record, tasks: list[Record], cold: Record | None) -> li
     done = writing.write(
         env, lambda tree, who: posting.add(tree, who, tasks, open_count(env)), me, "task: add "
     )
-    return writing.records(env, done)
+    records = writing.records(env, done)
+    env.notices += mending.also(env.ask, records)
+    return records
 
 
 def _of_one(ctx: typer.Context) -> list[str]:
