@@ -10,7 +10,7 @@ from ..answers import artifacts
 from ..cli.saving import save
 from ..env import addressing, beginning, reading, receipts, who, writing
 from ..env.env import Env
-from ..errors import Damaged, NotFound, Refused, Usage
+from ..errors import Damaged, NotFound, Protocol, Refused, Usage
 from ..model import names, times
 from ..model.change import Change, Writer
 from ..model.text import Record
@@ -142,7 +142,13 @@ def _put(
             seen = receipts.newest_read(env, tree, me, "artifact", name)
         return artifact.put(tree, writer, name, wish, seen)
 
-    record = one(writing.records(env, writing.write(env, decide, me, f"artifact: {name} ")))
+    try:
+        written = writing.write(env, decide, me, f"artifact: {name} ")
+    except Protocol as stop:
+        if stop.code == Protocol.code and _withdrawn(env, name):
+            stop.hint += " --withdrawn"
+        raise
+    record = one(writing.records(env, written))
     if record["session"] == me["id"]:  # replayed too: the first answer may never have arrived
         _note_read(env, record)
     return record

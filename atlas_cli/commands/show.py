@@ -120,9 +120,11 @@ def _shown(
             Frame(f"{named(record['ref'])} by {theirs(data['by'])}", body),
             *warned(env, record),
         ], data
-    if ref.kind == "task":
+    if ref.kind in ("task", "result"):
         from .task import look  # few look at a task in this way
 
+        if ref.kind == "result":
+            return look.came(env, reading.resolve(env, ref)[1], withdrawn)
         return look.shown(env, record)
     lines = [
         f"{key}: {value if isinstance(value, str) else json.dumps(value)}"

@@ -3,7 +3,7 @@ sections that were carried beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -185,7 +185,7 @@ def seen(env: Env, tree: Tree, me: Record, given: Wish, base: int | None) -> See
         number = receipts.newest_read(env, tree, me, "status", given.stream, part=True)
         read = receipts.newest_read(env, tree, me, "status", given.stream)
         printed = _printed(env, tree, me, given.stream, read or 0)
-        if printed > (read or 0):
+        if given.exact and printed > (read or 0):
             number, read = max(number or 0, printed), printed
     due = env.now() - env.local.noted(me["id"], _ASKED) < ASKED
     shown = partial(streams.said, env.ask)
@@ -201,7 +201,7 @@ def ask(env: Env, me: Record) -> None:
 
 def _printed(env: Env, tree: Tree, me: Record, stream: str, read: int) -> int:
     """The newest entry up to which each section was printed whole for the session, one by one in
-    its stops and answers; `read`, if there is none above it."""
+    its stops; `read`, if there is none above it."""
     known = env.ask.local.heard(readers(me))
     for part in sorted(parts.parts(tree, stream), key=lambda part: part.written):
         item = asked.of_part(part, env.now())
@@ -308,17 +308,15 @@ def write(env: Env, me: Record, given: Wish, options: Options) -> Record:
 
 
 def told_by(env: Env, me: Record, stream: str, stop: VersionJump) -> None:
-    """Notes what a stop has shown of the sections: its session was told."""
+    """Notes what a stop has shown of the sections: its session was told, and has read those that
+    were printed whole. A session that writes one of
+    these again means it."""
     shown = {(row.get("ref"), row.get("heading")) for row in stop.details.get("since", ())}
     whole = streams.parts(env.ask, env.tree, stream)
-    _told(env, me, [part for part in whole if (part.ref, part.heading) in shown], stop.blocks)
-
-
-def _told(env: Env, me: Record, whole: Sequence[Part], printed: Iterable[tuple[str, str]]) -> None:
-    """Notes that a session was told these sections, and has read those that were printed whole."""
-    text = "\n".join(body for _, body in printed)
+    text = "\n".join(body for _, body in stop.blocks)
     for part in whole:
-        _keep(env, me, [part], telling.READ if part.text in text else telling.TOLD)
+        if (part.ref, part.heading) in shown:
+            _keep(env, me, [part], telling.READ if part.text in text else telling.TOLD)
 
 
 def _keep(env: Env, me: Record, whole: Sequence[Part], how: int) -> None:
@@ -355,7 +353,7 @@ def carried(env: Env, me: Record, record: Record) -> tuple[list[Record], list[Bl
         Frame(status_write.titled(part, env.now()), standing.words(env, part, telling.WORDS))
         for part in shown
     ]
-    _told(env, me, shown, [(frame.title, frame.body) for frame in frames])
+    _keep(env, me, shown, telling.TOLD)
     _keep(env, me, rest, telling.HEADED)
     many = "a section" if len(rows) == 1 else f"{len(rows)} sections"
     blocks: list[Block] = [f"carried beside it, and not seen by you before: {many}", *frames]

@@ -235,14 +235,27 @@ def test_one_that_owes_a_word_or_was_adopted_corrects_nothing(
     bob: str, repo: Path, atlas: Atlas
 ) -> None:
     ok(atlas, "end", "-m", "done")
-    ok(
-        atlas,
-        "session",
-        "adopt",
-        ok(atlas, "session", "list", "--all")["items"][-1]["id"],
-        "--why",
-        "w",
-        **BOB,
-    )
+    rows = ok(atlas, "session", "list", "--all")["items"]
+    ann = next(row["id"] for row in rows if row["id"] != bob)
+    ok(atlas, "session", "adopt", ann, "--why", "w", **BOB)
     stop = atlas("correct", "artifact:format", "--why", "w", "--json")
     assert (stop.code, stop.json["error"]["code"]) == (5, "adopted")
+
+
+def test_the_successor_of_what_was_retracted_is_put_as_the_stop_says(
+    bob: str, repo: Path, atlas: Atlas
+) -> None:
+    (repo / "new.md").write_text("in milliseconds\n")
+    ok(atlas, "correct", "artifact:format", "--retract", "--why", WHY)
+    ok(atlas, "begin", "--goal", "mend the format", **EVE)
+    stop = atlas("artifact", "put", "format", "new.md", **EVE)
+    assert stop.code == 5 and "atlas artifact show format --withdrawn" in stop.err, stop
+    ok(atlas, "artifact", "show", "format", "--withdrawn", **EVE)
+    ok(atlas, "artifact", "put", "format", "new.md", "--same-topic", **EVE)
+
+
+def test_a_result_is_opened_like_any_record(bob: str, atlas: Atlas) -> None:
+    id = ok(atlas, "task", "add", "count")["id"]
+    ok(atlas, "task", "claim", id)
+    ok(atlas, "task", "done", id, "-m", "forty two")
+    assert "│ forty two" in atlas("show", f"result:{id}").out

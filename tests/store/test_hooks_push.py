@@ -300,7 +300,9 @@ def test_of_several_that_are_over_one_may_be_taken_care_of_meanwhile(shared: Pro
     assert row.data["adopted_by"] == shared.sessions["dan"]
     pushed = shared("push", "-q", "origin", "main", who="dan", **OVER)
     at_work = ", ".join(shared.sessions[name] for name in ("eve", "gil"))
-    assert pushed.code == 0 and f"at work whose word is due: {at_work}" in pushed.err
+    assert (
+        pushed.code == 0 and f"that have not said for long what they did: {at_work}" in pushed.err
+    )
 
 
 def test_one_that_is_over_is_taken_over_with_a_word_where_nothing_is_owed_oneself(

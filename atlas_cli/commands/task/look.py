@@ -325,20 +325,29 @@ def results(
         )
     items, blocks = [], list[Block]()
     for record in records:
-        data = result.body(env.tree, record)
-        text = data.decode() if artifact.is_text(data) else None
-        base64 = b64encode(data).decode() if text is None else None
-        item = {**record, "text": text, "base64": base64}
-        withheld = env.ask.retracted(record["ref"]) and not withdrawn
-        item = env.ask.shown(item) if withheld else item
-        items.append({**item, "corrections": _corrections(env, record)})
-        receipts.note_text(env, record["ref"], record.get("operation", ""))
+        framed, item = came(env, record, withdrawn)
+        items.append(item)
         if raw:
-            blocks.append(_raw(env, record, data, text is not None, withheld))
+            data = result.body(env.tree, record)
+            withheld = env.ask.retracted(record["ref"]) and not withdrawn
+            blocks.append(_raw(env, record, data, artifact.is_text(data), withheld))
             env.notices += [f"{record['ref']}: {line}" for line in env.ask.warnings(record)]
         else:
-            blocks += [_framed(record, text, withheld), *warned(env, record)]
+            blocks += framed
     return Outcome(listing(items), tuple(blocks))
+
+
+def came(env: Env, record: Record, withdrawn: bool) -> tuple[list[Block], Record]:
+    """One result as blocks and as data: its text, or its bytes in base64."""
+    data = result.body(env.tree, record)
+    text = data.decode() if artifact.is_text(data) else None
+    base64 = b64encode(data).decode() if text is None else None
+    item = {**record, "text": text, "base64": base64}
+    withheld = env.ask.retracted(record["ref"]) and not withdrawn
+    item = env.ask.shown(item) if withheld else item
+    receipts.note_text(env, record["ref"], record.get("operation", ""))
+    blocks = [_framed(record, text, withheld), *warned(env, record)]
+    return blocks, {**item, "corrections": _corrections(env, record)}
 
 
 def _corrections(env: Env, record: Record) -> list[Record]:
