@@ -119,7 +119,8 @@ def disowned(tree: Tree, message: Message, files: Mapping[str, bytes | None]) ->
     try:
         row = session.row_of(tree, message.session or "")
         adopted = times.moment(row["adopted"]) if "adopted_by" in row else None
-        if adopted is None or (message.at or 0) <= adopted:
+        # (in the very second of the adoption it counts as written behind it: nothing is lost)
+        if adopted is None or (message.at or 0) < adopted:
             return ""
         stays = all(_of_command(path, data) for path, data in files.items())
     except Damaged:

@@ -212,7 +212,7 @@ def test_a_draft_names_what_was_read_and_not_what_got_its_number(two: Two) -> No
     command = shlex.split(draft["submit"])[1:]
     Path(stop.json["error"]["details"]["draft"]).write_text("## All\n\nanew\n")  # as settled
     again = two.at("a", *command)
-    assert again.code == 3 and "wrote up to 4" in again.json["error"]["message"], again
+    assert again.code == 5 and "has not read status:main@4" in again.json["error"]["message"]
     assert any("is not what was read under that number" in line for line in again.json["notices"])
     assert "the words of b" in text_of(two.at("a", "status", *other))
     done = two.at("a", *command)
