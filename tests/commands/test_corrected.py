@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import Atlas, Result
+from ..conftest import DECISION, Atlas, Result
 from .test_day import ok
 
 BOB = {"CODEX_THREAD_ID": "bob", "ATLAS_ACTOR": "bob"}
@@ -170,23 +170,7 @@ def test_a_task_and_its_result_warn_of_each_other(begun: str, bob: str, atlas: A
         atlas("who", "x", **EVE)
     )
     assert "it is 7" not in atlas("task", "results", first).out
-    done = ok(
-        atlas,
-        "decision",
-        "add",
-        "--title",
-        "t",
-        "--recommended",
-        "a",
-        "--chosen",
-        "a",
-        "--stance",
-        "agreed",
-        "--why",
-        "w",
-        "--relies-on",
-        f"result:{first}",
-    )
+    done = ok(atlas, *DECISION, "--relies-on", f"result:{first}")
     assert f"relies on result:{first}: its task was corrected" in atlas("show", done["ref"]).out
 
 
