@@ -89,7 +89,9 @@ def received(place: Repo, lines: Iterable[str], now: int) -> Received:
     git, pushes = receive.server(place), receive.pushes(lines)
     of_store = [push for push in pushes if push.ref == BRANCH]
     broken = [
-        (push.ref, violation) for push in of_store for violation in receive.broken(git, place, push)
+        (push.ref, violation)
+        for push in of_store
+        for violation in receive.violations(git, place, push)
     ]
     stored = git.object(BRANCH)
     head = stored[0] if stored else ""

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from ..errors import AtlasError, Failed, NotFound, Usage
-from ..hooks import judging
-from ..hooks.run import HOOKS
+from ..hooks import facts
+from ..hooks.handlers import HOOKS
 from ..outcome import Outcome
 from ..sharing.dealing import FRESH, UNASKED
 from . import env_of, single, verb
@@ -35,9 +35,9 @@ def hook(
     except NotFound:  # no store here: nothing to say
         return Outcome(None)
     try:
-        if name != "pre-push" and judging.of(env).here.on_store():
+        if name != "pre-push" and facts.of(env).here.on_store():
             return Outcome(None)
-        assert judging.of(env).cache  # drawn for the next one
+        assert facts.of(env).cache  # drawn for the next one
         HOOKS[name](env, args or [], given)
     except Exception as error:
         if isinstance(error, AtlasError) and not isinstance(error, Failed):
@@ -52,4 +52,4 @@ def hook(
         env.notices.append(
             f"Atlas could not judge this ({why}): it goes on unjudged. {hint}".strip()
         )
-    return Outcome(None, judging.printed(env))
+    return Outcome(None, facts.printed(env))

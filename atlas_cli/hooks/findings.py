@@ -20,7 +20,7 @@ from ..records import telling as rules
 from ..records.concern import signed
 from ..records.correction import said, shown
 from ..visible import named, theirs
-from . import judging, quick
+from . import facts, quick
 
 Finding = tuple[str, AtlasError]  # the precondition, and what is to be said
 GO_ON = {  # after a stop in the middle of this; else the same command is run again
@@ -34,7 +34,7 @@ GO_ON = {  # after a stop in the middle of this; else the same command is run ag
 }
 
 
-def who(env: Env, going: str) -> tuple[Record | None, list[Finding]]:
+def committer(env: Env, going: str) -> tuple[Record | None, list[Finding]]:
     """The session that commits. If there is none: None, and the finding that says so."""
     try:
         return session(env, strict=True), []
@@ -71,7 +71,7 @@ def read_first(env: Env, me: Record, paths: list[str], going: str) -> list[Findi
     if level == "off":
         return []
     rows, blind = telling.unread(env, me, paths)
-    hook = judging.of(env)
+    hook = facts.of(env)
     streams = hook.streams(paths)
     verdict = rules.judge(rows, concern.pace(env.ask, me), blind)
     if level == "warn":
@@ -161,7 +161,7 @@ def links(env: Env, changed: list[tuple[str, str]]) -> list[Finding]:
     moved = any(how == "D" for how, _ in changed)
     if not moved or policy.level(env.policy, "links") == "off":
         return []
-    hook = judging.of(env)
+    hook = facts.of(env)
     dead, gone = hook.broken()
     if gone:
         listed = {link.file for link in dead}
@@ -195,7 +195,7 @@ def leases(
     levels for it. `pushed`: they are committed already."""
     if policy.level(env.policy, "leases") not in level.split():
         return []
-    barred = judging.of(env).barred(me, paths)
+    barred = facts.of(env).barred(me, paths)
     return [("leases", _held(env, resource, held, pushed)) for resource, held in barred.items()]
 
 

@@ -17,7 +17,7 @@ from ..model.text import Record
 from ..records import policy, session
 from ..records import words as rules
 from ..records.words import Debt, Owner, Verdict
-from . import findings, judging, quick
+from . import facts, findings, quick
 
 
 class Update(NamedTuple):
@@ -34,7 +34,7 @@ def code(env: Env, given: str) -> str:
     lines = [line for line in given.split("\n") if line.count(" ") == 3]
     tips = list(dict.fromkeys(line.split(" ")[1] for line in lines))
     asked = "".join(f"{tip}:atlas.yaml\n" for tip in tips)
-    answers = judging.of(env).git.ask("cat-file", "--batch-check", data=asked.encode())[1]
+    answers = facts.of(env).git.ask("cat-file", "--batch-check", data=asked.encode())[1]
     alike = zip(tips, answers.decode(errors="replace").split("\n"), strict=False)
     ours = {tip for tip, answer in alike if " blob " in answer and quick.of_store(tip)}
     return "".join(f"{line}\n" for line in lines if line.split(" ")[1] not in ours)
@@ -56,7 +56,7 @@ def guarded(given: str, branches: Sequence[str] | None) -> list[Update]:
 
 def paths(env: Env, me: Record, remote: str, given: str) -> list[str]:
     """The paths of a session's own commits among those that a push brings to any branch."""
-    hook = judging.of(env)
+    hook = facts.of(env)
     gained = (
         commit
         for update in guarded(given, None)
@@ -119,7 +119,7 @@ class Push(NamedTuple):
         the branch is at a commit there that is not here, git rejects it: fetch first.) A debt is
         known by its oldest work, whose date no rebase changes."""
         owed, me, end = self.verdict.young, self.me, self.update.remote_end
-        if owed is None or me is None or (end.strip("0") and not judging.of(env).has(end)):
+        if owed is None or me is None or (end.strip("0") and not facts.of(env).has(end)):
             return
         if not env.local.first_time(me["id"], f"word:{owed.at}"):
             return
@@ -163,8 +163,8 @@ def judged(
     env: Env, remote: str, updates: Sequence[Update], branches: Sequence[str] | None
 ) -> Push:
     """A push that updates branches of integration, judged by what they gain."""
-    hook = judging.of(env)
-    me, _ = findings.who(env, "")
+    hook = facts.of(env)
+    me, _ = findings.committer(env, "")
     gained: dict[str, CodeCommit] = {}
     for update in updates:
         for commit in hook.gained(remote, *update, branches or ()):
@@ -184,7 +184,7 @@ def judged(
 
 def _whole(env: Env, me: Record, brings: Debt) -> Debt:
     """All that the pusher owes a word for, pushed before or not: the word is due by the oldest."""
-    owed = words.owed(env.ask, me, judging.of(env).git)
+    owed = words.owed(env.ask, me, facts.of(env).git)
     works = dict.fromkeys([*(owed.works if owed else ()), *brings.works])
     return Debt(tuple(sorted(works, key=lambda work: work.at)))
 

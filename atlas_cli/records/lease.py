@@ -126,7 +126,7 @@ def take(
     refused: Held | None = None
     for resource in resources:
         try:
-            files[path_of(resource)] = _taken(tree, writer, resource, why, seconds, run, task)
+            files[path_of(resource)] = _held_row(tree, writer, resource, why, seconds, run, task)
         except Held as stop:
             if not any_of:
                 raise
@@ -155,7 +155,7 @@ def allowed(in_force: policy.Policy, what: str, shortest: int, seconds: int | No
     return seconds
 
 
-def _taken(
+def _held_row(
     tree: Tree,
     writer: Writer,
     resource: str,

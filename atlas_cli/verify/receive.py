@@ -53,14 +53,14 @@ def server(repo: Repo) -> Git:
     return git
 
 
-def broken(git: Git, repo: Repo, push: Push) -> list[Finding]:
+def violations(git: Git, repo: Repo, push: Push) -> list[Finding]:
     """The reason why a push to the store's branch is refused; nothing if it is taken. Only what is
     new is judged. The history before it is asked of a cache beside the repository
     (in `atlas/`), which is made if it is missing."""
     if push.new is None:
         return [_refused(push, "append_only", "the branch of the store cannot be deleted")]
     if push.old is None:
-        return _first_broken(git, repo, push, push.new)
+        return _first_violations(git, repo, push, push.new)
     if history.fork(git, push.old, push.new) != push.old:
         text = f"does not contain {push.old[:12]}: the store cannot be rewound"
         return [_refused(push, "append_only", text)]
@@ -68,7 +68,7 @@ def broken(git: Git, repo: Repo, push: Push) -> list[Finding]:
     return audit.range_violations(git, repo.width, push.old, push.new, index)
 
 
-def _first_broken(git: Git, repo: Repo, push: Push, head: str) -> list[Finding]:
+def _first_violations(git: Git, repo: Repo, push: Push, head: str) -> list[Finding]:
     """The same for a push that makes the branch: all of it is new."""
     root = object_id("commit", root_commit(repo.width), repo.width)
     if root not in history.roots(git, head):

@@ -17,7 +17,7 @@ from atlas_cli.cli.pages import TOPICS
 from atlas_cli.commands import COMMANDS
 from atlas_cli.commands.help import LIMITS, page, set_apart
 from atlas_cli.errors import EXITS
-from atlas_cli.hooks.run import HOOKS
+from atlas_cli.hooks.handlers import HOOKS
 from atlas_cli.model import text, times
 from atlas_cli.records import BY_NAME, KINDS, artifact, lease, policy, session
 from atlas_cli.records.judging import RULES

@@ -15,7 +15,7 @@ from atlas_cli.store import repo as place
 from atlas_cli.store.index import Index
 from atlas_cli.store.store import Store
 from atlas_cli.verify import audit
-from atlas_cli.verify.receive import Push, broken
+from atlas_cli.verify.receive import Push, violations
 
 from ..conftest import environment
 from .crew import Worker, crew
@@ -125,7 +125,7 @@ def one_store(
     store, index_of = Store.open(where), Store.open(where)
     report = audit.audit(store, store.head(), full=True)
     fetched = audit.range_violations(store.git, 40, old, hostile.head, index_of.at(store.head()))
-    received = broken(store.git, where, Push(old, hostile.head, "refs/heads/atlas"))
+    received = violations(store.git, where, Push(old, hostile.head, "refs/heads/atlas"))
     whole = said(report.open)
     assert said(fetched) == said(received) == whole, (
         deeds,

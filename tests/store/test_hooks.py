@@ -16,7 +16,7 @@ import pytest
 
 from atlas_cli.hooks import NAMES, cache
 from atlas_cli.hooks.cache import HookCache
-from atlas_cli.hooks.run import HOOKS
+from atlas_cli.hooks.handlers import HOOKS
 from atlas_cli.model import names
 
 from ..conftest import NOTEBOOK, ROOT, Result

@@ -1,5 +1,5 @@
-"""The full answers to git's hooks: about the commit that is being made, and about the commits that
-are pushed."""
+"""The facts that git's hooks judge by: about the commit that is being made, and about the commits
+that are pushed."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ OURS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")  # what git tells its hook
 GAINED = 1000  # commits that a push is judged by, the newest first
 
 
-def of(env: Env) -> Hook:
+def of(env: Env) -> Facts:
     """The questions of this call's git hook; they are answered once for a call."""
     if "hook" not in env.beside:
-        env.beside["hook"] = Hook(env.ask, env.snapshot, env.store)
-    hook: Hook = env.beside["hook"]
+        env.beside["hook"] = Facts(env.ask, env.snapshot, env.store)
+    hook: Facts = env.beside["hook"]
     return hook
 
 
@@ -47,7 +47,7 @@ def printed(env: Env) -> tuple[Frame, ...]:
     return tuple(env.beside["hook"].printed) if "hook" in env.beside else ()
 
 
-class Hook:
+class Facts:
     """One call of a git hook, and what it asks of the commit, of the push and of the store."""
 
     def __init__(self, ask: Questions, tree: Snapshot, store: Store) -> None:

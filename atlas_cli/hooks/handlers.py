@@ -10,7 +10,7 @@ from ..env.env import Env
 from ..errors import AtlasError
 from ..model.text import Record
 from ..records import policy
-from . import NOTICES, findings, judging, pushing
+from . import NOTICES, facts, findings, pushing
 from .findings import Finding
 
 
@@ -55,13 +55,13 @@ def pre_merge_commit(env: Env, args: list[str], given: str) -> None:
 
 def pre_commit(env: Env, args: list[str], given: str, going: str = "") -> None:
     """All that a commit must hold. `going`: what it is part of."""
-    hook = judging.of(env)
+    hook = facts.of(env)
     if hook.here.remaking():
         _in_a_sequence(env)
         return
     changed = hook.changed()
     paths = [path for _, path in changed]
-    me, due = findings.who(env, going)
+    me, due = findings.committer(env, going)
     if me:
         due += findings.read_first(env, me, paths, going)
     findings.copy_is_old(env)
@@ -76,10 +76,10 @@ def pre_commit(env: Env, args: list[str], given: str, going: str = "") -> None:
 def _in_a_sequence(env: Env) -> None:
     """Judges a commit in the middle of a sequence by what no push judges, if its user makes it, and
     not git. The news that concerns him stays unread, so that the push stops for it."""
-    hook = judging.of(env)
+    hook = facts.of(env)
     if hook.here.sequence() == "picking":  # a reword, or the last squash
         return
-    me, due = findings.who(env, "")
+    me, due = findings.committer(env, "")
     changed = hook.changed()
     due += findings.view(changed)
     due += findings.links(env, changed)
@@ -91,9 +91,9 @@ def _in_a_sequence(env: Env) -> None:
 def prepare_commit_msg(env: Env, args: list[str], given: str) -> None:
     """Judges read first once more, since git does not always run pre-commit; not in a sequence.
     Adds the trailers if a session commits."""
-    hook, source = judging.of(env), args[1] if len(args) > 1 else ""
+    hook, source = facts.of(env), args[1] if len(args) > 1 else ""
     going, remaking = hook.here.sequence(), hook.here.remaking()
-    me, due = findings.who(env, going)
+    me, due = findings.committer(env, going)
     if not going or (remaking and not hook.here.made_here(source)):
         due = []  # pre-commit has said it, or it is nobody's to say
     if me and not remaking:
@@ -110,17 +110,17 @@ def prepare_commit_msg(env: Env, args: list[str], given: str) -> None:
 def commit_msg(env: Env, args: list[str], given: str) -> None:
     """Adds the trailers to a message that was typed into an editor. Before, it was empty, and git
     would have taken them for a message."""
-    if not judging.of(env).untouched(args[0]):
-        _sign(env, findings.who(env, "")[0], args[0], "commit", True)
+    if not facts.of(env).untouched(args[0]):
+        _sign(env, findings.committer(env, "")[0], args[0], "commit", True)
 
 
 def _changed(env: Env) -> list[str]:
     """The paths that the commit changes; none if no stream is chosen by them."""
-    return [path for _, path in judging.of(env).changed()] if env.policy["streams"] else []
+    return [path for _, path in facts.of(env).changed()] if env.policy["streams"] else []
 
 
 def _sign(env: Env, me: Record | None, file: str, source: str, typed: bool) -> None:
-    hook = judging.of(env)
+    hook = facts.of(env)
     if me is not None and hook.here.made_here(source):
         hook.sign(file, me, hook.streams(_changed(env)), typed)
 
@@ -132,7 +132,7 @@ def pre_push(env: Env, args: list[str], given: str) -> None:
         return
     _publish(env)
     remote, due, push = args[0], list[Finding](), None
-    hook, me = judging.of(env), who.session_or_none(env, strict=True)
+    hook, me = facts.of(env), who.session_or_none(env, strict=True)
     guarded = hook.guarded(remote)
     paths = pushing.paths(env, me, remote, given) if me else []
     if me:
@@ -160,7 +160,7 @@ def _publish(env: Env) -> None:
 
 def notice(env: Env, args: list[str], given: str) -> None:
     """Counts after a merge, a rewrite or a checkout what is new to the session since."""
-    me = None if judging.of(env).here.sequence() else who.session_or_none(env)
+    me = None if facts.of(env).here.sequence() else who.session_or_none(env)
     if me:  # (a sequence is judged itself)
         findings.moved_on(env, me)
 
