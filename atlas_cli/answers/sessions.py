@@ -144,20 +144,18 @@ def person(ask: Questions, machine: str) -> Record | None:
 def living(ask: Questions, worktree: str) -> list[Record]:
     """The live sessions of a worktree, the newest first. One that only runs a command, or that
     another started, is not among them."""
-    records = [
-        record
-        for _, record in ask.index.live(session.FOLDER, ask.now)
-        if record.get("worktree") == worktree
-    ]
-    return _newest_first(
-        [
-            record
-            for record in records
-            if record.get("class") != "run"
-            and "parent" not in record
-            and pulse(ask, record)[1] == "live"
-        ]
-    )
+    return [record for record in _at_work(ask, worktree) if "parent" not in record]
+
+
+def children(ask: Questions, worktree: str) -> list[Record]:
+    """The live sessions of a worktree that others started, the newest first."""
+    return [record for record in _at_work(ask, worktree) if "parent" in record]
+
+
+def _at_work(ask: Questions, worktree: str) -> list[Record]:
+    rows = (record for _, record in ask.index.live(session.FOLDER, ask.now))
+    here = [row for row in rows if row.get("worktree") == worktree and row.get("class") != "run"]
+    return _newest_first([row for row in here if pulse(ask, row)[1] == "live"])
 
 
 def readers(record: Record) -> list[str]:

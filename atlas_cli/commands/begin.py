@@ -118,10 +118,14 @@ def begin(
         )
     else:
         me = _updated(env, standing, goal, paths, streams)
-    _note(env, me, parent is not None, person)
+    child = parent is not None and not callers.agent()
+    _note(env, me, child, person)
     data, blocks = digest.of(env, me, words, since, twins)
     env.notices += [joined] if joined else hooks.lacking(env)
-    return _answer(env, me, standing is not None, person, data, [*_left(env, data, left), *blocks])
+    first = _first(me, standing, child)
+    return _answer(
+        env, me, standing is not None, person, data, [first, *_left(env, data, left), *blocks]
+    )
 
 
 def _heir_of(env: Env, another: bool) -> Record | None:
@@ -131,9 +135,9 @@ def _heir_of(env: Env, another: bool) -> Record | None:
 
 
 def _note(env: Env, me: Record, child: bool, person: bool) -> None:
-    """This clone notes whose session it is, and that it is at work. A child names itself with
-    --session, and is nobody's default, but for a tool's sub-agent, which has a name."""
-    if not person and (not child or callers.agent()):
+    """This clone notes whose session it is, and that it is at work. A `child` that has no name of
+    its own, as a tool's sub-agent has, names itself, and is nobody's default."""
+    if not person and not child:
         who.note_begun(env, me["id"])
     who.sign(env, me["id"])
     env.notices += env.sharing.copied()
@@ -151,13 +155,9 @@ def _joined(env: Env) -> str:
 def _answer(
     env: Env, me: Record, again: bool, person: bool, data: dict[str, Any], blocks: list[Block]
 ) -> Outcome:
-    """The digest, under the session that was begun, or that goes on (`again`)."""
+    """The digest of the session that was begun, or that goes on (`again`)."""
     if person:
         env.notices.append(session.TAKEN)
-    verb_ = "go on as" if again else "are"
-    first = (
-        f"you {verb_} {me['id']} (pass it with --session, or ATLAS_SESSION, where that is unclear)"
-    )
     head = {
         "ref": f"session:{me['id']}",
         "id": me["id"],
@@ -167,12 +167,33 @@ def _answer(
     }
     nothing_written = again and not env.wrote
     published = None if nothing_written else False
-    return Outcome({**head, **data}, (first, *blocks), published=published)
+    return Outcome({**head, **data}, tuple(blocks), published=published)
+
+
+def _first(me: Record, before: Record | None, child: bool) -> str:
+    """The first line: the session, and how it is named. `before`: as it was, if it goes on."""
+    id = me["id"]
+    if child:
+        return f"you are {id}: put ATLAS_SESSION={id} before each atlas and git command of yours"
+    if before is None:
+        return f"you are {id} (pass it with --session, or ATLAS_SESSION, where that is unclear)"
+    if len(goals.open_goals(me)) > len(goals.open_goals(before)) and _by_id():
+        return (
+            f"you go on as {id}, with a goal more (if it has started you, be its child: atlas begin"
+            f" --parent {id} --goal …)"
+        )
+    return f"you go on as {id} (pass it with --session, or ATLAS_SESSION, where that is unclear)"
+
+
+def _by_id() -> bool:
+    """Whether a tool's id names this caller, which its sub-agents have as well."""
+    return not callers.agent() and callers.by_id(callers.caller() or "")
 
 
 def _judge_same(env: Env, me: Record | None, goal: str, paths: list[str]) -> None:
     """Raises Protocol if it is another that speaks in this session's name, as far as can be seen:
-    it names a goal of its own, and paths that meet nothing of the session's. A caller that may have
+    it names a goal of its own while a sub-agent is at work, or paths that meet nothing of the
+    session's. A caller that may have
     lost its context says so by a `begin` without a goal, and is then taken at its word."""
     caller = callers.above(env.hooked) or ""
     if me is None:
@@ -180,7 +201,11 @@ def _judge_same(env: Env, me: Record | None, goal: str, paths: list[str]) -> Non
     if not goal:
         env.local.resume(caller, env.now())
     own = goals.open_goals(me)
-    if not goal or not paths or goal in own.values() or not any(own.values()):
+    if not goal or goal in own.values():
+        return
+    words = (f"--goal={goal}", *(f"--on={path}" for path in paths))
+    who.judge_agent(env, me, "begin", *words)
+    if not paths or not any(own.values()):
         return
     if env.local.resumed(caller) > env.now() - CONTEXT or env.options.session:
         return
@@ -190,13 +215,12 @@ def _judge_same(env: Env, me: Record | None, goal: str, paths: list[str]) -> Non
     held = [row["resource"] for row in leases.held(env.ask, me["id"])]
     held += board.claimed(env.ask, me["id"])
     since = times.ago(times.moment(me["began"]), env.now())
-    words = f"--goal {shlex.quote(goal)} {shlex.join(f'--on={path}' for path in paths)}"
     raise Protocol(
         f"you are {me['id']} ({goals.goal_list(own)}, since {since}, holds"
         f" {', '.join(map(named, held)) or 'nothing'}), and none of these paths is its: was that"
         " you before your context was compacted?",
         f"yes: atlas begin, then this again. If it has started you: atlas begin --parent"
-        f" {me['id']} {words}. If neither: atlas begin --new {words}",
+        f" {me['id']} {shlex.join(words)}. If neither: atlas begin --new {shlex.join(words)}",
         code="another",
         details={"session": me["id"], "goals": [*own.values()], "held": held},
     )

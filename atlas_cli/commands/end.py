@@ -1,16 +1,14 @@
 """`atlas end`: write last. Writes the status, gives back the leases and claims, closes the session:
 one transaction."""
 
-import os
 import shlex
 from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from .. import callers
 from ..answers import leases, words
-from ..env import beginning, drafting, elsewhere, reading, wording, writing
+from ..env import beginning, drafting, elsewhere, reading, who, wording, writing
 from ..env.env import Env
 from ..errors import AtlasError, NotFound, Protocol, Usage, VersionJump
 from ..model import names
@@ -24,7 +22,6 @@ from ..records.board import assigning
 from ..records.wish import Wish
 from ..sharing import parked
 from ..sharing.dealing import EAGER
-from ..visible import named
 from . import GoodFor, body, env_of, limits, single, verb
 from .status import say
 
@@ -43,7 +40,6 @@ Goal = Annotated[
     int | None, typer.Option("--goal", metavar="N", min=1, help="The goal that ends, by number.")
 ]
 Every = Annotated[bool, typer.Option("--all", help="All your goals end.")]
-AT_WORK = 3600  # seconds for which a sub-agent that was heard of counts as at work
 
 
 @verb(
@@ -153,28 +149,11 @@ def _answer(env: Env, me: Record, records: list[dict[str, Any]], left: list[str]
     return Outcome(data, blocks, limits, published=False)
 
 
-def _judge_agents(env: Env, me: Record) -> None:
-    """Raises Protocol if a sub-agent of the caller's tool is at work, and nothing tells which of
-    the two ends: the tool gives both the same id."""
-    caller = callers.above() or ""
-    if env.options.session or callers.agent() or os.environ.get("ATLAS_SESSION"):
-        return
-    if agents := env.local.agents(caller, env.now() - AT_WORK):
-        name = shlex.quote(agents[0])
-        raise Protocol(
-            f"a sub-agent of this tool is at work ({', '.join(map(named, agents))}), and nothing"
-            f" tells whether it is the one that ends, or {me['id']}",
-            f"as the sub-agent: {callers.AGENT}={name} atlas end. As {me['id']} itself: atlas end"
-            f" --session {me['id']}",
-            code="sub_agent",
-        )
-
-
 def _ending(env: Env, me: Record, wanted: int | None, every: bool) -> int | None:
     """The number of the goal that ends; None if the session ends with it. Raises Protocol if the
     session has several goals and none is named, if a sub-agent is at work, or if its writes are
     parked; NotFound if it has no such goal."""
-    _judge_agents(env, me)
+    who.judge_agent(env, me, "end")
     _judge_parked(env, me)
     left = goals.open_goals(me)
     if wanted is not None and every:

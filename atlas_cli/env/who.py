@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import shlex
 import time
 
 from .. import callers, signs
@@ -17,8 +18,10 @@ from ..model import names, times
 from ..model.text import Record
 from ..records import correction
 from ..records import session as sessions
-from ..visible import theirs
+from ..visible import named, theirs
 from .env import Env
+
+AT_WORK = 3600  # seconds for which a sub-agent that was heard of counts as at work
 
 
 def worktree(env: Env) -> str:
@@ -147,6 +150,7 @@ def _nobody(env: Env) -> Protocol:
     """There is no session: what to do next, with those that live here by name."""
     folder, others = worktree(env), ""
     living = [row["id"] for row in living_sessions(env.ask, folder)] if folder else []
+    living += children(env)
     if living:
         what = "you have begun no session in this worktree"
         others = (
@@ -157,6 +161,12 @@ def _nobody(env: Env) -> Protocol:
     else:
         what = "no session is named, as it must be in a bare repository"
     return Protocol(what, f"begin one: atlas begin --goal …{others}", code="no_session")
+
+
+def children(env: Env) -> list[str]:
+    """The live sessions of this worktree that others started: each names itself."""
+    folder = worktree(env)
+    return [row["id"] for row in working.children(env.ask, folder)] if folder else []
 
 
 def session_or_none(env: Env, strict: bool = False) -> Record | None:
@@ -213,6 +223,22 @@ def above(env: Env) -> str | None:
     row = sessions.row_of(env.snapshot, id) if id else {}
     live = bool(row) and "ended" not in row and pulse(env.ask, row)[1] == "live"
     return id if live else None
+
+
+def judge_agent(env: Env, me: Record, *words: str) -> None:
+    """Raises Protocol if a sub-agent of the caller's tool is at work, and nothing tells which of
+    the two gives this command: the tool gives both the same id."""
+    if env.options.session or callers.agent() or os.environ.get("ATLAS_SESSION"):
+        return
+    if agents := env.local.agents(callers.above() or "", env.now() - AT_WORK):
+        command = f"atlas {shlex.join(words)}"
+        raise Protocol(
+            f"a sub-agent of this tool is at work ({', '.join(map(named, agents))}), and nothing"
+            f" tells whether this is it, or {me['id']}",
+            f"as the sub-agent: {callers.AGENT}={shlex.quote(agents[0])} {command}. As {me['id']}"
+            f" itself: {command} --session {me['id']}",
+            code="sub_agent",
+        )
 
 
 def closed(env: Env) -> Record | None:

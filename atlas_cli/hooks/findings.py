@@ -10,7 +10,7 @@ from ..answers import concern, corrections
 from ..answers import moved as stale
 from ..env import receipts, telling
 from ..env.env import Env
-from ..env.who import session, session_id
+from ..env.who import children, session, session_id
 from ..errors import AtlasError, Held, NotFound, Protocol, Refused, Usage
 from ..model import times
 from ..model.text import Record
@@ -45,12 +45,20 @@ def committer(env: Env, going: str) -> tuple[Record | None, list[Finding]]:
             hint = error.hint.replace("--session ID", "ATLAS_SESSION=ID before the git command")
         elif callers.tool() or named:
             begin = "unset ATLAS_SESSION && atlas begin" if named else "atlas begin"
-            hint = f'begin one: {begin} --goal "what you will do", {go_on}'
+            hint = f'begin one: {begin} --goal "what you will do", {go_on}{_of_children(env)}'
         else:
             begin = "atlas begin --person"
             hint = f"begin one that stands for you in this clone: {begin}, {go_on}"
         code = error.code.replace("usage", "no_session")
         return None, [("read_first", Protocol(error.message, hint, code=code))]
+
+
+def _of_children(env: Env) -> str:
+    """The end of a hint: the way in which a session that another started names itself to git."""
+    if not (ids := children(env)):
+        return ""
+    others = f" ({', '.join(ids[1:4])}: likewise)" if ids[1:] else ""
+    return f"; if you are {ids[0]}: put ATLAS_SESSION={ids[0]} before the git command{others}"
 
 
 def attended(env: Env) -> bool:

@@ -52,6 +52,8 @@ def test_a_goal_is_added_and_ended_by_its_number(repo: Path, atlas: Atlas) -> No
         assert words in error["message"]
     assert [error["hint"].index(f"atlas begin{rest}") for rest in (",", " --parent", " --new")]
     assert data(atlas, "begin", **CLAUDE)["id"] == me, "that was I"
+    more = atlas(*other, **CLAUDE)
+    assert f"if it has started you, be its child: atlas begin --parent {me} --goal …" in more.out
     again = data(atlas, *other, **CLAUDE)
     assert (again["id"], again["you"]["goal"], again["you"]["under"]) == (me, "the parser", 2)
     assert data(atlas, "lease", "take", "path:docs", "--why", "w", **CLAUDE)["goal"] == 2
@@ -93,6 +95,13 @@ def test_a_sub_agent_ends_itself_and_not_who_started_it(
     error = stop(atlas, "end", **CLAUDE)
     assert error["code"] == "sub_agent"
     assert "ATLAS_AGENT=a1 atlas end" in error["hint"]
+    error = stop(atlas, "begin", "--goal", "a part", "--on", "docs", **CLAUDE)
+    assert error["code"] == "sub_agent", "it is no goal of who started it"
+    part = "atlas begin '--goal=a part' --on=docs"
+    assert (
+        f"as the sub-agent: ATLAS_AGENT=a1 {part}. As {me} itself: {part} --session"
+        in (error["hint"])
+    )
     agent = CLAUDE | {"ATLAS_AGENT": "a1"}
     assert atlas("end", **agent).code == 5, "it has begun nothing"
     child = data(atlas, "begin", "--goal", "a part", **agent)
