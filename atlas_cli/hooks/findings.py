@@ -50,7 +50,9 @@ def committer(env: Env, going: str) -> tuple[Record | None, list[Finding]]:
             begin = "atlas begin --person"
             hint = f"begin one that stands for you in this clone: {begin}, {go_on}"
         code = error.code.replace("usage", "no_session")
-        return None, [("read_first", Protocol(error.message, hint, code=code))]
+        return None, [
+            ("read_first", Protocol(error.message, hint, code=code, details=error.details))
+        ]
 
 
 def _of_children(env: Env) -> str:

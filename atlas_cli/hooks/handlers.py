@@ -18,7 +18,7 @@ def say(env: Env, due: list[Finding], quiet: bool = False) -> None:
     """Raises the first finding that stops by the policy, and names the others. A finding that only
     warns becomes a notice, unless it is to be quiet. A person who works without a session is
     stopped by nothing, and told in one line, unless the policy has it otherwise (`unattended:
-    stop`)."""
+    stop`). That the session was adopted stops once."""
     preconditions = policy.KEYS["preconditions"][0]
     levels = {key: policy.level(env.policy, key) for key in preconditions}
     due = [(key, error) for key, error in due if levels.get(key) != "off"]
@@ -29,14 +29,24 @@ def say(env: Env, due: list[Finding], quiet: bool = False) -> None:
     stops = []
     for key, error in due:
         level = levels.get(key, "stop")
-        if level == "stop":
+        if level == "stop" and not _was_said(env, error):
             stops.append(error)
-        elif not quiet:
+        elif quiet:
+            continue
+        elif level == "stop":
+            env.notices.append(f"no session makes this commit: {error.message}")
+        else:
             env.notices.append(f"{error.message}; {error.hint}")
     for other in stops[1:]:
         env.notices.append(f"also: {other.message}: {other.hint}")
     if stops:
         raise stops[0]
+
+
+def _was_said(env: Env, error: AtlasError) -> bool:
+    """Whether a stop is over that comes once: that another has adopted the session that commits."""
+    session = error.details.get("session")
+    return error.code == "adopted" and not env.local.first_time(str(session), "adopted")
 
 
 def _one_line(due: list[AtlasError]) -> str:

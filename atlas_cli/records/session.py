@@ -154,6 +154,7 @@ def disowned(record: Record, now: int, why: str = "") -> Protocol:
         f"{said_why}; it writes nothing more",
         "begin a new one, and read what has become of the work: atlas begin",
         code="adopted",
+        details={"session": record["id"], "by": record["adopted_by"]},
     )
 
 

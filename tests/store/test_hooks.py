@@ -212,6 +212,32 @@ def test_leases_warn_by_default_and_lineage_is_no_other(project: Project) -> Non
     assert project.commit("src/x.py").err == ""
 
 
+def test_a_child_that_names_itself_nowhere_is_told_how(project: Project) -> None:
+    begun = project.worker(
+        "-C", str(project.top), "begin", "--parent", project.sessions["bob"], "--json"
+    )
+    child = project.sessions["child"] = begun.data["id"]
+    done = project.commit("src/x.py", who="nobody", CODEX_THREAD_ID="another tool")
+    assert first(done).startswith("atlas: stop 5 (no session): ")
+    named = f"if you are {child}: put ATLAS_SESSION={child} before the git command"
+    assert named in done.err
+    project.ok("commit", "-qm", "a part", who="child")
+    assert f"Atlas-Session: {child}" in project.trailers()
+
+
+def test_the_next_commit_of_a_session_that_was_adopted_stops_once(project: Project) -> None:
+    project.atlas("bob", "config", "set", "principals", '["bob"]')
+    project.atlas("bob", "session", "adopt", project.sessions["ann"], "--why", "it is mine now")
+    done = project.commit("src/x.py")
+    assert first(done).startswith("atlas: stop 5 (adopted): ")
+    assert "it is mine now" in done.err and "atlas begin --goal" in done.err
+    done = project("commit", "-qm", "the same command again")
+    assert (done.code, project.trailers()) == (0, [])
+    assert "no session makes this commit: " in done.err and done.err.count("\n") == 1
+    assert project.commit("src/y.py").code == 0
+    project.atlas("ann", "lease", "take", "gpu0", "--why", "w", code=5)
+
+
 def test_both_sides_of_a_rename_deletions_and_modes_count(project: Project) -> None:
     policy(project, leases="stop", links="off")
     project.atlas("bob", "lease", "take", "path:src/x.py", "--why", "w")
