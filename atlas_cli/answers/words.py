@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ..checks import commits
 from ..checks.commit import CodeCommit
+from ..checks.commits import Ahead
 from ..errors import Failed
 from ..model import times
 from ..model.text import Record
@@ -129,9 +130,11 @@ def inherited(ask: Questions, id: str, seen: frozenset[str] = frozenset()) -> li
     return rows
 
 
-def commits_of(git: Git, rows: Sequence[Record]) -> dict[str, list[CodeCommit]]:
-    """The code commits of some sessions on any branch, by session. None where there is no code, or
-    git cannot say."""
+def commits_of(
+    git: Git, rows: Sequence[Record], ahead: Ahead | None = None
+) -> dict[str, list[CodeCommit]]:
+    """The code commits of some sessions on any branch, by session; also those that only a remote
+    has (`ahead`). None where there is no code, or git cannot say."""
     by_session: dict[str, list[CodeCommit]] = {record["id"]: [] for record in rows}
     if not rows:
         return by_session
@@ -140,7 +143,8 @@ def commits_of(git: Git, rows: Sequence[Record]) -> dict[str, list[CodeCommit]]:
     refs = ("--exclude=refs/stash", "--exclude=refs/notes/*", "--exclude=refs/remotes/*/atlas")
     some = ("--no-merges", f"-n{MOST}", f"--since={since}", "--basic-regexp")
     try:
-        made = commits.read(git, *some, *asked, *refs, "--all")
+        git, tips = ahead or (git, ())
+        made = commits.read(git, *some, *asked, *refs, "--all", tips=tips)
     except Failed:
         return by_session
     for commit in made:
@@ -158,14 +162,42 @@ def heir(ask: Questions, record: Record) -> Record:
     return record
 
 
-def owed(ask: Questions, me: Record, git: Git | None) -> Debt | None:
+def owed(ask: Questions, me: Record, git: Git | None, ahead: Ahead | None = None) -> Debt | None:
     """The work that a session owes a word for, with what it has taken over. `git`: code commits are
-    asked for as well."""
-    rows = [me, *inherited(ask, me["id"])]
-    made = commits_of(git, rows) if git else {}
-    debts = [debt(ask, record, made.get(record["id"], ())) for record in rows]
+    asked for as well. Those of a session that was taken over, of which none is here, are as many as
+    its row tells of."""
+    others = inherited(ask, me["id"])
+    made = commits_of(git, [me, *others], ahead) if git else {}
+    debts = [debt(ask, record, made.get(record["id"], ())) for record in (me, *others)]
     works = [work for due in debts if due for work in due.works]
+    works += [work for row in others if not made.get(row["id"]) for work in _told_of(ask, row)]
     return Debt(tuple(sorted(works, key=lambda work: work.at))) if works else None
+
+
+def _told_of(ask: Questions, record: Record) -> list[Work]:
+    """The commits that a session's row tells of and no word speaks of: those that it pushed, and
+    those that it owed a word for as its tool closed it."""
+    notes = [(mark["commits"], mark) for mark in announced(ask, record)]
+    if not notes and rules.is_left(left := record.get("owes")):
+        notes = [(rules.commits_in(note), note) for note in rules.later([left], heard(ask, record))]
+    return [
+        Work(f"commit {number} of {record['id']}", times.moment(note["at"]), 0, True)
+        for count, note in notes
+        for number in range(1, count + 1)
+    ]
+
+
+def unseen(ask: Questions, me: Record, machine: str) -> list[str]:
+    """The sessions of other clones that a session has taken over, and no word has spoken of since:
+    what they committed and did not push, nobody sees here."""
+    rows = inherited(ask, me["id"])
+    return [row["id"] for row in rows if row["machine"] != machine and _is_unsaid(ask, row)]
+
+
+def _is_unsaid(ask: Questions, record: Record) -> bool:
+    """Whether nobody has written a word on a session since it was adopted, or as it ended."""
+    since = times.moment(record["adopted"])
+    return not _was_asked(record) and not any(word.at >= since for word in heard(ask, record))
 
 
 def unsaid(ask: Questions, me: Record, git: Git) -> Debt | None:
@@ -253,7 +285,7 @@ def unfinished(ask: Questions, git: Git, machine: str, heads: Heads) -> list[Rec
         over[owner["id"]] = {**shown, "last": times.rfc3339(last)}
         if owes := _owes(ask, git, record, owing, heads):
             debts.setdefault(owner["id"], []).append(owes)
-        elif record["machine"] == machine and not _was_asked(ask, record):
+        elif record["machine"] == machine and not _was_asked(record):
             silent.append(record)
     made = commits_of(git, silent)
     for record in silent:
@@ -271,7 +303,7 @@ def _left(ask: Questions, owing: Iterable[str]) -> list[Record]:
     return list(rows.values())
 
 
-def _was_asked(ask: Questions, record: Record) -> bool:
+def _was_asked(record: Record) -> bool:
     """Whether a session was asked for its word as it ended: it has ended itself. One that was
     dropped, or adopted while it was silent, has not."""
     ended = _moment(record.get("ended"))

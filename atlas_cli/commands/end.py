@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from ..answers import leases, words
-from ..env import beginning, drafting, elsewhere, reading, who, wording, writing
+from ..env import beginning, code, drafting, elsewhere, reading, who, wording, writing
 from ..env.env import Env
 from ..errors import AtlasError, NotFound, Protocol, Usage, VersionJump
 from ..model import names
@@ -134,19 +134,27 @@ def _answer(env: Env, me: Record, records: list[dict[str, Any]], left: list[str]
     back = [record["resource"] for record in by_kind.get("lease", ())]
     back += [record["ref"] for record in by_kind.get("task", ())]
     back += left
+    unseen = words.unseen(env.ask, me, env.store.machine)
     deeds, shown = [str(line) for line in lines[:1]], lines[1:]
     if back:
         deeds.append(f"given back: {', '.join(back)}")
     if "ended" in closed:
-        deeds.append(f"{me['id']} has ended")
+        deeds.append(f"{me['id']} has ended{_of_unseen(unseen)}")
     else:
         open_ = goals.goal_list(goals.open_goals(closed))
         deeds.append(f"{me['id']} goes on, for its goal {open_}")
     alone = env.sharing.known is not None and not env.sharing.published
     limits = ("NOT PUBLISHED: nobody else can see this",) if alone else ()
-    data = {**closed, "status": entry, "released": back}
+    data = {**closed, "status": entry, "released": back, "unseen": unseen}
     blocks = ("; ".join(deeds), *shown, *_left_over(env, me))
     return Outcome(data, blocks, limits, published=False)
+
+
+def _of_unseen(ids: list[str]) -> str:
+    """The end of a line: the sessions of which there may be commits that this clone cannot see."""
+    return (
+        f" (what {', '.join(ids)} committed elsewhere and did not push, is unknown)" if ids else ""
+    )
 
 
 def _ending(env: Env, me: Record, wanted: int | None, every: bool) -> int | None:
@@ -187,7 +195,11 @@ def _judge_parked(env: Env, me: Record) -> None:
 def _judge_words(env: Env, me: Record, confirms: bool) -> None:
     """Raises Protocol if the session owes a word. `confirms`: the status is said to hold, which
     speaks of records, but of no commit."""
-    owed = words.owed(env.ask, me, env.git)
+    ahead = None
+    if words.unseen(env.ask, me, env.store.machine):
+        code.say(env, code.brought(env))
+        ahead = code.ahead(env)
+    owed = words.owed(env.ask, me, env.git, ahead)
     if owed is None or (confirms and not owed.commits):
         return
     hint = "write last: atlas end -m 'two to five lines: done, open, what the next one must know'"

@@ -167,7 +167,7 @@ def _take(env: Env, me: Record, rows: list[Record], why: str) -> tuple[Record, l
     adopted = [row for row in records if row["ref"].startswith("session:")]
     data = {**adopted[0], "leases": taken, "tasks": [row["id"] for row in claims]}
     data |= {"claims": [claiming.with_receipt(env, row) for row in claims], "adopted_ids": ids}
-    return data, [*_adopted(rows, taken), *claiming.lines_of(env, claims)]
+    return data, [*_adopted(rows, taken, env.store.machine), *claiming.lines_of(env, claims)]
 
 
 def _open(env: Env, me: Record, ids: list[str], passing: bool) -> list[Record]:
@@ -224,14 +224,16 @@ def _taken_elsewhere(env: Env, me: Record, wanted: str, why: str) -> list[str]:
     )
 
 
-def _adopted(rows: list[Record], taken: list[str]) -> list[str]:
+def _adopted(rows: list[Record], taken: list[str], machine: str) -> list[str]:
     """The answer's lines: who was adopted, and what passed on."""
     ids = ", ".join(row["id"] for row in rows)
     verb = "are" if len(rows) > 1 else "is"
     lines = [f"{ids} {verb} adopted: what was left is yours to finish, and to leave a word on"]
     if taken:
         lines.append(f"its leases are yours now: {', '.join(taken)}")
-    if any("ended" not in row for row in rows):
+    if any(row["machine"] != machine for row in rows):
+        lines.append("what was committed in another clone and not pushed is not here")
+    elif any("ended" not in row for row in rows):
         lines.append("it may still be typing: git status first, before you go on with its files")
     if any(row.get("worktree") for row in rows):
         lines.append("atlas drafts lists the texts that were left")

@@ -146,6 +146,12 @@ def left(owed: Debt, at: int, word: str) -> Record:
     return {"text": owed.text(), "at": times.rfc3339(at), "word": word}
 
 
+def commits_in(left: Record) -> int:
+    """The number of code commits in such a note."""
+    count, _, what = left["text"].partition(" ")
+    return int(count) if what.startswith("commit") and count.isdecimal() and len(count) < 4 else 0
+
+
 def is_left(value: object) -> TypeGuard[Record]:
     """Whether a value of a row is such a note."""
     return isinstance(value, dict) and _has(value, dict.fromkeys(("text", "at", "word"), str))

@@ -3,6 +3,7 @@ may adopt any session, and a sign of life that others were faster than is droppe
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -98,6 +99,33 @@ def test_a_principal_adopts_a_session_that_is_at_work_and_has_its_work(two: Two)
     ]
     for who in ("worker-a", "boss"):
         two(who, "verify", "--full")
+
+
+@pytest.mark.parametrize("known", ["pushed", "marked", "nowhere"])
+def test_commits_of_another_clone_are_owed_for_as_far_as_they_are_known(
+    known: str, two: Two, git: Git, env: dict[str, str]
+) -> None:
+    left = two.ids["worker-a"]
+    message = f"x\n\nAtlas-Session: {left}\nAtlas-Word: none"
+    git("commit", "-q", "--allow-empty", "-m", message, cwd=two.top / "a")
+    if known == "pushed":
+        git("push", "-q", "origin", "HEAD:feature", cwd=two.top / "a")
+    if known == "marked":  # the push is refused, and the clone is gone
+        hook = two.top / "hub.git/hooks/update"
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text('#!/bin/sh\n[ "$1" != refs/heads/main ]\n')
+        hook.chmod(0o755)
+        path = f"{Path(sys.executable).parent}:{env['PATH']}"
+        argv, named = ("git", "push", "origin", "HEAD:main"), {"PATH": path, "ATLAS_SESSION": left}
+        assert subprocess.run(argv, cwd=two.top / "a", env=env | named, check=False).returncode == 1
+    two("boss", "sync")
+    two("boss", "session", "adopt", left, "--why", "its machine is gone")
+    if known == "nowhere":
+        assert two("boss", "end").data["unseen"] == [left]
+        return
+    stop = two("boss", "end", code=5).json["error"]
+    assert stop["code"] == "write_last" and "speaks of 1 commit" in stop["message"]
+    assert two("boss", "end", "-m", "It made x.").data["unseen"] == []
 
 
 def test_what_was_written_offline_before_it_was_adopted_stands(two: Two) -> None:
