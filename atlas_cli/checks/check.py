@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..errors import Damaged
+from ..model import names
 from ..records import policy as policies
 from ..store import BRANCH
 from ..store.git import Git
@@ -102,10 +103,11 @@ def received(place: Repo, lines: Iterable[str], now: int) -> Received:
     store = Source(git, head, BRANCH)
     policy = in_force(store, place)
     level = policy["check_on_receive"]
-    guarded = {f"refs/heads/{name}" for name in branch_names(git, policy)}
+    guarded = branch_names(git, policy)
     verdicts = []
     for push in pushes if level != "off" else ():
-        if push.ref in guarded and push.new:
+        branch = push.ref.removeprefix("refs/heads/")
+        if branch != push.ref and push.new and names.covered(branch, guarded):
             known = [f"^{push.old}"] if push.old else ["--not", "--all"]
             new = commits.read(git, *ORDER, push.new, *known)
             target = Target(integration=True)

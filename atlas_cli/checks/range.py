@@ -3,11 +3,12 @@ not yet upstream."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import Failed, NotFound, Usage
-from ..model import times
+from ..model import names, times
 from ..store.git import Git
 from .ci import CiRange
 from .rules import Target
@@ -47,7 +48,7 @@ def find_range(
     current = _answer(git, "symbolic-ref", "--short", "HEAD") if head == "HEAD" else head
     branch = ci.target or ci.branch or current or ""
     text = f"{base[:40]}..{head[:40]}" if base else f"all of {head[:40]}"
-    integration = branch.removeprefix("origin/") in branch_names(git, policy)
+    integration = names.covered(branch.removeprefix("origin/"), branch_names(git, policy))
     return Range(revisions, text, Target(integration, ci.target is not None))
 
 
@@ -56,7 +57,8 @@ def lately(git: Git, since: int, policy: Mapping[str, Any]) -> Range:
     push has judged."""
     tips = [
         tip
-        for name in sorted(branch_names(git, policy))
+        for pattern in sorted(branch_names(git, policy))
+        for name in _meant(git, pattern)
         if _exists(git, tip := _tracked(git, name))
     ]
     text = f"{', '.join(tips)} since {times.rfc3339(since)}"
@@ -66,8 +68,8 @@ def lately(git: Git, since: int, policy: Mapping[str, Any]) -> Range:
 
 
 def branch_names(git: Git, policy: Mapping[str, Any]) -> set[str]:
-    """The integration branches: those of the policy, else the one that the remote (or, on a server,
-    the repository) calls its own, else `main` and `master`."""
+    """The integration branches, by names and patterns: those of the policy, else the one that the
+    remote (or, on a server, the repository) calls its own, else `main` and `master`."""
     if policy.get("integration"):
         return set(policy["integration"])
     head = _answer(git, "symbolic-ref", "refs/remotes/origin/HEAD")
@@ -76,6 +78,16 @@ def branch_names(git: Git, policy: Mapping[str, Any]) -> set[str]:
     if not head:
         return {"main", "master"}
     return {head.removeprefix("refs/remotes/origin/").removeprefix("refs/heads/")}
+
+
+def _meant(git: Git, pattern: str) -> list[str]:
+    """The branches of a pattern that were fetched, or are local; of a name, that one."""
+    if not re.search(r"[*?\[]", pattern):
+        return [pattern]
+    places = (("refs/remotes/*/", 3), ("refs/heads/", 2))
+    asked = ((f"--format=%(refname:lstrip={cut})", f"{place}{pattern}") for place, cut in places)
+    found = "".join(git.run("for-each-ref", *args).decode() for args in asked)
+    return sorted({*found.split()})
 
 
 def _given(text: str) -> tuple[str | None, str]:

@@ -152,8 +152,8 @@ class Facts:
         return trailers.text(first, comment) == trailers.text(Path(file).read_bytes(), comment)
 
     def guarded(self, remote: str) -> list[str] | None:
-        """The branches of integration on a remote. None if every branch is one, since the remote
-        has none yet."""
+        """The branches of integration on a remote, by names and patterns. None if every branch is
+        one, since the remote has none yet."""
         names = list(self.ask.policy["integration"]) or quick.default(self.here, remote)
         if names:
             return names

@@ -12,7 +12,7 @@ from ..checks.commit import CodeCommit
 from ..env import wording, writing
 from ..env.env import Env
 from ..errors import AtlasError, Protocol
-from ..model import times
+from ..model import names, times
 from ..model.text import Record
 from ..records import policy, session
 from ..records import words as rules
@@ -41,15 +41,19 @@ def code(env: Env, given: str) -> str:
 
 
 def guarded(given: str, branches: Sequence[str] | None) -> list[Update]:
-    """The updates of branches of integration among what git tells a pre-push hook. None: every
-    branch is one."""
+    """The updates of branches of integration (names and patterns) among what git tells a pre-push
+    hook. None: every branch is one."""
     updates = []
     for line in given.split("\n"):
         if line.count(" ") != 3:
             continue
         _, local, ref, remote_end = line.split(" ")
         branch = ref.removeprefix("refs/heads/")
-        if branch != ref and local.strip("0") and (branches is None or branch in branches):
+        if (
+            branch != ref
+            and local.strip("0")
+            and (branches is None or names.covered(branch, branches))
+        ):
             updates.append(Update(branch, local, remote_end))
     return updates
 

@@ -238,7 +238,15 @@ def _no_integration(known: cache.HookCache, here: Here, args: list[str], given: 
         for line in given.decode(errors="replace").split("\n")
         if line.count(" ") == 3
     ]
-    return bool(names) and not any(ref.removeprefix("refs/heads/") in names for ref in pushed)
+    return bool(names) and not any(
+        _may_be(ref.removeprefix("refs/heads/"), name) for ref in pushed for name in names
+    )
+
+
+def _may_be(branch: str, name: str) -> bool:
+    """Whether a branch has a name, or begins as its pattern does."""
+    fixed = min((name.partition(sign)[0] for sign in "*?["), key=len)
+    return branch == name if fixed == name else branch.startswith(fixed)
 
 
 def default(here: Here, remote: str) -> list[str]:

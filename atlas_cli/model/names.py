@@ -190,6 +190,11 @@ def overlap(first: str, second: str) -> bool:
     return _matches(pattern, path) or _within(_fixed(pattern), path)
 
 
+def covered(branch: str, patterns: Iterable[str]) -> bool:
+    """Whether one of these is a branch's name, or a pattern of it, as `release/*`."""
+    return any(_matches(pattern, branch) for pattern in patterns)
+
+
 def _within(path: str, folder: str) -> bool:
     """Whether a path is a folder, or lies in it."""
     return folder == "." or path == folder or path.startswith(folder + "/")

@@ -218,7 +218,8 @@ KEYS: dict[str, Key] = {
     ),
     "integration": Key(
         [],
-        "branches whose pushes need a status (none: the remote's default one, else main, master)",
+        "branches (`release/*`: by pattern) whose pushes need a status (none: the remote's default"
+        " one, else main, master)",
         _texts,
     ),
     "stores": Key(

@@ -170,6 +170,10 @@ def test_the_status_is_owed_on_an_integration_branch_only(
     assert quick("check", "HEAD", "--since", "7d").code == 2
     git("branch", "-m", "side")
     assert judged(**OVER) == []
+    quick("config", "set", "integration", '["si*"]', "--session", work.ann)
+    assert judged(**OVER) == [(last, "write_last", "stop")], "its name is of the pattern"
+    assert found(atlas("check", "--since", "7d", "--json", **OVER)) == judged(**OVER)
+    quick("config", "set", "integration", "[]", "--session", work.ann)
     git("branch", "-m", "main")
     assert quick("status", "write", "--unchanged", "only code", *by_ann).code == 0
     assert judged(**OVER) == [(last, "write_last", "stop")], "a commit is not confirmed away"

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from atlas_cli.hooks import quick
+
 from ..conftest import Result
 from .hooked import Project
 from .test_hooks import STATUS, first, policy
@@ -93,6 +95,22 @@ def test_it_is_judged_by_what_the_branch_gains(shared: Project) -> None:
     shared.commit("src/y.py", who="bob")
     shared.atlas("bob", "status", "show"), shared.atlas("bob", *STATUS)
     assert shared("push", "-q", "origin", "HEAD:other").err == "", "main has ann's already"
+    shared.atlas("bob", "config", "set", "integration", '["main", "release/*"]')
+    shared.commit("src/z.py")
+    assert "your 1 commit" in first(shared("push", "-q", "origin", "HEAD:release/1.0"))
+    shared.ok("push", "-q", "origin", "HEAD:relief")
+    shared.atlas("ann", "status", "write", "-m", "z.py, too")
+    shared.ok("push", "-q", "origin", "HEAD:release/1.0")
+    shared.commit("src/x.py")
+    assert "your 1 commit" in first(shared("push", "-q", "origin", "HEAD:release/2.0"))
+
+
+def test_the_quick_answer_passes_no_branch_that_a_pattern_may_mean() -> None:
+    meant = {"main": {"main"}, "release/*": {"release/1.0", "release/"}, "*-ok": {"x-ok", "main"}}
+    for name, branches in meant.items():
+        for branch in ("main", "release/1.0", "release/", "relief", "x-ok"):
+            assert branch not in branches or quick._may_be(branch, name)
+    assert not quick._may_be("mainline", "main") and not quick._may_be("relief", "release/*")
 
 
 def test_younger_debt_passes_with_a_line_and_leaves_a_mark(shared: Project, tmp_path: Path) -> None:
