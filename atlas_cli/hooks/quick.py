@@ -15,7 +15,7 @@ from . import NOTICES, cache
 TEMPLATE = "ATLAS_TEMPLATE"  # in the git directory, while an editor is open
 OLD = 600  # seconds after which a copy of the remote is old
 SHOWN = 3600  # seconds after which the whole program shows others that a session is at work
-_SEQUENCES = ("rebase-merge", "rebase-apply", "sequencer")  # folders that git keeps of one
+_REBASES = ("rebase-merge", "rebase-apply")  # folders that git keeps of a rebase or an am
 _HALTS = ("edit", "e", "break", "b", "exec", "x")  # steps of a rebase at which others commit
 _DIFF = (
     "--cached",
@@ -78,13 +78,20 @@ class Here:
         if self.has("CHERRY_PICK_HEAD"):
             return "cherry-pick"
         alone = self.has("MERGE_MSG") and not (self.has("MERGE_HEAD") or self.has("SQUASH_MSG"))
-        return "revert" if alone or self.has("REVERT_HEAD") or self.has("sequencer") else ""
+        return "revert" if alone or self.has("REVERT_HEAD") or self._several() else ""
 
     def remaking(self) -> bool:
         """Whether git is in the middle of a rebase, an am, or several picks or reverts. A stop
         there leaves its user with two advices that contradict each other; and what is only made
         anew was judged as it was made, and will be at the push."""
-        return any(map(self.has, _SEQUENCES))
+        return any(map(self.has, _REBASES)) or self._several()
+
+    def _several(self) -> bool:
+        """Whether several picks or reverts are under way, as `git status` sees it: one is still to
+        be done. The folder alone may be left from one that was given up."""
+        todo = f"{self.git}/sequencer/todo"
+        words = _text(todo).split(None, 1) if exists(todo) else []
+        return words[:1] in (["pick"], ["p"], ["revert"])
 
     def made_here(self, source: str) -> bool:
         """Whether the commit is this caller's own. One that is picked is not, nor another's that a
@@ -333,5 +340,9 @@ def ask(*args: str) -> tuple[int, bytes]:
 
 def _line(file: str, at: int = 0) -> str:
     """A line of a small file."""
+    return _text(file).rstrip("\n").split("\n")[at]
+
+
+def _text(file: str) -> str:
     with open(file, encoding="utf-8", errors="surrogateescape") as text:
-        return text.read().rstrip("\n").split("\n")[at]
+        return text.read()

@@ -297,6 +297,12 @@ def test_several_picks_and_reverts_stop_for_nothing(project: Project) -> None:
         done = project(*act)
         assert (done.code, done.err, project.trailers()) == (0, "", signs), act
     unread(project)
+    # A folder that git no longer takes for a sequence silences nothing.
+    (project.top / ".git/sequencer").mkdir()
+    project.write(".git/sequencer/abort-safety", project.ok("rev-parse", "HEAD"))
+    assert "progress" not in project.ok("status")
+    project.atlas("bob", "signal", "post", "alert", "--about", "src/x.py", "-m", "three")
+    assert "stop 5 (read first)" in first(project.commit("src/x.py"))
 
 
 @pytest.mark.parametrize("act", [("cherry-pick", "side"), ("revert", "--no-edit", "HEAD")], ids=str)
