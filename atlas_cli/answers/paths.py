@@ -9,13 +9,14 @@ from ..model import names, times
 from ..model.text import Record
 from ..records import lease, resources, session, signal
 from ..store.git import Git
-from . import sessions
+from . import sessions, touched
 from .ask import WEEK, Questions
 
 if TYPE_CHECKING:
     from ..checks.commits import Ahead, Touch
 
 MOST = 10  # commits that are named for a path
+PLACES = 4  # paths that are named for a session
 DAY = 24  # hours
 AHEAD = " (pushed, not in this clone yet)"
 
@@ -44,12 +45,29 @@ def who(
     from ..checks import commits
 
     leases = [row for _, row in ask.index.live(lease.FOLDER, ask.now) if lease.holds(row, ask.now)]
-    others = [row for _, row in ask.index.live(session.FOLDER, ask.now) if row["id"] != mine]
-    others = [row for row in others if sessions.pulse(ask, row)[1] == "live"]
     # No session lives longer than a day, so what the live ones changed is among these.
     recent = commits.recent(git, paths, ask.now - max(hours, DAY) * 3600, ahead)
-    known = _Known(leases, others, recent, _signals(ask))
+    known = _Known(leases, _others(ask, mine), recent, _signals(ask))
     return [row for path in paths for row in _on(ask, path, known, hours)]
+
+
+def at_work(ask: Questions, mine: str | None) -> list[Record]:
+    """The live sessions but the reader's, in the same rows: each with all that it named, leased or
+    claimed for its path."""
+    rows = sorted(_others(ask, mine), key=lambda row: (row["began"], row["id"]), reverse=True)
+    found = []
+    for row in rows:
+        places = sorted(place.removeprefix("path:") for place in touched.named(ask, row))
+        more = f" and {len(places) - PLACES} more" if places[PLACES:] else ""
+        path = f"{', '.join(places[:PLACES])}{more}" or "-"
+        found.append({**_session(ask, path, row, True), "paths": places})
+    return found
+
+
+def _others(ask: Questions, mine: str | None) -> list[Record]:
+    """The live sessions but the reader's."""
+    rows = (row for _, row in ask.index.live(session.FOLDER, ask.now) if row["id"] != mine)
+    return [row for row in rows if sessions.pulse(ask, row)[1] == "live"]
 
 
 def _on(ask: Questions, path: str, known: _Known, hours: int) -> Iterator[Record]:

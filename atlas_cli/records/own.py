@@ -28,7 +28,9 @@ CHOICES: dict[str, Choice] = {
         "open: a git hook whose Atlas is gone lets pass; closed: it stops (hooks install)",
     ),
     "hook_fetch": Choice(
-        ("off", "on"), "on: a commit starts a fetch of the store that nobody waits for"
+        ("off", "on"),
+        "on: a commit and an edit of an AI tool start a fetch of the store that nobody waits for,"
+        " one a minute at most, 10 min after a failure; it asks for no password",
     ),
 }
 

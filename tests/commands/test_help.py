@@ -21,6 +21,7 @@ from atlas_cli.hooks.handlers import HOOKS
 from atlas_cli.model import text, times
 from atlas_cli.records import BY_NAME, KINDS, artifact, lease, policy, session
 from atlas_cli.records.judging import RULES
+from atlas_cli.records.own import CHOICES
 from atlas_cli.store import differences
 
 from ..conftest import ROOT, Atlas
@@ -81,7 +82,8 @@ def test_the_exit_codes_the_rules_and_the_keys_are_the_tables_of_the_code() -> N
             f"| `{key}` | `{json.dumps(row[0])}` | {row[1]} |"
             for key, row in policy.KEYS.items()
             if key != "preconditions"
-        ],
+        ]
+        + [f"| `{key}` | `{row.words[0]}` | {row.meaning} |" for key, row in CHOICES.items()],
         "commits": [
             f"| `{key}` | {level} |" for key, level in policy.KEYS["preconditions"][0].items()
         ],

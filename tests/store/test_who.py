@@ -49,3 +49,10 @@ def test_commits_are_found_wherever_they_are(
     assert who("docs/a.md") == [("session", other, "another"), *seen]
     assert who("docs/ab.md") == []
     assert len(who(".")) == 6  # five commits, and the session that changed something
+
+    # Without a path: who else is at work, and on what.
+    quick("lease", "take", "path:docs", "path:src", "--why", "w", "--session", other)
+    bare = quick("who", "--session", begun)
+    assert bare.out.splitlines()[1].split()[1:5] == ["docs,", "src", "session", other]
+    [row] = quick("who", "--session", begun, "--json").data["items"]
+    assert (row["paths"], row["text"]) == (["docs", "src"], "another")
