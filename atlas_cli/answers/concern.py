@@ -182,6 +182,12 @@ def places(ask: Questions, me: Record) -> set[str]:
     return {*(name.removeprefix("path:") for name in leased), *_about(ask, claimed)}
 
 
+def declared(ask: Questions, me: Record) -> set[str]:
+    """The paths that a session has named, and that the tasks which it has claimed are about."""
+    claimed = task.held(ask.index, me["id"], ask.now)
+    return {*me.get("paths", ()), *_about(ask, claimed)}
+
+
 def _about(ask: Questions, claimed: Sequence[Record]) -> tuple[str, ...]:
     """The paths that tasks are about."""
     return tuple(path for row in claimed for path in using.paths(ask.policy, row))

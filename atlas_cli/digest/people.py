@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..answers import leases as held
 from ..answers import paths, words
 from ..answers import sessions as working
-from ..env import code, pushed
+from ..env import code, pushed, who
 from ..env.who import session_id
 from ..model import times
 from ..model.text import Record
@@ -113,8 +113,17 @@ def sessions(state: State) -> Part:
     rows = (
         (row["id"], row["state"], state.ago(row["last"]), state.words(row, "goal")) for row in items
     )
-    columns = "SESSION|STATE|LAST SIGN|GOAL"
-    return listed("sessions", items, rows, columns, "other live sessions", "atlas session list")
+    title, columns = "other live sessions", "SESSION|STATE|LAST SIGN|GOAL"
+    if near := sum(_is_here(state, row) for row in items):
+        title += f" ({near} in this folder: git status may show their files, commit by paths)"
+    return listed("sessions", items, rows, columns, title, "atlas session list")
+
+
+def _is_here(state: State, row: Record) -> bool:
+    """Whether a session is at work in the reader's worktree."""
+    place = (who.worktree(state.env), state.env.store.machine)
+    at_work = row["state"] == "live" and row.get("class") != "run"
+    return at_work and (row.get("worktree"), row["machine"]) == place
 
 
 def done(state: State) -> Part | None:

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # (not from `typing`: that costs as much as a JSON parser)
     from ..env.env import Env
 
-VERSION = "6"  # of its lines: two Atlases in one clone have a file each
+VERSION = "7"  # of its lines: two Atlases in one clone have a file each
 FORMAT = f"atlas-hooks {VERSION}"
 FILE = f"hooks-{VERSION}.txt"
 
@@ -44,6 +44,7 @@ class Session:
         self.asks = True  # only the whole program knows whether something new concerns it
         self.look = 0  # the moment from which on it must look at what is new; 0: never
         self.news: list[str] = []  # the numbers of what it has not read
+        self.on: frozenset[str] = frozenset()  # the paths that it has named, and of its claims
 
 
 class HookCache:
@@ -83,6 +84,8 @@ class HookCache:
             elif what == "news":
                 me = self.sessions[rest[0]]
                 me.asks, me.look, me.news = rest[1] != "0", int(rest[2]), rest[3:]
+            elif what == "on":
+                self.sessions[rest[0]].on = frozenset(rest[1:])
             elif what == "begun":
                 self.begun[rest[0], rest[1]] = rest[2]
 
@@ -126,6 +129,20 @@ class HookCache:
     def placed(self, me: Session) -> bool:
         """Whether anything that a session has not read is about a path."""
         return any(number in self.items for number in me.news)
+
+    def swept(self, me: Session, paths: list[str]) -> dict[str, list[str]]:
+        """The paths that another session at work in the same worktree has named, and this one has
+        not: by that session. Neither is an ancestor of the other."""
+        found: dict[str, list[str]] = {}
+        for other in self.sessions.values():
+            kin = other is me or other.id in me.lineage or me.id in other.lineage
+            if kin or not other.on or not me.worktree or other.worktree != me.worktree:
+                continue
+            for path in paths:
+                places = (path, *_folders(path))
+                if not (other.on.isdisjoint(places) or me.on.intersection(places)):
+                    found.setdefault(other.id, []).append(path)
+        return found
 
     def near(self, paths: list[str], mine: set[str] | frozenset[str]) -> list[tuple[str, str]]:
         """(resource, path) of each lease of others that may lie on one of these paths. `mine` are

@@ -49,6 +49,7 @@ def draw(ask: Questions, tree: Tree, head: str, machine: str) -> str:
                 lines.append(line("seen", id, stream, *entry))
     here = [rows[id] for id in alive if rows[id]["machine"] == machine]
     lines += _news(ask, tree, here)
+    lines += [line("on", row["id"], *concern.declared(ask, row)) for row in here]
     lines += [line("begun", *begun) for begun in ask.local.everyone() if begun[2] in alive]
     leases, changes = _lease_lines(ask, now)
     until = min([now + NEVER, *alive.values(), *changes])

@@ -117,6 +117,11 @@ class Facts:
                 barred.setdefault(self._leased_as(resource, mine), []).append(path)
         return barred
 
+    def swept(self, me: Record, paths: list[str]) -> dict[str, list[str]]:
+        """The paths that others at work in this worktree have named: by session."""
+        known = self.cache.sessions.get(me["id"])
+        return self.cache.swept(known, paths) if known else {}
+
     def _leased_as(self, place: str, mine: set[str]) -> str:
         """The name under which others hold a place: its own, or one that means it by the policy."""
         policy, now = self.ask.policy, self.ask.now

@@ -106,6 +106,20 @@ def read_first(env: Env, me: Record, paths: list[str], going: str) -> list[Findi
     return []
 
 
+def swept(env: Env, me: Record, paths: list[str]) -> None:
+    """Says, once for each, that another session at work in this worktree has named files which a
+    commit takes: what lies in a worktree may be anybody's."""
+    if policy.level(env.policy, "read_first") == "off":
+        return
+    for id, met in facts.of(env).swept(me, paths).items():
+        if env.local.first_time(me["id"], f"swept:{id}"):
+            more = f" and {len(met) - 1} more" if len(met) > 1 else ""
+            env.notices.append(
+                f"{met[0]}{more}: named by {id}, at work in this folder; if the change is not"
+                " yours: git reset --soft HEAD^"
+            )
+
+
 def copy_is_old(env: Env) -> None:
     """Says how old the copy of the remote is that a commit is judged by, if it is old."""
     fetched = env.sharing.fetched_at()

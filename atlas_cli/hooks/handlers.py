@@ -74,6 +74,7 @@ def pre_commit(env: Env, args: list[str], given: str, going: str = "") -> None:
     me, due = findings.committer(env, going)
     if me:
         due += findings.read_first(env, me, paths, going)
+        findings.swept(env, me, paths)
     findings.copy_is_old(env)
     due += findings.view(changed)
     due += findings.links(env, changed)

@@ -153,7 +153,7 @@ def _commit(known: cache.HookCache, me: cache.Session, here: Here, merges: bool)
     if levels["links"] != "off" and not merges and any(how == "D" for how, _ in changes):
         return False
     paths = [path for _, path in changes]
-    if asked and known.meets(me, paths):
+    if asked and (known.meets(me, paths) or known.swept(me, paths)):
         return False
     heeds = heeds and levels["leases"] != "off"
     return not (heeds and known.near(paths, {me.id, *me.lineage}))

@@ -238,6 +238,24 @@ def test_the_next_commit_of_a_session_that_was_adopted_stops_once(project: Proje
     project.atlas("ann", "lease", "take", "gpu0", "--why", "w", code=5)
 
 
+def test_a_file_that_another_in_the_same_folder_has_named_is_told_once(project: Project) -> None:
+    bob = project.sessions["bob"]
+    task = project.atlas("bob", "task", "add", "the page", "--on", "docs", "--json").data["id"]
+    project.atlas("bob", "begin", "--on", "src/x.py"), project.atlas("bob", "task", "claim", task)
+    project.worker("-C", str(project.top), "begin", "--new", "--actor", "eve")  # (begun here)
+    begun = project.atlas("ann", "begin", "--on", "src/y.py").out
+    assert "other live sessions (1 in this folder: git status may show their files" in begun
+    project.write("docs/page.md", "bob's"), project.write("src/x.py", "bob's")
+    project.ok("add", ".")
+    done = project.commit("src/y.py")
+    told = f"docs/page.md and 1 more: named by {bob}, at work in this folder"
+    assert (done.code, told in done.err) == (0, True)
+    assert project.commit("src/x.py").err == "", "once"
+    assert project.commit("src/y.py", who="bob").err.count("at work in this folder") == 1
+    project.atlas("bob", "begin", "--on", "src/y.py")
+    assert project.commit("src/y.py", who="bob").err == ""
+
+
 def test_both_sides_of_a_rename_deletions_and_modes_count(project: Project) -> None:
     policy(project, leases="stop", links="off")
     project.atlas("bob", "lease", "take", "path:src/x.py", "--why", "w")
