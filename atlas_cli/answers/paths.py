@@ -55,13 +55,13 @@ def at_work(ask: Questions, mine: str | None) -> list[Record]:
     """The live sessions but the reader's, in the same rows: each with all that it named, leased or
     claimed for its path."""
     rows = sorted(_others(ask, mine), key=lambda row: (row["began"], row["id"]), reverse=True)
-    found = []
+    users = []
     for row in rows:
         places = sorted(place.removeprefix("path:") for place in touched.named(ask, row))
         more = f" and {len(places) - PLACES} more" if places[PLACES:] else ""
         path = f"{', '.join(places[:PLACES])}{more}" or "-"
-        found.append({**_session(ask, path, row, True), "paths": places})
-    return found
+        users.append({**_session(ask, path, row, True), "paths": places})
+    return users
 
 
 def _others(ask: Questions, mine: str | None) -> list[Record]:

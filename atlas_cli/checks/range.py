@@ -86,8 +86,8 @@ def _meant(git: Git, pattern: str) -> list[str]:
         return [pattern]
     places = (("refs/remotes/*/", 3), ("refs/heads/", 2))
     asked = ((f"--format=%(refname:lstrip={cut})", f"{place}{pattern}") for place, cut in places)
-    found = "".join(git.run("for-each-ref", *args).decode() for args in asked)
-    return sorted({*found.split()})
+    listed = "".join(git.run("for-each-ref", *args).decode() for args in asked)
+    return sorted({*listed.split()})
 
 
 def _given(text: str) -> tuple[str | None, str]:

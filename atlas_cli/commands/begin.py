@@ -118,14 +118,10 @@ def begin(
         )
     else:
         me = _updated(env, standing, goal, paths, streams)
-    child = parent is not None and not callers.agent()
-    _note(env, me, child, person)
+    _note(env, me, parent is not None, person)
     data, blocks = digest.of(env, me, words, since, twins)
     env.notices += [joined] if joined else hooks.lacking(env)
-    first = _first(me, standing, child)
-    return _answer(
-        env, me, standing is not None, person, data, [first, *_left(env, data, left), *blocks]
-    )
+    return _answer(env, me, standing, person, data, [*_left(env, data, left), *blocks])
 
 
 def _heir_of(env: Env, another: bool) -> Record | None:
@@ -135,9 +131,9 @@ def _heir_of(env: Env, another: bool) -> Record | None:
 
 
 def _note(env: Env, me: Record, child: bool, person: bool) -> None:
-    """This clone notes whose session it is, and that it is at work. A `child` that has no name of
-    its own, as a tool's sub-agent has, names itself, and is nobody's default."""
-    if not person and not child:
+    """This clone notes whose session it is, and that it is at work. A child names itself with
+    ATLAS_SESSION, and is nobody's default, but for a tool's sub-agent, which has a name."""
+    if not person and (not child or callers.agent()):
         who.note_begun(env, me["id"])
     who.sign(env, me["id"])
     env.notices += env.sharing.copied()
@@ -153,27 +149,32 @@ def _joined(env: Env) -> str:
 
 
 def _answer(
-    env: Env, me: Record, again: bool, person: bool, data: dict[str, Any], blocks: list[Block]
+    env: Env,
+    me: Record,
+    before: Record | None,
+    person: bool,
+    data: dict[str, Any],
+    blocks: list[Block],
 ) -> Outcome:
-    """The digest of the session that was begun, or that goes on (`again`)."""
+    """The digest, under the session that was begun. `before`: as it was, if it goes on."""
     if person:
         env.notices.append(session.TAKEN)
     head = {
         "ref": f"session:{me['id']}",
         "id": me["id"],
         "version": me["version"],
-        "continued": again,
+        "continued": before is not None,
         "replayed": bool(me.get("replayed")),
     }
-    nothing_written = again and not env.wrote
+    nothing_written = before is not None and not env.wrote
     published = None if nothing_written else False
-    return Outcome({**head, **data}, tuple(blocks), published=published)
+    return Outcome({**head, **data}, (_first(me, before), *blocks), published=published)
 
 
-def _first(me: Record, before: Record | None, child: bool) -> str:
+def _first(me: Record, before: Record | None) -> str:
     """The first line: the session, and how it is named. `before`: as it was, if it goes on."""
     id = me["id"]
-    if child:
+    if before is None and "parent" in me and not callers.agent():
         return f"you are {id}: put ATLAS_SESSION={id} before each atlas and git command of yours"
     if before is None:
         return f"you are {id} (pass it with --session, or ATLAS_SESSION, where that is unclear)"

@@ -133,7 +133,7 @@ class HookCache:
     def swept(self, me: Session, paths: list[str]) -> dict[str, list[str]]:
         """The paths that another session at work in the same worktree has named, and this one has
         not: by that session. Neither is an ancestor of the other."""
-        found: dict[str, list[str]] = {}
+        taken: dict[str, list[str]] = {}
         for other in self.sessions.values():
             kin = other is me or other.id in me.lineage or me.id in other.lineage
             if kin or not other.on or not me.worktree or other.worktree != me.worktree:
@@ -141,8 +141,8 @@ class HookCache:
             for path in paths:
                 places = (path, *_folders(path))
                 if not (other.on.isdisjoint(places) or me.on.intersection(places)):
-                    found.setdefault(other.id, []).append(path)
-        return found
+                    taken.setdefault(other.id, []).append(path)
+        return taken
 
     def near(self, paths: list[str], mine: set[str] | frozenset[str]) -> list[tuple[str, str]]:
         """(resource, path) of each lease of others that may lie on one of these paths. `mine` are
