@@ -290,10 +290,12 @@ def _merge(
 
 
 def blocks(whole: Sequence[Part], words: int, now: int) -> tuple[tuple[str, str], ...]:
-    """The title and the text of each section, as a stop shows them; the rest by heading."""
+    """The title and the text of each section, as a stop shows them, those with a warning first; the
+    rest by heading."""
     rows = []
+    whole = sorted(whole, key=lambda part: not part.warn)
     for part in whole[:SHOWN]:
-        lines = [f"! {note}" for note in part.notes(now)]
+        lines = [f"! {line}" for line in (*(warn.text for warn in part.warn), *part.notes(now))]
         text = "\n".join([*lines, status.cut(part.text, words, part.ref)])
         rows.append((titled(part, now), text))
     if rest := [part.heading or "(no heading)" for part in whole[SHOWN:]]:
@@ -319,7 +321,7 @@ def holding(tree: Tree, who: Writer, stream: str, seen: Seen) -> str:
         )
     number = _known(tree, Wish(stream), seen)
     if _moved(tree, stream, number, who.session):
-        whole = map(seen.shown, parts.of_record(tree, head))
+        whole = map(seen.shown, standing(tree, head, Wish(stream), who.at))
         missed = [part for part in whole if part.written > number]
         due = _Due("what you confirm is no more what stands there", missed)
         raise _jump(tree, Wish(stream, unwarn=True), number, head, due, str, who.at)

@@ -150,6 +150,36 @@ def test_what_flows_over_is_good_for_as_long(begun: str, atlas: Atlas) -> None:
     assert row["files"] == part["on"] == ["src"]
 
 
+def test_a_warning_in_force_comes_first_in_a_claim_and_in_a_stop(begun: str, atlas: Atlas) -> None:
+    ok(atlas, "begin", "--goal", "second", **BOB)
+    first, job = (ok(atlas, "task", "add", t, "--on", "src/x.py")["id"] for t in ("one", "two"))
+    warn = ("--on", "src/x.py", "--warn")
+    ok(atlas, *WRITE, "Rig", "-m", "it is slow", *warn, "the rig is hot")
+    ok(atlas, *WRITE, "Far", "-m", "elsewhere", "--on", "y.py", "--warn", "the yard is wet")
+    ok(
+        atlas,
+        *WRITE,
+        "Old",
+        "-m",
+        "till one is done",
+        *warn,
+        "one is open",
+        "--until",
+        f"task:{first}",
+    )
+    said = atlas("task", "claim", job, **BOB)
+    head, text = (said.out.index(words) for words in ("│ ! the rig is hot (status:", "you have"))
+    assert head < text and "the yard is wet" not in said.out and "│ ! one is open" in said.out
+    ok(atlas, "task", "claim", first)
+    ok(atlas, "task", "done", first)
+    again = ok(atlas, "task", "claim", job, **BOB)  # known by now, and in force all the same
+    assert [line.partition(" (")[0] for line in again["warnings"]] == ["the rig is hot"]
+    ok(atlas, *WRITE, "Zed", "-m", "without a warning")
+    stop = atlas("status", "write", "--replace", "-m", "all anew", "--base", "0", **BOB)
+    places = [stop.err.index(f"│ {words}\n") for words in ("! the rig is hot", "without a warning")]
+    assert stop.code == 3 and places == sorted(places) and "one is open" not in stop.err
+
+
 def test_a_section_that_a_stop_printed_whole_is_read(begun: str, atlas: Atlas) -> None:
     ok(atlas, "begin", "--goal", "second", **BOB)
     ok(atlas, "status", "show", **BOB)
