@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from .. import callers
-from ..answers import leases, words
+from ..answers import code, leases, words
 from ..env import beginning, drafting, elsewhere, reading, wording, writing
 from ..env.env import Env
 from ..errors import AtlasError, NotFound, Protocol, Usage, VersionJump
@@ -136,8 +136,10 @@ def _answer(env: Env, me: Record, records: list[dict[str, Any]], left: list[str]
     elif still := session.confirmed(closed):
         lines.append(f"{still['ref']} confirmed")
     back = [record["resource"] for record in by_kind.get("lease", ())]
-    back += [record["ref"] for record in by_kind.get("task", ())]
     back += left
+    if env.place.top:
+        env.notices += code.left_changed(env.git, back)
+    back += [record["ref"] for record in by_kind.get("task", ())]
     deeds, shown = [str(line) for line in lines[:1]], lines[1:]
     if back:
         deeds.append(f"given back: {', '.join(back)}")
