@@ -68,8 +68,8 @@ def refusal(error: AtlasError, talk: Talk, notices: Sequence[str]) -> None:
         }
         _envelope(talk, error.status, None, list(notices), None, shown)
         return
-    head = f"atlas: stop {error.exit}" if error.status == "stop" else "atlas: error"
-    _line(f"{head} ({error.code.replace('_', ' ')}): {error.message}", sys.stderr)
+    code = error.code.replace("_", " ")
+    _line(f"atlas: {error.label} ({code}): {error.message}", sys.stderr)
     for title, body in error.blocks:
         _frame(Frame(title, body), sys.stderr)
     for line in error.hint.split("\n") if error.hint else ():

@@ -226,6 +226,10 @@ def test_a_claim_prints_the_short_results_of_others_that_it_builds_on(
     assert f"it builds on result:{ids[0]} by {other}" in text and "│ forty two" in text
     assert f"it builds on result:{ids[1]}: atlas task results {ids[1]}" in text
     do("task", "done", last)
+    assert "atlas: answer 7 (no task): the board is done: 3 done\n" in quick("task", "next").err
+    waited = quick("task", "next", "--claim", "--wait", "1s")  # (there is nothing to wait for)
+    assert (waited.code, "answer 7 (no task)" in waited.err) == (7, True)
+    assert "answer 7 (timeout): waited 1 s" in quick("wait", "ready", "--timeout", "1s").err
     assert "no open task: the board is done: 3 done" in quick("task", "list").out
     assert "the board is done: 3 done" in quick("task", "board").out
     assert "there is no `atlas task give`" in quick("task", "give", "x").err
