@@ -109,7 +109,8 @@ def _documents(ask: Questions, tree: Tree) -> Iterator[Item]:
 def _worded(ask: Questions, tree: Tree, item: Item, row: Record) -> Item:
     """A record with its text, and with what it is about."""
     if item.kind == decisions.KIND.name:
-        lines = [row["title"], f"chosen: {row['chosen']} ({row['stance']})", row["why"]]
+        how = f" ({row['stance']})" if row["stance"] else ""
+        lines = [row["title"], f"chosen: {row['chosen']}{how}", row["why"]]
         return item._replace(text="\n".join(lines))
     if item.kind == signal.KIND.name:
         about = row.get("about", "")

@@ -3,6 +3,8 @@ befalls one's tasks, leases and gates. Each is told once, at the next command.""
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +120,35 @@ def test_lists_say_what_was_corrected_recommended_and_why(begun: str, atlas: Atl
     ok(atlas, "status", "write", "-m", "First."), ok(atlas, "status", "write", "-m", "Second.")
     ok(atlas, "correct", "status:main@1", "--why", "w")
     assert "(corrected)" in atlas("status", "log").out
+
+
+def test_a_decision_alone_is_a_title_and_why_and_names_one_like_it(bob: str, atlas: Atlas) -> None:
+    add = ("decision", "add")
+    said = atlas(*add, "use tabs", "--why", "the linter wants them")
+    assert re.match(r"decision:\S+-use-tabs-\w{6} logged\n", said.out) and "like" not in said.err
+    alone = ok(atlas, *add, "Indentation", "--chosen", "tabs", "--why", "w")
+    assert (alone["recommended"], alone["stance"], alone["chosen"]) == (None, None, "tabs")
+    shown = atlas("decision", "show", alone["id"]).out
+    assert "stance" not in shown and "recommended" not in shown and "│ chosen: tabs\n" in shown
+    assert re.search(r"-use-tabs-\w+ +- +- +use tabs", atlas("decision", "list").out)
+    assert "use tabs" in atlas().out and atlas("verify", "--full").code == 0
+    for wrong in (
+        ("--title", "t", "--recommended", "r", "--stance", "agreed"),  # what was chosen, then?
+        ("t", "--stance", "agreed", "--chosen", "c"),
+        ("t", "--title", "t"),
+        (),
+    ):
+        assert atlas(*add, *wrong, "--why", "w").code == 2
+    # another decides the same a moment later
+    heard = atlas(*add, "which indentation?", "--chosen", "spaces", "--why", "w", **BOB).err
+    ref = alone["ref"]
+    assert re.search(rf'notice: like {ref} by \S+, \d+ s ago, which chose "tabs": if', heard)
+    run = re.search(r"it: atlas (correct decision:.* --retract --why '.*')\n", heard)
+    assert "like" not in atlas(*add, "unit of the rate", "--why", "w", **BOB).err
+    assert run and atlas(*shlex.split(run[1]), **BOB).code == 0
+    newer = ok(atlas, "decision", "list", "-n", "2")["items"][1]["ref"]
+    named = atlas(*add, "indentation", "--why", "w", "--on", newer, **BOB).err
+    assert "like decision" not in named, "it names the one that stands"
 
 
 def test_a_caveat_stays_with_its_name_and_shows_on_what_relies_on_it(
