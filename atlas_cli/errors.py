@@ -134,8 +134,8 @@ class NotFound(AtlasError):
 
 
 class Nothing(NotFound):
-    """What was asked for is not there now, which is an answer and no failure: no task is ready, or
-    the time of a wait is up."""
+    """The thing that was asked for is not there now, which is an answer and no failure: no task is
+    ready, or the time of a wait is up."""
 
     @property
     def label(self) -> str:

@@ -29,6 +29,24 @@ def _stance(text: str) -> str:
     return text
 
 
+What = Annotated[str | None, typer.Argument(metavar="[TITLE]", help="What was decided, in a line.")]
+Title = Annotated[str | None, typer.Option("--title", metavar="T", help="What was to be decided.")]
+Recommended = Annotated[
+    str | None, typer.Option("--recommended", metavar="R", help="What was recommended.")
+]
+Chosen = Annotated[
+    str | None,
+    typer.Option("--chosen", metavar="C", help="What was chosen (default: the title)."),
+]
+On = Annotated[
+    list[str] | None, typer.Option("--on", metavar="REF", help="A record that it is about.")
+]
+ChosenBy = Annotated[
+    str | None, typer.Option("--chosen-by", metavar="N", help="Who chose (a claim).")
+]
+RecommendedBy = Annotated[
+    str | None, typer.Option("--recommended-by", metavar="N", help="Likewise.")
+]
 Stance = Annotated[
     str | None,
     typer.Option(
@@ -55,32 +73,17 @@ ReliesOn = Annotated[
 )
 def add(
     ctx: typer.Context,
-    what: Annotated[
-        str | None, typer.Argument(metavar="[TITLE]", help="What was decided, in a line.")
-    ] = None,
+    what: What = None,
     *,
-    title: Annotated[
-        str | None, typer.Option("--title", metavar="T", help="What was to be decided.")
-    ] = None,
-    recommended: Annotated[
-        str | None,
-        typer.Option("--recommended", metavar="R", help="What was recommended, by whomever."),
-    ] = None,
-    chosen: Annotated[
-        str | None, typer.Option("--chosen", metavar="C", help="What was chosen (the title).")
-    ] = None,
+    title: Title = None,
+    recommended: Recommended = None,
+    chosen: Chosen = None,
     stance: Stance = None,
     why: Why,
-    on: Annotated[
-        list[str] | None, typer.Option("--on", metavar="REF", help="A record that it is about.")
-    ] = None,
+    on: On = None,
     relies_on: ReliesOn = None,
-    chosen_by: Annotated[
-        str | None, typer.Option("--chosen-by", metavar="N", help="Who chose (a claim).")
-    ] = None,
-    recommended_by: Annotated[
-        str | None, typer.Option("--recommended-by", metavar="N", help="Likewise.")
-    ] = None,
+    chosen_by: ChosenBy = None,
+    recommended_by: RecommendedBy = None,
     to: To = None,
 ) -> Outcome:
     """Add to the decision log, which only grows. Decided alone, it needs a title and why; where

@@ -1,6 +1,6 @@
 """The decision log: what was recommended, what was chosen, and how the two stand to each other; the
-stance is given, never worked out. Who decides alone has neither a recommendation nor a stance to
-it. Documents named by their operation, so that they always merge:
+stance is given, never worked out. A decision made alone has neither a recommendation nor a stance
+to it. Documents named by their operation, so that they always merge:
 `decisions/<YYYY>/<MM>/<DD>-<slug>-<op6>.md`."""
 
 from __future__ import annotations

@@ -33,10 +33,10 @@ def alien(old: str, new: str) -> bool:
     return fewer >= SHORT and len(before & after) < UNLIKE * fewer
 
 
-def same_question(one: str, other: str) -> bool:
+def same_question(old: str, new: str) -> bool:
     """Whether two lines, such as titles, are about one question: by their words, in any order.
     Lines that name different numbers are of a series."""
-    first, second = _telling(one), _telling(other)
+    first, second = _telling(old), _telling(new)
     series = any(word.isdecimal() for word in first ^ second)
     return not series and len(first & second) > SAME * len(first | second)
 

@@ -17,14 +17,14 @@ from ...model.change import Change, Decide, Writer
 from ...model.text import Record
 from ...model.tree import Tree
 from ...outcome import Block, Frame, Outcome, listing
-from ...records import artifact, correction, lease, policy, session
+from ...records import correction, lease, policy, session
 from ...records.board import claims, offering, result, task
 from ...sharing.dealing import FRESH
 from ...visible import named
 from .. import For, Wait, env_of, limits, one, parsed, verb, warned
 from .look import Role, app, bare, receipt, text
+from .results import is_short
 
-SHORT = 40  # words of a result that a claim prints whole
 Ids = Annotated[list[str], typer.Argument(metavar="ID…", parser=parsed(bare))]
 
 
@@ -117,16 +117,15 @@ def _ground(env: Env, row: Record) -> list[Block]:
     blocks, named_only = list[Block](), list[str]()
     for ref in _results(env, row):
         _, record = reading.resolve(env, records.ref(ref))
-        data = result.body(env.tree, record)
         if record["session"] == row["claim"]["session"]:
             blocks.append(f"it builds on {ref}, which is yours")
             blocks += _framed(_of_results(env, [ref]))
             continue
-        if not artifact.is_text(data) or len(data.split()) > SHORT or env.ask.retracted(ref):
+        if not is_short(env, record) or env.ask.retracted(ref):
             named_only.append(ref)
             continue
         title = f"it builds on {ref} by {record['session']}"
-        blocks.append(Frame(title, data.decode().rstrip()))
+        blocks.append(Frame(title, result.body(env.tree, record).decode().rstrip()))
         blocks += _framed(_of_results(env, [ref]))
     if named_only:
         ids = " ".join(ref.partition(":")[2] for ref in named_only)
