@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..answers import moved
 from ..env import addressing, beginning, reading, receipts, writing
 from ..env.env import Env
 from ..errors import Usage
@@ -114,7 +115,7 @@ def add(
     )
     record = one(writing.records(env, written))
     how = f" ({record['stance']})" if record["stance"] else ""
-    env.notices += _like(env, record)
+    env.notices += [*_like(env, record), *moved.absent(env.tree, f"{line}\n{why}")]
     return Outcome(record, (f"{record['ref']} logged{how}",), published=False)
 
 

@@ -180,6 +180,38 @@ def test_a_warning_in_force_comes_first_in_a_claim_and_in_a_stop(begun: str, atl
     assert stop.code == 3 and places == sorted(places) and "one is open" not in stop.err
 
 
+PROSE = """The status:green of main, see https://x.org/task:abc and mytask:abc; a subtask:one.
+An artifact:x has no number, lease:gpu0 is free, `npm run task:build` builds, tasks: [] is empty.
+Ratio 3:4, session:none, decision:none, path:src, task: fix it, note:x@7, artifact:X@7, x@7.
+
+```
+task:fenced artifact:fenced@9
+```
+"""
+
+
+def test_a_text_that_names_what_is_not_there_is_told_so(begun: str, atlas: Atlas) -> None:
+    def heard(text: str) -> str:
+        said = atlas(*WRITE, "A", "-m", text)
+        assert said.code == 0, said.err
+        return "".join(line for line in said.err.split("\n") if "your text names" in line)
+
+    job = ok(atlas, "task", "add", "one")["ref"]
+    ok(atlas, "artifact", "put", "x", data="x")
+    choice = ok(atlas, "decision", "add", "use tabs", "--why", "see task:gone")["ref"]
+    assert (
+        heard(f"{PROSE}\n{job}, (artifact:x@1). {choice} and {choice[:-7]}; status:main@1!") == ""
+    )
+    named = "artifact:x@7, status:main@99, task:abc, which are not there"
+    assert heard("As artifact:x@7 says, (status:main@99); **task:abc**.").endswith(named)
+    assert (
+        heard("`artifact:x@~0ff`") == "notice: your text names artifact:x@~0ff, which is not there"
+    )
+    assert "names" not in heard("only of another section")
+    last = atlas("end", "-m", "see session:ann-261129-7f3k2m")
+    assert last.code == 0 and "names session:ann-261129-7f3k2m, which is not there" in last.err
+
+
 def test_a_section_that_a_stop_printed_whole_is_read(begun: str, atlas: Atlas) -> None:
     ok(atlas, "begin", "--goal", "second", **BOB)
     ok(atlas, "status", "show", **BOB)
