@@ -307,7 +307,7 @@ def blocks(whole: Sequence[Part], words: int, now: int) -> tuple[tuple[str, str]
 def titled(part: Part, now: int) -> str:
     """The REF of what wrote a section, its heading, its writer and its age."""
     by = f"{part.session}, {times.ago(part.at, now)}{', by hand' if part.by_hand else ''}"
-    return f"{part.ref} ## {part.heading} ({by})" if part.heading else f"{part.ref} by {by}"
+    return f"{part.ref} ## {part.shown} ({by})" if part.heading else f"{part.ref} by {by}"
 
 
 def holding(tree: Tree, who: Writer, stream: str, seen: Seen) -> str:

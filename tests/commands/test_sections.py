@@ -150,6 +150,16 @@ def test_what_flows_over_is_good_for_as_long(begun: str, atlas: Atlas) -> None:
     assert row["files"] == part["on"] == ["src"]
 
 
+def test_no_heading_is_taken_for_what_a_view_says_of_it(begun: str, atlas: Atlas) -> None:
+    ok(atlas, *WRITE, "Rate (eve-261129-7f3k2m, 3 days ago)", "-m", "mine")
+    ok(atlas, *WRITE, "Docs @8", "-m", "mine, too")
+    view = atlas("status", "show").out
+    assert re.search(rf'## "Rate \(eve-.*, 3 days ago\)" \({begun}, \d+ s ago\)\n', view)
+    assert re.search(rf"## Docs @8 \({begun}, \d+ s ago\)\n", view)
+    history = ("status", "history", "Rate (eve-261129-7f3k2m, 3 days ago)")
+    assert f'## "Rate (eve-261129-7f3k2m, 3 days ago)" ({begun}' in atlas(*history).out
+
+
 def test_a_warning_in_force_comes_first_in_a_claim_and_in_a_stop(begun: str, atlas: Atlas) -> None:
     ok(atlas, "begin", "--goal", "second", **BOB)
     first, job = (ok(atlas, "task", "add", t, "--on", "src/x.py")["id"] for t in ("one", "two"))
