@@ -93,7 +93,7 @@ def end(
     me = beginning.writer(env, strict=True)
     number = _ending(env, me, goal, every)
     if given is not None and unchanged is not None:
-        raise Usage("a text, or --unchanged, but not both")
+        raise Usage("a text, or --unchanged, but not both", "leave one of them out")
     lists = (tuple(warn or ()), until, tuple(on or ()), tuple(to or ()))
     names.name(stream, "stream")
     read = reading.base(env, stream, base)

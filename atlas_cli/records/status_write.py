@@ -187,7 +187,11 @@ def _within_limits(tree: Tree, wish: Wish, entry: Made, number: int, again: Agai
     bounds = folding.Bounds.of_section(shown)
     for text, _ in wish.warn:
         if (words := len(text.split())) > WARNING:
-            raise Refused(f"the warning is {words} words long; at most {WARNING}", code="limit")
+            raise Refused(
+                f"the warning is {words} words long; at most {WARNING}",
+                "warn in fewer; the section's text has room for the rest",
+                code="limit",
+            )
     own = [part for part in entry.whole if part.written == entry.record["number"]]
     for part in own:
         given = [warn for warn in part.warn if warn.session == part.session]

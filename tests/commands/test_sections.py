@@ -150,6 +150,13 @@ def test_what_flows_over_is_good_for_as_long(begun: str, atlas: Atlas) -> None:
     assert row["files"] == part["on"] == ["src"]
 
 
+def test_a_warning_that_is_too_long_is_refused_with_the_next_step(begun: str, atlas: Atlas) -> None:
+    done = atlas(*WRITE, "Rig", "-m", "it is slow", "--warn", " ".join(["hot"] * 26))
+    assert done.code == 6 and "26 words long; at most 25\n  warn in fewer; the" in done.err
+    both = atlas("end", "-m", "x", "--unchanged", "y")
+    assert both.code == 2 and "\n  leave one of them out" in both.err
+
+
 def test_no_heading_is_taken_for_what_a_view_says_of_it(begun: str, atlas: Atlas) -> None:
     ok(atlas, *WRITE, "Rate (eve-261129-7f3k2m, 3 days ago)", "-m", "mine")
     ok(atlas, *WRITE, "Docs @8", "-m", "mine, too")
