@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..answers import code, leases
-from ..env import beginning, reading, who, writing
+from ..env import addressing, beginning, reading, who, writing
 from ..env.env import Env
 from ..errors import EXITS, AtlasError, Held, Usage
 from ..model import names, times
@@ -127,6 +127,7 @@ def take(
     folders do."""
     env = env_of(ctx)
     wanted, reason = _resources(env, resources), names.say(why, "--why")
+    addressing.not_here(env, wanted)
     me = beginning.writer(env)
 
     def decide(tree: Tree, who: Writer) -> Change:
@@ -344,6 +345,7 @@ def run(
     if env.options.operation is not None:
         raise Usage("--operation names one write, and lease run makes several", "leave it out")
     wanted, reason = _resources(env, resources), names.say(why, "--why")
+    addressing.not_here(env, wanted)
     own = who.session_or_none(env) or beginning.resumed(env)
     me = own or beginning.register(env, goal=reason, kind="run")
 

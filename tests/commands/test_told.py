@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +150,33 @@ def test_a_decision_alone_is_a_title_and_why_and_names_one_like_it(bob: str, atl
     newer = ok(atlas, "decision", "list", "-n", "2")["items"][1]["ref"]
     named = atlas(*add, "indentation", "--why", "w", "--on", newer, **BOB).err
     assert "like decision" not in named, "it names the one that stands"
+
+
+def test_a_path_that_is_not_there_is_told_so_where_it_may_be_a_slip(
+    bob: str, repo: Path, atlas: Atlas
+) -> None:
+    (repo / "src/parser.py").write_text("1\n")
+    slip, new = "src/pasrer.py", "docs/plan.md"
+    subprocess.run(["git", "-C", repo, "add", "."], check=True)
+    subprocess.run(["git", "-C", repo, "commit", "-qm", "p"], check=True, capture_output=True)
+    for command in (
+        ("artifact", "put", "x", "--for", f"path:{slip}"),
+        ("status", "write", "-m", "t", "--for", f"path:{slip}"),
+        ("task", "add", "t", "--on", slip),
+        ("lease", "take", f"path:{slip}", "--why", "w"),
+    ):
+        said = told(atlas(*command, data="x"))
+        assert f"no such file here: {slip} (src/parser.py?)" in said, (command, said)
+    for planned in (("task", "add", "u", "--on", new), ("status", "write", "-m", "u", "--on", new)):
+        assert "no such file" not in told(atlas(*planned)), "it may be one that is to be made"
+    assert f"no such file here: {new}\n" in told(atlas(*status_to(new))) + "\n"
+    assert ok(atlas, "begin", "--on", new, "--goal", "third", "--new")
+    assert "no such file" not in told(atlas(*status_to(new), **BOB)), "somebody is to make it"
+    assert "no such file" not in told(atlas(*status_to("src"), **BOB)), "a folder"
+
+
+def status_to(path: str) -> tuple[str, ...]:
+    return ("signal", "post", "finding", "-m", "look", "--for", f"path:{path}")
 
 
 def test_a_caveat_stays_with_its_name_and_shows_on_what_relies_on_it(
