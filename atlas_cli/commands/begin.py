@@ -236,9 +236,7 @@ def _judge_class(kind: str, person: bool, bounded: bool) -> None:
             "a person's session stands until it is ended",
         )
     if kind == session.PERSON:
-        raise Usage(
-            "a session of the class person has an option of its own", "atlas begin --person"
-        )
+        raise Usage("the class person has an option of its own", "atlas begin --person")
 
 
 def _scope(env: Env, on: list[str], streams: list[str]) -> tuple[list[str], list[str]]:
