@@ -49,7 +49,7 @@ def answer(outcome: Outcome, talk: Talk, notices: Sequence[str]) -> None:
     for line in outcome.limits:
         _line(f"note: {line}", out)
     for line in notices:
-        _notice(line)
+        notice(line)
     if outcome.published is not None:
         head, why = (talk.head or "")[:12], talk.unpublished or "this store has no remote"
         local = f"recorded at {head}, not published: {why}"
@@ -68,18 +68,18 @@ def refusal(error: AtlasError, talk: Talk, notices: Sequence[str]) -> None:
         }
         _envelope(talk, error.status, None, list(notices), None, shown)
         return
-    head = f"atlas: stop {error.exit}" if error.status == "stop" else "atlas: error"
-    _line(f"{head} ({error.code.replace('_', ' ')}): {error.message}", sys.stderr)
+    code = error.code.replace("_", " ")
+    _line(f"atlas: {error.label} ({code}): {error.message}", sys.stderr)
     for title, body in error.blocks:
         _frame(Frame(title, body), sys.stderr)
     for line in error.hint.split("\n") if error.hint else ():
         _line(f"  {line}", sys.stderr)
     if not talk.quiet:
         for line in notices:
-            _notice(line)
+            notice(line)
 
 
-def _notice(text: str) -> None:
+def notice(text: str) -> None:
     """Prints a notice. The lines below its first one are another's words: they stand behind the
     bar of a frame."""
     line, below, words = text.partition("\n")

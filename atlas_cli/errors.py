@@ -20,7 +20,7 @@ EXITS: dict[int, tuple[str, str]] = {
     4: ("stop, held by another (who, why, how long left)", "later"),
     5: ("stop, protocol: read first / write last / say which session", "after doing it"),
     6: ("refused by a rule or guard: immutable, append-only, limit, not eligible", "no"),
-    7: ("a named thing that is not there (an empty list is 0)", "no"),
+    7: ("a named thing, or a task to claim, that is not there (an empty list is 0)", "no"),
     8: ("not published, with --require-published or for an exclusive command", "later"),
     9: ("verification found violations", "no"),
     10: ("unknown: the reply was lost; `atlas log OPERATION` answers later", "after asking"),
@@ -61,6 +61,11 @@ class AtlasError(Exception):
     def status(self) -> str:
         """`stop` for the codes 3 to 5 (something to do first), else `error`."""
         return "stop" if self.exit in (3, 4, 5) else "error"
+
+    @property
+    def label(self) -> str:
+        """The same as people read it, with the exit code of what is no failure."""
+        return f"stop {self.exit}" if self.status == "stop" else "error"
 
 
 class Failed(AtlasError):
@@ -126,6 +131,16 @@ class NotFound(AtlasError):
 
     exit = 7
     code = "not_found"
+
+
+class Nothing(NotFound):
+    """The thing that was asked for is not there now, which is an answer and no failure: no task is
+    ready, or the time of a wait is up."""
+
+    @property
+    def label(self) -> str:
+        """The same as people read it."""
+        return f"answer {self.exit}"
 
 
 class NotPublished(AtlasError):

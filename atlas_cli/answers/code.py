@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from ..store.git import Git
+from ..visible import named
 
 SEQUENCES = {
     "rebase-merge": "rebase",
@@ -53,3 +55,23 @@ def unpublished(git: Git, session: str, since: int) -> Work:
     several = f"{count} commits of yours are" if count > 1 else "a commit of yours is"
     problem, hint = f"{several} on no remote", "git push publishes what the task came to"
     return work._replace(problem=problem, hint=hint)
+
+
+def left_changed(git: Git, resources: Iterable[str]) -> list[str]:
+    """A line for the leases that are given back while files on their paths are changed, and not
+    committed; none if there are none."""
+    changed = [name for name in resources if _changed(git, name)]
+    if not changed:
+        return []
+    return [f"given back with changes not committed: {', '.join(map(named, changed))}: git status"]
+
+
+_MAGIC = {"path": "literal", "glob": "glob"}  # how git is to take the name of a resource
+
+
+def _changed(git: Git, resource: str) -> bool:
+    kind, _, path = resource.partition(":")
+    if kind not in _MAGIC:
+        return False
+    code, out, _ = git.ask("status", "--porcelain", "-z", "--", f":(top,{_MAGIC[kind]}){path}")
+    return not code and bool(out)

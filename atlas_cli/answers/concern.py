@@ -18,6 +18,7 @@ from ..records import ref as parsed
 from ..records import session as sessions
 from ..records.board import task, using
 from ..records.concern import Item, View
+from ..records.over import over
 from ..records.telling import News, Pace
 from ..records.words import Word, speaks_of
 from ..store.git import Git
@@ -47,8 +48,12 @@ def version(part: Part) -> str:
 
 def items(ask: Questions, tree: Tree) -> list[Item]:
     """The sections and the records of the last seven days. A warning in force has no age."""
+    return _newest(ask, [*_sections(ask, tree), *_documents(ask, tree)])
+
+
+def _newest(ask: Questions, whole: Sequence[Item]) -> list[Item]:
+    """Of each key the first item that is young enough, with whether a person wrote it."""
     known: dict[str, bool] = {}
-    whole = [*_sections(ask, tree), *_documents(ask, tree)]
     for item in whole:
         if item.session not in known:
             known[item.session] = _by_person(ask, item.session)
@@ -68,7 +73,9 @@ def _sections(ask: Questions, tree: Tree) -> Iterator[Item]:
     for stream in tree.names(status.FOLDER):
         for part in parts(ask, tree, stream):
             if not ask.retracted(part.ref):
-                yield of_part(said(ask, part), ask.now)
+                item = of_part(said(ask, part), ask.now)
+                standing = (warn for warn in part.warn if not over(tree, warn.until, ask.now))
+                yield item._replace(warn=tuple(warn.text for warn in standing))
 
 
 def of_part(part: Part, now: int) -> Item:
@@ -84,18 +91,8 @@ def of_part(part: Part, now: int) -> Item:
         part.written or part.number,
         part.on,
         to=part.to,
-        warn=tuple(warn.text for warn in part.warn if _in_force(warn.until, now)),
         notes=tuple(part.notes(now)),
     )
-
-
-def _in_force(until: str, now: int) -> bool:
-    """Whether a warning holds: until a moment, or for as long as nobody has said that it is
-    over."""
-    try:
-        return not until[:1].isdecimal() or times.moment(until) > now
-    except (AtlasError, ValueError):
-        return True
 
 
 def _documents(ask: Questions, tree: Tree) -> Iterator[Item]:
@@ -112,7 +109,8 @@ def _documents(ask: Questions, tree: Tree) -> Iterator[Item]:
 def _worded(ask: Questions, tree: Tree, item: Item, row: Record) -> Item:
     """A record with its text, and with what it is about."""
     if item.kind == decisions.KIND.name:
-        lines = [row["title"], f"chosen: {row['chosen']} ({row['stance']})", row["why"]]
+        how = f" ({row['stance']})" if row["stance"] else ""
+        lines = [row["title"], f"chosen: {row['chosen']}{how}", row["why"]]
         return item._replace(text="\n".join(lines))
     if item.kind == signal.KIND.name:
         about = row.get("about", "")
@@ -360,6 +358,22 @@ def unread(ask: Questions, tree: Tree, git: Git, me: Record) -> list[News]:
     whole = items(ask, tree)
     mine = view(ask, me, files(ask, git, me))
     return settled(ask, git, news(ask, me, mine, whole), mine)
+
+
+def warnings(ask: Questions, tree: Tree, git: Git, me: Record) -> list[News]:
+    """The sections of others at which a warning in force concerns a session, also one that it has
+    read; what weighs most comes first."""
+    warned = [item for item in _sections(ask, tree) if item.warn and item.session != me["id"]]
+    if not warned:  # git is not asked
+        return []
+    mine = view(ask, me, files(ask, git, me))
+    near = _near_tasks(ask, mine)
+    rows = []
+    for item in _newest(ask, warned):
+        item = item._replace(tasks=tuple(near.get(item.session, ())))
+        if reason := concern.concerns(item, mine):
+            rows.append(News(item, reason))
+    return telling.in_order(rows)
 
 
 def settled(ask: Questions, git: Git, rows: list[News], mine: View) -> list[News]:

@@ -6,9 +6,11 @@ from __future__ import annotations
 import shlex
 from typing import NamedTuple
 
+from ..errors import Refused
 from ..model.text import Record
 from ..records import artifact, correction, decision
 from ..records.board import result, task
+from ..records.likeness import same_question
 from ..visible import named
 from .ask import Questions
 
@@ -92,16 +94,49 @@ def command(row: Record) -> str:
     return f"atlas task add {title} --relies-on {row['ref']}"
 
 
+def refuse_twin(ask: Questions, target: str, title: str, me: str) -> None:
+    """Raises Refused if a task of nearly that title is to mend already what a wrong record led to,
+    whichever correction it was posted for."""
+    for other in _left(ask, target):
+        row = ask.index.readable(ask.index.path_of(other.task)) or {}
+        if row.get("title") == title or same_question(str(row.get("title")), title):
+            raise Refused(
+                f"{other.task} mends what {named(target)} led to already ({_state(other, me)})",
+                "leave this one to it; the title of another task says what else is to be mended",
+                details={"task": other.task},
+            )
+
+
+def _left(ask: Questions, target: str) -> list[Mending]:
+    """The tasks of mending what a wrong record led to that are not done."""
+    rows = [row for row in ask.corrections(target) if row["why"] is not None]
+    return [each for row in rows for each in of(ask, row["ref"]) if each.state != "done"]
+
+
+def _mended_by(ask: Questions, row: Record) -> list[str]:
+    """The wrong records whose corrections a task relies on."""
+    own = f"{correction.KIND.name}:"
+    refs = [ref for ref in row.get("relies_on") or () if ref.startswith(own)]
+    read = (ask.index.readable(ask.index.path_of(ref)) for ref in refs)
+    return [record["target"] for record in read if record]
+
+
+def refuse_twins(ask: Questions, tasks: list[Record], me: str) -> None:
+    """Raises Refused if one of these new tasks is the twin of another that mends the same."""
+    for row in tasks:
+        for target in _mended_by(ask, row):
+            refuse_twin(ask, target, row["title"], me)
+
+
 def also(ask: Questions, rows: list[Record]) -> list[str]:
     """A line for each of these new tasks that mends what another task mends already."""
     own = {row["ref"] for row in rows}
     lines = []
     for row in rows:
-        for target in row.get("relies_on") or ():
-            if not target.startswith(f"{correction.KIND.name}:"):
-                continue
-            others = [other for other in of(ask, target) if other.task not in own]
-            if others and others[0].state != "done":
+        for target in _mended_by(ask, row):
+            others = [other for other in _left(ask, target) if other.task not in own]
+            if others:
                 state = _state(others[0], row["session"])
-                lines.append(f"{others[0].task}, posted before, mends {target}, too ({state})")
+                what = f"what {named(target)} led to"
+                lines.append(f"{others[0].task}, posted before, mends {what}, too ({state})")
     return lines

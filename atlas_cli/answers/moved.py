@@ -1,4 +1,5 @@
-"""The current records, and the texts, that name a path which was moved or deleted."""
+"""The current records, and the texts, that name a path which was moved or deleted; and the REFs in
+a text that name what is not there."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import records
-from ..errors import AtlasError
+from ..errors import AtlasError, NotFound
 from ..model.tree import Tree
 from ..records import artifact, decision, status
 from ..records.board import task
@@ -98,3 +99,32 @@ def _current(ask: Questions, tree: Tree, file: str) -> str:
         except AtlasError:
             return ""
     return "" if ask.retracted(ref) else ref
+
+
+# A whole REF: of numbered documents with the number, of dated ones with the day.
+_REF = re.compile(
+    r"(?<![\w:/.@~-])(?:"
+    r"(?:status|artifact):[a-z0-9][a-z0-9._-]*@(?:[0-9]{1,9}|~[a-z0-9._-]*[a-z0-9])"
+    r"|(?:decision|correction|signal):[0-9]{4}-[0-9]{2}-[0-9]{2}-[a-z0-9-]*[a-z0-9]"
+    r"|session:[a-z0-9-]+-[0-9]{6}-[a-z0-9]{6}|(?:task|result):[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?)"
+    r"(?![\w:/@~-])"
+)
+# Code: what is fenced, and spans with a blank in them, which are more than a REF.
+_CODE = re.compile(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)|`[^`\n]*\s[^`\n]*`", re.M | re.S)
+
+
+def absent(tree: Tree, text: str) -> list[str]:
+    """A line for the REFs that a text names and that are not there; none if it names none."""
+    missing = []
+    for name in dict.fromkeys(_REF.findall(_CODE.sub(" ", text))):
+        try:
+            records.find(tree, records.ref(name))
+        except NotFound:
+            missing.append(name)
+        except AtlasError:  # it is no REF after all, or one of several
+            continue
+    if not missing:
+        return []
+    more = f" and {len(missing) - MOST} more" if len(missing) > MOST else ""
+    which = "which is not there" if len(missing) == 1 else "which are not there"
+    return [f"your text names {', '.join(missing[:MOST])}{more}, {which}"]

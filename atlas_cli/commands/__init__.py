@@ -37,7 +37,7 @@ COMMANDS: dict[str, str] = {
     "task": "The task board: post work, claim it, finish it, each exactly once.",
     "gate": "Clearance gates: a blocker holds tasks back until it is cleared.",
     "signal": "Signals about records and paths: post one, list them.",
-    "decision": "The decision log: recommended, chosen, the stance, and why.",
+    "decision": "The decision log: what was decided, and why.",
     "correct": "Put right a bad write by name, your own first of all.",
     "wait": "Sleep until a lease is free, a task done, a session over, or somebody has written.",
     "who": "Who is on these paths: leases, sessions, commits of the last hours.",

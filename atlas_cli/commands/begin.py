@@ -9,7 +9,7 @@ import typer
 from .. import callers, signs
 from ..answers import board, clock, leases, sessions, touched
 from ..digest import digest
-from ..env import beginning, code, reading, who, writing
+from ..env import addressing, beginning, code, reading, who, writing
 from ..env.env import Env
 from ..errors import Protocol, Refused, Usage
 from ..model import names, times
@@ -261,7 +261,7 @@ def _judge_class(kind: str, person: bool, bounded: bool) -> None:
             "a person's session stands until it is ended",
         )
     if kind == session.PERSON:
-        raise Usage("a session of the class person is begun with --person")
+        raise Usage("the class person has an option of its own", "atlas begin --person")
 
 
 def _scope(env: Env, on: list[str], streams: list[str]) -> tuple[list[str], list[str]]:
@@ -269,6 +269,7 @@ def _scope(env: Env, on: list[str], streams: list[str]) -> tuple[list[str], list
     resources = [reading.resource(env, f"path:{path.removeprefix('path:')}") for path in on]
     paths = [resource.partition(":")[2] for resource in resources]
     if paths:
+        addressing.not_here(env, resources)
         code.say(env, code.brought(env))
     return paths, _streams(env, streams, paths)
 

@@ -75,8 +75,11 @@ def correct(
     }
     reach = corrections.reach(env.ask, wrong["ref"], writer or "")
     title = names.say(follow_up, "--follow-up", 200) if follow_up is not None else ""
-    written = writing.write(env, _decided(env, fields, title, reach), me, "correction: ")
+    written = writing.write(
+        env, _decided(env, fields, (title, wrong["ref"]), reach), me, "correction: "
+    )
     rows = writing.records(env, written)
+    env.notices += mending.also(env.ask, [row for row in rows if row["ref"].startswith("task:")])
     record = next(row for row in rows if row["ref"].startswith("correction:"))
     posted = [row["ref"] for row in rows if row["ref"].startswith("task:")]
     data = {
@@ -120,16 +123,19 @@ def _cause(env: Env, text: str | None) -> str | None:
     return cause
 
 
-def _decided(env: Env, fields: Record, title: str, reach: Reach) -> Decide:
-    """The write: the correction, and the task of mending what was built on the record, in one."""
+def _decided(env: Env, fields: Record, mends: tuple[str, str], reach: Reach) -> Decide:
+    """The write: the correction, and the task of mending what was built on the record, in one.
+    `mends`: the title of that task (empty: none is posted), and the record's REF."""
+    title, wrong = mends
 
     def decide(tree: Tree, writer: Writer) -> Change:
         change = correction.add(tree, writer, **fields)
         if not title:
             return change
         from ..records.board import posting
-        from .task.post import open_count  # few corrections post a task
+        from .task.post import at_head, open_count  # few corrections post a task
 
+        mending.refuse_twin(at_head(env), wrong, title, writer.session)
         own = correction.KIND.ref(next(iter(change.files)), {})
         wish = {"title": title, "body": _body(own, reach), "relies_on": [own]}
         more = posting.add(tree, writer, [wish], open_count(env))

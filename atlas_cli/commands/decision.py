@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..answers import moved
 from ..env import addressing, beginning, reading, receipts, writing
 from ..env.env import Env
 from ..errors import Usage
@@ -11,10 +12,13 @@ from ..model import names, times
 from ..model.text import Record
 from ..outcome import Block, Frame, Outcome, Table, listing
 from ..records import correction, decision
+from ..records.likeness import same_question
+from ..visible import named, theirs
 from . import Since, To, Why, env_of, limits, noun, one, parsed, verb, warned
 
 app = noun()
 WHY = 160  # characters of a reason in the list
+LIKE = 30 * 86400  # seconds for which a decision is named to who decides nearly the same
 
 
 def _stance(text: str) -> str:
@@ -26,8 +30,26 @@ def _stance(text: str) -> str:
     return text
 
 
+What = Annotated[str | None, typer.Argument(metavar="[TITLE]", help="What was decided, in a line.")]
+Title = Annotated[str | None, typer.Option("--title", metavar="T", help="What was to be decided.")]
+Recommended = Annotated[
+    str | None, typer.Option("--recommended", metavar="R", help="What was recommended.")
+]
+Chosen = Annotated[
+    str | None,
+    typer.Option("--chosen", metavar="C", help="What was chosen (default: the title)."),
+]
+On = Annotated[
+    list[str] | None, typer.Option("--on", metavar="REF", help="A record that it is about.")
+]
+ChosenBy = Annotated[
+    str | None, typer.Option("--chosen-by", metavar="N", help="Who chose (a claim).")
+]
+RecommendedBy = Annotated[
+    str | None, typer.Option("--recommended-by", metavar="N", help="Likewise.")
+]
 Stance = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--stance",
         metavar="agreed|disagreed|timeout",
@@ -43,8 +65,7 @@ ReliesOn = Annotated[
 @verb(
     app,
     "add",
-    "atlas decision add --title 'storage' --recommended sqlite --chosen files --stance disagreed "
-    "--why 'no server allowed there'",
+    "atlas decision add 'use tabs' --why 'the linter wants them'",
     3,
     5,
     6,
@@ -53,33 +74,32 @@ ReliesOn = Annotated[
 )
 def add(
     ctx: typer.Context,
-    title: Annotated[str, typer.Option("--title", metavar="T", help="What was to be decided.")],
-    recommended: Annotated[
-        str, typer.Option("--recommended", metavar="R", help="What was recommended.")
-    ],
-    chosen: Annotated[str, typer.Option("--chosen", metavar="C", help="What was chosen.")],
-    stance: Stance,
+    what: What = None,
+    *,
+    title: Title = None,
+    recommended: Recommended = None,
+    chosen: Chosen = None,
+    stance: Stance = None,
     why: Why,
-    on: Annotated[
-        list[str] | None, typer.Option("--on", metavar="REF", help="A record that it is about.")
-    ] = None,
+    on: On = None,
     relies_on: ReliesOn = None,
-    chosen_by: Annotated[
-        str | None, typer.Option("--chosen-by", metavar="N", help="Who chose (a claim).")
-    ] = None,
-    recommended_by: Annotated[
-        str | None, typer.Option("--recommended-by", metavar="N", help="Likewise.")
-    ] = None,
+    chosen_by: ChosenBy = None,
+    recommended_by: RecommendedBy = None,
     to: To = None,
 ) -> Outcome:
-    """Add to the decision log. Append-only; the stance is stored as given, since comparing the pair
-    tells whether they match and never why."""
+    """Add to the decision log, which only grows. Decided alone, it needs a title and why; where
+    something was recommended, --recommended, --chosen and --stance say so.
+
+    The stance is stored as given, since comparing the pair tells whether they match and never
+    why."""
     env = env_of(ctx)
+    line = _title(what, title)
+    _judge_pair(recommended, chosen, stance, recommended_by)
     me = beginning.writer(env)
     fields: dict[str, Any] = {
-        "title": names.say(title, "--title", 200),
-        "recommended": names.say(recommended, "--recommended", 1000),
-        "chosen": names.say(chosen, "--chosen", 1000),
+        "title": names.say(line, "the title", 200),
+        "recommended": names.say(recommended, "--recommended", 1000) if recommended else None,
+        "chosen": names.say(chosen or line, "--chosen", 1000),
         "stance": stance,
         "why": names.say(why, "--why", 8000),
         "about": [reading.pinned_ref(env, target) for target in on or ()],
@@ -88,13 +108,60 @@ def add(
         "recommended_by": (
             names.say(recommended_by, "--recommended-by", 100) if recommended_by else None
         ),
-        "marks": addressing.marks(env, me, to or [], f"{title} {chosen} {why}"),
+        "marks": addressing.marks(env, me, to or [], f"{line} {chosen or ''} {why}"),
     }
     written = writing.write(
         env, lambda tree, writer: decision.add(tree, writer, **fields), me, "decision: "
     )
     record = one(writing.records(env, written))
-    return Outcome(record, (f"{record['ref']} logged ({record['stance']})",), published=False)
+    how = f" ({record['stance']})" if record["stance"] else ""
+    env.notices += [*_like(env, record), *moved.absent(env.tree, f"{line}\n{why}")]
+    return Outcome(record, (f"{record['ref']} logged{how}",), published=False)
+
+
+def _like(env: Env, record: Record) -> list[str]:
+    """A line for the newest decision of the last 30 days on the same question, unless the new one
+    names it."""
+    recent = env.index.since(decision.FOLDER, env.index.upto(env.now() - LIKE))
+    for _, path, other in reversed(recent):
+        ref = decision.KIND.ref(path, other)
+        if ref == record["ref"] or not same_question(other["title"], record["title"]):
+            continue
+        if env.ask.retracted(ref):
+            continue
+        if ref in (*record.get("about", ()), *record.get("relies_on", ())):
+            break
+        by = "you" if other["session"] == record["session"] else named(other["session"])
+        age = times.ago(times.moment(other["at"]), env.now())
+        replaces = f"atlas correct {ref} --retract --why 'see {record['ref']}'"
+        chose = f"which chose {theirs(other['chosen'], 60)}"
+        return [f"like {ref} by {by}, {age}, {chose}: if yours replaces it: {replaces}"]
+    return []
+
+
+def _title(what: str | None, title: str | None) -> str:
+    """The title, which is given in one of two ways."""
+    given = [text for text in (what, title) if text is not None]
+    if len(given) != 1:
+        raise Usage(
+            "a decision has one title", "atlas decision add TITLE --why TEXT, or --title T with it"
+        )
+    return given[0]
+
+
+def _judge_pair(
+    recommended: str | None, chosen: str | None, stance: str | None, by: str | None
+) -> None:
+    """Raises Usage if only a part is given of what was recommended, what was chosen instead or for
+    it, and how the two stand."""
+    options = {"--recommended": recommended, "--chosen": chosen, "--stance": stance}
+    missing = [name for name, value in options.items() if not value]
+    if (recommended or stance or by) and missing:
+        raise Usage(
+            f"{', '.join(missing)}: missing beside what was recommended",
+            "give --recommended R, --chosen C and --stance S; or, decided alone, only TITLE, --why"
+            " and perhaps --chosen",
+        )
 
 
 @verb(app, "list", "atlas decision list -n 5", 7, limits=(limits.DECIDED,))
@@ -116,7 +183,7 @@ def list_(
     rows = tuple(
         (
             item["id"],
-            item["stance"],
+            item["stance"] or "-",
             item["recommended"] or "-",
             item["chosen"] or "-",
             correction.said(item, "title", env.now()),
@@ -164,6 +231,8 @@ def shown(env: Env, record: Record) -> list[Block]:
         f"stance: {record['stance']}",
         f"why: {record['why']}",
     ]
+    if record["stance"] is None:  # decided alone
+        del lines[3], lines[1]
     if record["title"] is None:
         lines = [correction.WITHHELD]
     if record.get("about"):

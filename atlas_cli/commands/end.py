@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from ..answers import code as trees
 from ..answers import leases, words
 from ..env import beginning, code, drafting, elsewhere, reading, who, wording, writing
 from ..env.env import Env
@@ -89,7 +90,7 @@ def end(
     me = beginning.writer(env, strict=True)
     number = _ending(env, me, goal, every)
     if given is not None and unchanged is not None:
-        raise Usage("a text, or --unchanged, but not both")
+        raise Usage("a text, or --unchanged, but not both", "leave one of them out")
     lists = (tuple(warn or ()), until, tuple(on or ()), tuple(to or ()))
     names.name(stream, "stream")
     read = reading.base(env, stream, base)
@@ -132,8 +133,10 @@ def _answer(env: Env, me: Record, records: list[dict[str, Any]], left: list[str]
     elif still := session.confirmed(closed):
         lines.append(f"{still['ref']} confirmed")
     back = [record["resource"] for record in by_kind.get("lease", ())]
-    back += [record["ref"] for record in by_kind.get("task", ())]
     back += left
+    if env.place.top:
+        env.notices += trees.left_changed(env.git, back)
+    back += [record["ref"] for record in by_kind.get("task", ())]
     unseen = words.unseen(env.ask, me, env.store.machine)
     deeds, shown = [str(line) for line in lines[:1]], lines[1:]
     if back:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..answers import leases
-from ..env import beginning, reading, who, writing
+from ..answers import code, leases
+from ..env import addressing, beginning, reading, who, writing
 from ..env.env import Env
 from ..errors import EXITS, AtlasError, Held, Usage
 from ..model import names, times
@@ -19,7 +19,7 @@ from ..records import correction, lease, policy
 from ..records import resources as declared
 from ..visible import named
 from . import All, For, Since, Wait, Why, env_of, limits, noun, one, verb
-from .leased_run import end_own, give_back, under_lease
+from .leased_run import end_own, give_back, hear, under_lease
 from .taking import Take
 
 if TYPE_CHECKING:
@@ -127,6 +127,7 @@ def take(
     folders do."""
     env = env_of(ctx)
     wanted, reason = _resources(env, resources), names.say(why, "--why")
+    addressing.not_here(env, wanted)
     me = beginning.writer(env)
 
     def decide(tree: Tree, who: Writer) -> Change:
@@ -165,7 +166,13 @@ def release(ctx: typer.Context, resources: Resources) -> Outcome:
         written = writing.write(
             store.env, lambda tree, who: lease.release(tree, who, wanted), me, "lease: release "
         )
+        env.notices += _left_changed(env, wanted)
         return _answer(store, writing.records(store.env, written), "given back:")
+
+
+def _left_changed(env: Env, resources: list[str]) -> list[str]:
+    """The word on what is given back before its changes are committed."""
+    return code.left_changed(env.git, resources) if env.place.top else []
 
 
 def _state(record: dict[str, Any], now: int) -> str:
@@ -338,6 +345,7 @@ def run(
     if env.options.operation is not None:
         raise Usage("--operation names one write, and lease run makes several", "leave it out")
     wanted, reason = _resources(env, resources), names.say(why, "--why")
+    addressing.not_here(env, wanted)
     own = who.session_or_none(env) or beginning.resumed(env)
     me = own or beginning.register(env, goal=reason, kind="run")
 
@@ -350,20 +358,22 @@ def run(
             rows = take.had(store)
             held = [record["resource"] for record in rows]
             seconds = for_ or policy.seconds(store.env.policy, "lease_default")
-            code, lost = under_lease(store.env, me, held, seconds)
+            hear(env, me)
+            ended, lost = under_lease(store.env, me, held, seconds)
             # After a loss each of those that are left is given back by itself.
             parts = [held] if lost is None else [[resource] for resource in held]
             for part in parts:
                 give_back(store.env, me, part)
+            env.notices += _left_changed(env, held)
     finally:
         if own is None:
             end_own(env, me)
-    return _ran(env, held, code, lost)
+    return _ran(env, held, ended, lost)
 
 
-def _ran(env: Env, held: list[str], code: int, lost: AtlasError | None) -> Outcome:
+def _ran(env: Env, held: list[str], ended: int, lost: AtlasError | None) -> Outcome:
     """The outcome of a command that ran under leases. Raises Held if they were lost meanwhile."""
-    data = {"resources": held, "exit": code, "lost": lost.message if lost else None}
+    data = {"resources": held, "exit": ended, "lost": lost.message if lost else None}
     if lost:
         raise Held(
             f"the lease was lost while the command ran: {lost.message}",
@@ -371,6 +381,6 @@ def _ran(env: Env, held: list[str], code: int, lost: AtlasError | None) -> Outco
             code="lost",
             details=data,
         )
-    if code in EXITS and code:
-        env.notices.append(f"the code {code} is the command's own, and says nothing of Atlas")
-    return Outcome(data, (), published=False, exit=code)
+    if ended in EXITS and ended:
+        env.notices.append(f"the code {ended} is the command's own, and says nothing of Atlas")
+    return Outcome(data, (), published=False, exit=ended)

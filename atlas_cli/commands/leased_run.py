@@ -7,7 +7,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
+from .. import console
+from ..answers import news
 from ..env import writing
 from ..env.env import Env
 from ..errors import AtlasError, Held, Protocol, Refused
@@ -18,6 +21,16 @@ from ..records import lease, session
 from ..visible import visible
 
 NOT_RUN, NOT_THERE = 126, 127  # the codes of a shell for what it cannot start
+
+
+def hear(env: Env, me: Record) -> None:
+    """Says what concerns the session before its command starts: afterwards it may be too late."""
+    for line in news.news(env.ask, env.snapshot, me):
+        if env.options.json or env.options.quiet:
+            env.notices.append(line)
+        else:
+            console.hushed(partial(console.notice, line))
+            console.hushed(sys.stderr.flush)
 
 
 def under_lease(

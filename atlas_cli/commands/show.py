@@ -121,10 +121,10 @@ def _shown(
             *warned(env, record),
         ], data
     if ref.kind in ("task", "result"):
-        from .task import look  # few look at a task in this way
+        from .task import look, results  # few look at a task in this way
 
         if ref.kind == "result":
-            return look.came(env, reading.resolve(env, ref)[1], withdrawn)
+            return results.came(env, reading.resolve(env, ref)[1], withdrawn)
         return look.shown(env, record)
     lines = [
         f"{key}: {value if isinstance(value, str) else json.dumps(value)}"

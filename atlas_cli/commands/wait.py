@@ -11,7 +11,7 @@ from ..answers import board
 from ..answers.over import Over, standing
 from ..env import reading, waiting, who
 from ..env.env import Env
-from ..errors import AtlasError, Held, NotFound, Usage
+from ..errors import AtlasError, Held, NotFound, Nothing, Usage
 from ..model import names, times
 from ..model.change import Writer
 from ..model.kind import Kind
@@ -207,18 +207,18 @@ def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _timeout(env: Env, place: Env, target: str, me: Record | None, seconds: int) -> Held | NotFound:
+def _timeout(env: Env, place: Env, target: str, me: Record | None, seconds: int) -> Held | Nothing:
     """The end of a wait whose time is up: 4 for what is held or claimed, else 7."""
     span, hint = times.span(seconds), f"go on: {waiting.command(env)}"
     details: dict[str, Any] = {"waited_for": target, "waited": seconds}
     if target in WORDS:
         what = {"ready": "no task can be claimed", "status": "nobody wrote a status"}
         text = what.get(target, "nobody wrote anything" + (" for you" if target == "mail" else ""))
-        return NotFound(f"waited {span}: {text}", hint, code="timeout", details=details)
+        return Nothing(f"waited {span}: {text}", hint, code="timeout", details=details)
     now = standing(place.ask, place.tree, target, _own(me))
     text = f"waited {span}: {named(target)} is {now.how}{_left(now, place.now())}"
     details |= {"holder": now.holder, "seconds_left": _seconds(now, place.now())}
-    kind = Held if now.holder and not target.startswith("session:") else NotFound
+    kind = Held if now.holder and not target.startswith("session:") else Nothing
     return kind(text, hint, code="timeout", details=details)
 
 

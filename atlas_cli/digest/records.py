@@ -126,7 +126,7 @@ def decisions(state: State) -> Part:
     rows = (
         (
             row["id"],
-            row["stance"],
+            row["stance"] or "-",
             row["recommended"] or "-",
             row["chosen"] or "-",
             state.words(row, "title"),

@@ -3,14 +3,16 @@ is told to whom it concerns."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from ..answers import concern as asked
 from ..errors import AtlasError, NotFound, Refused, Usage
 from ..model import change, names, times
 from ..model.text import Record
-from ..records import concern, session
+from ..records import concern, lease, session
 from ..records.board import task
+from ..visible import named
 from . import reading
 from .env import Env
 
@@ -29,8 +31,36 @@ def files(env: Env, me: Record) -> tuple[str, ...]:
 
 def paths(env: Env, given: Sequence[str]) -> tuple[str, ...]:
     """The paths that a command names with `--on`, as they are stored."""
-    named = (reading.resource(env, f"path:{path}") for path in given)
-    return tuple(dict.fromkeys(name.removeprefix("path:") for name in named))
+    resources = [reading.resource(env, f"path:{path}") for path in given]
+    not_here(env, resources)
+    return tuple(dict.fromkeys(name.removeprefix("path:") for name in resources))
+
+
+def not_here(env: Env, resources: Sequence[str], planned: bool = True) -> None:
+    """A notice for each path that is no file or folder here, and that no other session has leased
+    or named. `planned`: it may be one that is still to be made, so only a near miss is named."""
+    top, given = env.place.top, (name.partition(":") for name in resources)
+    lost = [path for kind, _, path in given if kind == "path"]
+    lost = [path for path in lost if top is not None and not os.path.lexists(top / path)]
+    if not lost:
+        return
+    _, out, _ = env.git.ask("ls-tree", "-r", "-z", "--name-only", "HEAD")
+    files = out.decode(errors="surrogateescape").split("\0")
+    for path in lost:
+        if any(f"{file}/".startswith(f"{path}/") for file in files) or _announced(env, path):
+            continue
+        near = names.near(path, files)
+        if near or not planned:
+            meant = f" ({named(near)}?)" if near else ""
+            env.notices.append(f"no such file here: {named(path)}{meant}")
+
+
+def _announced(env: Env, path: str) -> bool:
+    """Whether a session has leased a path, or named it."""
+    index, now, resource = env.index, env.now(), f"path:{path}"
+    leased = [row["resource"] for _, row in index.live(lease.FOLDER, now)]
+    own = [row.get("paths", ()) for _, row in index.live(session.FOLDER, now)]
+    return resource in leased or any(path in paths for paths in own)
 
 
 def addressees(env: Env, me: Record, given: Sequence[str], text: str) -> tuple[str, ...]:
@@ -46,7 +76,9 @@ def _addressee(env: Env, name: str) -> str:
     if name == concern.ALL:
         return name
     if colon and kind == "path":
-        return reading.resource(env, name)
+        resource = reading.resource(env, name)
+        not_here(env, [resource], planned=False)
+        return resource
     if colon and kind == "task":
         return _task(env, rest)
     if colon and kind != "session":

@@ -84,7 +84,7 @@ def text(env: Env, record: Record, part: Part) -> str:
     if part.to:
         about.append(f"for {', '.join(part.to)}")
     plain = not part.heading and part.written == record["number"]
-    lines = [] if plain else [f"## {part.heading} ({', '.join(about)})".replace("##  ", "")]
+    lines = [] if plain else [f"## {part.shown} ({', '.join(about)})".replace("##  ", "")]
     return "\n".join([*lines, words(env, part, env.policy["status_words"])])
 
 

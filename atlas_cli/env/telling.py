@@ -13,7 +13,7 @@ from ..answers.stream import parts
 from ..model import times
 from ..model.text import Record
 from ..records import status, telling
-from ..records.concern import Item, label
+from ..records.concern import Item, label, signed
 from ..records.telling import News, Verdict
 from ..visible import named
 from .env import Env
@@ -41,6 +41,16 @@ def blocks(env: Env, me: Record, rows: Sequence[News]) -> list[Block]:
         lines += [telling.cut(text, share)] if share else []
         printed.append((_title(env, row), "\n".join(lines)))
     return printed
+
+
+def warnings(env: Env, me: Record) -> list[str]:
+    """A line for each warning in force that concerns a session, whether it was told or not."""
+    return [
+        f"{warning} ({signed(row.item)}, {row.reason.words})"
+        for row in asked.warnings(env.ask, env.tree, env.git, me)
+        for warning in row.item.warn
+        if row.reason
+    ]
 
 
 def _title(env: Env, row: News) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from .. import interrupts
 from ..answers import waits
-from ..errors import AtlasError, Held, NotFound, Refused
+from ..errors import AtlasError, Held, NotFound, Nothing, Refused
 from ..model import times
 from ..model.change import Change, Decide, Writer
 from ..model.text import Record
@@ -219,7 +219,7 @@ def may_change(stop: AtlasError) -> bool:
 
 def timed_out(env: Env, stop: AtlasError, seconds: int) -> AtlasError:
     """The end of a wait whose time is up, with the command that goes on."""
-    kind = Held if stop.exit == Held.exit else NotFound
+    kind = Held if stop.exit == Held.exit else Nothing
     return kind(
         f"waited {times.span(seconds)}: {stop.message}",
         f"go on: {command(env)}",

@@ -8,6 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ..answers import concern as asked
+from ..answers import moved
 from ..answers import stream as streams
 from ..answers.sessions import readers
 from ..errors import NotFound, Refused, Usage, VersionJump
@@ -372,6 +373,9 @@ def newest_first(whole: Sequence[Part]) -> list[Part]:
 def answer(env: Env, me: Record, record: Record) -> tuple[Record, list[Block]]:
     """The answer to a write of the status: its record, and what it says."""
     rows, blocks = carried(env, me, record)
+    own = parts.parts(env.tree, record["stream"], record["number"])
+    text = "\n\n".join(part.text for part in own if part.written == record["number"])
+    env.notices += moved.absent(env.tree, text)
     title = record.get("section")
     where = f", section {title!r}" if title else ""
     return {**record, "carried": rows}, [f"{record['ref']} written{where}", *blocks]

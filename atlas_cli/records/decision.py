@@ -1,5 +1,6 @@
 """The decision log: what was recommended, what was chosen, and how the two stand to each other; the
-stance is given, never worked out. Documents named by their operation, so that they always merge:
+stance is given, never worked out. A decision made alone has neither a recommendation nor a stance
+to it. Documents named by their operation, so that they always merge:
 `decisions/<YYYY>/<MM>/<DD>-<slug>-<op6>.md`."""
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ def parse(path: str, data: bytes) -> Record:
         path,
         {
             "title": str,
-            "recommended": str,
             "chosen": str,
-            "stance": str,
             "session": str,
             "actor": str,
             "at": "time",
         },
         {
+            "recommended": str,
+            "stance": str,
             "about": "texts",
             "relies_on": "texts",
             "chosen_by": str,
@@ -42,7 +43,8 @@ def parse(path: str, data: bytes) -> Record:
             **concern.FIELDS,
         },
     )
-    return {**record, "id": dated.id_of(path), "why": body.strip("\n")}
+    alone = {"recommended": None, "stance": None}
+    return {**alone, **record, "id": dated.id_of(path), "why": body.strip("\n")}
 
 
 def add(
@@ -50,9 +52,9 @@ def add(
     writer: Writer,
     *,
     title: str,
-    recommended: str,
+    recommended: str | None,
     chosen: str,
-    stance: str,
+    stance: str | None,
     why: str,
     about: Sequence[str],
     chosen_by: str | None,
@@ -62,12 +64,8 @@ def add(
 ) -> Change:
     """The change that adds a decision. The stance is stored as given and never checked against the
     pair: it is a fact of its own."""
-    record: Record = {
-        "title": title,
-        "recommended": recommended,
-        "chosen": chosen,
-        "stance": stance,
-    }
+    record: Record = {"title": title}
+    record |= change.given(recommended=recommended, chosen=chosen, stance=stance)
     record |= marks or {}
     record |= change.given(
         about=list(about),
@@ -87,11 +85,12 @@ def _links(record: Record) -> Iterator[tuple[str, str]]:
 
 
 def _rules(edit: FileEdit, record: Record) -> Iterator[Violation]:
-    if record["stance"] not in STANCES:
+    stance, alone = record["stance"], record["recommended"] is None
+    if alone != (stance is None):
+        yield Violation("schema", edit.path, "a stance is to what was recommended: both or neither")
+    elif not alone and stance not in STANCES:
         yield Violation(
-            "schema",
-            edit.path,
-            f"the stance is one of {', '.join(STANCES)}, not {record['stance']!r}",
+            "schema", edit.path, f"the stance is one of {', '.join(STANCES)}, not {stance!r}"
         )
 
 

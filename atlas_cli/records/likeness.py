@@ -1,9 +1,10 @@
 """The likeness of two texts: whether they are about the same topic, by the words that
-stand beside each other."""
+stand beside each other; of two lines, by their words."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 
 # Of the shorter text's shingles, the share below which two texts are of two topics: both errors are
@@ -15,6 +16,14 @@ _NO_BLANKS = (
 )
 _UNSPACED = re.compile(f"[{_NO_BLANKS}]")
 _RUN = re.compile(f"[{_NO_BLANKS}]+|[^\\W_{_NO_BLANKS}]+")
+# Two lines on one question share more than this part of their words; those of _EMPTY say nothing.
+SAME = 0.5
+_EMPTY = frozenset(
+    _RUN.findall(
+        "a an and are as at be by do does for from how i in is it its let of on or our shall should"
+        " that the their this to use used using we what when where which who why will with"
+    )
+)
 
 
 def alien(old: str, new: str) -> bool:
@@ -24,14 +33,30 @@ def alien(old: str, new: str) -> bool:
     return fewer >= SHORT and len(before & after) < UNLIKE * fewer
 
 
+def same_question(old: str, new: str) -> bool:
+    """Whether two lines, such as titles, are about one question: by their words, in any order.
+    Lines that name different numbers are of a series."""
+    first, second = _telling(old), _telling(new)
+    series = any(word.isdecimal() for word in first ^ second)
+    return not series and len(first & second) > SAME * len(first | second)
+
+
+def _telling(line: str) -> set[str]:
+    """The words of a line that say what it is about, as of one thing."""
+    words = set(_words(line)) - _EMPTY
+    return {word[:-1] if len(word) > 3 and word[-1] == "s" else word for word in words}
+
+
 def _shingles(body: str) -> set[tuple[str, str]]:
     """The pairs of words that stand beside each other. Every number counts as the same word: a
-    table with new figures is the same table. Each three characters are a word in a script that has
-    no blanks."""
-    words: list[str] = []
-    for run in _RUN.findall(body.lower()):
+    table with new figures is the same table."""
+    return set(pairwise("0" if word.isdecimal() else word for word in _words(body)))
+
+
+def _words(text: str) -> Iterator[str]:
+    """The words of a text. Each three characters are a word in a script that has no blanks."""
+    for run in _RUN.findall(text.lower()):
         if _UNSPACED.match(run):
-            words += [run[at : at + 3] for at in range(max(1, len(run) - 2))]
+            yield from (run[at : at + 3] for at in range(max(1, len(run) - 2)))
         else:
-            words.append("0" if run.isdecimal() else run)
-    return set(pairwise(words))
+            yield run

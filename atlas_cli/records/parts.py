@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from ..model import change, names, times
 from ..model.text import Record
 from ..model.tree import Tree
+from ..visible import theirs
 from . import artifact, correction, sections, status, telling
 
 NOTE = 40  # words of a line at the head of a section
@@ -50,6 +51,12 @@ class Part(NamedTuple):
     def ref(self) -> str:
         """The REF of the entry that wrote it."""
         return f"status:{self.stream}@{self.written}"
+
+    @property
+    def shown(self) -> str:
+        """Its heading as views show it before its writer and its age, in brackets: in quotes where
+        it ends in a bracket itself, which could be taken for these."""
+        return theirs(self.heading, len(self.heading)) if self.heading[-1:] == ")" else self.heading
 
     def written_as(self, ref: str) -> bool:
         """Whether a REF names the entry that wrote it: by its number, or by its operation."""

@@ -187,7 +187,11 @@ def _within_limits(tree: Tree, wish: Wish, entry: Made, number: int, again: Agai
     bounds = folding.Bounds.of_section(shown)
     for text, _ in wish.warn:
         if (words := len(text.split())) > WARNING:
-            raise Refused(f"the warning is {words} words long; at most {WARNING}", code="limit")
+            raise Refused(
+                f"the warning is {words} words long; at most {WARNING}",
+                "warn in fewer; the section's text has room for the rest",
+                code="limit",
+            )
     own = [part for part in entry.whole if part.written == entry.record["number"]]
     for part in own:
         given = [warn for warn in part.warn if warn.session == part.session]
@@ -290,10 +294,12 @@ def _merge(
 
 
 def blocks(whole: Sequence[Part], words: int, now: int) -> tuple[tuple[str, str], ...]:
-    """The title and the text of each section, as a stop shows them; the rest by heading."""
+    """The title and the text of each section, as a stop shows them, those with a warning first; the
+    rest by heading."""
     rows = []
+    whole = sorted(whole, key=lambda part: not part.warn)
     for part in whole[:SHOWN]:
-        lines = [f"! {note}" for note in part.notes(now)]
+        lines = [f"! {line}" for line in (*(warn.text for warn in part.warn), *part.notes(now))]
         text = "\n".join([*lines, status.cut(part.text, words, part.ref)])
         rows.append((titled(part, now), text))
     if rest := [part.heading or "(no heading)" for part in whole[SHOWN:]]:
@@ -305,7 +311,7 @@ def blocks(whole: Sequence[Part], words: int, now: int) -> tuple[tuple[str, str]
 def titled(part: Part, now: int) -> str:
     """The REF of what wrote a section, its heading, its writer and its age."""
     by = f"{part.session}, {times.ago(part.at, now)}{', by hand' if part.by_hand else ''}"
-    return f"{part.ref} ## {part.heading} ({by})" if part.heading else f"{part.ref} by {by}"
+    return f"{part.ref} ## {part.shown} ({by})" if part.heading else f"{part.ref} by {by}"
 
 
 def holding(tree: Tree, who: Writer, stream: str, seen: Seen) -> str:
@@ -319,7 +325,7 @@ def holding(tree: Tree, who: Writer, stream: str, seen: Seen) -> str:
         )
     number = _known(tree, Wish(stream), seen)
     if _moved(tree, stream, number, who.session):
-        whole = map(seen.shown, parts.of_record(tree, head))
+        whole = map(seen.shown, standing(tree, head, Wish(stream), who.at))
         missed = [part for part in whole if part.written > number]
         due = _Due("what you confirm is no more what stands there", missed)
         raise _jump(tree, Wish(stream, unwarn=True), number, head, due, str, who.at)

@@ -82,9 +82,12 @@ def test_the_notice_says_who_mends_it_and_its_command_runs_as_printed(
     ok(atlas, "begin", "--goal", "third", **EVE)
     table = atlas(**EVE).out
     assert f"retracted  -      task:{job} (open)" in table and "nobody has posted" not in table
-    # whoever posts it a second time is told
-    again = notices(atlas(*shlex.split(printed[1]), **EVE))
-    assert f"task:{job}, posted before, mends {ref}, too (open: atlas task claim {job})" in again
+    # it is not posted twice; under another title, whoever posts it is told
+    again = atlas(*shlex.split(printed[1]), **EVE)
+    mends = f"task:{job} mends what artifact:format@1 led to already (open: atlas task claim {job})"
+    assert (again.code, mends in again.err) == (6, True), again.err
+    more = notices(atlas("task", "add", "say it in the docs", "--relies-on", ref, **EVE))
+    assert f"task:{job}, posted before, mends what artifact:format@1 led to, too (open: " in more
     ok(atlas, "task", "claim", job, **BOB)
     ok(atlas, "artifact", "show", "format", "--withdrawn", **EVE)
     second = corrected(atlas, "--follow-up", "mend the readers")
@@ -101,6 +104,22 @@ def test_the_notice_says_who_mends_it_and_its_command_runs_as_printed(
     }
     ok(atlas, "task", "done", other[1], "-m", "mended", **BOB)
     assert f"task:{other[1]} (done)" in atlas(**EVE).out
+
+
+def test_two_corrections_of_one_record_post_one_task_of_mending(bob: str, atlas: Atlas) -> None:
+    follow = ("correct", "artifact:format@1", "--why", WHY, "--follow-up")
+    job = ok(atlas, *follow, "mend the readers", "--retract")["follow_up"]
+    twin = atlas(*follow, "Mend readers", **BOB)
+    assert (twin.code, f"{job} mends what artifact:format@1 led to already" in twin.err) == (
+        6,
+        True,
+    )
+    assert ok(atlas, "show", "artifact:format@1", "--withdrawn")["corrections"][1:] == []
+    other = atlas(*follow, "mend the docs", **BOB)
+    assert other.code == 0 and f"{job}, posted before, mends what artifact:" in other.err
+    ok(atlas, "task", "claim", job.partition(":")[2])
+    ok(atlas, "task", "done", job.partition(":")[2], "-m", "mended")
+    ok(atlas, *follow, "mend the readers", **BOB)  # it was not enough
 
 
 def test_corrects_own_answer_says_who_mends_it(bob: str, atlas: Atlas) -> None:

@@ -150,6 +150,85 @@ def test_what_flows_over_is_good_for_as_long(begun: str, atlas: Atlas) -> None:
     assert row["files"] == part["on"] == ["src"]
 
 
+def test_a_warning_that_is_too_long_is_refused_with_the_next_step(begun: str, atlas: Atlas) -> None:
+    done = atlas(*WRITE, "Rig", "-m", "it is slow", "--warn", " ".join(["hot"] * 26))
+    assert done.code == 6 and "26 words long; at most 25\n  warn in fewer; the" in done.err
+    both = atlas("end", "-m", "x", "--unchanged", "y")
+    assert both.code == 2 and "\n  leave one of them out" in both.err
+
+
+def test_no_heading_is_taken_for_what_a_view_says_of_it(begun: str, atlas: Atlas) -> None:
+    ok(atlas, *WRITE, "Rate (eve-261129-7f3k2m, 3 days ago)", "-m", "mine")
+    ok(atlas, *WRITE, "Docs @8", "-m", "mine, too")
+    view = atlas("status", "show").out
+    assert re.search(rf'## "Rate \(eve-.*, 3 days ago\)" \({begun}, \d+ s ago\)\n', view)
+    assert re.search(rf"## Docs @8 \({begun}, \d+ s ago\)\n", view)
+    history = ("status", "history", "Rate (eve-261129-7f3k2m, 3 days ago)")
+    assert f'## "Rate (eve-261129-7f3k2m, 3 days ago)" ({begun}' in atlas(*history).out
+
+
+def test_a_warning_in_force_comes_first_in_a_claim_and_in_a_stop(begun: str, atlas: Atlas) -> None:
+    ok(atlas, "begin", "--goal", "second", **BOB)
+    first, job = (ok(atlas, "task", "add", t, "--on", "src/x.py")["id"] for t in ("one", "two"))
+    warn = ("--on", "src/x.py", "--warn")
+    ok(atlas, *WRITE, "Rig", "-m", "it is slow", *warn, "the rig is hot")
+    ok(atlas, *WRITE, "Far", "-m", "elsewhere", "--on", "y.py", "--warn", "the yard is wet")
+    ok(
+        atlas,
+        *WRITE,
+        "Old",
+        "-m",
+        "till one is done",
+        *warn,
+        "one is open",
+        "--until",
+        f"task:{first}",
+    )
+    said = atlas("task", "claim", job, **BOB)
+    head, text = (said.out.index(words) for words in ("│ ! the rig is hot (status:", "you have"))
+    assert head < text and "the yard is wet" not in said.out and "│ ! one is open" in said.out
+    ok(atlas, "task", "claim", first)
+    ok(atlas, "task", "done", first)
+    again = ok(atlas, "task", "claim", job, **BOB)  # known by now, and in force all the same
+    assert [line.partition(" (")[0] for line in again["warnings"]] == ["the rig is hot"]
+    ok(atlas, *WRITE, "Zed", "-m", "without a warning")
+    stop = atlas("status", "write", "--replace", "-m", "all anew", "--base", "0", **BOB)
+    places = [stop.err.index(f"│ {words}\n") for words in ("! the rig is hot", "without a warning")]
+    assert stop.code == 3 and places == sorted(places) and "one is open" not in stop.err
+
+
+PROSE = """The status:green of main, see https://x.org/task:abc and mytask:abc; a subtask:one.
+An artifact:x has no number, lease:gpu0 is free, `npm run task:build` builds, tasks: [] is empty.
+Ratio 3:4, session:none, decision:none, path:src, task: fix it, note:x@7, artifact:X@7, x@7.
+
+```
+task:fenced artifact:fenced@9
+```
+"""
+
+
+def test_a_text_that_names_what_is_not_there_is_told_so(begun: str, atlas: Atlas) -> None:
+    def heard(text: str) -> str:
+        said = atlas(*WRITE, "A", "-m", text)
+        assert said.code == 0, said.err
+        return "".join(line for line in said.err.split("\n") if "your text names" in line)
+
+    job = ok(atlas, "task", "add", "one")["ref"]
+    ok(atlas, "artifact", "put", "x", data="x")
+    choice = ok(atlas, "decision", "add", "use tabs", "--why", "see task:gone")["ref"]
+    assert (
+        heard(f"{PROSE}\n{job}, (artifact:x@1). {choice} and {choice[:-7]}; status:main@1!") == ""
+    )
+    named = "artifact:x@7, status:main@99, task:abc, which are not there"
+    assert heard("As artifact:x@7 says, (status:main@99); **task:abc**.").endswith(named)
+    assert (
+        heard("`artifact:x@~0ff`") == "notice: your text names artifact:x@~0ff, which is not there"
+    )
+    assert "names" not in heard("only of another section")
+    last = atlas("end", "-m", "see session:ann-261129-7f3k2m")
+    assert last.code == 0 and "names session:ann-261129-7f3k2m, which is not there" in last.err
+
+
 def test_a_section_that_a_stop_printed_whole_is_read(begun: str, atlas: Atlas) -> None:
     ok(atlas, "begin", "--goal", "second", **BOB)
     ok(atlas, "status", "show", **BOB)

@@ -3,6 +3,9 @@ befalls one's tasks, leases and gates. Each is told once, at the next command.""
 
 from __future__ import annotations
 
+import re
+import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +121,62 @@ def test_lists_say_what_was_corrected_recommended_and_why(begun: str, atlas: Atl
     ok(atlas, "status", "write", "-m", "First."), ok(atlas, "status", "write", "-m", "Second.")
     ok(atlas, "correct", "status:main@1", "--why", "w")
     assert "(corrected)" in atlas("status", "log").out
+
+
+def test_a_decision_alone_is_a_title_and_why_and_names_one_like_it(bob: str, atlas: Atlas) -> None:
+    add = ("decision", "add")
+    said = atlas(*add, "use tabs", "--why", "the linter wants them")
+    assert re.match(r"decision:\S+-use-tabs-\w{6} logged\n", said.out) and "like" not in said.err
+    alone = ok(atlas, *add, "Indentation", "--chosen", "tabs", "--why", "w")
+    assert (alone["recommended"], alone["stance"], alone["chosen"]) == (None, None, "tabs")
+    shown = atlas("decision", "show", alone["id"]).out
+    assert "stance" not in shown and "recommended" not in shown and "│ chosen: tabs\n" in shown
+    assert re.search(r"-use-tabs-\w+ +- +- +use tabs", atlas("decision", "list").out)
+    assert "use tabs" in atlas().out and atlas("verify", "--full").code == 0
+    for wrong in (
+        ("--title", "t", "--recommended", "r", "--stance", "agreed"),  # what was chosen, then?
+        ("t", "--stance", "agreed", "--chosen", "c"),
+        ("t", "--title", "t"),
+        (),
+    ):
+        assert atlas(*add, *wrong, "--why", "w").code == 2
+    # another decides the same a moment later
+    heard = atlas(*add, "which indentation?", "--chosen", "spaces", "--why", "w", **BOB).err
+    ref = alone["ref"]
+    assert re.search(rf'notice: like {ref} by \S+, \d+ s ago, which chose "tabs": if', heard)
+    run = re.search(r"it: atlas (correct decision:.* --retract --why '.*')\n", heard)
+    assert "like" not in atlas(*add, "unit of the rate", "--why", "w", **BOB).err
+    assert run and atlas(*shlex.split(run[1]), **BOB).code == 0
+    newer = ok(atlas, "decision", "list", "-n", "2")["items"][1]["ref"]
+    named = atlas(*add, "indentation", "--why", "w", "--on", newer, **BOB).err
+    assert "like decision" not in named, "it names the one that stands"
+
+
+def test_a_path_that_is_not_there_is_told_so_where_it_may_be_a_slip(
+    bob: str, repo: Path, atlas: Atlas
+) -> None:
+    (repo / "src/parser.py").write_text("1\n")
+    slip, new = "src/pasrer.py", "docs/plan.md"
+    subprocess.run(["git", "-C", repo, "add", "."], check=True)
+    subprocess.run(["git", "-C", repo, "commit", "-qm", "p"], check=True, capture_output=True)
+    for command in (
+        ("artifact", "put", "x", "--for", f"path:{slip}"),
+        ("status", "write", "-m", "t", "--for", f"path:{slip}"),
+        ("task", "add", "t", "--on", slip),
+        ("lease", "take", f"path:{slip}", "--why", "w"),
+    ):
+        said = told(atlas(*command, data="x"))
+        assert f"no such file here: {slip} (src/parser.py?)" in said, (command, said)
+    for planned in (("task", "add", "u", "--on", new), ("status", "write", "-m", "u", "--on", new)):
+        assert "no such file" not in told(atlas(*planned)), "it may be one that is to be made"
+    assert f"no such file here: {new}\n" in told(atlas(*status_to(new))) + "\n"
+    assert ok(atlas, "begin", "--on", new, "--goal", "third", "--new")
+    assert "no such file" not in told(atlas(*status_to(new), **BOB)), "somebody is to make it"
+    assert "no such file" not in told(atlas(*status_to("src"), **BOB)), "a folder"
+
+
+def status_to(path: str) -> tuple[str, ...]:
+    return ("signal", "post", "finding", "-m", "look", "--for", f"path:{path}")
 
 
 def test_a_caveat_stays_with_its_name_and_shows_on_what_relies_on_it(

@@ -68,6 +68,17 @@ def test_the_stance_is_never_worked_out_from_the_pair() -> None:
     assert broken(store(), add(store(), writer(), stance="unsure").files, writer()) == {"schema"}
 
 
+def test_who_decides_alone_has_neither_a_recommendation_nor_a_stance() -> None:
+    change = add(store(), writer(), recommended=None, stance=None)
+    tree = done(store(), change, writer())
+    [path] = change.files
+    record = decision.parse(path, tree.read(path) or b"")
+    assert (record["recommended"], record["stance"], record["chosen"]) == (None, None, "y")
+    assert b"stance" not in (tree.read(path) or b"")
+    for half in ({"recommended": None}, {"stance": None}):
+        assert broken(store(), add(store(), writer(), **half).files, writer()) == {"schema"}
+
+
 def test_two_of_one_title_and_day_are_two() -> None:
     one, two = writer(operation="a" * 32), writer(BOB, operation="b" * 32)
     tree = done(store(), add(store(), one), one)

@@ -3,6 +3,7 @@ printed."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -222,10 +223,21 @@ def test_a_claim_prints_the_short_results_of_others_that_it_builds_on(
         do("task", "done", id, "-m", came)
     do("begin", "--goal", "next", "--new")
     last = do("task", "add", "last", "--needs", ids[0], "--needs", ids[1])["id"]
+    short, long = (quick("task", "show", id).out for id in ids)
+    assert f"result:{ids[0]} by {other}, " in short and "│ forty two\n" in short
+    assert re.search(rf"^result:{ids[1]} by .* bytes.*: atlas task results {ids[1]}$", long, re.M)
+    assert "word word" not in long
     text = quick("task", "claim", last).out
     assert f"it builds on result:{ids[0]} by {other}" in text and "│ forty two" in text
     assert f"it builds on result:{ids[1]}: atlas task results {ids[1]}" in text
     do("task", "done", last)
+    shown = quick("task", "show", last)
+    assert "without a result" in shown.out and do("task", "show", last)["result"] is None
+    assert do("show", f"task:{ids[0]}")["result"] == f"result:{ids[0]}"
+    assert "atlas: answer 7 (no task): the board is done: 3 done\n" in quick("task", "next").err
+    waited = quick("task", "next", "--claim", "--wait", "1s")  # (there is nothing to wait for)
+    assert (waited.code, "answer 7 (no task)" in waited.err) == (7, True)
+    assert "answer 7 (timeout): waited 1 s" in quick("wait", "ready", "--timeout", "1s").err
     assert "no open task: the board is done: 3 done" in quick("task", "list").out
     assert "the board is done: 3 done" in quick("task", "board").out
     assert "there is no `atlas task give`" in quick("task", "give", "x").err

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import Atlas, Result, command
+from ..conftest import DECISION, Atlas, Result, command
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -73,6 +73,31 @@ def test_it_returns_the_code_of_its_command_and_gives_the_lease_back(
     assert (done.code, done.out.split("\n")[0]) == (code, "hello"), done
     row = lease(quick)
     assert (row["state"], row["holder"], row["version"]) == ("released", begun, 2)
+
+
+def test_it_says_what_was_withdrawn_before_and_what_is_not_committed_behind_it(
+    begun: str, repo: Path, atlas: Atlas
+) -> None:
+    bob = {"CODEX_THREAD_ID": "bob", "ATLAS_ACTOR": "bob"}
+    assert atlas("begin", "--goal", "second", **bob).code == 0
+    assert atlas("artifact", "put", "unit", data="seconds").code == 0
+    rely = (*DECISION, "--relies-on", "artifact:unit")
+    assert atlas(*rely, **bob).code == 0
+    retract = ("correct", "artifact:unit", "--retract", "--why", "it is minutes")
+    assert atlas(*retract).code == 0
+    run = ("lease", "run", "path:src", "gpu0", "--why", "w", "--", "sh", "-c")
+    done = atlas(*run, "echo STARTED >&2; echo 2 >> src/x.py", **bob)
+    before, _, behind = done.err.partition("STARTED")
+    assert (done.code, "artifact:unit@1, which you relied on" in before) == (0, True), done.err
+    assert "│ it is minutes" in before and "relied on" not in behind
+    assert "notice: given back with changes not committed: path:src: git status" in behind
+    data = atlas(*run[:-3], "--json", *run[-3:], "true", **bob).json
+    assert [line for line in data["notices"] if "given back with" in line]
+    assert "not committed" not in atlas(*run[:2], "path:docs", *run[4:], "true", **bob).err
+    take = ("lease", "take", "path:src/x.py", "--why", "w")
+    for back in (("lease", "release", "path:src/x.py"), ("end", "-m", "done")):
+        assert atlas(*take, **bob).code == 0
+        assert "changes not committed: path:src/x.py" in atlas(*back, **bob).err
 
 
 def test_with_json_there_is_one_envelope_and_the_command_speaks_on_stderr(

@@ -1,4 +1,5 @@
-"""`atlas task`: work in work.py, posting in post.py, looking in look.py."""
+"""`atlas task`: work in work.py, posting in post.py, looking in look.py and
+results.py."""
 
 from . import work as work
 from .look import app as app

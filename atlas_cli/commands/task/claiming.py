@@ -8,7 +8,7 @@ import typer
 
 from ... import records
 from ...answers import board
-from ...env import beginning, reading, who, writing
+from ...env import beginning, reading, telling, who, writing
 from ...env import using as using_elsewhere
 from ...env.env import Env
 from ...errors import Held, Protocol, Refused, Usage
@@ -17,14 +17,14 @@ from ...model.change import Change, Decide, Writer
 from ...model.text import Record
 from ...model.tree import Tree
 from ...outcome import Block, Frame, Outcome, listing
-from ...records import artifact, correction, lease, policy
+from ...records import correction, lease, policy, session
 from ...records.board import claims, offering, result, task
 from ...sharing.dealing import FRESH
 from ...visible import named
 from .. import For, Wait, env_of, limits, one, parsed, verb, warned
 from .look import Role, app, bare, receipt, text
+from .results import is_short
 
-SHORT = 40  # words of a result that a claim prints whole
 Ids = Annotated[list[str], typer.Argument(metavar="ID…", parser=parsed(bare))]
 
 
@@ -84,9 +84,9 @@ def tasks_of(rows: list[Record]) -> list[Record]:
 
 
 def lines_of(env: Env, items: list[Record]) -> list[Block]:
-    """All that a worker must know who has claimed these: how long, the task whole, what it builds
-    on."""
-    blocks: list[Block] = []
+    """All that a worker must know who has claimed these: what warns of them, how long, the task
+    whole, what it builds on."""
+    blocks = list[Block](_framed(_in_force(env, items)))
     for row in items:
         left = max(0, task.claim_ends(row) - times.SKEW - env.now())
         span = times.span(min(lease.LONGEST, left))
@@ -100,6 +100,13 @@ def lines_of(env: Env, items: list[Record]) -> list[Block]:
     return blocks
 
 
+def _in_force(env: Env, items: list[Record]) -> list[str]:
+    """The warnings of the status that concern whoever has claimed these."""
+    if not items:
+        return []
+    return telling.warnings(env, session.row_of(env.tree, items[0]["claim"]["session"]))
+
+
 def _held_for(env: Env, row: Record, resource: str) -> bool:
     held = lease.current(env.tree, resource)
     return held is not None and held["holder"] == row["claim"]["session"]
@@ -110,16 +117,15 @@ def _ground(env: Env, row: Record) -> list[Block]:
     blocks, named_only = list[Block](), list[str]()
     for ref in _results(env, row):
         _, record = reading.resolve(env, records.ref(ref))
-        data = result.body(env.tree, record)
         if record["session"] == row["claim"]["session"]:
             blocks.append(f"it builds on {ref}, which is yours")
             blocks += _framed(_of_results(env, [ref]))
             continue
-        if not artifact.is_text(data) or len(data.split()) > SHORT or env.ask.retracted(ref):
+        if not is_short(env, record) or env.ask.retracted(ref):
             named_only.append(ref)
             continue
         title = f"it builds on {ref} by {record['session']}"
-        blocks.append(Frame(title, data.decode().rstrip()))
+        blocks.append(Frame(title, result.body(env.tree, record).decode().rstrip()))
         blocks += _framed(_of_results(env, [ref]))
     if named_only:
         ids = " ".join(ref.partition(":")[2] for ref in named_only)
@@ -151,7 +157,7 @@ def _of_results(env: Env, refs: list[str]) -> list[str]:
 def with_receipt(env: Env, row: Record) -> Record:
     """A claimed task as data, with its receipt and what whoever has it must know."""
     refs = _results(env, row)
-    known = [*env.ask.warnings(row, str), *_of_results(env, refs)]
+    known = [*_in_force(env, [row]), *env.ask.warnings(row, str), *_of_results(env, refs)]
     return {**row, "receipt": receipt(row), "results": refs, "warnings": known}
 
 

@@ -1,7 +1,5 @@
 """`atlas task`, the side of those who look: list, show, board, graph, dead, results."""
 
-import sys
-from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from typing import Annotated
@@ -9,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ...answers import board
-from ...env import reading, receipts, who
+from ...env import reading, who
 from ...env.env import Env
 from ...errors import Refused, Usage
 from ...imports import plan
@@ -22,6 +20,7 @@ from ...records import artifact, correction, lease, policy
 from ...records.board import offering, readiness, result, task
 from ...visible import named
 from .. import Since, env_of, limits, noun, parsed, verb, warned
+from . import results as results_of
 
 app = noun()
 COLUMNS = ("ready", "claimed", "gated", "blocked", "frozen", "expired", "dead")
@@ -162,7 +161,8 @@ def list_(
 
 @verb(app, "show", "atlas task show 7f3k2mq9xa", 7, limits=(limits.WORD,))
 def show(ctx: typer.Context, wanted: Id) -> Outcome:
-    """One task, whole: its state, what holds it back, who has it, how it failed before."""
+    """One task, whole: its state, what holds it back, who has it, how it failed, what it came
+    to."""
     env = env_of(ctx)
     _, record = reading.resolve(env, names.Ref("task", wanted))
     blocks, data = shown(env, env.ask.shown(record))
@@ -178,7 +178,7 @@ def shown(env: Env, record: Record) -> tuple[list[Block], Record]:
         "body": record["body"],
     }
     data["unblocks"] = board.unblocks(env.ask, env.tree, record["id"])
-    data["corrections"] = _corrections(env, record)
+    data["corrections"] = results_of.corrections(env, record)
     lines = [
         f"{record['ref']} (version {record['version']}): {data['state']}, priority"
         f" {record['priority']}"
@@ -196,7 +196,9 @@ def shown(env: Env, record: Record) -> tuple[list[Block], Record]:
         )
     age = times.ago(times.moment(record["created"]), now)
     frame = Frame(f"{record['ref']} by {record['session']}, {age}", text(record, data))
-    return [*lines, frame, *warned(env, record)], data
+    known = warned(env, record)
+    data["result"], came_to = results_of.beside_task(env, record)
+    return [*lines, frame, *known, *came_to], data
 
 
 def text(record: Record, data: Record) -> str:
@@ -325,61 +327,13 @@ def results(
         )
     items, blocks = [], list[Block]()
     for record in records:
-        framed, item = came(env, record, withdrawn)
+        framed, item = results_of.came(env, record, withdrawn)
         items.append(item)
         if raw:
             data = result.body(env.tree, record)
             withheld = env.ask.retracted(record["ref"]) and not withdrawn
-            blocks.append(_raw(env, record, data, artifact.is_text(data), withheld))
+            blocks.append(results_of.raw(env, record, data, artifact.is_text(data), withheld))
             env.notices += [f"{record['ref']}: {line}" for line in env.ask.warnings(record)]
         else:
             blocks += framed
     return Outcome(listing(items), tuple(blocks))
-
-
-def came(env: Env, record: Record, withdrawn: bool) -> tuple[list[Block], Record]:
-    """One result as blocks and as data: its text, or its bytes in base64."""
-    data = result.body(env.tree, record)
-    text = data.decode() if artifact.is_text(data) else None
-    base64 = b64encode(data).decode() if text is None else None
-    item = {**record, "text": text, "base64": base64}
-    withheld = env.ask.retracted(record["ref"]) and not withdrawn
-    item = env.ask.shown(item) if withheld else item
-    receipts.note_text(env, record["ref"], record.get("operation", ""))
-    blocks = [_framed(record, text, withheld), *warned(env, record)]
-    return blocks, {**item, "corrections": _corrections(env, record)}
-
-
-def _corrections(env: Env, record: Record) -> list[Record]:
-    """The corrections of a task or a result, and those of its twin."""
-    own = env.ask.corrections(record["ref"])
-    return own + env.ask.twin_corrections(record["ref"])
-
-
-def _raw(env: Env, record: Record, data: bytes, is_text: bool, withheld: bool) -> Raw:
-    """The bytes of a result. Raises Usage if they are no text and stdout is a terminal. Raises
-    Refused if the result is withheld."""
-    if not is_text and sys.stdout.isatty():
-        raise Usage(
-            f"{record['ref']} is no text, and would steer the terminal",
-            "send it to a file: > FILE",
-        )
-    if withheld:
-        raise Refused(
-            f"{record['ref']} was {'; '.join(env.ask.warnings(record))}",
-            "--withdrawn gives it all the same",
-            code="retracted",
-        )
-    return Raw(data)
-
-
-def _framed(record: Record, text: str | None, withheld: bool) -> Block:
-    """A result in its frame, or a line about it if it is no text."""
-    at = record.get("commit", "")
-    title = (
-        f"{record['ref']} by {record['session']}, {record['size']:,} bytes, SHA-256"
-        f" {record['sha256'][:12]}{f', commit {at[:12]}' if at else ''}"
-    )
-    if withheld:
-        return Frame(title, "(retracted; --withdrawn shows it)")
-    return f"{title}: no text; --raw gives it" if text is None else Frame(title, text)

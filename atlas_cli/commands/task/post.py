@@ -5,12 +5,15 @@ from typing import Annotated, Any
 import typer
 
 from ...answers import mending, over
+from ...answers.ask import Questions
 from ...env import addressing, beginning, reading, using, writing
 from ...env.env import Env
 from ...errors import Usage
 from ...imports import plan
 from ...model import names, times
+from ...model.change import Change, Writer
 from ...model.text import Record
+from ...model.tree import Tree
 from ...outcome import Outcome, listing
 from ...records import correction, lease
 from ...records import ref as ref_of
@@ -124,6 +127,11 @@ def _until(env: Env, text: str) -> str:
     return what
 
 
+def at_head(env: Env) -> Questions:
+    """Questions to the head on which a write is decided."""
+    return Questions(env.store.index, env.local, env.policy, env.now())
+
+
 def open_count(env: Env) -> int:
     """The number of open tasks at the head on which a write is decided."""
     index = env.store.index
@@ -211,9 +219,12 @@ def _added(env: Env, me: Record, tasks: list[Record], cold: Record | None) -> li
     """Posts these tasks, all of them frozen if `cold` says why, and returns their rows."""
     if cold:
         tasks = [{**row, "frozen": cold} for row in tasks]
-    done = writing.write(
-        env, lambda tree, who: posting.add(tree, who, tasks, open_count(env)), me, "task: add "
-    )
+
+    def decide(tree: Tree, who: Writer) -> Change:
+        mending.refuse_twins(at_head(env), tasks, me["id"])
+        return posting.add(tree, who, tasks, open_count(env))
+
+    done = writing.write(env, decide, me, "task: add ")
     records = writing.records(env, done)
     env.notices += mending.also(env.ask, records)
     return records

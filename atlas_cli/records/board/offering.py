@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from ...errors import Held, NotFound
+from ...errors import Held, Nothing
 from ...model import times
 from ...model.change import Writer
 from ...model.text import Record
@@ -51,7 +51,7 @@ def ready(
 def first_ready(
     tree: Tree, queue: Queue, writer: Writer, role: str | None, passed: list[Held]
 ) -> Record:
-    """The first task that the writer may be given. Raises NotFound if there is none."""
+    """The first task that the writer may be given. Raises Nothing if there is none."""
     for record in ready(tree, queue, writer, role, passed):
         return record
     raise none_ready(tree, writer, role, passed)
@@ -59,7 +59,7 @@ def first_ready(
 
 def none_ready(
     tree: Tree, writer: Writer, role: str | None = None, passed: Iterable[Held] = ()
-) -> NotFound:
+) -> Nothing:
     """The error that no task is ready: whether others are at work on some, or the board is done."""
     states, holders = _counted(tree, writer, role)
     done = states.pop("done", 0)
@@ -75,10 +75,10 @@ def none_ready(
     if not count:
         what = f"the board is done{whom}: {done} done" if done else f"the board is empty{whom}"
         hint = "atlas task add posts a task; with nothing left to do: atlas end"
-        return NotFound(what, hint, code="no_task", details=details)
+        return Nothing(what, hint, code="no_task", details=details)
     parts = [f"{states[state]} {state}" for state in STANDING if states[state]]
     lines = "".join(f"; {stop.message}" for stop in passed)
-    return NotFound(
+    return Nothing(
         f"no task is ready{whom}: {', '.join(parts)}{lines}",
         "atlas task next --claim --wait 100s waits; atlas task list --explain says what holds each",
         code="no_task",
