@@ -71,7 +71,8 @@ def session_start(given: Given) -> Given | None:
             env = _env(given.get("cwd"))
             env.local.resume(callers.above() or "", env.now())
             env.close()
-    answer = call(["-C", _folder(given.get("cwd")), "begin"], terminal=False)
+    os.chdir(_folder(given.get("cwd")))  # the reader stands there, and runs what is printed
+    answer = call(["begin"], terminal=False)
     if answer.exit == 7:  # no repository, or no store in it
         return None
     text = _printed(answer) + (
