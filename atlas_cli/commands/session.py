@@ -16,6 +16,7 @@ from ..outcome import Block, Frame, Outcome, Table, listing
 from ..records import correction, goals, lease, session, takeover
 from ..records.board import assigning, task
 from ..sharing.dealing import FRESH
+from ..visible import many
 from . import All, Since, Why, body, env_of, limits, noun, parsed, verb
 from .task import claiming
 
@@ -310,7 +311,9 @@ def offer(
     row = writing.records(env, done)[0]
     left = assigning.effective(row["offer"], task.held(env.tree, me["id"], env.now()))
     return Outcome(
-        {**row, "effective": left}, (f"{row['id']} offers {left} slots now",), published=False
+        {**row, "effective": left},
+        (f"{row['id']} offers {many(left, 'slot')} now",),
+        published=False,
     )
 
 

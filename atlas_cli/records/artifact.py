@@ -16,7 +16,7 @@ from ..model.digests import sha256
 from ..model.kind import Kind, listed
 from ..model.text import Record
 from ..model.tree import Tree
-from ..visible import named
+from ..visible import many, named
 from . import concern, policy
 from .artifact_places import FOLDER as FOLDER
 from .artifact_places import LAYOUT, PATH, folder, lies_right, versions
@@ -303,8 +303,9 @@ def _other_topic(tree: Tree, old: Record, version: NewVersion) -> bool:
 def noise(name: str, count: int, span: str, daily: int) -> str:
     """The notice for a name that is put too often, with the arithmetic."""
     return (
-        f"{name} was put {count} times within the {span} ({daily} versions a day, and each would be"
-        " new to every reader): machine state does not belong in a document channel"
+        f"{name} was put {many(count, 'time')} within the {span} ({many(daily, 'version')} a day,"
+        " and each would be new to every reader): machine state does not belong in a document"
+        " channel"
     )
 
 

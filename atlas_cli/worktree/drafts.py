@@ -14,6 +14,7 @@ from pathlib import Path
 from ..errors import AtlasError
 from ..store import files
 from ..store.notebook import Notebook
+from ..visible import many
 
 
 class Drafts:
@@ -108,7 +109,7 @@ class Drafts:
             stop.details["conflicts"] = count
             what = "a merged draft"
             if count:
-                what += f" with {count} {'conflicts' if count > 1 else 'conflict'} marked"
+                what += f" with {many(count, 'conflict')} marked"
         ending = submit.rpartition(" --type ")[2] if "--type" in submit else "md"
         file = self._put(f"{ref.replace(':', '-').split('@')[0]}.{ending}", body.encode())
         stop.details["draft"] = str(file)

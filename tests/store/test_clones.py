@@ -212,17 +212,22 @@ def test_an_answer_says_its_age_where_that_matters_and_what_is_not_there_is_aske
         memory.write_text(json.dumps(data))
         done = fleet.run("b", "lease", "list")
         assert done.code == 0
-        return [line for line in done.json["notices"] if line.startswith("as of")]
+        return [line for line in done.json["notices"] if line.startswith("known here")]
 
     assert aged(0) == []
-    assert re.fullmatch(r"as of 3\d s ago \(atlas sync asks it\)", "; ".join(aged(30)))
+    assert re.fullmatch(
+        r"known here: what origin had 3\d s ago; atlas sync brings.*", "; ".join(aged(30))
+    )
     fleet.ok("b", "lease", "take", "gpu0", "--why", "w")
     assert aged(30) == []  # it says something, and is new enough
     assert aged(400) == []  # the remote was asked
     (fleet.top / "hub.git").rename(fleet.top / "gone.git")
-    assert aged(400) == ["as of 6 min ago; origin gave no answer since (atlas sync asks it)"]
+    assert aged(400) == [
+        "known here: what origin had 6 min ago, and it gave no answer since;"
+        " atlas sync brings what is newer"
+    ]
     for words in (("status",), ("who", "x"), ("decision", "list"), ("artifact", "show", "none")):
         envelope = fleet.run("b", *words).json
-        assert any("origin gave no answer since" in line for line in envelope["notices"]), words
+        assert any("it gave no answer since" in line for line in envelope["notices"]), words
         assert envelope["store"]["fetched_at"]
     (fleet.top / "gone.git").rename(fleet.top / "hub.git")

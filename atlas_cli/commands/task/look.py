@@ -20,7 +20,7 @@ from ...model.tree import Tree
 from ...outcome import Block, Frame, Outcome, Raw, Table, listing
 from ...records import artifact, correction, lease, policy
 from ...records.board import offering, readiness, result, task
-from ...visible import named
+from ...visible import many, named
 from .. import Since, env_of, limits, noun, parsed, verb, warned
 
 app = noun()
@@ -377,7 +377,7 @@ def _framed(record: Record, text: str | None, withheld: bool) -> Block:
     """A result in its frame, or a line about it if it is no text."""
     at = record.get("commit", "")
     title = (
-        f"{record['ref']} by {record['session']}, {record['size']:,} bytes, SHA-256"
+        f"{record['ref']} by {record['session']}, {many(record['size'], 'byte')}, SHA-256"
         f" {record['sha256'][:12]}{f', commit {at[:12]}' if at else ''}"
     )
     if withheld:
