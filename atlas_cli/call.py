@@ -162,7 +162,7 @@ def _ended(outcome: Outcome, talk: Talk, env: Env) -> Answer:
 
         fetching.start(str(env.store.home), publishes=True)
     after.answer(env, _keep_up_hooks)
-    outcome = outcome._replace(limits=after.unsaid(env, outcome.limits))
+    outcome = outcome._replace(limits=after.unsaid(env, outcome))
     if outcome.published is not None:
         outcome = outcome._replace(published=(env.elsewhere or env).sharing.published)
     interrupts.waited()

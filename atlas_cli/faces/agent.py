@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import callers, interrupts
 from ..answers import words
+from ..digest import repeated
 from ..env import reading, telling, who, writing
 from ..env.env import Env, Options
 from ..errors import AtlasError
@@ -66,10 +67,11 @@ def session_start(given: Given) -> Given | None:
     """`begin`, its answer as context: also again, after the tool has compacted it."""
     from ..call import call
 
-    if given.get("source") in ("compact", "resume"):
+    if given.get("source") in ("compact", "resume", "clear"):
         with contextlib.suppress(AtlasError):
             env = _env(given.get("cwd"))
             env.local.resume(callers.above() or "", env.now())
+            repeated.note(env, who.session_id(env) or "", ())
             env.close()
     os.chdir(_folder(given.get("cwd")))  # the reader stands there, and runs what is printed
     answer = call(["begin"], terminal=False)
