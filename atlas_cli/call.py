@@ -12,7 +12,7 @@ from .cli.grammar import Page
 from .cli.root import Root
 from .commands import COMMANDS, FACES, HIDDEN
 from .console import Talk
-from .env import after, aim, freshness
+from .env import after, aim, code, freshness
 from .env.env import Env, Options
 from .errors import AtlasError, Failed, NotFound, Unknown, Usage
 from .hooks import cache as picture
@@ -161,6 +161,7 @@ def _ended(outcome: Outcome, talk: Talk, env: Env) -> Answer:
         from .hooks import fetching
 
         fetching.start(str(env.store.home), publishes=True)
+    _go_on(env)
     after.answer(env, _keep_up_hooks)
     outcome = outcome._replace(limits=after.unsaid(env, outcome))
     if outcome.published is not None:
@@ -174,10 +175,19 @@ def _stopped(error: AtlasError, talk: Talk, env: Env | None) -> Answer:
     if env is None:
         return Answer(talk, error=error)
     with contextlib.suppress(Exception, KeyboardInterrupt):  # whatever comes now, this has ended it
+        _go_on(env)
         freshness.say(env, error)
         after.stop(env, error)
         talk = _with_store(talk, env)
     return Answer(talk, None, error, env.notices, env.wrote)
+
+
+def _go_on(env: Env) -> None:
+    """Starts a process that brings the code which the command did not wait for."""
+    if code.MORE in env.beside:
+        from .hooks import fetching
+
+        fetching.spawn(env.options.directory)
 
 
 def _aimed(answer: Answer, options: Options) -> Answer:
