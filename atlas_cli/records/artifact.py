@@ -240,8 +240,9 @@ def _jump(
     """The refusal of a version that was made from an older one than the newest."""
     record = get(tree, name, last)
     by = named(record["session"])
+    read = f"you read artifact:{name}@{seen}" if seen else f"there was no artifact:{name}"
     stop = VersionJump(
-        f"you read artifact:{name}@{seen}, and {by} put version {last} while you were thinking",
+        f"{read}, and {by} put version {last} while you were thinking",
         "read it, merge into what is there, and put again",
         details={
             "ref": f"artifact:{name}@{last}",

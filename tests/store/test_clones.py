@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import time
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from atlas_cli.model import times
 
 from ..conftest import DECISION, Result, command
 
@@ -170,6 +173,35 @@ def test_the_chain_that_once_lost_an_update_is_parked_whole(fleet: Fleet) -> Non
     for one in parked:
         fleet.ok("a", "parked", "drop", one["operation"])
     fleet.ok("a", "end", "-m", "Both are drafts now.")
+
+
+def test_what_is_parked_and_taken_keeps_how_long_it_is_good_and_what_it_is_about(
+    fleet: Fleet,
+) -> None:
+    fleet.ok("a", "lease", "take", "path:x.py", "--why", "w")
+    marked = ("--good-for", "2d", "--for", "path:x.py", "--offline")
+    fleet.ok("a", "artifact", "put", "doc", "x.py", *marked)
+    fleet.ok("a", "status", "write", "--replace", "-m", "All of a.", "--on", "x.py", *marked)
+    (fleet.top / "b/x.py").write_text("print('b')\n")
+    fleet.ok("b", "artifact", "put", "doc", "x.py")
+    fleet.ok("b", "status", "write", "-m", "By b.")
+    assert fleet.run("a", "sync").code == 3
+    rows = fleet.ok("a", "parked")["items"]
+    put, wrote = sorted(rows, key=lambda row: str(row["subject"]))
+    stop = fleet.run("a", "parked", "take", put["operation"])
+    assert stop.code == 3 and "there was no artifact:doc, and" in stop.json["error"]["message"]
+    details = stop.json["error"]["details"]
+    Path(details["draft"]).write_text("All of it.\n")
+    fleet.ok("a", *shlex.split(details["next"])[1:])
+    fleet.ok("a", "status")
+    assert fleet.ok("a", "parked", "take", wrote["operation"])["written"] == ["status:main@2"]
+    mine = fleet.ok("a", "artifact", "show", "doc")
+    (part,) = fleet.ok("a", "status")["sections"]
+    assert mine["number"] == 2 and part["session"] == mine["session"]
+    for record in (mine, part):
+        assert times.moment(record["good_until"]) > time.time() + 47 * 3600, record
+        assert record["for"] == ["path:x.py"], record
+    assert mine["files"] == part["on"] == ["x.py"]
 
 
 def test_take_and_release_offline_of_what_the_other_took(fleet: Fleet) -> None:
