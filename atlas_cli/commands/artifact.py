@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from ..answers import artifacts
+from ..cli.options import Caveat, ReliesOn, Withdrawn
 from ..cli.saving import save
 from ..env import addressing, beginning, reading, receipts, who, writing
 from ..env.env import Env
@@ -32,7 +33,6 @@ Name = Annotated[
     ),
 ]
 Version = Annotated[str, typer.Argument(metavar="NAME[@N]", help="Default: the newest version.")]
-Withdrawn = Annotated[bool, typer.Option("--withdrawn", help="Also what was retracted.")]
 File = Annotated[str, typer.Argument(metavar="[FILE|-]", help="A file, or - for standard input.")]
 Type = Annotated[
     str | None, typer.Option("--type", metavar="EXT", help="Default: the file's extension.")
@@ -41,14 +41,8 @@ Base = Annotated[
     int | None, typer.Option("--base", metavar="N", min=1, help="The version you have read.")
 ]
 Title = Annotated[str | None, typer.Option("--title", metavar="T", help="What it is, on one line.")]
-Caveat = Annotated[
-    str | None, typer.Option("--caveat", metavar="T", help="Shown wherever it is shown.")
-]
 NoCaveat = Annotated[
     bool, typer.Option("--no-caveat", help="The caveat of the version before holds no more.")
-]
-ReliesOn = Annotated[
-    list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")
 ]
 SameTopic = Annotated[
     bool, typer.Option("--same-topic", help="It is the same topic, however different.")

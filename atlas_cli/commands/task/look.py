@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ...answers import board
+from ...cli.options import Withdrawn
 from ...env import reading, receipts, who
 from ...env.env import Env
 from ...errors import Refused, Usage
@@ -306,9 +307,7 @@ def results(
     ctx: typer.Context,
     wanted: Annotated[list[str], typer.Argument(metavar="ID…", parser=parsed(bare))],
     raw: Annotated[bool, typer.Option("--raw", help="The bytes as they were given.")] = False,
-    withdrawn: Annotated[
-        bool, typer.Option("--withdrawn", help="Also what was retracted.")
-    ] = False,
+    withdrawn: Withdrawn = False,
 ) -> Outcome:
     """The results of tasks, in the order asked for, each in a frame. None may be missing or named
     twice."""
