@@ -12,7 +12,7 @@ from .cli.grammar import Page
 from .cli.root import Root
 from .commands import COMMANDS, FACES, HIDDEN
 from .console import Talk
-from .env import after, freshness
+from .env import after, aim, code, freshness
 from .env.env import Env, Options
 from .errors import AtlasError, Failed, NotFound, Unknown, Usage
 from .hooks import cache as picture
@@ -74,11 +74,11 @@ def call(
         env = Env(options)
         env.words = words
         with watched(None if options.json or options.quiet else watch):
-            return _ended(_asked(commands, words, env), talk, env)
+            return _aimed(_ended(_asked(commands, words, env), talk, env), options)
     except Page as page:
         return Answer(talk, page.outcome)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the boundary: a fault of ours is one line too
-        return _stopped(explained(error), talk, env)
+        return _aimed(_stopped(explained(error), talk, env), env.options if env else Options())
     finally:
         if env is not None:
             env.close()
@@ -161,8 +161,9 @@ def _ended(outcome: Outcome, talk: Talk, env: Env) -> Answer:
         from .hooks import fetching
 
         fetching.start(str(env.store.home), publishes=True)
+    _go_on(env)
     after.answer(env, _keep_up_hooks)
-    outcome = outcome._replace(limits=after.unsaid(env, outcome.limits))
+    outcome = outcome._replace(limits=after.unsaid(env, outcome))
     if outcome.published is not None:
         outcome = outcome._replace(published=(env.elsewhere or env).sharing.published)
     interrupts.waited()
@@ -174,10 +175,33 @@ def _stopped(error: AtlasError, talk: Talk, env: Env | None) -> Answer:
     if env is None:
         return Answer(talk, error=error)
     with contextlib.suppress(Exception, KeyboardInterrupt):  # whatever comes now, this has ended it
+        _go_on(env)
         freshness.say(env, error)
         after.stop(env, error)
         talk = _with_store(talk, env)
     return Answer(talk, None, error, env.notices, env.wrote)
+
+
+def _go_on(env: Env) -> None:
+    """Starts a process that brings the code which the command did not wait for."""
+    if code.MORE in env.beside:
+        from .hooks import fetching
+
+        fetching.spawn(env.options.directory)
+
+
+def _aimed(answer: Answer, options: Options) -> Answer:
+    """An answer whose commands run as they are printed from where the caller stands."""
+    if not (words := aim.words(options)):
+        return answer
+    at = aim.at(words, COMMANDS)
+    if answer.error is not None:
+        aim.error(answer.error, at)
+    return answer._replace(
+        talk=answer.talk._replace(unpublished=at(answer.talk.unpublished)),
+        outcome=answer.outcome and aim.outcome(answer.outcome, at),
+        notices=aim.notices(answer.notices, at),
+    )
 
 
 def _with_store(talk: Talk, env: Env) -> Talk:

@@ -32,7 +32,7 @@ def run() -> None:
         _site()
         from atlas_cli.faces import fetch
 
-        fetch.run()
+        fetch.run(*args[:1])
         return
     # pre-push alone is told something; what it was given is handed on.
     given = sys.stdin.buffer.read() if name == "pre-push" else b""

@@ -59,7 +59,7 @@ def moves(hint: str) -> str:
 
 def sent() -> None:
     """Says the same of a push: the remote may have taken it, whatever its answer is."""
-    _Held.hint = _Held.hint or "atlas sync once more asks what the remote has"
+    _Held.hint = _Held.hint or "to ask what the remote has: atlas sync"
 
 
 def hint() -> str:

@@ -68,6 +68,12 @@ def theirs(text: object, most: int = MOST) -> str:
     return f'"{line[: last if last > most // 2 else most].rstrip()}…"'
 
 
+def many(count: int, what: str) -> str:
+    """A number of things, whose name is given for one of them: `1 write`, `2 writes`."""
+    several = f"{what[:-1]}ies" if re.search("[^aeiou]y$", what) else f"{what}s"
+    return f"{count:,} {what if count == 1 else several}"
+
+
 def named(text: object) -> str:
     """A name that a record gives, inside a line of ours. A text that is no name stands there as
     another's words."""

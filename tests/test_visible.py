@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from atlas_cli import console
 from atlas_cli.imports.plan import dot, mermaid
 from atlas_cli.outcome import Frame, Table
-from atlas_cli.visible import MOST, named, theirs, visible, width, wrapped
+from atlas_cli.visible import MOST, many, named, theirs, visible, width, wrapped
 
 # Default_Ignorable_Code_Point, as far as the categories below do not tell.
 IGNORABLE = [
@@ -101,6 +101,17 @@ def test_another_s_words_are_one_short_quotation(text: str) -> None:
     assert (
         len(said.splitlines()) == 1 or visible(said) != said
     )  # (what ends a line for some is shown anyhow)
+
+
+def test_one_thing_is_not_said_in_the_plural() -> None:
+    said = [
+        many(1, "write"),
+        many(0, "write"),
+        many(2, "retry"),
+        many(3, "day"),
+        many(1000, "byte"),
+    ]
+    assert said == ["1 write", "0 writes", "2 retries", "3 days", "1,000 bytes"]
 
 
 def test_a_name_is_itself_and_anything_else_is_quoted() -> None:

@@ -108,7 +108,8 @@ def read_by(ask: Questions, kind: str, id: str, number: int) -> list[str]:
     """The sessions that are known to have read a version: those that said so with a write, and this
     clone's."""
     ref = f"{kind}:{id}@{number}"
-    return sorted({*ask.index.readers(ref), *ask.local.readers(kind, id, number)})
+    here = ask.local.readers(kind, id, number, ask.index.blobs(ref))
+    return sorted({*ask.index.readers(ref), *here})
 
 
 def inline(data: bytes) -> dict[str, str]:

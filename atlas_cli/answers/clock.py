@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..model import times
 from ..records import lease, session
+from ..visible import many
 from .ask import Questions
 
 LATE = 1800  # seconds by which others may publish what they have written
@@ -54,10 +55,9 @@ def ahead(ask: Questions, machine: str, head: str | None, ago: int | None) -> li
         what = f"what this machine wrote last is dated {by} ahead of its clock now ({now})"
     elif passed:
         by = times.span(mine - max(passed))
-        several = "s" if len(passed) > 1 else ""
         what = (
             f"this machine's clock ({now}) was ahead by {by} or more when it wrote last:"
-            f" {len(passed)} other machine{several} wrote after it, and say less; set it right"
+            f" {many(len(passed), 'other machine')} wrote after it, and say less; set it right"
         )
     elif len(came) > 1 and max(came) < asked - LATE:
         by = times.span(asked - max(came))

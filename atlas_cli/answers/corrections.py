@@ -9,7 +9,7 @@ from .. import records
 from ..errors import Usage
 from ..model import names
 from ..model.text import Record
-from ..records import correction, session, telling
+from ..records import correction, parts, session, telling
 from ..records.board import result, task
 from ..store.index import Index
 from ..visible import named
@@ -98,8 +98,9 @@ def _read(ask: Questions, target: str) -> list[str]:
 
 def _told(ask: Questions, ref: names.Ref) -> list[str]:
     """The sessions of this clone that were told of a record."""
-    entry = f"{ref.kind}:{ref.id}#"
-    return ask.local.told_of(str(ref), entry, ref.number or 0, telling.TOLD)
+    record = ask.index.readable(ask.index.path_of(str(ref))) or {}
+    own = [f"{ref.kind}:{ref.id}#{item['heading']}" for item in parts.written(record)]
+    return ask.local.told_of(str(ref), own, ref.number or 0, telling.TOLD)
 
 
 def _done(ask: Questions, target: str) -> dict[str, list[str]]:
@@ -236,7 +237,8 @@ def _tie(ask: Questions, me: Record, target: str) -> str:
     own = ask.index.readable(ask.index.path_of(target)) or {}
     if own.get("session") == me["id"]:
         return "you wrote"
-    if ask.local.has_read(readers, ref.kind, ref.id, ref.number or 0):
+    blobs = ask.index.blobs(str(ref))
+    if not {*readers}.isdisjoint(ask.local.readers(ref.kind, ref.id, ref.number or 0, blobs)):
         return "you read"
     return "you were told of" if set(readers).intersection(_told(ask, ref)) else ""
 

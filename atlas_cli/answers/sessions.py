@@ -82,11 +82,29 @@ def given_up(ask: Questions, record: Record, here: Here) -> str:
         return ""
     if "process" in record:
         return "its process is gone" if signs.dead(record["process"]) else ""
-    own = record.get("worktree") == here.worktree != "" and record["machine"] == here.machine
-    if not own or record.get("waits") or _runs(ask, record["id"]):
-        return ""
-    silent = ask.local.silence(record["id"], here.steadily)
+    silent = _silence(ask, record, here) or 0
     return f"it has been silent here for {times.span(int(silent))}" if silent >= SILENT else ""
+
+
+def _silence(ask: Questions, record: Record, here: Here) -> float | None:
+    """The seconds for which a session without a known process was silent here; None where it is not
+    judged by that: it is of another place, or at work though it is silent."""
+    own = record.get("worktree") == here.worktree != "" and record["machine"] == here.machine
+    if not own or "process" in record or record.get("class") == session.PERSON:
+        return None
+    if record.get("waits") or _runs(ask, record["id"]):
+        return None
+    return ask.local.silence(record["id"], here.steadily)
+
+
+def adoptable(ask: Questions, record: Record, last: int, here: Here) -> tuple[int, int]:
+    """The moment from which a live session, whose last sign of life was at `last`, can be adopted
+    from here if it gives none any more, and the seconds of silence that make it so."""
+    idle = over(ask, record, last)
+    silent = _silence(ask, record, here)
+    if silent is None:
+        return idle, idle - last
+    return min((idle, idle - last), (ask.now + SILENT - int(silent), SILENT))
 
 
 def lost(ask: Questions, record: Record, here: Here) -> str:

@@ -16,6 +16,7 @@ from ..records import words as rules
 from ..records.board import result, task
 from ..records.words import Debt, Word, Work
 from ..store.git import Git
+from ..visible import many
 from . import sessions
 from .ask import WEEK, Questions
 
@@ -320,15 +321,11 @@ def _owes(ask: Questions, git: Git, record: Record, owing: Collection[str], head
     if record["id"] in owing and (due := debt(ask, record)):
         return due.text()
     if marks := pushed(ask, git, record, heads):
-        return _counted(sum(mark["commits"] for mark in marks))
+        return many(sum(mark["commits"] for mark in marks), "commit")
     left = record.get("owes")
     if rules.is_left(left) and rules.later([left], heard(ask, record)):
         return str(left["text"])[:100]
     return ""
-
-
-def _counted(commits: int) -> str:
-    return f"{commits} commit{'s' if commits > 1 else ''}"
 
 
 def long_unfinished(ask: Questions) -> int:

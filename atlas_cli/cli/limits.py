@@ -47,7 +47,7 @@ HOOKS = (
     " pre-push, and of a commit all but what concerns it"
 )
 PARKED = "parked in this clone: no other clone knows of it"
-WAITING = "as this clone last heard from its remote: atlas sync asks it"
+WAITING = "as this clone last heard from its remote: atlas sync brings what is newer"
 WAITED = (
     "there is no queue: whoever comes first has it; what other machines do is seen when the remote"
     " is asked, every 20 s at the latest"

@@ -43,7 +43,14 @@ For = Annotated[
         "--for", parser=parsed(times.duration), metavar="DURATION", help="How long: 90m, 2h, 1h30m."
     ),
 ]
+Withdrawn = Annotated[bool, typer.Option("--withdrawn", help="Also what was retracted.")]
 All = Annotated[bool, typer.Option("--all", help="Also those that are over.")]
+ReliesOn = Annotated[
+    list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")
+]
+Caveat = Annotated[
+    str | None, typer.Option("--caveat", metavar="T", help="Shown wherever it is shown.")
+]
 GoodFor = Annotated[
     int | None,
     typer.Option(

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from ..answers import artifacts
+from ..cli.options import Caveat, ReliesOn, Withdrawn
 from ..cli.saving import save
 from ..env import addressing, beginning, reading, receipts, who, writing
 from ..env.env import Env
@@ -17,7 +18,7 @@ from ..model.text import Record
 from ..model.tree import Tree
 from ..outcome import Block, Frame, Outcome, Raw, Table, listing
 from ..records import artifact, correction
-from ..visible import theirs
+from ..visible import many, theirs
 from . import GoodFor, Since, To, env_of, limits, noun, one, parsed, read_bytes, verb, warned
 from .status.look import compared
 
@@ -32,7 +33,6 @@ Name = Annotated[
     ),
 ]
 Version = Annotated[str, typer.Argument(metavar="NAME[@N]", help="Default: the newest version.")]
-Withdrawn = Annotated[bool, typer.Option("--withdrawn", help="Also what was retracted.")]
 File = Annotated[str, typer.Argument(metavar="[FILE|-]", help="A file, or - for standard input.")]
 Type = Annotated[
     str | None, typer.Option("--type", metavar="EXT", help="Default: the file's extension.")
@@ -41,14 +41,8 @@ Base = Annotated[
     int | None, typer.Option("--base", metavar="N", min=1, help="The version you have read.")
 ]
 Title = Annotated[str | None, typer.Option("--title", metavar="T", help="What it is, on one line.")]
-Caveat = Annotated[
-    str | None, typer.Option("--caveat", metavar="T", help="Shown wherever it is shown.")
-]
 NoCaveat = Annotated[
     bool, typer.Option("--no-caveat", help="The caveat of the version before holds no more.")
-]
-ReliesOn = Annotated[
-    list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")
 ]
 SameTopic = Annotated[
     bool, typer.Option("--same-topic", help="It is the same topic, however different.")
@@ -113,7 +107,7 @@ def put(
     )
     record = _put(env, me, name, wish, base)
     line = (
-        f"{record['ref']} put: {record['size']:,} bytes, {record['ext']}, SHA-256"
+        f"{record['ref']} put: {many(record['size'], 'byte')}, {record['ext']}, SHA-256"
         f" {record['sha256'][:12]}"
     )
     carried = record.get("caveat") if not caveat else None
@@ -214,7 +208,7 @@ def shown(env: Env, record: Record, withdrawn: bool) -> tuple[list[Block], dict[
 def _opening(body: bytes, version: str) -> str:
     """The text of a body, as far as it is shown; a body that is no text is counted."""
     if not artifact.is_text(body):
-        return f"({len(body):,} bytes that are no text; atlas artifact get)"
+        return f"({many(len(body), 'byte')}, no text; atlas artifact get)"
     text = body.decode()[:SHOWN]
     if len(body) > SHOWN:
         text += f"\n({len(body):,} bytes; the rest: atlas artifact get {version} -o FILE)"
@@ -254,7 +248,8 @@ def get(
     }
     if out != "-":
         save(env, out, data)
-        return Outcome({**full, "file": out}, (f"{exact} written to {out}: {len(data):,} bytes",))
+        line = f"{exact} written to {out}: {many(len(data), 'byte')}"
+        return Outcome({**full, "file": out}, (line,))
     if env.options.json:
         return Outcome({**full, **artifacts.inline(data)})
     if sys.stdout.isatty() and not artifact.is_text(data):
@@ -322,10 +317,10 @@ def _unread(env: Env) -> list[dict[str, Any]]:
         artifact.noise(name, count, "day", count) for name, count in unread.noisy.items()
     ]
     if unread.older:
-        old = f"put before {unread.follows} ended, which you follow," if unread.follows else ""
+        old = f"put before {unread.follows} ended, which you follow" if unread.follows else ""
         env.notices.append(
-            f"you are new here: {unread.older} versions {old or 'older than seven days'} are not"
-            " counted as new"
+            f"you are new here: not counted as new: {many(unread.older, 'version')}"
+            f" {old or 'older than seven days'}"
         )
     return [
         {"id": item["ref"].partition(":")[2], "version": item["number"], **item}

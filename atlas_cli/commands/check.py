@@ -19,7 +19,7 @@ from ..env.env import Env
 from ..errors import Failed, Usage, Violations
 from ..model import times
 from ..outcome import Frame, Outcome, Raw
-from ..visible import visible
+from ..visible import many, visible
 from . import env_of, single, verb
 
 app = single()
@@ -132,7 +132,10 @@ def _answer(env: Env, checked: checking.Checked, form: str) -> Outcome:
         broken = {finding.rule for finding in verdict.stops}
         hint = "\n".join(text for rule, text in NEXT.items() if rule in broken)
         raise Violations(
-            f"{stops} findings: {summary}", hint, details=data, blocks=(("findings", lines),)
+            f"{many(stops, 'finding')}: {summary}",
+            hint,
+            details=data,
+            blocks=(("findings", lines),),
         )
     return Outcome(data, (summary, Frame("findings", lines) if items else "no finding"))
 
@@ -143,7 +146,7 @@ def _summary(checked: checking.Checked) -> str:
     passed = sum(verdict.unattended.values())
     left = ", ".join(f"{count} {reason}" for reason, count in verdict.unattended.items() if count)
     line = (
-        f"{verdict.judged + passed} commits ({checked.range}) by {checked.store}"
+        f"{many(verdict.judged + passed, 'commit')} ({checked.range}) by {checked.store}"
         f" ({checked.head[:12]}): {verdict.judged} judged"
     )
     return f"{line}; unattended: {left}" if left else line
@@ -180,7 +183,7 @@ def _received(env: Env) -> Outcome:
     text = "\n".join(lines)
     if stops:
         raise Violations(
-            f"the push is refused: {stops} findings",
+            f"the push is refused: {many(stops, 'finding')}",
             "nothing was taken",
             details={"findings": items},
             blocks=(("findings", text),),

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from ..answers import moved
+from ..cli.options import ReliesOn
 from ..env import addressing, beginning, reading, receipts, writing
 from ..env.env import Env
 from ..errors import Usage
@@ -56,9 +57,6 @@ Stance = Annotated[
         parser=parsed(_stance),
         help="Given, never worked out from the two.",
     ),
-]
-ReliesOn = Annotated[
-    list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")
 ]
 
 

@@ -13,6 +13,7 @@ from ..model.tree import Tree
 from ..outcome import Outcome, Table
 from ..records import formats, kind_of, policy
 from ..store import moves
+from ..visible import many
 from . import env_of, single, verb
 
 app = single()
@@ -74,6 +75,6 @@ def epoch(
 
     writing.write(env, decide, me, "epoch: ")
     holder = formats.epoch(env.snapshot.read(policy.FOLDER) or b"")
-    line = f"{len(paths)} files are out of the tip; {holder[:12]} holds them"
+    line = f"out of the tip: {many(len(paths), 'file')}, which {holder[:12]} holds"
     search = f"atlas git grep WORD {holder[:12]} searches them"
     return Outcome({**data, "commit": holder}, (line, search), published=False)

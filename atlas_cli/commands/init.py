@@ -19,6 +19,7 @@ from ..sharing.dealing import UNASKED, Purpose
 from ..sharing.remote import choose
 from ..store import founding
 from ..store.store import create
+from ..visible import many
 from . import env_of, single, verb
 from .hooks import at_join
 
@@ -83,7 +84,9 @@ def init(
         person = beginning.register(env, goal="", kind=session.PERSON, everywhere=True)
         lines.append(f"you are {person['id']} in this clone")
     if number:
-        lines.append(f"{number} writes contradict what was there, and are parked: atlas parked")
+        lines.append(
+            f"parked, for they contradict what was there: {many(number, 'write')} (atlas parked)"
+        )
     return _outcome(env, made, joined, hooks, lines)
 
 

@@ -10,6 +10,7 @@ from ..checks.links import Broken, broken, fixed
 from ..env.env import Env
 from ..errors import Usage, Violations
 from ..outcome import Outcome, Table, listing
+from ..visible import many
 from . import env_of, shown, single, verb
 
 app = single()
@@ -44,7 +45,9 @@ def links(
         raise _violations(left, done, fix)
     rows = tuple((f"{link.file}:{link.line}", link.written, link.corrected or "") for link in done)
     table = Table(
-        ("CORRECTED", "WAS", "IS"), rows, f"no link is broken ({count} files moved or deleted)"
+        ("CORRECTED", "WAS", "IS"),
+        rows,
+        f"no link is broken ({many(count, 'file')} moved or deleted)",
     )
     limit = (
         "links inside the repository, in Markdown and HTML; those that were dead before are not"
@@ -73,10 +76,9 @@ def _look(env: Env, fix: bool) -> tuple[list[Broken], list[Broken], int]:
 
 
 def _violations(left: list[Broken], done: list[Broken], fix: bool) -> Violations:
-    many = f"{len(left)} links are" if len(left) > 1 else "a link is"
-    corrected = f"; {len(done)} were corrected" if done else ""
+    corrected = f"; {len(done)} corrected" if done else ""
     return Violations(
-        f"{many} broken by what was moved or deleted{corrected}",
+        f"{many(len(left), 'link')} broken by what was moved or deleted{corrected}",
         (
             "what these led to is gone: take them out, or say what they lead to now"
             if fix

@@ -11,6 +11,7 @@ from ..errors import VersionJump
 from ..outcome import Outcome, Table, listing
 from ..sharing import outbox
 from ..store import files
+from ..visible import many
 from . import env_of, limits, noun, verb
 
 app = noun()
@@ -38,7 +39,7 @@ def export(ctx: typer.Context, file: File) -> Outcome:
         save(env, str(file), part.read_bytes())
     finally:
         part.unlink(missing_ok=True)
-    line = f"{count} writes are in {file}; where it can be pushed: atlas outbox import"
+    line = f"{file} has {many(count, 'write')}; where it can be pushed: atlas outbox import"
     return Outcome({"file": str(file), "commits": count}, (line,))
 
 
@@ -65,7 +66,7 @@ def import_(ctx: typer.Context, file: File) -> Outcome:
         "there": len(carried.known),
         "parked": [write.why for write in carried.parked],
     }
-    line = f"{len(carried.moved)} writes taken in, {len(carried.known)} were there already"
+    line = f"{many(len(carried.moved), 'write')} taken in, {len(carried.known)} there already"
     if carried.parked:
         raise VersionJump(
             f"{line}; {len(carried.parked)} contradict what is here, and are parked",

@@ -112,7 +112,8 @@ def _again(env: Env, me: Record, record: Record, commit: str) -> Decide:
         if kind == "artifact":
             name, version = record["name"], _version(record, parts)
             base = _common(before, tree, record["number"], artifact.path_of, name)
-            return artifact.put(tree, who, name, version, base)
+            # (That it was not there yet is what the writer had seen of it.)
+            return artifact.put(tree, who, name, version, base or 0)
         if kind == "gate" and record["resolution"] == "pending":
             path = signal.path_of(record["signal"])
             blocker = signal.parse(path, parts.read(path) or b"")

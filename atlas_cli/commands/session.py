@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from ..answers import board, leases, sessions
-from ..env import beginning, reading, who, wording, writing
+from ..env import beginning, drafting, reading, who, wording, writing
 from ..env.env import Env
 from ..errors import Held, Refused, Usage
 from ..model import names, times
@@ -16,6 +16,7 @@ from ..outcome import Block, Frame, Outcome, Table, listing
 from ..records import correction, goals, lease, session, takeover
 from ..records.board import assigning, task
 from ..sharing.dealing import FRESH
+from ..visible import many
 from . import All, Since, Why, body, env_of, limits, noun, parsed, verb
 from .task import claiming
 
@@ -167,7 +168,9 @@ def _take(env: Env, me: Record, rows: list[Record], why: str) -> tuple[Record, l
     adopted = [row for row in records if row["ref"].startswith("session:")]
     data = {**adopted[0], "leases": taken, "tasks": [row["id"] for row in claims]}
     data |= {"claims": [claiming.with_receipt(env, row) for row in claims], "adopted_ids": ids}
-    return data, [*_adopted(rows, taken, env.store.machine), *claiming.lines_of(env, claims)]
+    texts = any(row["session"] in ids for row in drafting.drafts(env).listed(ids))
+    lines = _adopted(rows, taken, texts, env.store.machine)
+    return data, [*lines, *claiming.lines_of(env, claims)]
 
 
 def _open(env: Env, me: Record, ids: list[str], passing: bool) -> list[Record]:
@@ -197,11 +200,13 @@ def _over(env: Env, me: Record, wanted: str, every: bool = False) -> Record:
     last, state = sessions.pulse(env.ask, record)
     if state != "live" or every or sessions.given_up(env.ask, record, who.here(env)):
         return record
+    at, silence = sessions.adoptable(env.ask, record, last, who.here(env))
+    seen = "once its process is seen to be gone, or " if "process" in record else ""
     raise Held(
         f"{wanted} is live: its last sign of life was {times.ago(last, env.now())}",
-        "it can be adopted once it is seen to be gone, or has been silent until"
-        f" {times.rfc3339(sessions.over(env.ask, record, last))}; a principal may adopt any",
-        details={"session": wanted, "last": times.rfc3339(last)},
+        f"it can be adopted {seen}after {times.span(silence)} of silence, at"
+        f" {times.rfc3339(at)}; a principal may adopt any",
+        details={"session": wanted, "last": times.rfc3339(last), "until": times.rfc3339(at)},
     )
 
 
@@ -224,8 +229,8 @@ def _taken_elsewhere(env: Env, me: Record, wanted: str, why: str) -> list[str]:
     )
 
 
-def _adopted(rows: list[Record], taken: list[str], machine: str) -> list[str]:
-    """The answer's lines: who was adopted, and what passed on."""
+def _adopted(rows: list[Record], taken: list[str], texts: bool, machine: str) -> list[str]:
+    """The answer's lines: who was adopted, and what passed on; `texts`: drafts, too."""
     ids = ", ".join(row["id"] for row in rows)
     verb = "are" if len(rows) > 1 else "is"
     lines = [f"{ids} {verb} adopted: what was left is yours to finish, and to leave a word on"]
@@ -235,7 +240,7 @@ def _adopted(rows: list[Record], taken: list[str], machine: str) -> list[str]:
         lines.append("what was committed in another clone and not pushed is not here")
     elif any("ended" not in row for row in rows):
         lines.append("it may still be typing: git status first, before you go on with its files")
-    if any(row.get("worktree") for row in rows):
+    if texts:
         lines.append("atlas drafts lists the texts that were left")
     return lines
 
@@ -309,7 +314,9 @@ def offer(
     row = writing.records(env, done)[0]
     left = assigning.effective(row["offer"], task.held(env.tree, me["id"], env.now()))
     return Outcome(
-        {**row, "effective": left}, (f"{row['id']} offers {left} slots now",), published=False
+        {**row, "effective": left},
+        (f"{row['id']} offers {many(left, 'slot')} now",),
+        published=False,
     )
 
 

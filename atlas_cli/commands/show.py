@@ -7,6 +7,7 @@ import typer
 
 from .. import records
 from ..answers import artifacts, corrections, inbox
+from ..cli.options import Withdrawn
 from ..env import reading, receipts, who
 from ..env.env import Env
 from ..errors import Usage
@@ -45,9 +46,7 @@ def show(
             help="status:main@12, artifact:schema, lease:gpu0, … or a bare task id or name",
         ),
     ],
-    withdrawn: Annotated[
-        bool, typer.Option("--withdrawn", help="Also what was retracted.")
-    ] = False,
+    withdrawn: Withdrawn = False,
 ) -> Outcome:
     """Show records by their REFs, each with its corrections, its age, what superseded it and who is
     known to have read it. Shown is read: it leaves a receipt."""

@@ -5,6 +5,7 @@ import typer
 from ..errors import NotPublished, Unknown, VersionJump
 from ..outcome import Outcome
 from ..sharing.dealing import UNASKED
+from ..visible import many
 from . import env_of, single, verb
 
 app = single()
@@ -39,7 +40,7 @@ def sync(ctx: typer.Context) -> Outcome:
     env.notices += env.sharing.copied()
     if shared.unclear:
         raise Unknown(
-            f"the remote's answer was lost ({shared.why})", "atlas sync once more asks what it has"
+            f"the remote's answer was lost ({shared.why})", "to ask it once more: atlas sync"
         )
     if shared.error:
         raise shared.error
@@ -49,7 +50,7 @@ def sync(ctx: typer.Context) -> Outcome:
         )
     after = env.store.head()
     commits = env.index.commits(1)[1]
-    line = f"in step with the remote: {commits} commits" + (
+    line = f"in step with the remote: {many(commits, 'commit')}" + (
         "" if before == after else ", new ones among them"
     )
     return Outcome(

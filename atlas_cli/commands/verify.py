@@ -9,6 +9,7 @@ from ..errors import Violations
 from ..health.doctor import judged
 from ..outcome import Frame, Outcome
 from ..records.board import gate
+from ..visible import many
 from . import env_of, single, verb
 
 app = single()
@@ -58,7 +59,7 @@ def verify(
     if report.open:
         lines = "\n".join(_line(item) for item in data["violations"])
         raise Violations(
-            f"{len(report.open)} violations in {report.commits} commits",
+            f"{many(len(report.open), 'violation')} in {many(report.commits, 'commit')}",
             "atlas doctor --fix restores what can be restored",
             details=data,
             blocks=(("violations", lines),),
@@ -67,7 +68,7 @@ def verify(
     if gates:
         data["gates"] = report.counted
         since += f", gates: {report.counted}; nothing was claimed that one held"
-    lines_ = [f"{report.commits} commits judged {since}{rate}: no violation"]
+    lines_ = [f"{many(report.commits, 'commit')} judged {since}{rate}: no violation"]
     repaired = "\n".join(f"repaired: {_line(item)}" for item in data["repaired"])
     return Outcome(data, (*lines_, *([Frame("", repaired)] if repaired else [])))
 

@@ -9,7 +9,7 @@ from ..env import reading, who
 from ..env.env import Env
 from ..model.text import Record
 from ..outcome import Block, Frame, Table
-from . import board, concern, people, records, status, you
+from . import board, concern, people, records, repeated, status, you
 from .part import Part, Rows, State
 
 WORDS = 700
@@ -51,9 +51,11 @@ def of(
     words: int = WORDS,
     since: str | None = None,
     twins: Sequence[Record] = (),
+    again: bool = False,
 ) -> tuple[dict[str, Any], list[Block]]:
     """The digest, as data and blocks. `words` is the budget, `since` makes it the morning report,
-    `twins` are the sessions with nearly the same goal."""
+    `twins` are the sessions with nearly the same goal. `again`: the blocks leave out what the
+    reader's last digest has shown, unless it asks for another budget, or for that report."""
     state = State(env, me, since, twins)
     parts = [part for make in PARTS if (part := make(state)) is not None]
     more: dict[str, Any] = {}
@@ -65,25 +67,37 @@ def of(
         if part.rows and part.rows.total > len(part.value):
             more[part.key] = {"total": part.rows.total, "command": part.rows.more}
     reading.damaged(env)
-    env.local.look(who.reader(env, me), env.snapshot.head or "")
-    return data, _within(parts, words - RESERVED)
+    reader = who.reader(env, me)
+    env.local.look(reader, env.snapshot.head or "")
+    known = (
+        repeated.known(env, reader) if again and since is None and words == WORDS else frozenset()
+    )
+    pairs = [repeated.fresh(part, known) for part in parts]
+    blocks, marks = _within([part for part, _ in pairs], words - RESERVED)
+    repeated.note(env, reader, marks.union(*(old for _, old in pairs)))
+    if left := [part.key or "drafts" for part, old in pairs if old]:
+        blocks.append(f"as before: {', '.join(left)} (atlas digest shows all)")
+    return data, blocks
 
 
-def _within(parts: list[Part], words: int) -> list[Block]:
+def _within(parts: list[Part], words: int) -> tuple[list[Block], set[str]]:
     """The parts as blocks within the budget: every list keeps its first row, or the rows that it
-    must show; the first lists get the rest."""
+    must show; the first lists get the rest. And the marks of what they show."""
     lists = [part.rows for part in parts if part.rows]
     left = words - sum(count(block) for part in parts for block in part.blocks)
     for rows in lists:
         left -= count(rows.title) + len(rows.columns) + 12
         left -= sum(_size(rows, at) for at in range(rows.least))
     blocks: list[Block] = []
+    marks = set()
     for part in parts:
         blocks += part.blocks
+        marks |= set(map(repeated.mark, part.blocks))
         if part.rows:
             shown, left = _fitting(part.rows, left)
             blocks += _table(part.rows, shown)
-    return blocks
+            marks |= {repeated.mark(part.rows.lines(at)) for at in range(shown)}
+    return blocks, marks
 
 
 def _size(rows: Rows, at: int) -> int:

@@ -11,7 +11,7 @@ from ..answers import inbox as by_hand
 from ..model.text import Record
 from ..outcome import Block
 from ..records import artifact, decision, telling
-from ..visible import named, wrapped
+from ..visible import many, named, wrapped
 from .part import MOST, Part, State, listed
 
 
@@ -24,7 +24,7 @@ def since(state: State) -> Part | None:
     commits, _ = index.commits(1, upto=state.after)
     commit = commits[0]["oid"] if commits else None
     when = "your last look" if state.since == "last" else state.since
-    line = f"since {when}: {total} {'write' if total == 1 else 'writes'}"
+    line = f"since {when}: {many(total, 'write')}"
     return Part("since", {"asked": state.since, "commit": commit, "writes": total}, [line])
 
 
@@ -71,8 +71,7 @@ def _built_on(reach: corrected.Reach) -> list[str]:
     since by who has read it."""
     parts = [corrected.few(reach.leaning)] if reach.leaning else []
     if count := len(reach.finished):
-        tasks = "1 task" if count == 1 else f"{count} tasks"
-        parts.append(f"{tasks} finished since by who read it")
+        parts.append(f"{many(count, 'task')} finished since by who read it")
     return wrapped(f"built on it: {' and '.join(parts)}", WIDE) if parts else []
 
 

@@ -10,6 +10,7 @@ from .. import signs
 from ..answers import board, news, sessions
 from ..errors import AtlasError
 from ..model import times
+from ..outcome import Outcome
 from ..records import collision, session
 from ..sharing import parked
 from ..store import failpoints
@@ -84,17 +85,19 @@ def _tell(env: Env) -> None:
         env.notices += board.thawed(env.ask, env.snapshot, me)
 
 
-def unsaid(env: Env, limits: tuple[str, ...]) -> tuple[str, ...]:
-    """The limits that this session has not been told yet. A program is told all of them, and so is
-    whoever has no session; the digest closes with its own each time."""
-    options, digest = env.options, not env.words or env.words[0] in ("begin", "digest")
-    if not limits or digest or options.json or options.quiet or not env.made("place"):
+def unsaid(env: Env, answer: Outcome) -> tuple[str, ...]:
+    """The limits of an answer that this session has not been told yet. A program is told all of
+    them, and so is whoever has no session; the digest closes with its own each time."""
+    options, limits, command = env.options, answer.limits, env.words[:1]
+    if not limits or options.json or options.quiet or not env.made("place"):
         return limits
     try:
-        me = who.session_id(env) if env.store else None
-        return tuple(line for line in limits if me is None or env.local.first_time(me, line))
+        begun = answer.data["id"] if command == ["begin"] else None
+        me = begun or (who.session_id(env) if env.store else None)
+        new = [line for line in limits if me is None or env.local.first_time(me, line)]
     except AtlasError:  # there is no store, or it is not to be read
         return limits
+    return limits if command in ([], ["digest"]) else tuple(new)
 
 
 def stop(env: Env, error: AtlasError) -> None:

@@ -15,6 +15,7 @@ from ..sharing.sharing import AWAY
 from ..store.git import Git
 from .env import Env
 
+MORE = "code"  # what is beside an Env where more can be brought than the command has waited for
 OLD = 600  # seconds after which a copy of the code is said to be old
 _SETTINGS = r"^(branch\..*\.remote|remote\..*\.fetch)$"
 
@@ -31,17 +32,32 @@ class Copy(NamedTuple):
 def brought(env: Env) -> Copy | None:
     """The copy of the code, brought up to date if the remote answers. None if there is no
     remote."""
+    if (source := _source(env)) is None:
+        return None
+    remote, specs = source
+    wanted = remote._replace(wanted=env.dealing.look)
+    look = CodeCopy(env.store).bring(wanted, specs, _unasked(env, remote))
+    if look.more:
+        env.beside[MORE] = True
+    why = "" if env.options.offline else look.why
+    return Copy(remote.name, max(look.at, _fetched(env, remote.name)), why)
+
+
+def finish(env: Env) -> None:
+    """Brings the code, however long it takes."""
+    if (source := _source(env)) is not None:
+        CodeCopy(env.store).finish(*source)
+
+
+def _source(env: Env) -> tuple[Remote, list[str]] | None:
+    """The remote whose code is copied, and the refspecs; None if there is none."""
     settings = _settings(env)
     remote = _remote(env, settings)
     if remote is None or remote.local or not remote.url or not env.place.common.is_dir():
         return None
     without = [pattern.replace("*", "atlas-*") for pattern in env.policy["outbox_refs"]]
     configured = settings.get(f"remote.{remote.name}.fetch", [])
-    specs = refspecs(remote.name, configured, [remote.branch, *without])
-    wanted = remote._replace(wanted=env.dealing.look)
-    look = CodeCopy(env.store).bring(wanted, specs, _unasked(env, remote))
-    why = "" if env.options.offline else look.why
-    return Copy(remote.name, max(look.at, _fetched(env, remote.name)), why)
+    return remote, refspecs(remote.name, configured, [remote.branch, *without])
 
 
 def ahead(env: Env) -> Ahead | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,20 +10,20 @@ from ..errors import AtlasError
 from ..model import secrets
 from ..model.text import Record
 from ..worktree.drafts import Drafts
-from . import who
+from . import aim, who
 from .env import Env
 
 
 def drafts(env: Env) -> Drafts:
     """The texts that a stop or a hand edit left in this clone."""
     options = env.options
-    behind = f" -C {shlex.quote(options.directory)}" if options.directory != "." else ""
-    behind += f" --session {options.session}" if options.session else ""
+    aimed = aim.words(options)
+    mine = f"{aimed} --session {options.session}" if options.session else aimed
     me = who.session_or_none(env)
     # (what is refused to a session that is over is its own all the same)
     owner = me["id"] if me else options.session or who.own(env) or ""
-    here = Path(options.directory).absolute()
-    return Drafts(_place(env), here, env.local, owner, behind)
+    here = None if aimed else Path(options.directory).absolute()
+    return Drafts(_place(env), here, env.local, owner, mine)
 
 
 def _place(env: Env) -> tuple[Path, Path]:

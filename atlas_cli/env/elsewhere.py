@@ -4,7 +4,6 @@ copy of its own, with an Env on it, so that all that holds for a project's store
 from __future__ import annotations
 
 import contextlib
-import re
 import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +23,7 @@ from ..sharing import copies, parked
 from ..sharing.dealing import EAGER, Dealing
 from ..sharing.sharing import FETCH
 from ..visible import named
-from . import after, writing
+from . import after, aim, writing
 from .env import Env
 
 _OF_GUEST = (
@@ -39,9 +38,7 @@ _OF_GUEST = (
     "lineage",
     "lasts",
 )
-_ABOUT = re.compile(
-    r"\batlas (?=(?:sync|log|parked|doctor|verify|init|git)\b)"
-)  # what is about the copy itself
+_ABOUT = ("sync", "log", "parked", "doctor", "verify", "init", "git")  # what is about a copy itself
 
 
 class LeaseStore(NamedTuple):
@@ -259,7 +256,7 @@ def _env_on(env: Env, folder: Path, me: Record | None) -> Iterator[Env]:
 
 def _about(text: str, folder: Path) -> str:
     """A text whose commands about the copy itself run there."""
-    return _ABOUT.sub(lambda _: f"atlas -C {shlex.quote(str(folder))} ", text)
+    return aim.at(f" -C {shlex.quote(str(folder))}", _ABOUT)(text)
 
 
 def _named_after(line: str, name: str, folder: Path) -> str:

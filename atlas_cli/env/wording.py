@@ -22,7 +22,7 @@ from ..records.correction import withdraws
 from ..records.parts import Part
 from ..records.status_write import Seen
 from ..records.wish import Wish, heir
-from ..visible import theirs
+from ..visible import many, theirs
 from . import addressing, reading, receipts, standing, writing
 from . import telling as teller
 from .env import Env
@@ -356,8 +356,10 @@ def carried(env: Env, me: Record, record: Record) -> tuple[list[Record], list[Bl
     ]
     _keep(env, me, shown, telling.TOLD)
     _keep(env, me, rest, telling.HEADED)
-    many = "a section" if len(rows) == 1 else f"{len(rows)} sections"
-    blocks: list[Block] = [f"carried beside it, and not seen by you before: {many}", *frames]
+    blocks: list[Block] = [
+        f"carried beside it, and not seen by you before: {many(len(rows), 'section')}",
+        *frames,
+    ]
     if rest:
         headings = ", ".join(repr(part.heading) for part in rest[:8])
         stream = record["stream"]

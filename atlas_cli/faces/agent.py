@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import callers, interrupts
 from ..answers import words
+from ..digest import repeated
 from ..env import reading, telling, who, writing
 from ..env.env import Env, Options
 from ..errors import AtlasError
@@ -66,12 +67,14 @@ def session_start(given: Given) -> Given | None:
     """`begin`, its answer as context: also again, after the tool has compacted it."""
     from ..call import call
 
-    if given.get("source") in ("compact", "resume"):
+    if given.get("source") in ("compact", "resume", "clear"):
         with contextlib.suppress(AtlasError):
             env = _env(given.get("cwd"))
             env.local.resume(callers.above() or "", env.now())
+            repeated.note(env, who.session_id(env) or "", ())
             env.close()
-    answer = call(["-C", _folder(given.get("cwd")), "begin"], terminal=False)
+    os.chdir(_folder(given.get("cwd")))  # the reader stands there, and runs what is printed
+    answer = call(["begin"], terminal=False)
     if answer.exit == 7:  # no repository, or no store in it
         return None
     text = _printed(answer) + (

@@ -19,6 +19,7 @@ from ..store.branch import aside
 from ..store.git import Git
 from ..store.repo import state
 from ..store.store import Store, configuration
+from ..visible import many
 from . import objects, refs
 from .beyond import usable
 
@@ -246,7 +247,7 @@ def _objects(store: Store, remotes: Sequence[Remote], fix: bool) -> list[Look]:
     texts = []
     if spoilt:
         names = ", ".join(f"{file.parent.name}{file.name}" for file in spoilt[:3])
-        texts.append(f"{len(spoilt)} objects are emptied or broken: {names}")
+        texts.append(f"{many(len(spoilt), 'object')} emptied or broken: {names}")
     look = _refetched(store, remotes, bad, texts, fix) if bad else _present(store, texts, fix)
     if not odd:
         return [look]

@@ -50,11 +50,15 @@ def start(home: str, publishes: bool = False) -> None:
     """Starts one, if it is asked for, or `publishes` what a hook has recorded, and due: in a
     process group of its own, with nothing open that the caller waits for, and nobody to ask for a
     password."""
-    if not ((publishes or wanted()) and isdir(home) and due(home)):
-        return
+    if (publishes or wanted()) and isdir(home) and due(home):
+        spawn()
+
+
+def spawn(*words: str) -> None:
+    """Starts `atlas-hook fetch` with these words, and waits for nothing of it."""
     env = {key: value for key, value in os.environ.items() if key not in _OF_HOOK.split()}
     env |= {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true", "SSH_ASKPASS": "true"}
     null = [(os.POSIX_SPAWN_OPEN, end, os.devnull, os.O_RDWR, 0) for end in range(3)]
     hook = f"{__file__.rpartition('/hooks/')[0]}/hook.py"
-    words = [sys.executable, "-I", "-S", hook, "fetch"]
-    os.posix_spawn(sys.executable, words, env, file_actions=null, setpgroup=0)
+    argv = [sys.executable, "-I", "-S", hook, "fetch", *words]
+    os.posix_spawn(sys.executable, argv, env, file_actions=null, setpgroup=0)

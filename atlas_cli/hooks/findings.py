@@ -125,7 +125,7 @@ def copy_is_old(env: Env) -> None:
     fetched = env.sharing.fetched_at()
     if fetched and env.now() - times.moment(fetched) > quick.OLD:
         ago = times.ago(times.moment(fetched), env.now())
-        env.notices.append(f"judged by what the remote had {ago}: atlas sync asks it")
+        env.notices.append(f"judged by what the remote had {ago}: atlas sync brings what is newer")
 
 
 def moved_on(env: Env, me: Record) -> None:

@@ -16,7 +16,7 @@ from ..model.digests import sha256
 from ..model.kind import Kind, listed
 from ..model.text import Record
 from ..model.tree import Tree
-from ..visible import named
+from ..visible import many, named
 from . import concern, policy
 from .artifact_places import FOLDER as FOLDER
 from .artifact_places import LAYOUT, PATH, folder, lies_right, versions
@@ -240,8 +240,9 @@ def _jump(
     """The refusal of a version that was made from an older one than the newest."""
     record = get(tree, name, last)
     by = named(record["session"])
+    read = f"you read artifact:{name}@{seen}" if seen else f"there was no artifact:{name}"
     stop = VersionJump(
-        f"you read artifact:{name}@{seen}, and {by} put version {last} while you were thinking",
+        f"{read}, and {by} put version {last} while you were thinking",
         "read it, merge into what is there, and put again",
         details={
             "ref": f"artifact:{name}@{last}",
@@ -303,8 +304,9 @@ def _other_topic(tree: Tree, old: Record, version: NewVersion) -> bool:
 def noise(name: str, count: int, span: str, daily: int) -> str:
     """The notice for a name that is put too often, with the arithmetic."""
     return (
-        f"{name} was put {count} times within the {span} ({daily} versions a day, and each would be"
-        " new to every reader): machine state does not belong in a document channel"
+        f"{name} was put {many(count, 'time')} within the {span} ({many(daily, 'version')} a day,"
+        " and each would be new to every reader): machine state does not belong in a document"
+        " channel"
     )
 
 

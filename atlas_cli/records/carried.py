@@ -111,8 +111,19 @@ class _Judged(NamedTuple):
         if own and marks != {(self.wish.on, self.wish.to, self.wish.good_until)}:
             yield "is about other files, addressed to others, or good for longer, than its wish"
         for part in self.whole:
-            if part.written != self.record["number"] and not any(map(part.same, self.before)):
-                yield f"the section {part.heading[:80]!r} was in no entry before"
+            if part.written != self.record["number"]:
+                yield from self._carried(part)
+
+    def _carried(self, part: Part) -> Iterator[str]:
+        """The faults of a section that another entry has written: that it is not the one that
+        stood in the entry before, word for word, about the same files and for the same readers."""
+        same = next(filter(part.same, self.before), None)
+        if same is None:
+            yield f"the section {part.heading[:80]!r} was in no entry before"
+        elif (part.on, part.to) != (same.on, same.to):
+            yield f"the section {part.heading[:80]!r} is about other files, or addressed to others"
+        elif not set(part.warn) <= set(same.warn):
+            yield f"a warning at {part.heading[:80]!r} was in no entry before"
 
 
 def _ref(record: Record) -> str:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ..errors import AtlasError
 from ..model import names
 from ..model.tree import Tree
+from ..visible import many
 from . import BY_NAME, is_record, kind_of, session
 
 _STOP = re.compile(r"(\S+) (\d+)(?: (.+?)(?: of (\S+))?)?\Z")
@@ -73,7 +74,7 @@ def merged(before: Tree, files: Files, refs: Iterable[str]) -> tuple[str, ...]:
         new_lines = set(_lines(new, files.get))
         if old_lines:
             count = sum(line in new_lines for line in old_lines)
-            notes.append(f"{ref} kept {count} of {len(old_lines)} lines")
+            notes.append(f"{ref} kept {count} of {many(len(old_lines), 'line')}")
     return tuple(notes)
 
 

@@ -54,7 +54,7 @@ RULES = {
     "change_digest": "`Atlas-Change` is the SHA-256 of what the commit changed, but for a wish",
     "carried": (
         "an entry of the status is the one before it and its writer's wish (`Atlas-Wish`): no"
-        " section is lost, none made up"
+        " section is lost, none made up, none addressed anew"
     ),
     "operation": "an operation occurs once",
     "migrated": (

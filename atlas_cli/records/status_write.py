@@ -16,7 +16,7 @@ from ..model import change, times
 from ..model.change import Change, Writer
 from ..model.text import Record
 from ..model.tree import Tree
-from ..visible import named
+from ..visible import many, named
 from . import carried, folding, parts, policy, sections, status
 from .parts import Part
 from .wish import Made, Wish, made, standing
@@ -221,8 +221,8 @@ def _too_long(
 ) -> Refused:
     words, letters = size
     return Refused(
-        f"{what} would be {words} words ({letters:,} characters) long; at most {bounds.words} words"
-        f" and {bounds.characters:,} characters",
+        f"{what} would be {many(words, 'word')} ({many(letters, 'character')}) long; at most"
+        f" {bounds.words:,} words and {bounds.characters:,} characters",
         "say less, or let the whole text become an artifact: --overflow NAME",
         code="limit",
         details={

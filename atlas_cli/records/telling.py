@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..visible import many
 from .concern import ALWAYS, NOTICE, SELDOM, Item, Reason, signed
 
 LEAST, WORDS, MOST = 25, 120, 8  # words of a section; of all sections of a stop; sections
@@ -142,7 +143,7 @@ def cut(text: str, words: int) -> str:
             break
         lines.append(line)
         left -= size
-    return "\n".join(lines).rstrip() + f" … (+{len(parts) - words} words)"
+    return "\n".join(lines).rstrip() + f" … (+{many(len(parts) - words, 'word')})"
 
 
 def first_words(text: str) -> tuple[str, bool]:
@@ -173,7 +174,7 @@ def counted(news: Sequence[News]) -> str:
     for row in news:
         kind = "section" if row.item.kind == "status" else row.item.kind
         by_kind[kind] = by_kind.get(kind, 0) + 1
-    parts = [f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in by_kind.items()]
+    parts = [many(count, kind) for kind, count in by_kind.items()]
     near = [row for row in news if row.reason is not None]
     about = "none on your files"
     if near:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 from ..model import times
 from ..model.text import Record
+from ..visible import many
 
 WITHOUT = "none"  # what a code commit names whose session had written no word
 SUBJECTS, PATHS, MARKS = 3, 6, 10  # of a mark, and the marks of a session
@@ -64,9 +65,7 @@ class Debt(NamedTuple):
         """The work that is owed for, counted."""
         records = len(self.works) - self.commits
         counts = ((self.commits, "commit"), (records, "record"))
-        return " and ".join(
-            f"{count} {what}{'s' if count > 1 else ''}" for count, what in counts if count
-        )
+        return " and ".join(many(count, what) for count, what in counts if count)
 
 
 def known(words: Sequence[Word], named: Collection[str], made: int, read: int = 0) -> int:

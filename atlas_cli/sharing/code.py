@@ -9,6 +9,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -18,13 +19,15 @@ from ..store import files, transports
 from ..store.git import Git
 from ..store.housekeeping import pack_borrower
 from ..store.store import Store
-from .remote import Remote, remotes
+from .remote import Away, Remote, remotes
 from .remote_state import RemoteState
 from .sharing import FETCH
 
 FOLDER, STATE = "code.git", "code.json"
 REFS = "refs/atlas/code/"  # in that folder: a remote's branches, behind its name
 APART = 60  # seconds between two fetches
+LONG = 600  # seconds that one which nobody waits for may take, and until the next after it failed
+SLOW = "more than 3 s are needed: it is fetched meanwhile"
 PACKS = 20  # from which on they are made one
 HEADS = "refs/heads/"
 # What its fetches need not do: nothing of it is missed after a power cut, and each brings a pack.
@@ -33,10 +36,12 @@ _CACHE = ("core.fsync=none", "fetch.unpackLimit=1", "fetch.writeCommitGraph=fals
 
 class Look(NamedTuple):
     """A look at a remote's code. `at`: when it last succeeded (0: never). `why`: the reason why the
-    newest one brought nothing; empty if it did."""
+    newest one brought nothing; empty if it did. `more`: the remote had begun to answer, and what
+    it has can be brought while nobody waits."""
 
     at: float
     why: str
+    more: bool = False
 
 
 class CodeCopy:
@@ -48,7 +53,8 @@ class CodeCopy:
 
     def bring(self, remote: Remote, refspecs: Sequence[str], why: str = "") -> Look:
         """Fetches what the remote has now, for three seconds at most, and once a minute. `why`: the
-        reason why the remote is not to be asked."""
+        reason why the remote is not to be asked. `finish` brings what takes longer: at most one at
+        a time, and none for ten minutes after one that failed."""
         now, specs = time.time(), [remote.url, *refspecs]
         known = self._known()
         if known.keys() - remotes(self.store.place, self.store.home).keys() or (
@@ -58,22 +64,37 @@ class CodeCopy:
             known = {}
         last = known.get(remote.name, {})
         at, asked = float(last.get("at", 0)), float(last.get("asked", 0))
-        if asked <= now < asked + APART:
+        rest = float(last.get("rest", 0))  # no other `finish` until then
+        if asked <= now < asked + APART or (last.get("why") == SLOW and now < rest <= now + LONG):
             return Look(at, str(last.get("why", "")))
         if why:
             return Look(at, why)
         # (Another command may look meanwhile.)
-        self._note(remote.name, specs=specs, at=at, asked=now, why="it is being asked")
+        note = partial(self._note, remote.name, specs=specs, asked=now)
+        note(at=at, why="it is being asked", rest=rest)
         try:
-            self._fetch(remote, refspecs)
-            at = now
+            self._fetch(remote, refspecs, FETCH)
         except (Failed, OSError) as error:
-            why = error.message if isinstance(error, Failed) else str(error.strerror)
             if not self._whole():
                 self.discard()
-                return Look(0.0, why)
-        self._note(remote.name, specs=specs, at=at, asked=now, why=why)
-        return Look(at, why)
+                return Look(0.0, _reason(error))
+            more = isinstance(error, Away) and error.begun and not now < rest <= now + LONG
+            why, rest = (SLOW, now + LONG) if more else (_reason(error), rest)
+            note(at=at, why=why, rest=rest)
+            return Look(at, why, more)
+        note(at=now, why="")
+        return Look(now, "")
+
+    def finish(self, remote: Remote, refspecs: Sequence[str]) -> None:
+        """Fetches what the remote has, for as long as that needs, within bounds."""
+        now, known = time.time(), self._known().get(remote.name, {})
+        note = partial(self._note, remote.name, specs=[remote.url, *refspecs], asked=now)
+        try:
+            self._fetch(remote, refspecs, LONG)
+        except (Failed, OSError) as error:
+            note(at=float(known.get("at", 0)), why=_reason(error), rest=time.time() + LONG)
+        else:
+            note(at=now, why="")
 
     def _known(self) -> dict[str, dict[str, Any]]:
         """The notes on each remote: its refspecs, when it was asked, when it answered, why not."""
@@ -83,14 +104,14 @@ class CodeCopy:
     def _note(self, remote: str, **fields: Any) -> None:
         RemoteState(self.store, STATE).put(remotes={**self._known(), remote: fields})
 
-    def _fetch(self, remote: Remote, refspecs: Sequence[str]) -> None:
+    def _fetch(self, remote: Remote, refspecs: Sequence[str], within: float) -> None:
         self._made()
         self._swept()
         git = Git(str(self.folder), remote.git.cwd, hermetic=False)
         git.env, git.include = remote.git.env, remote.git.include
         git.flags = (*git.flags, *_CACHE, f"remote.{remote.name}.followRemoteHEAD=never")
-        late = time.monotonic() + FETCH
-        remote._replace(git=git, until=late).mirror(refspecs, FETCH)
+        late = time.monotonic() + within
+        remote._replace(git=git, until=late).mirror(refspecs, within)
         if len(list(self.folder.glob("objects/pack/*.pack"))) >= PACKS:
             pack_borrower(git)
 
@@ -114,7 +135,8 @@ class CodeCopy:
             (self.folder / "shallow").unlink(missing_ok=True)
 
     def _swept(self) -> None:
-        """Takes away what a git that was killed has left: no fetch lasts a minute."""
+        """Takes away what a git that was killed has left: none that is at work leaves a file as it
+        is for a minute."""
         for pattern in ("**/*.lock", "objects/**/tmp_*"):
             for file in self.folder.glob(pattern):
                 with suppress(OSError):
@@ -144,6 +166,10 @@ class CodeCopy:
         with suppress(OSError):
             self.folder.rename(aside)
             shutil.rmtree(aside, ignore_errors=True)
+
+
+def _reason(error: Failed | OSError) -> str:
+    return error.message if isinstance(error, Failed) else str(error.strerror)
 
 
 def refspecs(remote: str, configured: Sequence[str], without: Sequence[str]) -> list[str]:

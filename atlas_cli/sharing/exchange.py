@@ -17,6 +17,7 @@ from ..store import BEFORE, BRANCH, OUTBOX, REMOTE, failpoints, history, lock
 from ..store.branch import STALE, Branch, change, cleared, swept
 from ..store.root import root_id
 from ..store.store import Store
+from ..visible import many
 from . import branches
 from .dealing import Purpose
 from .joining import is_store
@@ -388,8 +389,7 @@ class Exchange:
         if findings:
             first = findings[0]
             what = f"{first.violation.rule}: {first.violation.path or first.violation.text}"
-            violations = "violation" if len(findings) == 1 else "violations"
             self.notices.append(
-                f"{len(findings)} {violations} came with the fetch, the first in"
+                f"{many(len(findings), 'violation')} came with the fetch, the first in"
                 f" {first.commit[:12]} ({what}): atlas verify"
             )

@@ -9,6 +9,7 @@ from ..model import times
 from ..records import policy
 from .sharing import Sharing
 
+NEWER = "atlas sync brings what is newer"
 NOTHING = 10  # seconds above which an answer that says *nothing* says how old it is
 
 
@@ -25,7 +26,7 @@ class Copy(NamedTuple):
 def line(copy: Copy, nothing: bool) -> str:
     """The age as an answer says it; empty where it need not. `nothing`: the answer is that nothing
     is there, or that it is free, which the next write of another makes wrong."""
-    since = f"; {copy.remote} gave no answer since" if copy.silent else ""
+    since = ", and it gave no answer since" if copy.silent else ""
     if copy.seconds is None:
         if not copy.silent:
             return ""
@@ -33,7 +34,7 @@ def line(copy: Copy, nothing: bool) -> str:
     limit = min(copy.fresh, NOTHING) if nothing else copy.fresh
     if copy.seconds <= limit and not copy.silent:
         return ""
-    return f"as of {times.span(copy.seconds)} ago{since} (atlas sync asks it)"
+    return f"known here: what {copy.remote} had {times.span(copy.seconds)} ago{since}; {NEWER}"
 
 
 def copy_of(sharing: Sharing) -> Copy | None:

@@ -20,6 +20,7 @@ from ..store.index import Index
 from ..store.repo import TAKING, WAITING
 from ..store.root import root_id
 from ..store.store import Store
+from ..visible import many
 from . import carry_over
 from .parked import parked_commits
 
@@ -134,7 +135,7 @@ def _gather_file(store: Store, box: Path, folder: files.Folder, name: str) -> li
     folder.drop(TAKING)
     if not carried.moved and not carried.parked:
         return []
-    notice = f"{len(carried.moved)} writes were taken in from {box}"
+    notice = f"{many(len(carried.moved), 'write')} taken in from {box}"
     if carried.parked:
         notice += f", {len(carried.parked)} contradict what is here, and are parked"
     return [notice]

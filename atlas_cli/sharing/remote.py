@@ -52,11 +52,12 @@ _PUSH = (
 
 
 class Away(Failed):
-    """The remote could not be asked. silent: it gave no answer in time."""
+    """The remote could not be asked. silent: it gave no answer in time. begun: it was at it."""
 
     code = "remote"
     retry = "later"
     silent = False
+    begun = False
     unasked = False  # no call was made
 
 
@@ -198,7 +199,7 @@ class Remote(NamedTuple):
             silent = isinstance(error, Silent)
             late = silent and rest is not None
             away = self._late() if late else Away(f"{self.name}: {error.message}")
-            away.silent = silent
+            away.silent, away.begun = silent, isinstance(error, Silent) and error.begun
             raise away from None
 
     def _trusted(self) -> None:

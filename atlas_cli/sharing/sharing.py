@@ -16,6 +16,7 @@ from ..model.change import Decide
 from ..records import policy
 from ..store import REMOTE
 from ..store.store import Store
+from ..visible import many
 from .dealing import PLAIN, Purpose
 from .parked import parked_commits, unpark
 from .remote import Remote, find, remotes
@@ -359,7 +360,7 @@ class Sharing:
             return "fixed", f"{lost}: pushed back"
         waiting = self.store.unpublished()
         if waiting:
-            return "ok", f"{where}: {waiting} commits not published yet"
+            return "ok", f"{where}: {many(waiting, 'commit')} not published yet"
         return "ok", f"{where}: in step"
 
     def _exchange(self, purpose: Purpose) -> Exchange:

@@ -107,7 +107,9 @@ def inherited() -> dict[str, str]:
 
 
 class Silent(Failed):
-    """A git gave no answer in time, and was stopped."""
+    """A git gave no answer in time, and was stopped. begun: it had reported progress by then."""
+
+    begun = False
 
 
 Watch = Callable[[str], None]
@@ -190,11 +192,11 @@ class Git:
         watch = _WATCH.get() if patient else None
         try:
             out, err = heard(child, data, timeout, patient, watch)
-        except subprocess.TimeoutExpired:
+        except subprocess.TimeoutExpired as slow:
             stop(child)
-            raise Silent(
-                f"git {args[0]} gave no answer within {timeout:.0f} s", retry="later"
-            ) from None
+            silent = Silent(f"git {args[0]} gave no answer within {timeout:.0f} s", retry="later")
+            silent.begun = bool(slow.stderr)
+            raise silent from None
         except BaseException:
             stop(child)
             raise

@@ -355,6 +355,13 @@ class Index(Queue):
         row = self._one("SELECT path FROM records WHERE ref=?", self.numbered(ref))
         return row[0] if row else ""
 
+    def blobs(self, ref: str) -> tuple[str, ...]:
+        """The blobs that the document of a REF has, or had before a hand changed it."""
+        path = self.path_of(ref)
+        row = self._one("SELECT blob FROM records WHERE path=?", path)
+        before = self.written(path)
+        return tuple(blob for blob in (*(row or ()), *(before or ())[:1]) if blob)
+
     def seq_of(self, ref: str) -> int:
         """The number of the commit that wrote the record of a REF last; 0 if there is none."""
         row = self._one("SELECT seq FROM records WHERE ref=?", self.numbered(ref))

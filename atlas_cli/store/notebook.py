@@ -154,14 +154,6 @@ class Notebook(NotebookFile):
             at,
         )
 
-    def has_read(self, sessions: Sequence[str], kind: str, id: str, number: int) -> bool:
-        """Whether one of these sessions has read a version."""
-        statement = (
-            f"SELECT 1 FROM receipts WHERE session IN ({_marks(sessions)}) AND kind=? AND id=? AND"
-            " number=?"
-        )
-        return self._one(statement, *sessions, kind, id, number) is not None
-
     def known_to(self, sessions: Sequence[str]) -> set[tuple[str, str, int]]:
         """All that these sessions have read here, as (kind, id, number)."""
         rows = self._all(
@@ -221,18 +213,17 @@ class Notebook(NotebookFile):
         row = self._one("SELECT max(at) FROM told WHERE session=? AND how>=?", session, how)
         return (row[0] or 0) if row else 0
 
-    def told_of(self, ref: str, entry: str, number: int, how: int) -> list[str]:
-        """The sessions that were told of a record in that way, or more; of a status entry, whose
-        sections have keys that begin with `entry`, by its number."""
+    def told_of(self, ref: str, own: Sequence[str], number: int, how: int) -> list[str]:
+        """The sessions that were told of a record in that way, or more; of a status entry by its
+        number, and the keys of its `own` sections."""
         rows = self._all(
             "SELECT DISTINCT session FROM told WHERE how>=? AND (key=? OR version=? OR (number=?"
-            " AND substr(key, 1, ?)=?))",
+            f" AND key IN ({_marks(own)})))",
             how,
             ref,
             ref,
             number,
-            len(entry),
-            entry,
+            *own,
         )
         return sorted(row[0] for row in rows)
 
@@ -241,10 +232,16 @@ class Notebook(NotebookFile):
         row = self._one("SELECT max(at) FROM told WHERE session=? AND key=?", session, key)
         return (row[0] or 0) if row else 0
 
-    def readers(self, kind: str, id: str, number: int) -> list[str]:
-        """The sessions of this clone that have read a version."""
+    def readers(self, kind: str, id: str, number: int, blobs: Sequence[str]) -> list[str]:
+        """The sessions of this clone that have read a version with such bytes: another one may have
+        had its number before it was published."""
         rows = self._all(
-            "SELECT session FROM receipts WHERE kind=? AND id=? AND number=?", kind, id, number
+            "SELECT session FROM receipts WHERE kind=? AND id=? AND number=? AND blob IN"
+            f" ({_marks(blobs)})",
+            kind,
+            id,
+            number,
+            *blobs,
         )
         return [row[0] for row in rows]
 

@@ -4,6 +4,7 @@ lost. Each is a session's own, and of whoever adopts it; nobody else is asked to
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import time
 from collections.abc import Container, Iterator
@@ -13,19 +14,25 @@ from pathlib import Path
 from ..errors import AtlasError
 from ..store import files
 from ..store.notebook import Notebook
+from ..visible import many
 
 
 class Drafts:
     """The drafts of a clone, in `drafts/` beside its store. `place`: a trusted folder, and the
     folder below it that holds `drafts/`. No link is followed between the two. `here` is the folder
-    that the caller stands in, `session` the caller's own (empty: none), `behind` the end that a
-    printed command needs to be run from there."""
+    that the caller stands in (None: in another than the command is about), `session` the caller's
+    own (empty: none), `mine` the words that a printed command needs to be run from there."""
 
     def __init__(
-        self, place: tuple[Path, Path], here: Path, local: Notebook, session: str, behind: str = ""
+        self,
+        place: tuple[Path, Path],
+        here: Path | None,
+        local: Notebook,
+        session: str,
+        mine: str = "",
     ) -> None:
         self.place, self.here, self.local = place, here, local
-        self.session, self.behind = session, behind
+        self.session, self.mine = session, mine
 
     def listed(self, owners: Container[str]) -> list[dict[str, str]]:
         """The drafts of these sessions and those that are nobody's, oldest first: `file` as a
@@ -35,6 +42,7 @@ class Drafts:
         for _, file, _ in sorted(self._files()):
             session, submit = self.local.drafted(str(file))
             if not session or session in owners:
+                submit = self._printed(submit, file)
                 row = {"file": self.shown(file), "session": session, "submit": submit}
                 rows.append(row)
         return rows
@@ -57,6 +65,8 @@ class Drafts:
 
     def shown(self, file: Path) -> str:
         """A path as a person would type it who stands here."""
+        if self.here is None:
+            return str(file)
         try:
             path = os.path.relpath(file, self.here)
         except ValueError:
@@ -68,9 +78,9 @@ class Drafts:
         name, kept_in = file.name.removeprefix("edited-"), f"the edit is kept in {self.shown(file)}"
         verbs = {"status": "status write STREAM --replace --file", "artifacts": "artifact put NAME"}
         verb = verbs.get(name.partition("-")[0])
-        submit = f"atlas {verb} {self.shown(file)}{self.behind}" if verb else ""
+        submit = f"atlas {verb} {shlex.quote(str(file))}" if verb else ""
         self.local.draft(str(file), self.session, submit)
-        submitted = f"; it is submitted with: {submit}" if verb else ""
+        submitted = f"; it is submitted with: {self._printed(submit, file)}" if verb else ""
         return f"a file of the view had been edited by hand; {kept_in}{submitted}"
 
     def keep_spoken(self, error: AtlasError, name: str, data: bytes, words: list[str]) -> None:
@@ -80,11 +90,9 @@ class Drafts:
         file = self._put(name, data)
         error.details["draft"] = str(file)
         error.hint += f"\nyour text is kept in {self.shown(file)}"
-        again = shlex.join(_again(words, self.shown(file)))
-        # Behind a `--`, our own options would be the command's. (What no terminal can carry is no
-        # command.)
-        submit = f"atlas{self.behind} {again}" if again.isprintable() else ""
-        self.local.draft(str(file), self.session, submit)
+        again = shlex.join(["atlas", *_again(words, str(file))])
+        # (What no terminal can carry is no command.)
+        self.local.draft(str(file), self.session, again if again.isprintable() else "")
 
     def keep(self, stop: AtlasError) -> None:
         """Writes the draft of a stop (the merge of a version jump, or the text that was refused),
@@ -101,14 +109,20 @@ class Drafts:
             stop.details["conflicts"] = count
             what = "a merged draft"
             if count:
-                what += f" with {count} {'conflicts' if count > 1 else 'conflict'} marked"
+                what += f" with {many(count, 'conflict')} marked"
         ending = submit.rpartition(" --type ")[2] if "--type" in submit else "md"
         file = self._put(f"{ref.replace(':', '-').split('@')[0]}.{ending}", body.encode())
         stop.details["draft"] = str(file)
-        command = submit.replace("{draft}", shlex.quote(self.shown(file))) + self.behind
-        stop.details["next"] = command
-        self.local.draft(str(file), self.session, command)
+        submit = submit.replace("{draft}", shlex.quote(str(file)))
+        self.local.draft(str(file), self.session, submit)
+        stop.details["next"] = command = self._printed(submit, file)
         stop.hint += f"\n{what} is in {self.shown(file)}; submit it with: {command}"
+
+    def _printed(self, submit: str, file: Path) -> str:
+        """The command that submits a draft, as it runs from where the caller stands: the caller's
+        own options stand in front, since behind a `--` they would be the command's."""
+        submit = submit.replace(shlex.quote(str(file)), shlex.quote(self.shown(file)))
+        return re.sub(r"^atlas\b", lambda _: f"atlas{self.mine}", submit)
 
     def _folders(self) -> Iterator[files.Folder]:
         top, root = self.place

@@ -93,6 +93,7 @@ def test_a_session_starts_with_the_digest_and_goes_on_after_a_compaction(
         for verb, text in zip(("are", "go on as"), said, strict=True)
     ]
     assert "git atlas begin --goal" in said[1]["additionalContext"]
+    assert "you hold: nothing" in said[1]["additionalContext"], "the digest is whole again"
     assert file.read_text() == "export CLAUDE_CODE_SESSION_ID=one\n" * 2
     hook("session-start", extra={"CLAUDE_ENV_FILE": str(file), "CLAUDE_CODE_SESSION_ID": "one"})
     assert file.read_text().count("export") == 2, "what the tool says itself need not be said again"

@@ -146,6 +146,29 @@ def test_the_digest_of_a_large_store_fits_and_names_what_matters(
     assert [one["operation"] for one in data["parked"]] == ["0123abcd"]
 
 
+def test_a_begin_in_a_row_prints_what_is_new_and_no_limit_twice(
+    begun: str, other: str, atlas: Atlas
+) -> None:
+    ok(atlas, "status", "write", "-m", "One.", "--session", other)
+    taken = ("lease", "take", "gpu0", "path:docs", "--why", "w", "--session", other)
+    ok(atlas, *taken)
+    mine = ("--session", begun)
+    first = atlas("begin", *mine).out
+    assert "One." in first and "gpu0" in first and "note: known to this store only" in first
+    again = atlas("begin", *mine).out.splitlines()
+    assert again[1:] == ["as before: you, status, leases, sessions (atlas digest shows all)"]
+    assert "note: known to this store only" not in atlas("session", "list", *mine).out
+    ok(atlas, "lease", "take", "gpu1", "--why", "w", "--session", other)
+    more = atlas("begin", *mine, "--goal", "and the docs", ATLAS_CLOCK_OFFSET="1000").out
+    assert "gpu1" in more and "gpu0" not in more and "One." not in more and "now for 2" in more
+    assert "as before: you, status, leases, sessions" in more
+    assert ok(atlas, "begin", *mine)["status"][0]["body"].endswith("One.\n")
+    for whole in (("digest",), ("begin", "--words", "800")):
+        assert "gpu0" in atlas(*whole, *mine, ATLAS_CLOCK_OFFSET="1000").out
+    later = atlas("begin", *mine, ATLAS_CLOCK_OFFSET="2500").out
+    assert "gpu0" in later and "One." in later, "who asks later may have lost it"
+
+
 def test_the_morning_report_tells_what_happened_since(begun: str, other: str, atlas: Atlas) -> None:
     ok(atlas, "status", "write", "-m", "Still true.\nThe build is red.", "--replace")
     ok(atlas, "--session", begun)  # the last look
@@ -234,7 +257,7 @@ def test_a_new_reader_is_spared_what_is_older_than_a_week(begun: str, atlas: Atl
     ok(atlas, "begin", "--new", "--actor", "rookie", **month)
     found = atlas("artifact", "list", "--new", "--json", **month)
     assert found.data["items"] == []
-    assert any("1 versions older than seven days" in notice for notice in found.json["notices"])
+    assert any("1 version older than seven days" in notice for notice in found.json["notices"])
 
 
 def test_a_record_names_who_is_known_to_have_read_it(begun: str, other: str, atlas: Atlas) -> None:

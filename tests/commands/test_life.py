@@ -143,6 +143,7 @@ def test_a_session_whose_process_is_dead_is_adopted_at_once(
     assert "half.py" in lines[1]
     done = atlas("session", "adopt", lost, "--why", "its tool is dead", **heir)
     assert (done.code, "git status first" in done.out) == (0, True)
+    assert "atlas drafts" not in done.out, "it left none"
     row = data(atlas, "lease", "show", "gpu0")
     assert (row["holder"], row["token"]) == (first["id"], 2)
     for words in (("lease", "take", "gpu1", "--why", "w"), ("status", "write", "-m", "My text.")):
@@ -171,16 +172,30 @@ def test_a_caller_without_an_id_is_judged_by_its_silence(
     heir = {"CODEX_THREAD_ID": "heir"}
     adopt = ("session", "adopt", lost, "--why", "it is silent")
     data(atlas, "begin", **heir)
-    assert stop(atlas, *adopt, **heir, **later(3500))["code"] == "held"
+    tool("status", "write", "-m", "word " * 200)
+    error = stop(atlas, *adopt, **heir, **later(3500))
+    assert (error["code"], "after 1 h of silence, at " in error["hint"]) == ("held", True)
+    assert error["details"]["until"] in error["hint"], "the bound that holds here, and its moment"
     far = {"CODEX_THREAD_ID": "far", "cwd": tmp_path / "other"}
     data(atlas, "begin", **far)
-    assert stop(atlas, *adopt, **far, **later(3700))["code"] == "held", "in its own worktree only"
+    error = stop(atlas, *adopt, **far, **later(3700))
+    assert "after 4 h of silence" in error["hint"], "in its own worktree only"
     tool.run(
         "ATLAS_CLOCK_OFFSET=3600 "
         + shlex.join([sys.executable, "-m", "atlas_cli", "lease", "list"])
     )
     assert stop(atlas, *adopt, **heir, **later(3700))["code"] == "held", "a read is a sign of life"
-    assert data(atlas, *adopt, **heir, **later(7300))["adopted_by"]
+    named = ("--session", data(atlas, "begin", **heir)["id"])
+    done = atlas("-C", "repo", *adopt, *named, cwd=tmp_path, **later(7300))
+    assert (done.code, "\natlas -C repo drafts lists the texts" in done.out) == (0, True), done
+    there = data(atlas, "-C", "repo", "drafts", *named, cwd=tmp_path)["items"][0]
+    here = data(atlas, "drafts", **heir)["items"][0]
+    assert here["submit"] == f"atlas status write main --base 0 --file {here['file']}"
+    Path(there["file"]).write_text("What was left.")
+    words = shlex.split(there["submit"])[1:]
+    assert words[:4] == ["-C", "repo", *named]
+    assert data(atlas, *words, cwd=tmp_path)["session"] == named[1], "as printed, from where it was"
+    assert atlas("-C", "repo", "show", "task:x", cwd=tmp_path).err.count("atlas -C repo task") == 1
     tool.close()
 
 

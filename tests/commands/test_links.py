@@ -46,7 +46,7 @@ def test_a_move_breaks_links_and_fix_corrects_them(repo: Path, atlas: Atlas, git
     ]
     assert difference(before, picture(repo, (".atlas", ".git/atlas"))) == []
     done = atlas("links", "--fix", cwd=repo / "guide")
-    assert done.code == 9 and "2 were corrected" in done.err and "docs/old.md is gone" in done.err
+    assert done.code == 9 and "2 corrected" in done.err and "docs/old.md is gone" in done.err
     assert difference(before, picture(repo, (".atlas", ".git/atlas"))) == [
         "README.md",
         "guide/one/a b.md",

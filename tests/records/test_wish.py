@@ -394,6 +394,42 @@ def test_the_rule_sees_a_time_that_was_not_wished() -> None:
         assert {fault.rule for fault in judged(day.tree, files, who)} == {"carried"}
 
 
+@pytest.mark.parametrize(
+    ("stands", "forged"),
+    [
+        ('"on": ["x.py"]', '"on": ["y.py"]'),
+        ('"on": ["x.py"], ', ""),
+        ('"for": ["path:x.py"]', '"for": ["all"]'),
+        ('"for": ["path:x.py"], ', ""),
+        ('"text": "hot"', '"text": "hot", "by": "eve-261129-cccccc"'),
+        ('"warn": [', '"warn": [{"text": "cold", "until": "2027-01-01T00:00:00Z"}, '),
+    ],
+)
+@pytest.mark.parametrize("by_hand_before", [False, True])
+def test_whoever_carries_a_section_on_cannot_address_it_anew(
+    stands: str, forged: str, by_hand_before: bool
+) -> None:
+    about: Record = {"on": ("x.py",), "to": ("path:x.py",), "warn": (("hot", UNTIL),)}
+    day = Day().begin(ANN, BOB).says(ANN, "A", "a", **about)
+    if by_hand_before:  # what a hand says stands as it says it
+        item = text.dump({"sections": [{"heading": "A", **_said(day.head["sections"][0])}]})
+        by_hand(day, 2, b"## A\n\na\n", item)
+    ((path, data),) = day.change(BOB, Wish("main", "B", "b")).files.items()
+    who = writer(BOB, operation=op(day.count))
+    assert judged(day.tree, {path: data}, who) == []
+    early, sections = (data or b"").decode().split("sections:")
+    assert stands in sections, sections
+    files = {path: f"{early}sections:{sections.replace(stands, forged)}".encode()}
+    faults = judged(day.tree, files, who)
+    assert {fault.rule for fault in faults} == {"carried"}
+    words = "a warning at 'A'" if "text" in forged else "about other files, or addressed to others"
+    assert any(words in fault.text for fault in faults), faults
+
+
+def _said(item: Record) -> Record:
+    return {key: item[key] for key in ("on", "for", "warn")}
+
+
 def test_the_digest_of_a_wish_covers_the_time_and_of_one_without_is_as_it_was() -> None:
     day = Day().begin(ANN).says(ANN, "A", on=("x.py",))
     message = message_of(writer(ANN, operation=op(1)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import time
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from atlas_cli.model import times
 
 from ..conftest import DECISION, Result, command
 
@@ -172,6 +175,35 @@ def test_the_chain_that_once_lost_an_update_is_parked_whole(fleet: Fleet) -> Non
     fleet.ok("a", "end", "-m", "Both are drafts now.")
 
 
+def test_what_is_parked_and_taken_keeps_how_long_it_is_good_and_what_it_is_about(
+    fleet: Fleet,
+) -> None:
+    fleet.ok("a", "lease", "take", "path:x.py", "--why", "w")
+    marked = ("--good-for", "2d", "--for", "path:x.py", "--offline")
+    fleet.ok("a", "artifact", "put", "doc", "x.py", *marked)
+    fleet.ok("a", "status", "write", "--replace", "-m", "All of a.", "--on", "x.py", *marked)
+    (fleet.top / "b/x.py").write_text("print('b')\n")
+    fleet.ok("b", "artifact", "put", "doc", "x.py")
+    fleet.ok("b", "status", "write", "-m", "By b.")
+    assert fleet.run("a", "sync").code == 3
+    rows = fleet.ok("a", "parked")["items"]
+    put, wrote = sorted(rows, key=lambda row: str(row["subject"]))
+    stop = fleet.run("a", "parked", "take", put["operation"])
+    assert stop.code == 3 and "there was no artifact:doc, and" in stop.json["error"]["message"]
+    details = stop.json["error"]["details"]
+    Path(details["draft"]).write_text("All of it.\n")
+    fleet.ok("a", *shlex.split(details["next"])[1:])
+    fleet.ok("a", "status")
+    assert fleet.ok("a", "parked", "take", wrote["operation"])["written"] == ["status:main@2"]
+    mine = fleet.ok("a", "artifact", "show", "doc")
+    (part,) = fleet.ok("a", "status")["sections"]
+    assert mine["number"] == 2 and part["session"] == mine["session"]
+    for record in (mine, part):
+        assert times.moment(record["good_until"]) > time.time() + 47 * 3600, record
+        assert record["for"] == ["path:x.py"], record
+    assert mine["files"] == part["on"] == ["x.py"]
+
+
 def test_take_and_release_offline_of_what_the_other_took(fleet: Fleet) -> None:
     fleet.ok("a", "lease", "take", "gpu0", "--why", "w", "--offline")
     fleet.ok("a", "lease", "release", "gpu0", "--offline")
@@ -212,17 +244,22 @@ def test_an_answer_says_its_age_where_that_matters_and_what_is_not_there_is_aske
         memory.write_text(json.dumps(data))
         done = fleet.run("b", "lease", "list")
         assert done.code == 0
-        return [line for line in done.json["notices"] if line.startswith("as of")]
+        return [line for line in done.json["notices"] if line.startswith("known here")]
 
     assert aged(0) == []
-    assert re.fullmatch(r"as of 3\d s ago \(atlas sync asks it\)", "; ".join(aged(30)))
+    assert re.fullmatch(
+        r"known here: what origin had 3\d s ago; atlas sync brings.*", "; ".join(aged(30))
+    )
     fleet.ok("b", "lease", "take", "gpu0", "--why", "w")
     assert aged(30) == []  # it says something, and is new enough
     assert aged(400) == []  # the remote was asked
     (fleet.top / "hub.git").rename(fleet.top / "gone.git")
-    assert aged(400) == ["as of 6 min ago; origin gave no answer since (atlas sync asks it)"]
+    assert aged(400) == [
+        "known here: what origin had 6 min ago, and it gave no answer since;"
+        " atlas sync brings what is newer"
+    ]
     for words in (("status",), ("who", "x"), ("decision", "list"), ("artifact", "show", "none")):
         envelope = fleet.run("b", *words).json
-        assert any("origin gave no answer since" in line for line in envelope["notices"]), words
+        assert any("it gave no answer since" in line for line in envelope["notices"]), words
         assert envelope["store"]["fetched_at"]
     (fleet.top / "gone.git").rename(fleet.top / "hub.git")

@@ -178,6 +178,38 @@ def test_a_remote_that_hangs_is_given_up_after_three_seconds_with_its_children(
     assert (tmp_path / "pids").read_text().split() == pids, "and not asked again at once"
 
 
+def test_what_takes_longer_is_brought_while_nobody_waits_by_one_process(
+    two: Two, tmp_path: Path
+) -> None:
+    script, state = tmp_path / "slow", two.fleet.top / "a/.git/atlas/code.json"
+    script.write_text(
+        f"#!/bin/sh\necho counting >&2\necho $$ >> {tmp_path}/pids\nsleep 7\n"
+        'exec git-upload-pack "$@"\n'
+    )
+    script.chmod(0o755)
+    two.push("behind a slow line")
+    two.ask("status")
+    (tmp_path / ".gitconfig").write_text(f'[remote "origin"]\n\tuploadpack = {script}\n')
+    (line,) = two.old("who", "src/x.py")
+    assert " old (more than 3 s are needed: it is fetched meanwhile)" in line
+    assert two.old("who", "src/x.py") == [line], "a minute later, too, another is at it"
+    for _ in range(300):
+        if json.loads(state.read_text())["remotes"]["origin"]["why"] == "":
+            break
+        time.sleep(0.1)
+    assert two.who(later=False) == [row(two, "behind a slow line")]
+    assert len((tmp_path / "pids").read_text().split()) == 2
+    script.write_text("#!/bin/sh\necho counting >&2\nsleep 4\nexit 1\n")
+    assert two.old("who", "src/x.py")
+    for _ in range(300):
+        known = json.loads(state.read_text())["remotes"]["origin"]
+        if "meanwhile" not in known["why"]:
+            break
+        time.sleep(0.1)
+    assert known["rest"] > time.time() + 500, "and none for ten minutes after one that failed"
+    assert "meanwhile" not in two.old("who", "src/x.py")[0]
+
+
 def test_a_remote_that_gave_the_store_no_answer_is_not_waited_for_twice(
     two: Two, tmp_path: Path
 ) -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from atlas_cli.sharing.freshness import Copy, line
 
-AWAY = "; hub gave no answer since"
+HAD, NEWER = "known here: what hub had", "atlas sync brings what is newer"
+AWAY = ", and it gave no answer since"
 
 
 @pytest.mark.parametrize(
@@ -14,13 +15,13 @@ AWAY = "; hub gave no answer since"
     [
         (0, False, True, 60, ""),
         (10, False, True, 60, ""),
-        (11, False, True, 60, "as of 11 s ago (atlas sync asks it)"),
+        (11, False, True, 60, f"{HAD} 11 s ago; {NEWER}"),
         (11, False, False, 60, ""),
         (60, False, False, 60, ""),
-        (61, False, False, 60, "as of 1 min ago (atlas sync asks it)"),
-        (6, False, True, 5, "as of 6 s ago (atlas sync asks it)"),
-        (1, True, False, 60, f"as of 1 s ago{AWAY} (atlas sync asks it)"),
-        (1, True, True, 60, f"as of 1 s ago{AWAY} (atlas sync asks it)"),
+        (61, False, False, 60, f"{HAD} 1 min ago; {NEWER}"),
+        (6, False, True, 5, f"{HAD} 6 s ago; {NEWER}"),
+        (1, True, False, 60, f"{HAD} 1 s ago{AWAY}; {NEWER}"),
+        (1, True, True, 60, f"{HAD} 1 s ago{AWAY}; {NEWER}"),
         (None, False, True, 60, ""),
         (
             None,

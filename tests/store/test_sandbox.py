@@ -81,7 +81,7 @@ def test_a_sandboxed_session_works_and_is_taken_in(
 
     taken = done(atlas("status", "show"))
     assert (
-        "writes were taken in" in taken.err
+        "taken in from" in taken.err
         and "that was it" in taken.out
         and "as seen outside" in taken.out
     )

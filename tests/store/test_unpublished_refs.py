@@ -247,6 +247,14 @@ def test_who_read_it_and_whom_it_stopped_is_told_of_the_entry_that_it_was(two: T
     two.meet()
     assert begun in two("b", "show", OWN).data["read_by"]
     assert begun not in two("b", "show", OTHERS).data["read_by"]
+    assert begun in two("a", "show", OWN).data["read_by"]
+    assert begun not in two("a", "show", OTHERS).data["read_by"], "in its own clone, too"
+    over = ("status", "write", "--replace", "-m", "over both", "--session", begun)
+    assert two.at("a", *over).code in (3, 5), "it has read neither the head nor b's entry"
+    fixed = two("b", "correct", OTHERS, "--retract", "--why", "it was wrong").data
+    assert two("a", "sync").code == 0
+    told = two.text("a", "show", fixed["ref"])
+    assert begun not in told, told
     for name in ("a", "b"):
         rows = two.at(name, "log", "--collisions").data["items"]
         stops = [stop for row in rows for stop in row["stops"]]

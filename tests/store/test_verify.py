@@ -25,6 +25,7 @@ def test_a_commit_that_breaks_a_rule_is_named(
     assert done.code == 9, done
     lines = [line for line in done.err.split("\n") if f"{commit[:12]} {path}".rstrip() in line]
     assert any(f": {rule}: " in line for line in lines), done.err
+    assert " 1 violations" not in done.err and " in 1 commits" not in done.err
     # From the beginning, and as data: the same commit, path and rule, and no other commit.
     full = quick("verify", "--full", "--json")
     error = full.json["error"]

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from ...cli.options import Caveat, ReliesOn
 from ...env import beginning, reading, wording, writing
 from ...env.env import Env
 from ...errors import Usage
@@ -35,12 +36,6 @@ Overflow = Annotated[
     typer.Option("--overflow", metavar="NAME", help="A text over the limit becomes this artifact."),
 ]
 Base = Annotated[str | None, typer.Option("--base", metavar="N", help="The entry you have read.")]
-ReliesOn = Annotated[
-    list[str] | None, typer.Option("--relies-on", metavar="REF", help="What it rests on.")
-]
-Caveat = Annotated[
-    str | None, typer.Option("--caveat", metavar="T", help="Shown wherever it is shown.")
-]
 Warn = Annotated[
     list[str] | None,
     typer.Option("--warn", metavar="TEXT", help="Stands first, at the head of the section."),

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ...answers import board
+from ...cli.options import Withdrawn
 from ...env import reading, who
 from ...env.env import Env
 from ...errors import Refused, Usage
@@ -308,9 +309,7 @@ def results(
     ctx: typer.Context,
     wanted: Annotated[list[str], typer.Argument(metavar="ID…", parser=parsed(bare))],
     raw: Annotated[bool, typer.Option("--raw", help="The bytes as they were given.")] = False,
-    withdrawn: Annotated[
-        bool, typer.Option("--withdrawn", help="Also what was retracted.")
-    ] = False,
+    withdrawn: Withdrawn = False,
 ) -> Outcome:
     """The results of tasks, in the order asked for, each in a frame. None may be missing or named
     twice."""

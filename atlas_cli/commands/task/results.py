@@ -11,7 +11,7 @@ from ...model.text import Record
 from ...outcome import Block, Frame, Raw
 from ...records import artifact
 from ...records.board import result
-from ...visible import named
+from ...visible import many, named
 from .. import warned
 
 SHORT = 40  # words of a result that is shown with its task, or with one that builds on it
@@ -32,7 +32,7 @@ def beside_task(env: Env, record: Record) -> tuple[str | None, list[Block]]:
     if short or env.ask.retracted(row["ref"]):
         return row["ref"], came(env, row, False)[0]
     at = f", commit {row['commit'][:12]}" if "commit" in row else ""
-    by = f"{row['ref']} by {named(row['session'])}, {row['size']:,} bytes{at}"
+    by = f"{row['ref']} by {named(row['session'])}, {many(row['size'], 'byte')}{at}"
     return row["ref"], [f"{by}: atlas task results {record['id']}"]
 
 
@@ -82,7 +82,7 @@ def _framed(record: Record, text: str | None, withheld: bool) -> Block:
     """A result in its frame, or a line about it if it is no text."""
     at = record.get("commit", "")
     title = (
-        f"{record['ref']} by {record['session']}, {record['size']:,} bytes, SHA-256"
+        f"{record['ref']} by {record['session']}, {many(record['size'], 'byte')}, SHA-256"
         f" {record['sha256'][:12]}{f', commit {at[:12]}' if at else ''}"
     )
     if withheld:

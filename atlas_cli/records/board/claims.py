@@ -10,7 +10,7 @@ from ...model import times
 from ...model.change import Change, Writer
 from ...model.text import Record
 from ...model.tree import Tree
-from ...visible import named
+from ...visible import many, named
 from .. import goals, lease, policy
 from . import offering, posting, readiness, result, task, using
 
@@ -111,7 +111,7 @@ def _full(tree: Tree, writer: Writer, more: int) -> AtlasError | None:
     """The error of a session that would hold too many claims; None if it would not."""
     most = policy.of(tree)["session_claims"]
     count = len(task.held(tree, writer.session, writer.at))
-    what = f"{writer.session} holds {count} claims, and {more} more"
+    what = f"{writer.session} holds {many(count, 'claim')}, and {more} more"
     return posting.limit(what, str(most), "session_claims") if count + more > most else None
 
 

@@ -10,7 +10,7 @@ from ...model import text, times
 from ...model.change import Change, Writer, given, rewritten
 from ...model.text import Record
 from ...model.tree import Overlay, Tree
-from ...visible import named
+from ...visible import many, named
 from .. import lease, policy
 from . import gate, readiness, task, using
 
@@ -92,7 +92,7 @@ def _room(in_force: policy.Policy, count: int, more: int) -> None:
     judges."""
     most = in_force["open_tasks"]
     if count + more > most:
-        raise limit(f"{count:,} tasks are open, and {more} more", f"{most:,}", "open_tasks")
+        raise limit(f"{many(count, 'open task')}, and {more} more", f"{most:,}", "open_tasks")
 
 
 def _sized(in_force: policy.Policy, needs: Sequence[str], body: str) -> None:

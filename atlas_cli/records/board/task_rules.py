@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ...model import change, row, times
 from ...model.change import FileEdit, Violation
 from ...model.text import Record
+from ...visible import many
 from .. import policy, session
 from . import readiness, task
 
@@ -76,7 +77,9 @@ def _moves(edit: FileEdit, old: Record | None, new: Record, cleared: bool) -> It
     if old is None or (was, now) != ("claimed", "failed"):
         return
     if old["retries"] < edit.policy["max_retries"]:
-        yield Violation("task_state", edit.path, f"is given up after {old['retries']} retries")
+        yield Violation(
+            "task_state", edit.path, f"is given up after {many(old['retries'], 'retry')}"
+        )
 
 
 def _sizes(edit: FileEdit, new: Record) -> Iterator[Violation]:
