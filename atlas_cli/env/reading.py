@@ -140,7 +140,7 @@ def damaged(env: Env, folder: str = "") -> list[tuple[str, str]]:
     """(path, what is wrong) of a folder's records that cannot be read. Each becomes a notice, so
     that no list leaves one out in silence. (The tree itself notices what a hand did to
     documents.)"""
-    assert env.tree is not None
+    _ = env.tree  # (which notices what a hand did to documents)
     rows = damage.unreadable(env.index, folder)
     lines = [
         f"{text.replace(path, named(path))}: atlas doctor --fix restores its last good state"
