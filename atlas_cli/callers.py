@@ -53,8 +53,8 @@ _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 
 
 def share(git: str) -> int:
-    """What this process writes from now on its group may write too, where git keeps it so in this
-    git directory (`core.sharedRepository`). Its mask before, or -1 if it stays."""
+    """The group may write what this process writes from now on, where git keeps it so in this git
+    directory (`core.sharedRepository`). The mask before, or -1 if it stays."""
     if os.stat(git).st_mode & 0o2020 != 0o2020:  # noqa: PTH116
         return -1
     before = os.umask(0)

@@ -18,8 +18,9 @@ from ..store import files, transports
 from ..store.git import Git
 from ..store.housekeeping import pack_borrower
 from ..store.store import Store
-from .remote import Remote, remotes
+from .remote import Remote
 from .remote_state import RemoteState
+from .settings import remotes
 from .sharing import FETCH
 
 FOLDER, STATE = "code.git", "code.json"

@@ -18,7 +18,8 @@ from ..store import REMOTE
 from ..store.store import Store
 from .dealing import PLAIN, Purpose
 from .parked import parked_commits, unpark
-from .remote import Remote, find, remotes
+from .remote import Remote, find
+from .settings import remotes
 
 if TYPE_CHECKING:
     from ..store.transaction import Intent, Written

@@ -135,12 +135,10 @@ class Git:
         directory: str | None,
         cwd: str | None = None,
         hermetic: bool = True,
-        include: str = "",
     ) -> None:
         # (The folder that the command was called in may be gone: git would not start there.)
         self.directory, self.cwd = directory, cwd or (os.sep if directory else None)
-        # The user's settings, below our own.
-        self.include = [f"include.path={include}"] if include else []
+        self.include: list[str] = []  # the user's settings, below our own
         self.env, self.flags = environment(hermetic), _FLAGS
         self.hermetic = hermetic
         self._shield: dict[str, str] | None = None

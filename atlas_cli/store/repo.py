@@ -84,6 +84,17 @@ class Repo(NamedTuple):
         return [box for box in boxes if (box / TAKING).is_file() or (box / WAITING).is_file()]
 
     @property
+    def folds(self) -> bool:
+        """Whether the disk takes upper and lower case for one, as git found when it made this
+        repository."""
+        with suppress(OSError):
+            return (
+                re.search(rb"(?im)^\s*ignorecase\s*=\s*true", (self.common / "config").read_bytes())
+                is not None
+            )
+        return False
+
+    @property
     def view(self) -> Path | None:
         """The worktree's `.atlas/`."""
         return None if self.top is None else self.top / ".atlas"

@@ -134,3 +134,25 @@ def test_a_machines_id_that_is_none_is_made_anew(
     assert len(made) == 12 and bytes.fromhex(made)
     assert atlas("lease", "list", "--json").data["items"][0]["machine"] == made
     assert os.access(file, os.R_OK)
+
+
+def test_where_the_disk_folds_case_two_spellings_are_one_file(
+    repo: Path, atlas: Atlas, git: Git
+) -> None:
+    git("config", "core.ignorecase", "true")
+    (repo / "docs").mkdir()
+    (repo / "docs/\u00e9t\u00e9.md").write_text("composed\n")
+    git("add", ".")
+    git("commit", "-qm", "docs")
+    ids = [atlas("begin", "--goal", "g", "--new", "--json").data["id"] for _ in range(2)]
+    for first, second, whole in (
+        ("src/x.py", "SRC/X.py", "src/x.py"),
+        ("docs/\u00e9t\u00e9.md", "DOCS/e\u0301te\u0301.md", "docs/\u00e9t\u00e9.md"),
+        ("SRC/New.py", "src/new.py", "src/New.py"),
+    ):
+        take = ("lease", "take", "--why", "w")
+        held = atlas(*take, f"path:{first}", "--json", "--session", ids[0])
+        assert held.code == 0 and held.data["resource"] == f"path:{whole}"
+        assert atlas(*take, f"path:{second}", "--session", ids[1]).code == 4
+    git("config", "core.ignorecase", "false")
+    assert atlas(*take, "path:SRC/X.py", "--session", ids[1]).code == 0
