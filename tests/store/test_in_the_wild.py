@@ -156,3 +156,25 @@ def test_where_the_disk_folds_case_two_spellings_are_one_file(
         assert atlas(*take, f"path:{second}", "--session", ids[1]).code == 4
     git("config", "core.ignorecase", "false")
     assert atlas(*take, "path:SRC/X.py", "--session", ids[1]).code == 0
+
+
+def test_a_file_outside_a_sparse_checkout_is_not_gone(
+    bare_project: Path, atlas: Atlas, git: Git
+) -> None:
+    for folder in ("docs", "app"):
+        (bare_project / folder).mkdir()
+    (bare_project / "docs/a.md").write_text("[s](../app/x.md)\n")
+    (bare_project / "app/x.md").write_text("x\n")
+    git("add", ".")
+    git("commit", "-qm", "docs")
+    assert atlas("init", "--no-hooks").code == 0
+    git("sparse-checkout", "set", "app")
+    assert atlas("links").code == 0
+    git("mv", "app/x.md", "app/z.md")
+    for words in (("links",), ("links", "--fix")):
+        seen = atlas(*words)
+        assert seen.code == 9 and "docs/a.md:1: ../app/x.md -> ../app/z.md" in seen.err
+    assert "git sparse-checkout add docs && atlas links --fix" in seen.err
+    git("sparse-checkout", "add", "docs")
+    assert atlas("links", "--fix").code == 0
+    assert (bare_project / "docs/a.md").read_text() == "[s](../app/z.md)\n"
