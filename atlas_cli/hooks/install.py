@@ -19,7 +19,7 @@ from typing import NamedTuple
 from ..errors import Failed, Refused
 from ..store import files, ground
 from ..store.git import Git
-from ..store.repo import Repo
+from ..store.repo import Repo, home
 from . import NAMES, managers
 
 VERSION = "2"  # of the section's text
@@ -279,9 +279,8 @@ def unfinished_hook(file: Path) -> bool:
 def fleeting(file: str, top: Path) -> bool:
     """Whether a program's file lies where it may soon be gone, or be another: below the worktree,
     in a temporary folder or in a cache."""
-    home = Path.home()
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
-    folders = (top, cache, home / "Library/Caches", Path(tempfile.gettempdir()), Path("/var/tmp"))
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or home() / ".cache")
+    folders = (top, cache, home() / "Library/Caches", Path(tempfile.gettempdir()), Path("/var/tmp"))
     return any(Path(file).is_relative_to(folder) for folder in folders)
 
 

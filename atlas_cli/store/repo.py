@@ -108,9 +108,17 @@ def _linked(box: Path) -> bool:
         return any(entry.is_symlink() for entry in entries)
 
 
+def home() -> Path:
+    """The user's home; a folder that is not there for a caller who has none."""
+    try:
+        return Path.home()
+    except RuntimeError:  # no HOME, and a uid that nobody knows
+        return Path("/nonexistent")
+
+
 def state() -> Path:
     """Atlas's part of the user's state folder."""
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state", "atlas")
+    return Path(os.environ.get("XDG_STATE_HOME") or home() / ".local/state", "atlas")
 
 
 def find(directory: str, hook: bool = False) -> Repo:

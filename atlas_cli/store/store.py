@@ -174,7 +174,11 @@ def create(
         shutil.rmtree(aside, ignore_errors=True)
         if (store.home / "store.git").is_dir():
             return store  # another `init` was faster
-        raise Failed(f"the store cannot be made in {store.home}: {error.strerror}") from None
+        raise Failed(
+            f"the store cannot be made in {store.home}: {error.strerror}",
+            "let this user write the git directory, or name a folder that it may write:"
+            " XDG_STATE_HOME",
+        ) from None
     except BaseException:
         shutil.rmtree(aside, ignore_errors=True)
         raise
