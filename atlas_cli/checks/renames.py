@@ -132,8 +132,8 @@ class Worktree(Files):
         return path in self.entries and not os.path.lexists(self.top / path)
 
     def _naming(self, parts: Iterable[str]) -> list[str]:
-        kept = filter(self.is_outside, self._grep(parts, "--cached"))
-        return list(dict.fromkeys([*self._grep(parts), *kept]))
+        outside = filter(self.is_outside, self._grep(parts, "--cached"))
+        return list(dict.fromkeys([*self._grep(parts), *outside]))
 
     def exists(self, path: str) -> bool:
         """Whether anything lies at a path, a broken link included."""
