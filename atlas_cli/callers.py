@@ -52,6 +52,16 @@ AGENT = "ATLAS_AGENT"
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-@:")
 
 
+def share(git: str) -> int:
+    """The group may write what this process writes from now on, where git keeps it so in this git
+    directory (`core.sharedRepository`). The mask before, or -1 if it stays."""
+    if os.stat(git).st_mode & 0o2020 != 0o2020:  # noqa: PTH116
+        return -1
+    before = os.umask(0)
+    os.umask(before & ~0o070)
+    return before
+
+
 def tool() -> str:
     """The AI tool that started this process, by its actor's name; empty if none did."""
     for actor, *keys in TOOLS:

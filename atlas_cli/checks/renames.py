@@ -83,7 +83,13 @@ class Files:
         parts = {_part(path.rpartition("/")[2]) for path in wanted}
         if not parts or len(parts) > _MANY or "" in parts:
             return filter(document, self.entries if parts else ())
-        where = {None: ("--cached",), "": ()}.get(self.tree, (self.tree or "",))
+        return self._naming(parts)
+
+    def _naming(self, parts: Iterable[str]) -> list[str]:
+        """The documents that say one of these words."""
+        return self._grep(parts, "--cached" if self.tree is None else self.tree)
+
+    def _grep(self, parts: Iterable[str], *where: str) -> list[str]:
         _, out, _ = self.git.ask(
             "grep",
             "-lzFa",
@@ -116,8 +122,18 @@ class Worktree(Files):
 
     def read(self, path: str) -> bytes | None:
         """The bytes of a plain file of the worktree; None if it is none."""
+        if self.is_outside(path):
+            return super().read(path)
         file = self.top / path
         return file.read_bytes() if self._plain(file) else None
+
+    def is_outside(self, path: str) -> bool:
+        """Whether git keeps a file and has not checked it out: a sparse checkout leaves it out."""
+        return path in self.entries and not os.path.lexists(self.top / path)
+
+    def _naming(self, parts: Iterable[str]) -> list[str]:
+        outside = filter(self.is_outside, self._grep(parts, "--cached"))
+        return list(dict.fromkeys([*self._grep(parts), *outside]))
 
     def exists(self, path: str) -> bool:
         """Whether anything lies at a path, a broken link included."""

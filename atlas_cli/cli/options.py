@@ -7,10 +7,11 @@ import typer
 
 from .. import interrupts
 from ..env.env import Env
-from ..errors import AtlasError, Usage
+from ..errors import AtlasError, Refused, Usage
 from ..model import times
 
 LONGEST_WAIT = 4 * 3600  # seconds
+TEXT = 1_000_000  # bytes of a text or a plan
 
 
 def parsed(parse: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -91,13 +92,13 @@ def body(env: Env, text: str | None, file: str | None, dash: str | None = None) 
         raise Usage("a text comes from one place", "give one of -m TEXT, --file F and -")
     if text is not None:
         env.spoken = ("text.md", text.encode(errors="replace"))
-        return text
+        return text.replace("\r\n", "\n")
     if not given:
         return None
-    data = read_bytes(env, given[0])
+    data = read_bytes(env, given[0], TEXT)
     env.spoken = ("text.md", data) if given[0] == "-" else None
     try:
-        return data.decode()
+        return _decoded(data)
     except UnicodeDecodeError as error:
         raise Usage(
             f"{given[0]}: not UTF-8 text at byte {error.start}",
@@ -105,29 +106,39 @@ def body(env: Env, text: str | None, file: str | None, dash: str | None = None) 
         ) from None
 
 
-def read_bytes(env: Env, name: str) -> bytes:
+def _decoded(data: bytes) -> str:
+    """A text as it was meant, whatever editor wrote it: without a byte-order mark, its lines ended
+    as git ends them. Raises UnicodeDecodeError if it is no text."""
+    marked = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+    return data.decode("utf-16" if marked else "utf-8-sig").replace("\r\n", "\n")
+
+
+def read_bytes(env: Env, name: str, most: int, instead: str = "say less") -> bytes:
     """The bytes of a file, or of standard input for `-`. A command that is run again gets the same
-    bytes: standard input, or a pipe, is read once."""
+    bytes: standard input, or a pipe, is read once. Raises Refused for more than `most`, without
+    reading them all, with the hint what to do `instead`."""
     given: dict[str, bytes] = env.beside.setdefault("given", {})
     if name not in given:
-        given[name] = _read(env, name)
+        given[name] = _read(env, name, most + 1)
+    if len(given[name]) > most:
+        raise Refused(f"{name}: more than {most:,} bytes", instead, code="limit")
     return given[name]
 
 
-def _read(env: Env, name: str) -> bytes:
+def _read(env: Env, name: str, most: int) -> bytes:
     import sys
     from pathlib import Path
 
     if name == "-":
         with interrupts.Typing():
-            data = sys.stdin.buffer.read()
+            data = sys.stdin.buffer.read(most)
         env.given.append(data)
         return data
     path = Path(env.options.directory, name)
     env.source = path
     try:
-        with interrupts.Typing():  # (it may be a pipe)
-            data = path.read_bytes()
+        with interrupts.Typing(), path.open("rb") as file:  # (it may be a pipe)
+            data = file.read(most)
         env.given.append(data)
         return data
     except FileNotFoundError:

@@ -88,8 +88,7 @@ def put(
     env = env_of(ctx)
     if caveat and no_caveat:
         raise Usage("there is a caveat, or there is none", "give --caveat T or --no-caveat")
-    assert env.store  # there is one, or the file is of no interest
-    data = read_bytes(env, file)
+    data = read_bytes(env, file, artifact.largest(env.policy), artifact.ELSEWHERE)
     env.spoken = (f"artifact-{name}.{type_ or 'txt'}", data) if file == "-" else None
     me = beginning.writer(env, strict=True)
     ext = artifact.extension(type_, "" if file == "-" else Path(file).name, data)

@@ -108,7 +108,7 @@ def set_(
 def edit(ctx: typer.Context) -> Outcome:
     """Edit the policy in your editor (on a terminal only)."""
     env = env_of(ctx)
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         raise Usage("an editor needs a terminal", "atlas config set KEY VALUE")
     me = beginning.writer(env)
     before = env.snapshot.read(policy.FOLDER) or b""

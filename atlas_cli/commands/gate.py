@@ -17,7 +17,6 @@ from ..records.board import gate, raising
 from ..visible import named
 from . import All, Why, env_of, limits, noun, parsed, verb, warned
 from .signal import About, about_of
-from .task.post import moment
 
 app = noun()
 SCOPES = "all, label:L or role:R"
@@ -75,7 +74,7 @@ def raise_(
     if not tasks and not scope:
         raise Usage("a gate holds something back", f"say what: --task ID, or --scope {SCOPES}")
     me, reason = beginning.writer(env), names.say(why, "--why")
-    until = times.rfc3339(moment(env, deadline)) if deadline else None
+    until = times.rfc3339(times.ahead(deadline, env.now())) if deadline else None
     on, held = about_of(env, about), [*(tasks or ()), *(scope or ())]
     done = writing.write(
         env,

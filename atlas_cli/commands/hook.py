@@ -31,13 +31,13 @@ def hook(
         raise Usage(f"there is no hook {name[:40]!r} here", f"the hooks are {', '.join(HOOKS)}")
     closed = False
     try:
-        assert env.store
+        _ = env.store
     except NotFound:  # no store here: nothing to say
         return Outcome(None)
     try:
         if name != "pre-push" and facts.of(env).here.on_store():
             return Outcome(None)
-        assert facts.of(env).cache  # drawn for the next one
+        _ = facts.of(env).cache  # drawn for the next one
         HOOKS[name](env, args or [], given)
     except Exception as error:
         if isinstance(error, AtlasError) and not isinstance(error, Failed):

@@ -66,7 +66,8 @@ def _started(env: Env, me: Record, held: list[str]) -> subprocess.Popen[bytes]:
     # One envelope on stdout: with --json the command's own output goes to stderr.
     out = sys.stderr if env.options.json else None
     environ = os.environ | {"ATLAS_SESSION": me["id"], "ATLAS_LEASE": " ".join(held)}
-    return subprocess.Popen(words, stdout=out, cwd=env.options.directory, env=environ)
+    where, mask = env.options.directory, env.beside["mask"]
+    return subprocess.Popen(words, stdout=out, cwd=where, env=environ, umask=mask)
 
 
 def _watched(

@@ -1,5 +1,6 @@
 """`atlas links`: the relative links that a move or a deletion breaks."""
 
+import shlex
 from typing import Annotated, Any
 
 import typer
@@ -40,9 +41,9 @@ def links(
     Looked at is the working tree against HEAD, staged or not, tracked or not. Exit 9 if a link is
     broken (with --fix: if one is left that leads to something deleted)."""
     env = env_of(ctx)
-    dead, done, count = _look(env, fix)
+    dead, done, count, outside = _look(env, fix)
     if left := [link for link in dead if link not in done]:
-        raise _violations(left, done, fix)
+        raise _violations(left, done, fix, outside)
     rows = tuple((f"{link.file}:{link.line}", link.written, link.corrected or "") for link in done)
     table = Table(
         ("CORRECTED", "WAS", "IS"),
@@ -56,8 +57,9 @@ def links(
     return Outcome(listing([_item(link) for link in done]), (table,), (limit,))
 
 
-def _look(env: Env, fix: bool) -> tuple[list[Broken], list[Broken], int]:
-    """(broken links, those of them that were corrected, how many files moved)."""
+def _look(env: Env, fix: bool) -> tuple[list[Broken], list[Broken], int, list[str]]:
+    """(broken links, those of them that were corrected, how many files moved, folders outside of a
+    sparse checkout with files that are to be corrected)."""
     if env.place.top is None:
         raise Usage("a bare repository has no worktree", "run it in a clone")
     env.now()  # there must be a store
@@ -72,18 +74,24 @@ def _look(env: Env, fix: bool) -> tuple[list[Broken], list[Broken], int]:
         if moved:
             listed = {link.file for link in dead}
             env.notices += stale.notices(env.ask, env.tree, after.git, moved, None, listed)
-    return dead, done, len(moved)
+        wanted = (link.file for link in dead if link.corrected and after.is_outside(link.file))
+        outside = [file.rpartition("/")[0] or "." for file in wanted]
+    return dead, done, len(moved), list(dict.fromkeys(outside))
 
 
-def _violations(left: list[Broken], done: list[Broken], fix: bool) -> Violations:
+def _violations(
+    left: list[Broken], done: list[Broken], fix: bool, outside: list[str]
+) -> Violations:
     corrected = f"; {len(done)} corrected" if done else ""
+    hint = "atlas links --fix"
+    if outside:
+        add = f"git sparse-checkout add {shlex.join(outside)}"
+        hint = f"check their files out, then correct them: {add} && {hint}"
+    elif fix:
+        hint = "what these led to is gone: take them out, or say what they lead to now"
     return Violations(
         f"{many(len(left), 'link')} broken by what was moved or deleted{corrected}",
-        (
-            "what these led to is gone: take them out, or say what they lead to now"
-            if fix
-            else "atlas links --fix"
-        ),
+        hint,
         code="links",
         details={"items": [_item(link) for link in left], "fixed": [_item(link) for link in done]},
         blocks=(("broken links", "\n".join(map(_line, left))),),

@@ -57,7 +57,7 @@ def import_(ctx: typer.Context, file: File) -> Outcome:
     Taken in twice it is there once. A write that contradicts one that is here is parked here (exit
     3)."""
     env = env_of(ctx)
-    assert env.snapshot  # asked first, so that the less is parked
+    _ = env.snapshot  # asked first, so that the less is parked
     carried = outbox.take(env.store, Path(env.options.directory).absolute() / file)
     env.sharing.publish()
     env.forget("snapshot")

@@ -82,10 +82,8 @@ def _ref(env: Env, what: str) -> str:
     """The thing that is waited for, as it is stored. Raises Usage if it is nothing to wait for."""
     if what.startswith("lease:"):
         return f"lease:{reading.resource(env, what)}"
-    try:
-        return times.rfc3339(times.moment(what))
-    except ValueError:
-        pass
+    if what[:1].isdecimal():
+        return times.rfc3339(times.ahead(what, env.now()))
     if ":" not in what:
         raise Usage(f"{what[:80]!r} is nothing to wait for", f"one of {FORMS}")
     return str(records.ref(what))

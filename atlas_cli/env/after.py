@@ -137,7 +137,7 @@ def refresh(env: Env, full: bool = False) -> bool | None:
         f"{name} in the view is no plain file of Atlas's: it was left as it is"
         for name in view.left
     ]
-    if view.why and (full or env.words[:1] == ["begin"]):
+    if view.why and (full or env.words[:1] in (["begin"], ["init"])):
         env.notices.append(
             f"{view.why}: nothing is written there, and nothing of it is read or run"
         )

@@ -9,11 +9,12 @@ from typing import Any
 
 from ..errors import Damaged
 from ..records import own
+from ..store.repo import home
 
 
 def file() -> Path:
     """The user's own file."""
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "atlas", own.FILE)
+    return Path(os.environ.get("XDG_CONFIG_HOME") or home() / ".config", "atlas", own.FILE)
 
 
 def read(file: Path) -> Mapping[str, Any]:

@@ -9,9 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .. import callers
 from ..answers import damage
 from ..answers.ask import Questions
-from ..errors import Failed
+from ..errors import Failed, NotFound
 from ..model.tree import Overlay, Tree
 from ..records import policy
 from ..sharing.dealing import USUAL
@@ -60,7 +61,14 @@ class Env:
     @cached_property
     def place(self) -> repo.Repo:
         """The user's repository, seen from here. Raises NotFound if there is none."""
-        return repo.find(str(Path(self.options.directory).absolute()), self.hooked)
+        try:
+            folder = str(Path(self.options.directory).absolute())
+        except FileNotFoundError:
+            text = "the folder that this was called in is gone"
+            raise NotFound(text, "go into one that is there, or name it: -C FOLDER") from None
+        place = repo.find(folder, self.hooked)
+        self.beside["mask"] = callers.share(str(place.common))
+        return place
 
     @cached_property
     def git(self) -> Git:

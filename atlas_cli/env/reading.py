@@ -16,7 +16,7 @@ from ..model.tree import Tree
 from ..records import correction, status
 from ..store import REMOTE
 from ..visible import named
-from . import receipts, standing, who
+from . import receipts, spelling, standing, who
 from .env import Env
 
 
@@ -103,7 +103,15 @@ def base(env: Env, stream: str, text: str | None) -> int | None:
 
 def resource(env: Env, text: str) -> str:
     """A resource as given by somebody standing here: `path:` may be absolute or lead through a
-    link."""
+    link. It has the spelling that git knows, or that is leased already, where the disk takes two
+    for one file."""
+    name = _resource(env, text)
+    if not name.startswith("path:") or not env.place.folds:
+        return name
+    return f"path:{spelling.known(env, name.removeprefix('path:'))}"
+
+
+def _resource(env: Env, text: str) -> str:
     kind, _, rest = text.partition(":")
     top = env.place.top
     absolute = rest.startswith("/")
@@ -140,7 +148,7 @@ def damaged(env: Env, folder: str = "") -> list[tuple[str, str]]:
     """(path, what is wrong) of a folder's records that cannot be read. Each becomes a notice, so
     that no list leaves one out in silence. (The tree itself notices what a hand did to
     documents.)"""
-    assert env.tree is not None
+    _ = env.tree  # (which notices what a hand did to documents)
     rows = damage.unreadable(env.index, folder)
     lines = [
         f"{text.replace(path, named(path))}: atlas doctor --fix restores its last good state"

@@ -71,7 +71,7 @@ def session(env: Env, strict: bool = False) -> Record:
     """The live session that this command is part of. Raises Protocol where there is none. An
     operation that is asked for again is its first session's, live or not: it answers with its first
     outcome."""
-    assert env.store  # there is one, or nobody has begun anything
+    _ = env.store  # there is one, or nobody has begun anything
     wanted = env.options.operation
     first = None if wanted is None else env.index.operation(names.name(wanted, "operation id"))
     id = session_id(env, strict)

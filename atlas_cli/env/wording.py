@@ -124,10 +124,7 @@ def _until(env: Env, text: str | None) -> str:
         return times.rfc3339(now + DAY)
     if text.partition(":")[0].isalpha():
         return reading.pinned_ref(env, text)
-    try:
-        return times.rfc3339(times.moment(text))
-    except ValueError:
-        return times.rfc3339(now + times.duration(text))
+    return times.rfc3339(times.ahead(text, now))
 
 
 def brought(env: Env, stream: str, title: str, given: str) -> Wish:

@@ -40,7 +40,7 @@ def looked(env: Env, fix: bool) -> list[dict[str, Any]]:
         return rows
     state, text = env.sharing.health(fix)
     rows.append({"what": "remote", "state": state, "text": text})
-    assert env.index  # it may see that what it knew is no longer part of the history
+    _ = env.index  # it may see that what it knew is no longer part of the history
     if lost := env.local.rewinds():
         text = f"rewound: {', '.join(head[:12] for head in lost)} is no longer part of it"
         rows.append({"what": "history", "state": "fixed" if fix else "bad", "text": text})

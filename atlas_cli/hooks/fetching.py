@@ -35,7 +35,7 @@ def due(home: str) -> bool:
         if now < getmtime(mark) <= now + OFF:
             return False
     except FileNotFoundError:
-        os.close(os.open(mark, os.O_CREAT | os.O_WRONLY, 0o600))
+        os.close(os.open(mark, os.O_CREAT | os.O_WRONLY, 0o666))
     put_off(home, APART)
     return True
 

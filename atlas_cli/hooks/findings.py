@@ -170,10 +170,11 @@ def _others(verdict: rules.Verdict) -> str:
     return f"; not shown: {names}{more} ({show})"
 
 
-def view(changed: list[tuple[str, str]]) -> list[Finding]:
-    """The finding that a commit takes files of `.atlas/` in."""
+def view(env: Env, changed: list[tuple[str, str]]) -> list[Finding]:
+    """The finding that a commit takes files of `.atlas/` in. A project that has such a folder
+    of its own keeps it."""
     inside = [path for how, path in changed if how != "D" and quick.ours(path)]
-    if not inside:
+    if not inside or facts.of(env).git.ask("ls-tree", "HEAD", "--", ":/.atlas/")[1]:
         return []
     message = f"{inside[0]} is a view of the store, and never part of a commit"
     hint = "take it out, then commit again: git rm -r -q -f --cached .atlas"

@@ -76,7 +76,7 @@ def pre_commit(env: Env, args: list[str], given: str, going: str = "") -> None:
         due += findings.read_first(env, me, paths, going)
         findings.swept(env, me, paths)
     findings.copy_is_old(env)
-    due += findings.view(changed)
+    due += findings.view(env, changed)
     due += findings.links(env, changed)
     due += findings.leases(env, me, paths)
     if me:
@@ -92,7 +92,7 @@ def _in_a_sequence(env: Env) -> None:
         return
     me, due = findings.committer(env, "")
     changed = hook.changed()
-    due += findings.view(changed)
+    due += findings.view(env, changed)
     due += findings.links(env, changed)
     if me:
         due += findings.retracted(env, me)

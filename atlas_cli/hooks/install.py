@@ -19,10 +19,10 @@ from typing import NamedTuple
 from ..errors import Failed, Refused
 from ..store import files, ground
 from ..store.git import Git
-from ..store.repo import Repo
+from ..store.repo import Repo, home
 from . import NAMES, managers
 
-VERSION = "1"  # of the section's text
+VERSION = "2"  # of the section's text
 ASIDE = "before-atlas"
 UNREACHED = "there is no atlas-hook on PATH, where they look"
 _ALONE = b"#!/bin/sh\n"
@@ -53,13 +53,19 @@ _ASK = """\
     "or take its lines out of $0" >&2
   exit %(missing)s
 """
+# (No file: there may be no room for one, and then neither Atlas nor the other would be told.)
 _TEE = """\
-if atlas_in=$(mktemp); then
-  cat >"$atlas_in" || exit 1
-  exec 8<"$atlas_in" 9<"$atlas_in"
-  rm -f "$atlas_in"
-  (exec <&8 8<&- 9<&-; atlas_hook "$@") || exit $?
-  exec <&9 8<&- 9<&-
+atlas_in=$(cat)
+if [ -z "$atlas_in" ]; then
+  (atlas_hook "$@" </dev/null) || exit $?
+  exec </dev/null
+else
+  (atlas_hook "$@") <<ATLAS_IN || exit $?
+$atlas_in
+ATLAS_IN
+  exec <<ATLAS_IN
+$atlas_in
+ATLAS_IN
 fi
 """
 _GO_ON = (
@@ -129,10 +135,9 @@ class HookFiles:
             f"# >>> atlas {VERSION} {kind} >>> by `atlas hooks install`; `atlas hooks remove` takes"
             " it out\n"
         )
-        call = 'atlas_hook "$@"\n' if kind == "alone" else '(atlas_hook "$@") || exit $?\n'
-        # git gives these two lines to read: both the hook and Atlas are given them.
-        if kind != "alone" and name in ("pre-push", "post-rewrite"):
-            call = _TEE
+        # Lines that others add to the file behind it run too. git gives two hooks lines to read:
+        # both Atlas and those are given them.
+        call = _TEE if name in ("pre-push", "post-rewrite") else '(atlas_hook "$@") || exit $?\n'
         direct = _DIRECT % words if self.python else ""
         ask = f"atlas_hook() {{\n{direct}{_ASK % words}}}\n"
         tail = _GO_ON % words if kind == "kept" else ""
@@ -274,9 +279,8 @@ def unfinished_hook(file: Path) -> bool:
 def fleeting(file: str, top: Path) -> bool:
     """Whether a program's file lies where it may soon be gone, or be another: below the worktree,
     in a temporary folder or in a cache."""
-    home = Path.home()
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
-    folders = (top, cache, home / "Library/Caches", Path(tempfile.gettempdir()), Path("/var/tmp"))
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or home() / ".cache")
+    folders = (top, cache, home() / "Library/Caches", Path(tempfile.gettempdir()), Path("/var/tmp"))
     return any(Path(file).is_relative_to(folder) for folder in folders)
 
 

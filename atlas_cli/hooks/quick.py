@@ -112,6 +112,7 @@ def quick(name: str, args: list[str], given: bytes) -> bool:
     """Whether all is well for certain, and everything is done. False leaves it to the full
     program."""
     here = Here()
+    callers.share(here.common)
     stored = here.store()
     if not stored:
         return stored is False

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from ..errors import Usage
 
@@ -14,6 +14,7 @@ FIRST, LAST = -62135596800, 253402300799  # the seconds that RFC 3339 can name
 SKEW = 60
 LONGEST = 36525 * 86400  # seconds of a duration
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_LOCAL = r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?"
 _DURATION = re.compile(r"(?:[0-9]{1,9}[smhd])+\Z")
 _MOMENT = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt"
@@ -75,18 +76,43 @@ def ago(then: int, now: int) -> str:
 
 
 def since(text: str, now: int) -> int | None:
-    """The moment named by `18:00`, `12h`, `2026-11-29` or a full time; None if the text is none of
-    these."""
+    """The moment that lies behind, named by `18:00`, `12h`, `2026-11-29` or a full time; None if
+    the text is none of these. A time without a zone is local."""
     if _DURATION.match(text):
         return now - duration(text)
     try:
-        if re.fullmatch(r"\d\d:\d\d", text):
-            today = datetime.fromtimestamp(now).astimezone()
-            hour, minute = (int(part) for part in text.split(":"))
-            then = int(today.replace(hour=hour, minute=minute, second=0).timestamp())
-            return then if then <= now else then - 86400
-        if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
-            return moment(text + "T00:00:00Z")
-        return moment(text)
+        return typed(text, now, -1)
     except ValueError:
         return None
+
+
+def ahead(text: str, now: int) -> int:
+    """The moment to come, named by `18:00`, `2h` from now, `2026-11-29` or a full time. A time
+    without a zone is local. Raises Usage if the text is none of these."""
+    try:
+        return typed(text, now, 1)
+    except ValueError:
+        return now + duration(text)
+
+
+def typed(text: str, now: int, way: int) -> int:
+    """The moment of a time as people write it, local if it has no zone: a time of day is the last
+    one before now (`way` -1) or the next (1). Raises ValueError if it is none."""
+    if re.fullmatch(_LOCAL, text, re.ASCII):
+        return _local(datetime.fromisoformat(text))
+    if not re.fullmatch(r"\d\d:\d\d", text, re.ASCII):
+        return moment(text)
+    today = datetime.fromtimestamp(now)
+    hour, minute = (int(part) for part in text.split(":"))
+    then = today.replace(hour=hour, minute=minute, second=0, fold=0)
+    if (_local(then) - now) * way < 0:  # (the clock's day, which may have 23 or 25 hours)
+        then += timedelta(days=way)
+    return _local(then)
+
+
+def _local(wall: datetime) -> int:
+    """The moment at which the clock on the wall shows a time, the first one if it does so twice."""
+    try:
+        return int(wall.timestamp())
+    except OverflowError:
+        raise ValueError(f"{wall} is out of range") from None

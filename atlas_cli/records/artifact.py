@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from ..errors import Damaged, NotFound, Protocol, Refused, Usage, VersionJump
 from ..model import change, document, names, schema, text, times
@@ -23,6 +23,7 @@ from .artifact_places import LAYOUT, PATH, folder, lies_right, versions
 from .likeness import alien
 
 MOST = 64 << 20  # bytes that are read of any, whatever the policy says
+ELSEWHERE = "keep large bytes elsewhere and put a text that names their place and SHA-256"
 BUSY = 12  # versions an hour above which a name is told that machine state does not belong here
 NOISE = 48  # versions a day above which a name counts once among what is new
 _EXT = re.compile(r"[a-z0-9]{1,16}\Z")
@@ -164,6 +165,11 @@ class NewVersion(NamedTuple):
     marks: Record | None = None  # the files of its writer, and whom it is addressed to
 
 
+def largest(in_force: Mapping[str, Any]) -> int:
+    """The most bytes that a version may have, by the policy in force."""
+    return min(int(in_force["artifact_limit"]), MOST)
+
+
 def put(tree: Tree, writer: Writer, name: str, version: NewVersion, seen: int | None) -> Change:
     """The change that adds the next version. `seen` is the number that the session has read, or
     None. Raises VersionJump if another session put one since, Protocol if the session has read
@@ -172,10 +178,10 @@ def put(tree: Tree, writer: Writer, name: str, version: NewVersion, seen: int | 
     if not last:
         change.no_near_miss(known(tree), "artifact", name, version.new)
     in_force = policy.of(tree)
-    if len(version.data) > (most := min(in_force["artifact_limit"], MOST)):
+    if len(version.data) > (most := largest(in_force)):
         raise Refused(
             f"{len(version.data):,} bytes; an artifact has at most {most:,}",
-            "keep large bytes elsewhere and put a text that names their place and SHA-256",
+            ELSEWHERE,
             code="limit",
         )
     _has_read(tree, name, last, version, seen, writer.at)

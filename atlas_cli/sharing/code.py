@@ -19,8 +19,9 @@ from ..store import files, transports
 from ..store.git import Git
 from ..store.housekeeping import pack_borrower
 from ..store.store import Store
-from .remote import Away, Remote, remotes
+from .remote import Away, Remote
 from .remote_state import RemoteState
+from .settings import remotes
 from .sharing import FETCH
 
 FOLDER, STATE = "code.git", "code.json"

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from .. import interrupts
-from ..errors import AtlasError, Refused
+from ..errors import AtlasError, NotPublished, Refused
 from ..records import judging
 from ..store import BEFORE, BRANCH, OUTBOX, REMOTE, failpoints, history, lock
 from ..store.branch import STALE, Branch, change, cleared, swept
@@ -155,7 +155,7 @@ class Exchange:
 
     def _pushed(self, look: bool, deadline: float) -> Shared:
         self.call = min(self.call, self.purpose.within or CALL)
-        refused, why = 0, ""
+        refused, why, hint = 0, "", ""
         if look or self.memory.data.get("lost") or self.remote.local:
             self._asked()
         if self.remote.local:
@@ -170,7 +170,7 @@ class Exchange:
             if head == known and not self.restore:
                 return self._done()
             if refused >= TRIES or (refused and time.monotonic() > deadline):
-                return self._refused(head, known, why)
+                return self._refused(head, known, why, hint)
             # (One try it has, however long it stood in the queue.)
             if began and time.monotonic() > deadline:
                 return self._shared(
@@ -187,6 +187,7 @@ class Exchange:
                 took = time.monotonic() - began
                 self.memory.put(pushed_at=time.time(), pushed_by=self.by, took=took)
                 return self._done()
+            hint = pushed.hint
             self.unclear, why = pushed.unclear, pushed.why  # until the remote has said what it has
             # Before the look, since what that shows is to be pushed on at once.
             time.sleep(random.uniform(0, min(1.0, time.monotonic() - began)))
@@ -200,7 +201,7 @@ class Exchange:
             else:
                 refused += TRIES if final else 1
 
-    def _refused(self, head: str, known: str | None, why: str) -> Shared:
+    def _refused(self, head: str, known: str | None, why: str, hint: str) -> Shared:
         """The remote does not take the store's branch. It may take another one."""
         why = f"{self.remote.name} refused it: {why}"
         patterns = self.policy["outbox_refs"] if self.purpose.aside else ()
@@ -209,7 +210,8 @@ class Exchange:
             self.memory.put(beside=name)
             why += f"; it waits on the branch {name} for a clone that may"
         self.memory.put(failed_at=time.time(), failed=why)
-        return self._shared(False, why)
+        error = NotPublished(f"not published: {why}", hint) if hint else None
+        return self._shared(False, why)._replace(error=error)
 
     def _gather_others(self) -> None:
         """Waits a moment before the push, if another session of this clone pushed just now: the

@@ -17,6 +17,7 @@ from ..store.repo import TAKING, WAITING, Repo
 from ..store.root import root_id
 from ..store.snapshot import Snapshot
 from ..store.store import create
+from . import settings
 from .remote import CALL, INCOMING, Away, Remote, beside, find
 from .remote_state import RemoteState
 
@@ -98,7 +99,10 @@ def _lent(lender: Path, folder: Path) -> None:
 def _filled(remote: Remote, timeout: float, folder: Path) -> None:
     """Brings the remote's store into the new repository, before anybody sees that."""
     git = remote.git
-    git.directory = str(folder)
+    if remote.local:
+        git.directory = str(folder)
+    else:
+        settings.enter(git, folder, remote.common)
     answer = git.object(INCOMING) if remote.fetch(timeout) else None
     if answer is None:
         raise Away(f"the branch {remote.branch} on {remote.name} has just gone", retry="now")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -19,6 +20,7 @@ from ..store import BRANCH, files, history, transports
 from ..store.git import Git, Silent, environment, last_line
 from ..store.repo import Repo
 from ..store.root import root_id
+from . import settings
 
 CALL = 10.0  # seconds for one call, counted anew whenever it reports progress
 INCOMING = "refs/atlas/incoming"  # what a fetch brought, before it is judged
@@ -51,6 +53,11 @@ _PUSH = (
 )
 
 
+# Of two branches one of which is a folder of the other's name git keeps one.
+_CLASH = re.compile(r"cannot lock ref '[^']*': 'refs/heads/([^']+)' exists; cannot create")
+APART = "take a branch whose name stands alone there: atlas init --branch atlas-store"
+
+
 class Away(Failed):
     """The remote could not be asked. silent: it gave no answer in time. begun: it was at it."""
 
@@ -66,13 +73,14 @@ class Pushed(NamedTuple):
 
     ok: the answer says that our own update was made. old: what it replaced; None if there was no
     such branch. unclear: the remote may have taken what it was sent. final: to push again at once
-    is of no use."""
+    is of no use. hint: what helps, if it is known."""
 
     ok: bool
     old: str | None = None
     why: str = ""
     unclear: bool = False
     final: bool = False
+    hint: str = ""
 
 
 class Remote(NamedTuple):
@@ -142,6 +150,9 @@ class Remote(NamedTuple):
                 )
             if tab and flag in ("!", "="):
                 why = rest.rpartition("\t")[2]
+                if clash := _CLASH.search(err):
+                    beside = f"it has the branch {clash[1]}, beside which there is no {self.branch}"
+                    return Pushed(False, None, beside, final=True, hint=APART)
                 same, lost = flag == "=", why.startswith("[remote failure]")
                 return Pushed(
                     False,
@@ -293,24 +304,21 @@ def find(repo: Repo, home: Path, name: str = "") -> Remote | None:
         chosen = json.loads((home / "remote.json").read_text())
     except (OSError, ValueError):
         chosen = {}
-    urls = remotes(repo, home)
+    urls = settings.remotes(repo, home)
     name = name or chosen.get("name") or _default(urls)
     if not name:
         return None
     branch = chosen.get("branch", "atlas")
     store = home / "store.git"  # before there is one, git finds the user's own repository
-    git = Git(
-        str(store) if store.is_dir() else None,
-        cwd=_top(repo),
-        hermetic=False,
-        include=str(repo.common / "config"),
-    )
+    git = Git(None, cwd=settings.top(repo), hermetic=False)
     own = {
         key: value
         for key, value in os.environ.items()
         if key in _KEPT or key.startswith(("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"))
     }
     git.env = environment(hermetic=False, online=True) | own | {"SSH_ASKPASS_REQUIRE": "never"}
+    if store.is_dir():
+        settings.enter(git, store, repo.common, repo.top)
     url, split = urls.get(name, ("", False))
     return Remote(name, branch, git, f"refs/heads/{branch}", url, split, common=repo.common)
 
@@ -333,7 +341,7 @@ def choose(repo: Repo, name: str | None, branch: str | None) -> None:
     neither is named. Raises NotFound if there is no such remote."""
     if name is None and branch is None:
         return
-    home, known = repo.home, remotes(repo, repo.home)
+    home, known = repo.home, settings.remotes(repo, repo.home)
     if name is not None and name not in known:
         raise NotFound(
             f"there is no remote {name[:80]!r}",
@@ -343,53 +351,3 @@ def choose(repo: Repo, name: str | None, branch: str | None) -> None:
     files.put(
         home / "remote.json", json.dumps({"name": name, "branch": branch or "atlas"}).encode()
     )
-
-
-def remotes(repo: Repo, home: Path) -> dict[str, tuple[str, bool]]:
-    """(URL, whether another one is pushed to) by name of the repository's remotes. They are looked
-    up again only if its configuration changed, since a command must not cost a process for it."""
-    file = home / "remotes.json"
-    try:
-        state = (repo.common / "config").stat()
-        stamp = [state.st_mtime_ns, state.st_size]
-    except OSError:
-        stamp = []
-    try:
-        known = json.loads(file.read_text())
-        if known["stamp"] == stamp and stamp:
-            return {name: (url, split) for name, (url, split) in known["remotes"].items()}
-    except (OSError, ValueError, KeyError):
-        pass  # not looked up yet
-    urls = _configured(repo)
-    with suppress(OSError):  # a cache
-        files.put(file, json.dumps({"stamp": stamp, "remotes": urls}).encode())
-    return urls
-
-
-def _configured(repo: Repo) -> dict[str, tuple[str, bool]]:
-    git = Git(None, cwd=str(repo.top or _top(repo)), hermetic=False)
-    out = git.ask("config", "--null", "--get-regexp", r"^remote\..*\.(push)?url$")[1].decode(
-        errors="replace"
-    )
-    urls: dict[str, str] = {}
-    other: set[str] = set()
-    for row in filter(None, out.split("\0")):
-        key, _, url = row.partition("\n")
-        name, _, what = key.removeprefix("remote.").rpartition(".")
-        if what == "url":
-            urls.setdefault(name, url)
-        else:
-            other.add(name)
-    return {name: (url, name in other) for name, url in sorted(urls.items())}
-
-
-def _top(repo: Repo) -> str:
-    """The folder that git would stand in for the main worktree: an address like `../hub.git` is
-    meant from there."""
-    if repo.common.name == ".git":
-        return str(repo.common.parent)
-    # (A file stands there in a submodule, and after `init --separate-git-dir`.)
-    link = repo.top / ".git" if repo.top else None
-    text = os.fsdecode(link.read_bytes()) if link and link.is_file() else ""
-    own = link is not None and link.parent / text.removeprefix("gitdir: ").rstrip("\n")
-    return str(repo.top if own and own.resolve() == repo.common.resolve() else repo.common)

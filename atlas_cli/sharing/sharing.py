@@ -19,7 +19,8 @@ from ..store.store import Store
 from ..visible import many
 from .dealing import PLAIN, Purpose
 from .parked import parked_commits, unpark
-from .remote import Remote, find, remotes
+from .remote import Remote, find
+from .settings import remotes
 
 if TYPE_CHECKING:
     from ..store.transaction import Intent, Written

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,6 +77,9 @@ def connect(target: str, layout: Layout) -> Connection:
 
     Raises OperationalError if the file cannot be used now, another DatabaseError if it is
     damaged."""
+    if target != MEMORY:  # (SQLite itself would keep it from the group)
+        with suppress(OSError):
+            os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     db = sqlite3.connect(target, timeout=layout.wait, isolation_level=None)
     db.row_factory = sqlite3.Row
     db.execute(f"PRAGMA synchronous={layout.synchronous}")

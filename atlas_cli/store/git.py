@@ -137,11 +137,10 @@ class Git:
         directory: str | None,
         cwd: str | None = None,
         hermetic: bool = True,
-        include: str = "",
     ) -> None:
-        self.directory, self.cwd = directory, cwd
-        # The user's settings, below our own.
-        self.include = [f"include.path={include}"] if include else []
+        # (The folder that the command was called in may be gone: git would not start there.)
+        self.directory, self.cwd = directory, cwd or (os.sep if directory else None)
+        self.include: list[str] = []  # the user's settings, below our own
         self.env, self.flags = environment(hermetic), _FLAGS
         self.hermetic = hermetic
         self._shield: dict[str, str] | None = None
@@ -186,6 +185,9 @@ class Git:
                 pass_fds=tuple(keep),
             )
         except FileNotFoundError:
+            if self.cwd and not os.path.isdir(self.cwd):  # noqa: PTH112
+                text = f"there is no folder {self.cwd}"
+                raise Failed(text, "go into one that is there") from None
             raise Failed("git was not found on PATH", "install git 2.31 or newer") from None
         except OSError as error:
             raise Failed(f"git could not be started: {error.strerror}") from None

@@ -11,6 +11,7 @@ from .git import Git
 from .repo import Repo
 
 NAME = ".atlas"
+OWN = (".lock", "AS-OF", "outbox", "drafts")  # what Atlas lays there before anything else
 
 
 def foreign(repo: Repo, known: str = "") -> tuple[str, str]:
@@ -39,7 +40,10 @@ def _odd(root: Path) -> str:
         return f"{NAME} is a link"
     if not stat.S_ISDIR(state.st_mode):
         return f"{NAME} is no folder"
-    return f"{NAME} is a repository of its own" if os.path.lexists(root / ".git") else ""
+    names = set(os.listdir(root))  # noqa: PTH208 - names alone
+    if ".git" in names:
+        return f"{NAME} is a repository of its own"
+    return f"{NAME} is a folder of yours" if names and names.isdisjoint(OWN) else ""
 
 
 def brought(repo: Repo, base: Path, name: str) -> Path | None:

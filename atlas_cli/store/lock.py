@@ -32,7 +32,7 @@ def held(path: Path, wait: float = WAIT, at: int | None = None) -> Iterator[int 
         yield from _portable(path, wait)
         return
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-    fd = os.open(path if at is None else path.name, flags, 0o644, dir_fd=at)
+    fd = os.open(path if at is None else path.name, flags, 0o666, dir_fd=at)
     try:
         taken = _taken(fd, time.monotonic() + wait)
         if taken is None:

@@ -84,6 +84,17 @@ class Repo(NamedTuple):
         return [box for box in boxes if (box / TAKING).is_file() or (box / WAITING).is_file()]
 
     @property
+    def folds(self) -> bool:
+        """Whether the disk takes upper and lower case for one, as git found when it made this
+        repository."""
+        with suppress(OSError):
+            return (
+                re.search(rb"(?im)^\s*ignorecase\s*=\s*true", (self.common / "config").read_bytes())
+                is not None
+            )
+        return False
+
+    @property
     def view(self) -> Path | None:
         """The worktree's `.atlas/`."""
         return None if self.top is None else self.top / ".atlas"
@@ -97,9 +108,17 @@ def _linked(box: Path) -> bool:
         return any(entry.is_symlink() for entry in entries)
 
 
+def home() -> Path:
+    """The user's home; a folder that is not there for a caller who has none."""
+    try:
+        return Path.home()
+    except RuntimeError:  # no HOME, and a uid that nobody knows
+        return Path("/nonexistent")
+
+
 def state() -> Path:
     """Atlas's part of the user's state folder."""
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state", "atlas")
+    return Path(os.environ.get("XDG_STATE_HOME") or home() / ".local/state", "atlas")
 
 
 def find(directory: str, hook: bool = False) -> Repo:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -16,11 +18,12 @@ from . import BRANCH, REMOTE, files, ground, history
 from .database import OperationalError
 from .git import Git
 from .index import FILE, Index
-from .repo import OWN, Repo
+from .repo import OWN, TAKING, WAITING, Repo
 from .root import root_commit, root_id
 from .snapshot import Snapshot
 
 # The root commit is a constant, so that all stores share it.
+_MACHINE = re.compile(rb"[\w.-]{1,64}")
 
 
 class Store:
@@ -53,18 +56,24 @@ class Store:
 
     @cached_property
     def machine(self) -> str:
-        """This machine's random id; host names and containers change."""
-        file = self.home / "machine"
-        known = file.read_text().strip() if file.exists() else ""
-        if known:
+        """This machine's random id; host names and containers change. It is made anew if what a
+        crash left of it is no id."""
+        if known := self._machine():
             return known
         made = os.urandom(6).hex()
         try:
             # (Whole: an empty id would make all machines one.)
-            files.put(file, f"{made}\n".encode(), sync=True)
+            files.put(self.home / "machine", f"{made}\n".encode(), sync=True)
         except OSError:
             return made  # where nothing can be written, no lease is written either
-        return file.read_text().strip()
+        return self._machine() or made
+
+    def _machine(self) -> str:
+        """The id that this machine's file holds; nothing if it holds none."""
+        with suppress(OSError), files.Folder.at(self.home) as folder:
+            data = (folder.read("machine", 100) or b"").strip()
+            return data.decode() if _MACHINE.fullmatch(data) else ""
+        return ""
 
     def head(self) -> str:
         """The commit that the branch is at now.
@@ -165,7 +174,11 @@ def create(
         shutil.rmtree(aside, ignore_errors=True)
         if (store.home / "store.git").is_dir():
             return store  # another `init` was faster
-        raise Failed(f"the store cannot be made in {store.home}: {error.strerror}") from None
+        raise Failed(
+            f"the store cannot be made in {store.home}: {error.strerror}",
+            "let this user write the git directory, or name a folder that it may write:"
+            " XDG_STATE_HOME",
+        ) from None
     except BaseException:
         shutil.rmtree(aside, ignore_errors=True)
         raise
@@ -184,7 +197,8 @@ def _make_home(store: Store) -> None:
             "it is made where nobody else writes",
         )
     with files.below(repo.top, store.home, make=True) as folder:
-        folder.put(".gitignore", b"*\n")  # `info/exclude` cannot be written either
+        # What waits is seen by git, which then refuses to remove the worktree.
+        folder.put(".gitignore", f"*\n!/{WAITING}\n!/{TAKING}\n".encode())
 
 
 def _initialise(store: Store, aside: Path) -> None:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 # The form of its names. A view of another form is looked through for names that are no more.
 FORM = "3"
 DEEP = 4  # folders
+# git leaves the view alone, whatever the project ignores; an outbox says itself what is seen
+HIDDEN = b"*\n!/outbox/\n"
 # what the system says of a name that is no folder
 LEFT = (errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.EMLINK)
 SMALL = 200  # commits, or records, up to which a command refreshes the view by the way
@@ -88,13 +90,14 @@ class View:
 
         shown = Shown(snapshot, index, old, now)
         try:
-            self._excluded()
             with (
                 files.below(self.top, self.root, make=True) as root,
                 lock.held(self.root / ".lock", wait=0.0, at=root.fd) as fd,
             ):
                 if fd is None:
                     return False
+                if root.read(".gitignore", 100) != HIDDEN:
+                    root.put(".gitignore", HIDDEN)
                 self.known = self.local.viewed(self.key)
                 wanted = shown.wanted(paths, self.known)
                 if full or as_of.get("form") != FORM:
@@ -207,16 +210,6 @@ class View:
         self.aside.append(
             drafts.put(self.launchers, self.launchers, f"edited-{name.replace('/', '-')}", data)
         )
-
-    def _excluded(self) -> None:
-        """Puts `.atlas/` into the clone's own list of what git leaves alone (once)."""
-        line, exclude = b"/.atlas/", self.place.common / "info/exclude"
-        text = exclude.read_bytes() if exclude.exists() else b""
-        if line not in text.split(b"\n"):
-            exclude.parent.mkdir(exist_ok=True)
-            with exclude.open("ab") as out:
-                gap = b"" if text.endswith(b"\n") or not text else b"\n"
-                out.write(gap + line + b"\n")
 
 
 def ours(place: Repo, local: Notebook) -> str:

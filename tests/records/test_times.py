@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -156,6 +160,7 @@ def test_since_takes_a_duration_a_day_and_a_moment() -> None:
         "18:00", NOW
     )  # the local hour: today's, or yesterday's if that is still to come
     assert found is not None and NOW - 86400 < found <= NOW
+    assert times.since("2026-11-29 13:00", NOW) == NOW - 3600
     for nonsense in (
         "",
         "soon",
@@ -168,3 +173,46 @@ def test_since_takes_a_duration_a_day_and_a_moment() -> None:
         "2026-11-29T14",
     ):
         assert times.since(nonsense, NOW) is None, nonsense
+
+
+@pytest.fixture
+def new_york() -> Iterator[None]:
+    """The clock on the wall is New York's, where 2026-11-01 has 25 hours."""
+    before = os.environ.get("TZ")
+    os.environ["TZ"] = "EST5EDT,M3.2.0,M11.1.0"
+    time.tzset()
+    yield
+    del os.environ["TZ"]
+    if before is not None:
+        os.environ["TZ"] = before
+    time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("text", "way", "moment"),
+    [
+        ("00:30", -1, "2026-11-01T04:30:00Z"),  # before the clocks went back
+        ("01:30", -1, "2026-11-01T05:30:00Z"),  # the first of the two
+        ("12:01", -1, "2026-10-31T16:01:00Z"),
+        ("2026-11-01", -1, "2026-11-01T04:00:00Z"),
+        ("2026-10-31", -1, "2026-10-31T04:00:00Z"),
+        ("2026-11-01 03:00", -1, "2026-11-01T08:00:00Z"),
+        ("2026-11-01T03:00:00Z", -1, "2026-11-01T03:00:00Z"),
+        ("18:00", 1, "2026-11-01T23:00:00Z"),
+        ("11:59", 1, "2026-11-02T16:59:00Z"),
+        ("2026-11-05", 1, "2026-11-05T05:00:00Z"),
+    ],
+)
+def test_a_time_without_a_zone_is_local_also_when_clocks_change(
+    new_york: None, text: str, way: int, moment: str
+) -> None:
+    now = times.moment("2026-11-01T17:00:00Z")  # noon
+    assert times.rfc3339(times.typed(text, now, way)) == moment
+
+
+def test_a_moment_to_come_is_a_time_or_a_duration() -> None:
+    assert times.ahead("2h", NOW) == NOW + 7200
+    assert times.ahead("2026-12-29T13:00:00Z", NOW) == times.moment("2026-12-29T13:00:00Z")
+    for nonsense in ("", "soon", "25:00", "2026-02-30", "-1h"):
+        with pytest.raises(Usage, match="not a duration"):
+            times.ahead(nonsense, NOW)

@@ -23,7 +23,7 @@ from ..records.test_places import about, barrier, entry, job, life, outcome, row
 from .hand import Hand, Seen
 from .snap import difference, picture
 
-OWN = {"AS-OF", "atlas", ".lock", "atlas.yaml"}
+OWN = {"AS-OF", "atlas", ".lock", "atlas.yaml", ".gitignore"}
 Parts = tuple[bytes, ...]
 
 

@@ -189,7 +189,7 @@ def test_both_read_the_lines_of_a_push(
         and said[0] == "atlas pre-push ../far.git ../far.git"
     )
     (folder / "aside").mkdir()
-    given, log = b"\0\xff a\n\nno end", folder / "LOG"
+    given, log = b"\xff a\n\n$HOME `id` \\n end\n", folder / "LOG"
     for shell in (
         ([], ["sh", "-eu"], ["bash", "-eu"], ["bash", "--posix"])
         if kind != "env bash -eu"
@@ -334,6 +334,23 @@ def test_without_its_python_a_hook_finds_atlas_or_says_how_to_repair_it(
     assert states(hooks()) == {"installed"} and len(difference(before, after)) == len(NAMES)
 
 
+def test_lines_that_are_added_behind_ours_run_and_are_told_what_git_tells(
+    folder: Path, hooks: Callable[..., HookFiles], git: Git, env: dict[str, str]
+) -> None:
+    """As git-lfs has it done by hand, where a hook stands already."""
+    git("clone", "-q", "--bare", ".", "../far.git", cwd=folder)
+    hooks().install()
+    for name in ("pre-push", "pre-commit"):
+        with (folder / ".git/hooks" / name).open("a") as out:
+            out.write(f'echo "theirs {name} $*" >>"$LOG"; cat >>"$LOG"\n')
+    code, _, said = run(folder, env, "commit", "-q", "--allow-empty", "-m", "x")
+    assert code == 0 and "theirs pre-commit " in said
+    code, err, said = run(folder, env, "push", "-q", "../far.git", "HEAD:refs/heads/new")
+    assert code == 0, err
+    assert "theirs pre-push ../far.git ../far.git" in said
+    assert len([line for line in said if " refs/heads/new " in line]) == 2
+
+
 def test_a_newer_version_changes_nothing_but_the_version(
     folder: Path, hooks: Callable[..., HookFiles], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -341,10 +358,10 @@ def test_a_newer_version_changes_nothing_but_the_version(
     hooks().install()
     before = (folder / ".git/hooks/pre-commit").read_bytes()
     monkeypatch.setattr("atlas_cli.hooks.install.VERSION", "99")
-    assert {(hook.state, hook.version) for hook in hooks().status()} == {("outdated", "1")}
+    assert {(hook.state, hook.version) for hook in hooks().status()} == {("outdated", "2")}
     hooks().install()
     assert (folder / ".git/hooks/pre-commit").read_bytes() == before.replace(
-        b"atlas 1 ", b"atlas 99 "
+        b"atlas 2 ", b"atlas 99 "
     )
 
 
@@ -354,7 +371,7 @@ def test_what_others_do_to_our_hooks_is_seen(
     there = folder / ".git/hooks"
     hooks().install()
     with (there / "pre-commit").open("a") as out:
-        out.write('echo more >>"$LOG"\n')  # behind an exec: it would never run
+        out.write('echo more >>"$LOG"\n')
     (there / "pre-push").chmod(0o644)
     script(f"#!/bin/sh\n{THEIRS}")(there / "post-merge")
     (there / "post-rewrite").unlink()

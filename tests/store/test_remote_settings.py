@@ -235,3 +235,38 @@ def test_inside_a_hook_of_git(clone: Path, hub: Path, git: Git, env: dict[str, s
     git("remote", "set-url", "origin", f"forge:{hub}", cwd=clone)
     assert run(clone, env | here, "begin", "--goal", "g").json["store"]["published"] is True
     assert git("for-each-ref", cwd=other) == ""
+
+
+@pytest.mark.parametrize("where", ["gitdir", "onbranch", "worktree"])
+def test_what_only_the_users_own_repository_reads_is_heeded(
+    hub: Path, clone: Path, env: dict[str, str], git: Git, where: str
+) -> None:
+    """As actions/checkout keeps its credentials: in a file for this git directory alone."""
+    file = hub.parent / "more"
+    file.write_text(f'[url "{hub}"]\n\tinsteadOf = forge:team/r\n')
+    if where == "worktree":
+        git("config", "extensions.worktreeConfig", "true", cwd=clone)
+        git("config", "--worktree", f"url.{hub}.insteadOf", "forge:team/r", cwd=clone)
+    else:
+        value = f"{clone}/.git" if where == "gitdir" else "main"
+        git("config", f"includeIf.{where}:{value}.path", str(file), cwd=clone)
+    git("config", "remote.origin.url", "forge:team/r", cwd=clone)
+    done = run_there(clone, env | {"GIT_SSH_COMMAND": "false"}, "init", "--no-hooks")
+    assert done.returncode == 0, done.stderr
+    assert "refs/heads/atlas" in git("for-each-ref", cwd=hub)
+
+
+def test_a_branch_that_stands_in_the_way_is_named_and_another_one_helps(
+    hub: Path, clone: Path, env: dict[str, str], git: Git
+) -> None:
+    git("branch", "-D", "atlas", cwd=hub)
+    git("push", "-q", "--no-verify", str(hub), "HEAD:refs/heads/atlas/foo", cwd=clone)
+    done = run_there(clone, env, "init", "--no-hooks")
+    assert done.returncode == 8 and "it has the branch atlas/foo" in done.stderr
+    line = done.stderr.rstrip().rpartition("atlas init ")[2]
+    assert run_there(clone, env, "init", "--no-hooks", *line.split()).returncode == 0
+    assert "refs/heads/atlas-store" in git("for-each-ref", cwd=hub)
+
+
+def run_there(clone: Path, env: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(*words), cwd=clone, env=env, capture_output=True, text=True)

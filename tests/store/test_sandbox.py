@@ -77,7 +77,8 @@ def test_a_sandboxed_session_works_and_is_taken_in(
     held = sandbox("lease", "take", "gpu0", "--why", "w")
     assert held.code == 8 and "gpu0 was given back" in held.err
     assert "NOT PUBLISHED" in done(sandbox("end", "-m", "that was it")).out
-    assert git("status", "--short", "--untracked-files=all") == ""
+    seen = git("status", "--short", "--untracked-files=all")
+    assert seen == "?? .atlas/outbox/waiting.bundle", "so that git does not remove the worktree"
 
     taken = done(atlas("status", "show"))
     assert (
@@ -85,7 +86,7 @@ def test_a_sandboxed_session_works_and_is_taken_in(
         and "that was it" in taken.out
         and "as seen outside" in taken.out
     )
-    assert list(sandbox.box.glob("*bundle*")) == []
+    assert list(sandbox.box.glob("*bundle*")) == [] and git("status", "--short") == ""
     assert atlas("session", "show", begun.data["id"], "--json").data["ended"]
     done(atlas("verify", "--full"))
     assert done(atlas("status", "show")).err == "", "once"
@@ -290,7 +291,8 @@ def test_a_sandboxed_clone_without_a_store(
     done(sandbox("init", "--no-hooks"))
     done(sandbox("begin", "--goal", "inside"))
     assert "outbox/drafts" in sandbox("status", "write", "-m", "w " * 300).err
-    assert git("status", "--short") == ""
+    seen = git("status", "--short", "--untracked-files=all")
+    assert seen == "?? .atlas/outbox/waiting.bundle"
     done(sandbox(*DECISION))
     done(atlas("init", "--no-hooks"))
     assert done(atlas("decision", "list", "--json")).data["total"] == 1

@@ -200,7 +200,7 @@ def test_every_command_leaves_the_users_repository_as_it_was(
         else:
             assert changed == [], line
     assert git("status", "--porcelain") == status  # `.atlas/` is not seen as something to commit
-    assert (lived_in / ".git/info/exclude").read_bytes() == b"*.tmp\n/.atlas/\n"
+    assert (lived_in / ".git/info/exclude").read_bytes() == b"*.tmp"
 
 
 HARM = (

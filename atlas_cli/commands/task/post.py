@@ -80,7 +80,7 @@ def fields(env: Env, **given: Any) -> Record:
     if "title" in row:
         row["title"] = names.say(row["title"], "the title", 200)
     if "deadline" in row:
-        row["deadline"] = times.rfc3339(moment(env, row["deadline"]))
+        row["deadline"] = times.rfc3339(times.ahead(row["deadline"], env.now()))
     if "relies_on" in row:
         row["relies_on"] = [reading.pinned_ref(env, target) for target in row["relies_on"]]
     if "uses" in row:
@@ -90,14 +90,6 @@ def fields(env: Env, **given: Any) -> Record:
     if "body" in row:
         row["body"] = row["body"].rstrip("\n") + "\n"
     return row
-
-
-def moment(env: Env, text: str) -> int:
-    """The moment that a text names: a time, or a duration from now."""
-    try:
-        return times.moment(text)
-    except ValueError:
-        return env.now() + times.duration(text)
 
 
 def frozen(env: Env, why: str | None, until: str | None) -> Record | None:
@@ -118,7 +110,7 @@ def _until(env: Env, text: str) -> str:
     is not there: it will not be over either."""
     kind = text.partition(":")[0]
     if not kind.isalpha():
-        return times.rfc3339(moment(env, text))
+        return times.rfc3339(times.ahead(text, env.now()))
     if kind == lease.KIND.name:
         return f"lease:{reading.resource(env, text)}"
     what = str(ref_of(text))

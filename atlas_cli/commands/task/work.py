@@ -150,7 +150,7 @@ def _new_result(env: Env, file: str | None, text: str | None) -> result.NewResul
     if file is not None and text is not None:
         raise Usage("a result comes from one place", "give one of --result F and -m TEXT")
     if file is not None:
-        data = read_bytes(env, file)
+        data = read_bytes(env, file, env.policy["result_limit"], result.ELSEWHERE)
         name = "" if file == "-" else file
     elif text is not None:
         data = (text.rstrip("\n") + "\n").encode()

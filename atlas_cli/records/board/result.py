@@ -18,6 +18,7 @@ from .. import artifact, policy
 from . import task
 
 FOLDER = "results"
+ELSEWHERE = "put it as an artifact and name that in the result"
 SUFFIX = "/about.yaml"
 RECEIPT = ("generation", "attempt", "token", "store")
 
@@ -97,7 +98,7 @@ def put(tree: Tree, writer: Writer, row: Record, new: NewResult) -> dict[str, by
     if len(new.data) > most:
         raise Refused(
             f"a result of {len(new.data):,} bytes; at most {most:,}",
-            "put it as an artifact and name that in the result",
+            ELSEWHERE,
             code="limit",
         )
     if tree.blob(path_of(row["id"])) is not None:
