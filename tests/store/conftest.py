@@ -70,7 +70,7 @@ def quick(worker: Worker, tmp_path: Path) -> Atlas:
     `quick("status", …)`."""
 
     def run(*args: str, data: str | None = None) -> Result:
-        return worker("-C", str(tmp_path / "repo"), *args, data=data)
+        return worker(*args, data=data, cwd=tmp_path / "repo")
 
     return run
 
@@ -156,6 +156,6 @@ def at(worker: Worker, tmp_path: Path) -> At:
     """Runs `atlas … --json` in a folder below the test's own: `at("clone", "status", …)`."""
 
     def run(folder: str, *args: str) -> Result:
-        return worker("-C", str(tmp_path / folder), *args, "--json")
+        return worker(*args, "--json", cwd=tmp_path / folder)
 
     return run

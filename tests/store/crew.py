@@ -34,9 +34,11 @@ class Worker:
         at: float | None = None,
         env: dict[str, str] | None = None,
         pause: float = 0,
+        cwd: Path | None = None,
     ) -> None:
         named = ("--session", self.session) if self.session else ()
         wish = {"argv": [*named, *argv], "data": data, "at": at, "env": env, "pause": pause}
+        wish["cwd"] = str(cwd) if cwd else None
         self.wishes.write(json.dumps(wish) + "\n")
         self.wishes.flush()
 
@@ -52,8 +54,9 @@ class Worker:
         data: str | None = None,
         env: dict[str, str] | None = None,
         pause: float = 0,
+        cwd: Path | None = None,
     ) -> Result:
-        self.tell(*argv, data=data, env=env, pause=pause)
+        self.tell(*argv, data=data, env=env, pause=pause, cwd=cwd)
         return self.heard()
 
     def begin(self, goal: str, *more: str) -> str:

@@ -59,7 +59,7 @@ class Project:
         return done.out.strip()
 
     def atlas(self, who: str, *args: str, code: int = 0) -> Result:
-        done = self.worker("-C", str(self.top), "--session", self.sessions[who], *args)
+        done = self.worker("--session", self.sessions[who], *args, cwd=self.top)
         assert done.code == code, (args, done)
         return done
 

@@ -1,6 +1,6 @@
 """The program of a crew: one process for each worker, forked once the modules are there, since a
 race is among commands and not among imports. Each line that a worker reads is a JSON object (argv,
-data, at: the moment to start); it is answered by one line [code, standard output, standard error,
+data, at: the moment to start, cwd: the folder to stand in, else the worker's own); it is answered by one line [code, standard output, standard error,
 began, ended]. A wish with `env` is run in a fork with these variables: it may be killed (the code
 is then minus the signal), and one that stops itself goes on after `pause` seconds."""
 
@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
 
 from atlas_cli.call import call, root
 from atlas_cli.commands import COMMANDS
@@ -57,6 +58,7 @@ def apart(
 
 
 def serve(source: int, sink: int) -> None:
+    home = os.open(".", os.O_RDONLY)
     with open(source) as wishes, open(sink, "w") as report:
         for line in iter(wishes.readline, ""):
             wish = json.loads(line)
@@ -64,7 +66,10 @@ def serve(source: int, sink: int) -> None:
                 time.sleep(0.0005)
             argv, data, env = wish["argv"], wish["data"], wish["env"]
             began = time.monotonic()
+            if wish["cwd"] and Path(wish["cwd"]).is_dir():  # (it may be yet to be made)
+                os.chdir(wish["cwd"])
             done = answer(argv, data) if env is None else apart(argv, data, env, wish["pause"])
+            os.chdir(home)
             report.write(json.dumps([*done, began, time.monotonic()]) + "\n")
             report.flush()
 
