@@ -4,12 +4,16 @@ process."""
 from __future__ import annotations
 
 import compileall
+import fcntl
 import json
 import os
+import pty
 import shutil
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -249,6 +253,29 @@ def atlas(env: dict[str, str], tmp_path: Path, forks: Forks) -> Atlas:
 def command(*args: str) -> list[str]:
     """The argv of `atlas`, for tests that start processes themselves."""
     return [sys.executable, "-m", "atlas_cli", *args]
+
+
+def on_terminal(
+    args: tuple[str, ...], cwd: Path, env: dict[str, str], columns: int = 100
+) -> Result:
+    """How `atlas` ended on a terminal so wide, and what it showed there."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(cwd)
+        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        os.execvpe(command()[0], command(*args), env)
+    out = b""
+    while True:
+        try:
+            part = os.read(terminal, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        out += part
+    os.close(terminal)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return Result(code, out.decode().replace("\r\n", "\n"), "")
 
 
 @pytest.fixture

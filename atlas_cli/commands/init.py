@@ -1,25 +1,26 @@
 """`atlas init`: create the store, or find the one that is there. Idempotent."""
 
 import sys
+from collections.abc import Iterator
 from functools import partial
 from typing import Annotated, Any
 
 import typer
 
-from .. import callers, interrupts
+from .. import callers
 from ..cli.templates import template
-from ..env import beginning
+from ..env import beginning, who
 from ..env.clock import clock
 from ..env.env import Env
-from ..errors import NotPublished
+from ..errors import NotPublished, Usage
 from ..outcome import Outcome
 from ..records import session
 from ..sharing import joining
 from ..sharing.dealing import UNASKED, Purpose
-from ..sharing.remote import choose
+from ..sharing.remote import choose, keep
 from ..store import founding
 from ..store.store import create
-from ..visible import many
+from ..visible import many, visible
 from . import env_of, single, verb
 from .hooks import at_join
 
@@ -38,6 +39,11 @@ Carry = Annotated[
     ),
 ]
 NoHooks = Annotated[bool, typer.Option("--no-hooks", help="Leave the git hooks alone.")]
+Local = Annotated[bool, typer.Option("--local", help="Keep it in this clone until a sync.")]
+Publish = Annotated[bool, typer.Option("--publish", help="Share it at once, also from a terminal.")]
+Person = Annotated[
+    bool, typer.Option("--person", help="A session stands for you, who commit here by hand.")
+]
 Test = Annotated[bool, typer.Option("--test", hidden=True)]
 
 
@@ -56,38 +62,60 @@ def init(
     branch: Branch = None,
     carry: Carry = False,
     no_hooks: NoHooks = False,
+    local: Local = False,
+    publish: Publish = False,
+    person: Person = False,
     test: Test = False,
 ) -> Outcome:
     """Create the store of this repository, or find the one that is there: in this clone, or at its
     git remote.
 
     The store is a repository of its own inside the git directory: no ref, index or file of yours is
-    touched but .atlas/ and info/exclude, and the git hooks: Atlas goes in front of those that are
+    touched but .atlas/ and the git hooks: Atlas goes in front of those that are
     there, and atlas hooks remove brings them back to the byte. All worktrees share it, and all
     clones of the remote, by its branch `atlas`.
 
     The remote is asked first; where it gives no answer and this clone has no copy of its branch,
     nothing is made (8). With --offline a store is made knowingly: not yet used, it gives way to the
-    remote's once that can be asked."""
+    remote's once that can be asked.
+
+    A new store is shared at once; by a person at a terminal only with --publish, or by atlas
+    sync."""
     env = env_of(ctx)
+    if local and publish:
+        raise Usage("--local and --publish say different things", "give one of them")
     choose(env.place, remote, branch)
     joined = joining.take(env.place, env.options.offline)
     made = not joined and _made(env, test)
     own = env.policy["store"]
+    if local or publish or (made and _by_hand(env)):
+        keep(env.store.home, here=not publish)
+        env.forget("sharing")
     number = 0 if joined else _published(env, carry)
     env.forget("snapshot", "policy")
     if env.policy["store"] != own:
         made, joined = False, True
     hooks, line = ([], UNHOOKED) if no_hooks else at_join(env)
-    lines = [line]
-    if made and hooks and _person(env):
-        person = beginning.register(env, goal="", kind=session.PERSON, everywhere=True)
-        lines.append(f"you are {person['id']} in this clone")
+    lines = [line, *_more(env, person)]
     if number:
         lines.append(
             f"parked, for they contradict what was there: {many(number, 'write')} (atlas parked)"
         )
     return _outcome(env, made, joined, hooks, lines)
+
+
+def _more(env: Env, person: bool) -> Iterator[str]:
+    """The lines of the answer about the session of a person who wants one, and about the place that
+    the store would be shared at."""
+    if person:
+        row = who.person(env)
+        row = row or beginning.register(env, goal="", kind=session.PERSON, everywhere=True)
+        yield f"you are {row['id']} in this clone"
+    if (far := env.sharing.known) and far.here:
+        yield (
+            f"kept in this clone: atlas init --publish puts its branch {far.branch} at"
+            f" {far.name} ({visible(far.url)}), for all who may read that"
+        )
 
 
 def _published(env: Env, carry: bool) -> int:
@@ -136,22 +164,8 @@ def _made(env: Env, test: bool) -> bool:
     return made
 
 
-def _person(env: Env) -> bool:
-    """Whether somebody at a terminal wants a session that stands for them in this clone. They are
-    asked when a store is made."""
-    if (
-        env.options.json
-        or env.options.quiet
-        or callers.tool()
-        or not (sys.stdin.isatty() and sys.stderr.isatty())
-    ):
+def _by_hand(env: Env) -> bool:
+    """Whether a person at a terminal makes the store, who is to see first what would go where."""
+    if env.options.json or env.options.quiet or callers.tool():
         return False
-    try:
-        with interrupts.Typing():
-            return typer.confirm(
-                "Commit here by hand too? Then a session stands for you in this clone",
-                True,
-                err=True,
-            )
-    except typer.Abort:
-        return False
+    return bool(sys.stdin and sys.stdin.isatty() and sys.stderr.isatty())

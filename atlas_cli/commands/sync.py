@@ -5,6 +5,7 @@ import typer
 from ..errors import NotPublished, Unknown, VersionJump
 from ..outcome import Outcome
 from ..sharing.dealing import UNASKED
+from ..sharing.remote import keep
 from ..visible import many
 from . import env_of, single, verb
 
@@ -28,6 +29,7 @@ def sync(ctx: typer.Context) -> Outcome:
     `atlas parked` settles it."""
     env = env_of(ctx)
     before = env.store.head()
+    keep(env.store.home, here=False)
     shared = env.sharing.publish(look=True)
     if shared.parked:
         raise VersionJump(

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .. import interrupts
 from ..errors import Failed, NotFound
@@ -96,6 +96,7 @@ class Remote(NamedTuple):
     wanted: bool = False  # the user asks for it (else they only read something)
     until: float | None = None  # when (monotonic) every call is over, whatever the remote sends
     common: Path = Path()  # the user's git directory
+    here: bool = False  # the store stays in this clone until it is published on request
 
     def heads(self, timeout: float) -> dict[str, str]:
         """The branches that are there, with the commits they are at."""
@@ -300,10 +301,7 @@ def find(repo: Repo, home: Path, name: str = "") -> Remote | None:
     one; None if there is none. The remote of an outbox is the clone's own store."""
     if home == repo.outbox and (repo.shared / "store.git").is_dir():
         return beside(repo.shared / "store.git", home / "store.git")
-    try:
-        chosen = json.loads((home / "remote.json").read_text())
-    except (OSError, ValueError):
-        chosen = {}
+    chosen = _chosen(home)
     urls = settings.remotes(repo, home)
     name = name or chosen.get("name") or _default(urls)
     if not name:
@@ -320,7 +318,9 @@ def find(repo: Repo, home: Path, name: str = "") -> Remote | None:
     if store.is_dir():
         settings.enter(git, store, repo.common, repo.top)
     url, split = urls.get(name, ("", False))
-    return Remote(name, branch, git, f"refs/heads/{branch}", url, split, common=repo.common)
+    here = bool(chosen.get("here"))
+    ref = f"refs/heads/{branch}"
+    return Remote(name, branch, git, ref, url, split, common=repo.common, here=here)
 
 
 def _default(urls: Collection[str]) -> str:
@@ -336,6 +336,23 @@ def beside(lender: Path, own: Path) -> Remote:
     return Remote(str(lender), "atlas", Git(str(own)), BRANCH, str(lender), local=True)
 
 
+def _chosen(home: Path) -> dict[str, Any]:
+    """The choices that this clone has noted of its remote."""
+    try:
+        chosen = json.loads((home / "remote.json").read_text())
+        return dict(chosen)
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def keep(home: Path, here: bool) -> None:
+    """Notes whether the store stays in this clone, though there is a remote. Nothing is written
+    where it is noted so already."""
+    chosen = _chosen(home)
+    if bool(chosen.get("here")) != here:
+        files.put(home / "remote.json", json.dumps({**chosen, "here": here}).encode())
+
+
 def choose(repo: Repo, name: str | None, branch: str | None) -> None:
     """Notes which remote, and which branch of it, the store is shared through; nothing where
     neither is named. Raises NotFound if there is no such remote."""
@@ -348,6 +365,5 @@ def choose(repo: Repo, name: str | None, branch: str | None) -> None:
             f"git remote shows them: {', '.join(known) or 'none'}",
         )
     home.mkdir(parents=True, exist_ok=True)
-    files.put(
-        home / "remote.json", json.dumps({"name": name, "branch": branch or "atlas"}).encode()
-    )
+    chosen = {**_chosen(home), "name": name, "branch": branch or "atlas"}
+    files.put(home / "remote.json", json.dumps(chosen).encode())

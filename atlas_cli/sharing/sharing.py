@@ -56,7 +56,7 @@ class Sharing:
     @property
     def remote(self) -> Remote | None:
         """The remote, if it is to be asked at all."""
-        return None if self.offline else self.known
+        return None if self.offline or (self.known and self.known.here) else self.known
 
     def sources(self) -> list[Remote]:
         """The remotes that may still have what this clone has lost: the remote, else the copy of
@@ -69,6 +69,8 @@ class Sharing:
         """The reason why there is no remote to ask."""
         if self.offline:
             return "--offline was given"
+        if self.known and self.known.here:
+            return "it is kept in this clone: atlas sync shares it"
         several = ", ".join(remotes(self.store.place, self.store.home))
         return (
             f"none of its remotes was chosen ({several})" if several else "this store has no remote"

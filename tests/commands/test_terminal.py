@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import pty
 import re
 import shlex
-import struct
 import subprocess
-import termios
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from ..conftest import DECISION, Atlas, Result, command
+from ..conftest import DECISION, Atlas, Result, command, on_terminal
 
 WHY = "a reason of some length, which a narrow terminal cannot show beside the rest without folding it"
 RESOURCE = "path:some/folder/of-a-name/that-is-long.py"
@@ -28,24 +23,7 @@ def shown(begun: str, atlas: Atlas, env: dict[str, str], repo: Path) -> Shown:
     assert atlas("lease", "take", RESOURCE, "--why", WHY).code == 0
 
     def run(columns: int, *args: str, **extra: str) -> Result:
-        pid, terminal = pty.fork()
-        if pid == 0:
-            os.chdir(repo)
-            fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-            os.execvpe(command()[0], command(*args), {**env, "TERM": "xterm", **extra})
-        out = b""
-        while True:
-            try:
-                part = os.read(terminal, 65536)
-            except OSError:
-                break
-            if not part:
-                break
-            out += part
-        os.close(terminal)
-        return Result(
-            os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), out.decode().replace("\r\n", "\n"), ""
-        )
+        return on_terminal(args, repo, {**env, "TERM": "xterm", **extra}, columns)
 
     return run
 
