@@ -118,6 +118,7 @@ CALLS: dict[Verb, tuple[list[str], int | None]] = {
     ("signal", "list"): ([], 0),
     ("signal", "show"): (["x"], 7),
     ("doctor",): ([], 0),
+    ("uninstall",): ([], 6),
     ("view",): ([], 0),
     ("setup",): ([], 0),
     ("git",): ([], 2),

@@ -54,6 +54,7 @@ COMMANDS: dict[str, str] = {
     "epoch": "Take what was settled long ago from the tip of the store's branch.",
     "doctor": "Look at the store's health; --fix repairs what can be repaired.",
     "setup": "Tell AI tools about Atlas: AGENTS.md, CLAUDE.md, Claude Code's hooks.",
+    "uninstall": "Take Atlas out of this clone; what others have stays.",
     "view": "Write this worktree's .atlas/ folder anew.",
     "help": "A page on a topic; bare, the list of topics.",
     "completion": "The script that makes your shell complete commands and names.",

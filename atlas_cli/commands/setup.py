@@ -52,7 +52,8 @@ def setup(
     leases and claims back at the end. The file is the one that a team shares: where Atlas is not
     installed its hooks do nothing."""
     env = env_of(ctx)
-    _ = env.snapshot  # there is a store
+    if not remove:
+        _ = env.snapshot  # there is a store
     if (top := env.place.top) is None:
         raise Refused("a bare repository has no files to set up", "go into a worktree of it")
     if check + remove + list_ > 1 or (tool is None and (check or remove)):

@@ -32,6 +32,11 @@ def _place(env: Env) -> tuple[Path, Path]:
     return (top, home) if home == env.place.outbox and top else (home, home)
 
 
+def every(env: Env) -> list[str]:
+    """The files of all drafts of this clone, whosever they are."""
+    return drafts(env).files()
+
+
 def listed(env: Env, me: Record | None) -> list[dict[str, str]]:
     """The drafts of a session, of those that it has adopted, and of nobody."""
     if me is None:

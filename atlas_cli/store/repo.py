@@ -73,14 +73,19 @@ class Repo(NamedTuple):
         return None if self.top is None else self.top / BOX
 
     @property
-    def waiting(self) -> list[Path]:
-        """The outboxes of this clone's worktrees that hold something to be taken in."""
-        tops = {self.top, self.common.parent if self.common.name == ".git" else self.top} - {None}
+    def worktrees(self) -> list[Path]:
+        """The tops of this clone's worktrees, its own first."""
+        tops = [self.top, self.common.parent if self.common.name == ".git" else self.top]
         linked = self.common / "worktrees"
         for file in linked.glob("*/gitdir") if linked.is_dir() else ():
             with suppress(OSError):  # it has just been taken away
-                tops.add((file.parent / os.fsdecode(file.read_bytes()).rstrip("\n")).parent)
-        boxes = [top / BOX for top in tops if top]
+                tops.append((file.parent / os.fsdecode(file.read_bytes()).rstrip("\n")).parent)
+        return [top for top in dict.fromkeys(tops) if top]
+
+    @property
+    def waiting(self) -> list[Path]:
+        """The outboxes of this clone's worktrees that hold something to be taken in."""
+        boxes = [top / BOX for top in self.worktrees]
         return [box for box in boxes if (box / TAKING).is_file() or (box / WAITING).is_file()]
 
     @property

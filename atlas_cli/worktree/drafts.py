@@ -129,6 +129,10 @@ class Drafts:
         with suppress(OSError), files.below(top, root / "drafts") as folder:
             yield folder
 
+    def files(self) -> list[str]:
+        """The files of all drafts, oldest first."""
+        return [str(file) for _, file, _ in sorted(self._files())]
+
     def _files(self, most: int = 0) -> Iterator[tuple[int, Path, bytes | None]]:
         """(when it was written, path, its bytes if they are so many) of each draft."""
         for folder in self._folders():

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 FORM = "3"
 DEEP = 4  # folders
 # git leaves the view alone, whatever the project ignores; an outbox says itself what is seen
+FIXED = ("AS-OF", "atlas", ".gitignore", ".lock")  # its files that show no record
 HIDDEN = b"*\n!/outbox/\n"
 # what the system says of a name that is no folder
 LEFT = (errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.EMLINK)
@@ -113,6 +115,31 @@ class View:
         except OSError:
             return False
         return True
+
+    def remove(self) -> list[Path]:
+        """Takes the view away. The files in it that a hand laid or changed are left, and
+        returned."""
+        if ours(self.place, self.local):
+            return []
+        try:
+            with files.below(self.top, self.root) as root:
+                for name in (*self.local.viewed(self.key), *FIXED):
+                    self._drop(root, name)
+        except OSError:
+            return []
+        left = [path for path in self.root.rglob("*") if not path.is_dir()]
+        if not left:
+            shutil.rmtree(self.root, ignore_errors=True)
+        return left
+
+    def _drop(self, root: Folder, name: str) -> None:
+        """Takes a file of the view away, unless a hand has made it writable."""
+        *way, last = name.split("/")
+        with suppress(OSError), root.down(way) as folder:
+            state = folder.look(last)
+            if state and (name in FIXED or not state.st_mode & 0o222):
+                folder.drop(last)
+        self._emptied(root, way)
 
     def _changed(self, index: Index, old: str, head: str, full: bool) -> Iterable[str] | None:
         """The store's paths that may look different; None if they are too many for now."""

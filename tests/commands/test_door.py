@@ -55,3 +55,40 @@ def test_a_program_shares_at_once_unless_it_is_told_not_to(
     other = bare_project.parent / "other"
     git("clone", "-q", str(hub), str(other), cwd=hub.parent)
     assert "joined" in atlas("init", cwd=other).out
+
+
+def test_it_goes_as_it_came_and_says_what_stays(
+    bare_project: Path, tmp_path: Path, atlas: Atlas, git: Git
+) -> None:
+    hub = clone(bare_project, git)
+    git("worktree", "add", "-q", "../wt")
+    before = names_in(bare_project)
+    assert atlas("init").code == 0
+    assert atlas("setup", "agents").code == 0
+    assert atlas("begin", "--goal", "g").code == 0
+    assert atlas("status", "write", "-m", "mine", "--offline").code == 0
+    assert atlas("status", "show", cwd=tmp_path / "wt").code == 0
+    alone = atlas("uninstall")
+    assert alone.code == 6 and "this clone alone has 1 write" in alone.err
+    assert atlas("sync").code == 0
+    assert atlas("begin", "--goal", "other", CODEX_THREAD_ID="two").code == 0
+    busy = atlas("uninstall")
+    assert busy.code == 6 and "is at work" in busy.err
+    assert atlas("end", "-m", "done", CODEX_THREAD_ID="two").code == 0
+    (tmp_path / "wt/.atlas/mine.txt").write_text("laid by hand\n")
+    gone = atlas("uninstall")
+    assert gone.code == 0 and f"{tmp_path / 'wt/.atlas/mine.txt'}" in gone.out
+    assert f"the branch atlas stays at origin ({hub})" in gone.out
+    assert "Atlas's part of AGENTS.md stays: atlas setup agents --remove" in gone.out
+    assert atlas("setup", "agents", "--remove").code == 0
+    assert names_in(bare_project) == before
+    assert [path.name for path in (tmp_path / "wt/.atlas").iterdir()] == ["mine.txt"]
+    assert atlas("status", "show").code == 7
+    back = atlas("begin", "--goal", "again")
+    assert back.code == 0 and "joined the store" in back.err, "nothing was lost"
+
+
+def names_in(repo: Path) -> list[str]:
+    """The names of all that lies in a repository, but for the objects and logs of its user."""
+    names = (path.relative_to(repo).as_posix() for path in repo.rglob("*"))
+    return sorted(name for name in names if not name.startswith((".git/objects", ".git/logs")))

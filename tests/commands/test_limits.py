@@ -105,6 +105,7 @@ PROGRAMS = {
     "lease run": 0,
     "config edit": 2,
     "sync": 8,
+    "uninstall": 6,
     "parked show": 7,
     "parked take": 7,
     "parked drop": 7,

@@ -104,6 +104,7 @@ REFUSED = {
     "lease take ../x --why w": 2,
     "end": 5,
     "setup claude --check": 9,
+    "uninstall": 6,
     "parked show x": 7,
     "parked take x": 5,
     "parked drop x": 7,
