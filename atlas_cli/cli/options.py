@@ -11,7 +11,7 @@ from ..errors import AtlasError, Refused, Usage
 from ..model import times
 
 LONGEST_WAIT = 4 * 3600  # seconds
-TEXT = 1_000_000  # bytes of a text or a plan
+TEXT = 10_000_000  # bytes of a text or a plan
 
 
 def parsed(parse: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -121,7 +121,9 @@ def read_bytes(env: Env, name: str, most: int, instead: str = "say less") -> byt
     if name not in given:
         given[name] = _read(env, name, most + 1)
     if len(given[name]) > most:
-        raise Refused(f"{name}: more than {most:,} bytes", instead, code="limit")
+        size = env.source.stat().st_size if env.source and env.source.is_file() else 0
+        many = f"{size:,} bytes" if size else "more"
+        raise Refused(f"{name}: {many}; at most {most:,} bytes", instead, code="limit")
     return given[name]
 
 

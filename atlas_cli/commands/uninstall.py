@@ -49,8 +49,8 @@ def uninstall(ctx: typer.Context, discard: Discard = False) -> Outcome:
     if not discard and (alone := list(_only_here(env))):
         raise Refused(
             f"this clone alone has {', '.join(alone)}",
-            "publish it: atlas sync; end a session: atlas end --session ID -m TEXT; keep a copy: atlas"
-            " outbox export FILE",
+            "publish it: atlas sync; end a session: atlas end --session ID -m TEXT; keep a copy:"
+            " atlas outbox export FILE",
             code="unpublished",
         )
     stays = list(_stays(env))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from ..errors import AtlasError
@@ -18,8 +19,9 @@ Aim = Callable[[str], str]  # a text as it is, but for the commands in it
 def words(options: Options) -> str:
     """The words that aim a command at the folder of this one; empty if the caller stands there."""
     folder = options.directory
-    if folder == "." or Path(folder).resolve() == Path.cwd():
-        return ""
+    with suppress(FileNotFoundError):  # (the folder that the caller stands in may be gone)
+        if folder == "." or Path(folder).resolve() == Path.cwd():
+            return ""
     return f" -C {shlex.quote(folder)}"
 
 

@@ -40,9 +40,9 @@ def test_odd_texts_are_kept_exactly(worker: Worker) -> None:
         wrote = worker(
             "status", "write", "-", "--replace", "--caveat", text, "--json", data=text
         ).data
-        assert (wrote["body"], wrote["caveat"]) == (text.removesuffix("\n") + "\n", text.strip()), (
-            name
-        )
+        # (without what an editor puts before it, and with lines that end as git ends them)
+        body = text.removeprefix("\ufeff").replace("\r\n", "\n").removesuffix("\n") + "\n"
+        assert (wrote["body"], wrote["caveat"]) == (body, text.strip()), name
         put = worker(
             "artifact", "put", "a", "-", "--same-topic", "--title", text, "--json", data=text
         ).data
@@ -167,11 +167,11 @@ def test_bytes_of_any_kind_come_back_exactly(
         and (repo / "copy").read_bytes() == data
     )
     shown = worker("artifact", "show", "raw")
-    assert shown.code == 0 and "bytes that are no text" in shown.out
+    assert shown.code == 0 and "bytes, no text" in shown.out
     head = hand.head()
     (repo / "huge").write_bytes(b"\0" * 10_000_001)
     assert (
-        "10,000,001 bytes; an artifact has at most 10,000,000"
+        "10,000,001 bytes; at most 10,000,000"
         in fails(worker("artifact", "put", "huge", "huge"), 6).err
     )
     unharmed(worker, hand, head)

@@ -122,7 +122,8 @@ def test_which_hooks_git_runs(project: Project, tmp_path: Path) -> None:
     branched(project)
     for name in NAMES:
         file = project.top / ".git/hooks" / name
-        file.write_text(file.read_text().replace("exec", f"echo {name} >> {tmp_path}/ran\nexec"))
+        first, rest = file.read_text().split("\n", 1)
+        file.write_text(f"{first}\necho {name} >> {tmp_path}/ran\n{rest}")
     wanted = {
         "commit": ["pre-commit", "prepare-commit-msg", "commit-msg"],
         "commit --no-verify": ["prepare-commit-msg"],

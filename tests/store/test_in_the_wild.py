@@ -107,7 +107,9 @@ def test_a_file_that_is_too_large_is_refused_unread(
         done = subprocess.run(
             ["sh", "-c", script], cwd=repo, env=env, capture_output=True, text=True
         )
-        assert done.returncode == 6 and "big: more than " in done.stderr, done.stderr
+        assert done.returncode == 6 and "big: 3,221,225,472 bytes; at most " in done.stderr, (
+            done.stderr
+        )
 
 
 def test_what_python_leaves_out_is_not_needed(
