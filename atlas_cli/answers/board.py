@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -11,10 +11,14 @@ from ..model import times
 from ..model.text import Record
 from ..model.tree import Tree
 from ..records import correction, signal
-from ..records.board import gate, readiness, task
-from ..visible import named
+from ..records.board import gate, readiness, result, task
+from ..records.likeness import same_question
+from ..visible import named, theirs
 from .ask import Questions
 from .over import Over, over
+
+FEW = 3  # new tasks that are compared with those that are there
+LATELY = 3600  # seconds since which what was done is compared, too
 
 
 def gate_row(ask: Questions, tree: Tree, record: Record) -> Record:
@@ -179,3 +183,31 @@ def _yours(record: Record, me: Record) -> str:
     if record.get("claim", {}).get("parent") == me["id"]:
         return "a session that you started had it"
     return ""
+
+
+def twins(ask: Questions, rows: Sequence[Record], me: str) -> list[str]:
+    """A line for each of these new tasks that asks for nearly what another one does that is not
+    closed, or was done a short while ago. None for a plan: its tasks are alike."""
+    if len(rows) > FEW:
+        return []
+    own = {row["id"] for row in rows}
+    others = [row for _, row in ask.index.live(task.FOLDER, task.NEVER - 1) if row["id"] not in own]
+    done = ask.index.since(result.FOLDER, ask.index.upto(ask.now - LATELY))
+    finished = {row["task"] for _, _, row in done} - own
+    others += [row for id in finished if (row := ask.index.readable(task.path_of(id)))]
+    lines = []
+    for row in rows:
+        alike = [other for other in others if same_question(other["title"], row["title"])]
+        if alike and not ask.retracted(f"task:{alike[0]['id']}"):
+            lines.append(_twin(ask, row, alike[0], me))
+    return lines
+
+
+def _twin(ask: Questions, row: Record, other: Record, me: str) -> str:
+    state, claim = task.own_state(other, ask.now, ask.policy), other.get("claim", {})
+    who = {me: "you"}
+    by = f" by {who.get(claim['session'], named(claim['session']))}" if claim else ""
+    posted = who.get(other["session"], named(other["session"]))
+    off = f"if yours is the same: atlas task cancel {row['id']} --why 'see task:{other['id']}'"
+    title = theirs(other["title"], 60)
+    return f"like task:{other['id']} ({state}{by}, posted by {posted}: {title}): {off}"

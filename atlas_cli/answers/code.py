@@ -33,7 +33,7 @@ NOTHING = Work("")
 
 def unpublished(git: Git, session: str, since: int) -> Work:
     """Whether git is in the midst of something, or commits of a session are on no remote. Its work
-    is at its newest commit since a moment; without one, at what is checked out."""
+    is at its newest commit since a moment; without one, at what is checked out, if that is all."""
     code, out, _ = git.ask("rev-parse", "--absolute-git-dir", "--verify", "HEAD")
     lines = out.decode(errors="surrogateescape").split("\n")
     if code or len(lines) < 2:
@@ -45,7 +45,7 @@ def unpublished(git: Git, session: str, since: int) -> Work:
     mine = f"--grep=^Atlas-Session: {session}$"
     _, out, _ = git.ask("rev-list", "-1", mine, f"--since={since}", "HEAD", "--")
     loose = git.ask("diff-index", "--quiet", "HEAD", "--")[0] == 1
-    work = Work(out.decode().strip() or head, loose=loose)
+    work = Work(out.decode().strip() or ("" if loose else head), loose=loose)
     if not git.ask("remote")[1].strip():
         return work
     code, out, _ = git.ask("rev-list", "--count", mine, "HEAD", "--not", "--remotes")
@@ -55,6 +55,11 @@ def unpublished(git: Git, session: str, since: int) -> Work:
     several = f"{count} commits of yours are" if count > 1 else "a commit of yours is"
     problem, hint = f"{several} on no remote", "git push publishes what the task came to"
     return work._replace(problem=problem, hint=hint)
+
+
+def is_here(git: Git, commit: str) -> bool:
+    """Whether a commit is in this clone."""
+    return not git.ask("cat-file", "-e", f"{commit}^{{commit}}")[0]
 
 
 def left_changed(git: Git, resources: Iterable[str]) -> list[str]:

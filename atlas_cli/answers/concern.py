@@ -110,7 +110,8 @@ def _worded(ask: Questions, tree: Tree, item: Item, row: Record) -> Item:
     """A record with its text, and with what it is about."""
     if item.kind == decisions.KIND.name:
         how = f" ({row['stance']})" if row["stance"] else ""
-        lines = [row["title"], f"chosen: {row['chosen']}{how}", row["why"]]
+        chosen = [f"chosen: {row['chosen']}{how}"] if row["chosen"] != row["title"] else []
+        lines = [row["title"], *chosen, row["why"]]
         return item._replace(text="\n".join(lines))
     if item.kind == signal.KIND.name:
         about = row.get("about", "")

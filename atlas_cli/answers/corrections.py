@@ -30,8 +30,8 @@ FEW = 5  # names that a line gives
 
 
 class Reader(NamedTuple):
-    """A session that had read what was corrected, or was told of it, and the tasks that it has
-    finished since that was written."""
+    """A session that had read what was corrected, or was told of it, and the tasks that it finished
+    between that and its correction."""
 
     session: str
     live: bool
@@ -51,8 +51,8 @@ class Reach(NamedTuple):
 
     @property
     def finished(self) -> tuple[str, ...]:
-        """The tasks that its readers have finished since, and that say nothing of it: they may have
-        been built on it, or have nothing to do with it."""
+        """The tasks that its readers finished before it was corrected, and that say nothing of it:
+        they may have been built on it, or have nothing to do with it."""
         tasks = (task for reader in self.readers for task in reader.tasks)
         return tuple(task for task in dict.fromkeys(tasks) if task not in self.leaning)
 
@@ -79,7 +79,7 @@ def reach(ask: Questions, target: str, writer: str = "") -> Reach:
     }
     known = {id for name in targets for id in _read(ask, name)}
     known |= {row["session"] for _, row in leaning if "session" in row}
-    done = _done(ask, target) if known else {}
+    done = _done(ask, targets) if known else {}
     readers = [
         Reader(name, name in live, tuple(done.get(name, ())))
         for name in sorted(known - {writer})
@@ -103,11 +103,14 @@ def _told(ask: Questions, ref: names.Ref) -> list[str]:
     return ask.local.told_of(str(ref), own, ref.number or 0, telling.TOLD)
 
 
-def _done(ask: Questions, target: str) -> dict[str, list[str]]:
-    """The tasks that were finished since a record was written, by session."""
+def _done(ask: Questions, targets: Sequence[str]) -> dict[str, list[str]]:
+    """The tasks that were finished between a record and the first correction of it, by session: who
+    finished one later was told."""
+    ends = [ask.index.seq_of(row["ref"]) for name in targets for row in ask.corrections(name)]
     rows: dict[str, list[str]] = {}
-    for _, _, row in ask.index.since(result.FOLDER, ask.index.seq_of(target)):
-        rows.setdefault(row["session"], []).append(f"task:{row['task']}")
+    for seq, _, row in ask.index.since(result.FOLDER, ask.index.seq_of(targets[0])):
+        if not ends or seq < min(ends):
+            rows.setdefault(row["session"], []).append(f"task:{row['task']}")
     return rows
 
 

@@ -30,10 +30,10 @@ class Mending(NamedTuple):
 
 
 def of(ask: Questions, ref: str) -> list[Mending]:
-    """The tasks that rely on a correction, those that somebody is on first; none that was called
-    off or retracted."""
+    """The tasks that rely on a correction, or on one of what was its cause, those that somebody is
+    on first; none that was called off or retracted."""
     rows = []
-    for path, row in ask.index.pointing(ref, "relies_on"):
+    for path, row in _relying(ask, ref):
         own = task.KIND.ref(path, row)
         if not path.startswith(f"{task.FOLDER}/") or ask.retracted(own):
             continue
@@ -42,6 +42,15 @@ def of(ask: Questions, ref: str) -> list[Mending]:
         rows.append(Mending(own, state, by))
     rows = [row for row in rows if row.state in _FIRST]
     return sorted(rows, key=lambda row: _FIRST.index(row.state))
+
+
+def _relying(ask: Questions, ref: str) -> list[tuple[str, Record]]:
+    own = ask.index.pointing(ref, "relies_on")
+    cause = (ask.index.readable(ask.index.path_of(ref)) or {}).get("cause", "")
+    if own or cause.partition(":")[0] not in GROUND:
+        return own
+    refs = (row["ref"] for row in ask.corrections(cause) if row["why"] is not None)
+    return [pair for other in refs for pair in ask.index.pointing(other, "relies_on")]
 
 
 def line(ask: Questions, row: Record, me: str = "") -> str:

@@ -153,7 +153,7 @@ def _body(own: str, reach: Reach) -> str:
         lines.append(f"These had read it: {reach.line()}.")
     if reach.finished:
         done = corrections.few(reach.finished)
-        lines.append(f"They have finished since, built on it or not: {done}.")
+        lines.append(f"They had finished, built on it or not: {done}.")
     return "\n".join(lines) + "\n"
 
 
@@ -168,7 +168,7 @@ def _lines(env: Env, record: Record, reach: Reach, posted: list[str]) -> list[st
         rest = "; those at work are told at their next command" if reach.live else ""
         lines.append(f"known to have read it: {reach.line()}{rest}")
     if reach.finished:
-        lines.append(f"finished since by who read it: {corrections.few(reach.finished)}")
+        lines.append(f"finished by then by who read it: {corrections.few(reach.finished)}")
     return lines
 
 

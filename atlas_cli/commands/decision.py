@@ -106,7 +106,7 @@ def add(
         "recommended_by": (
             names.say(recommended_by, "--recommended-by", 100) if recommended_by else None
         ),
-        "marks": addressing.marks(env, me, to or [], f"{line} {chosen or ''} {why}"),
+        "marks": addressing.marks(env, me, to or [], f"{line} {chosen or ''} {why}", on or ()),
     }
     written = writing.write(
         env, lambda tree, writer: decision.add(tree, writer, **fields), me, "decision: "
@@ -183,7 +183,7 @@ def list_(
             item["id"],
             item["stance"] or "-",
             item["recommended"] or "-",
-            item["chosen"] or "-",
+            "-" if item["chosen"] == item["title"] else item["chosen"] or "-",
             correction.said(item, "title", env.now()),
             _first(item["why"]),
         )
@@ -230,7 +230,7 @@ def shown(env: Env, record: Record) -> list[Block]:
         f"why: {record['why']}",
     ]
     if record["stance"] is None:  # decided alone
-        del lines[3], lines[1]
+        lines = [lines[0], *([] if record["chosen"] == record["title"] else [lines[2]]), lines[4]]
     if record["title"] is None:
         lines = [correction.WITHHELD]
     if record.get("about"):

@@ -333,10 +333,10 @@ def run(
     """Run a command (behind `--`) under a lease, renewed at half-time while it runs; returns the
     command's code.
 
-    It is given back when the command ends, however it ends. If the lease is lost the command is
-    told to stop (SIGTERM). A command that cannot be started is 127, or 126. It finds the session in
-    ATLAS_SESSION and what it holds in ATLAS_LEASE. Outside a session one of class `run` is
-    begun."""
+    It is given back when the command ends, however it ends, unless you held it before. If the lease
+    is lost the command is told to stop (SIGTERM). A command that cannot be started is 127, or 126.
+    It finds the session in ATLAS_SESSION and what it holds in ATLAS_LEASE. Outside a session one of
+    class `run` is begun."""
     env = env_of(ctx)
     if not env.options.tail:
         raise Usage(
@@ -355,16 +355,17 @@ def run(
     try:
         take = Take(env, me, wanted, decide, wait, any_of)
         with _kept(env, wanted, me, before=take.in_own_store) as store:
-            rows = take.had(store)
-            held = [record["resource"] for record in rows]
+            before = {row["resource"] for row in leases.held(store.env.ask, me["id"])}
+            held = [record["resource"] for record in take.had(store)]
             seconds = for_ or policy.seconds(store.env.policy, "lease_default")
             hear(env, me)
             ended, lost = under_lease(store.env, me, held, seconds)
             # After a loss each of those that are left is given back by itself.
             parts = [held] if lost is None else [[resource] for resource in held]
             for part in parts:
-                give_back(store.env, me, part)
-            env.notices += _left_changed(env, held)
+                if back := [resource for resource in part if resource not in before]:
+                    give_back(store.env, me, back)
+            env.notices += _left_changed(env, [each for each in held if each not in before])
     finally:
         if own is None:
             end_own(env, me)

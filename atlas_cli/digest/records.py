@@ -71,7 +71,7 @@ def _built_on(reach: corrected.Reach) -> list[str]:
     since by who has read it."""
     parts = [corrected.few(reach.leaning)] if reach.leaning else []
     if count := len(reach.finished):
-        parts.append(f"{many(count, 'task')} finished since by who read it")
+        parts.append(f"{many(count, 'task')} finished by then by who read it")
     return wrapped(f"built on it: {' and '.join(parts)}", WIDE) if parts else []
 
 

@@ -17,11 +17,15 @@ from . import reading
 from .env import Env
 
 
-def marks(env: Env, me: Record, given: Sequence[str], text: str) -> Record:
-    """The fields `files` and `for` of a record that a session writes. Raises NotFound for an
+def marks(
+    env: Env, me: Record, given: Sequence[str], text: str, about: Sequence[str] = ()
+) -> Record:
+    """The fields `files` and `for` of a record that a session writes. One that says whom or which
+    records it is `about` does not concern all who are on the writer's files. Raises NotFound for an
     addressee that is not there, and Refused for a text to all that is too long or too soon."""
     to = addressees(env, me, given, text)
-    return change.given(files=list(files(env, me)), **{"for": list(to)})
+    own = () if to or about else files(env, me)
+    return change.given(files=list(own), **{"for": list(to)})
 
 
 def files(env: Env, me: Record) -> tuple[str, ...]:

@@ -117,10 +117,10 @@ def take(
 ) -> Change:
     """The change by which the writer takes all of the resources, or none of them. `any_of`: it
     takes the first free one. `run`: it holds them for as long as a command runs, past the end of
-    its session. `task`: it holds them for a task that it has claimed. Taking a lease that the
-    writer holds renews it. A lease that an ancestor holds covers the resource and stays the
-    ancestor's. Raises Held, with the holder, the reason and the time left, if another session holds
-    a resource or one that overlaps it."""
+    its session, but for what it holds already. `task`: it holds them for a task that it has
+    claimed. Taking a lease that the writer holds renews it. A lease that an ancestor holds covers
+    the resource and stays the ancestor's. Raises Held, with the holder, the reason and the time
+    left, if another session holds a resource or one that overlaps it."""
     seconds = allowed(policy.of(tree), "lease", SHORTEST, seconds)
     files: dict[str, bytes] = {}
     refused: Held | None = None
@@ -176,6 +176,9 @@ def _held_row(
     if old is not None and old["holder"] != writer.session and _bars(old, writer):
         raise _held(old, resource, now)
     mine = old is not None and old["holder"] == writer.session and holds(old, now)
+    if old is not None and mine and run:  # what is held already is not only the command's
+        expires = times.rfc3339(max(until(old) or 0, now + seconds))
+        return text.dump(change.rewritten(old, at=writer.when, expires=expires))
     before = old or {"resource": resource, "version": 0, "token": 0}
     fields: Record = {
         "token": before["token"] + (0 if mine else 1),

@@ -142,9 +142,11 @@ def test_the_digest_counts_what_may_have_nothing_to_do_with_it(bob: str, atlas: 
         ok(atlas, "task", "claim", job, **BOB), ok(atlas, "task", "done", job, "-m", "d", **BOB)
     done = atlas("correct", "artifact:format", "--retract", "--why", LONG)
     assert f"it was relied on by {based}" in done.out
-    assert re.search(r"finished since by who read it: (task:\w+, ){4}task:\w+ and 2 more", done.out)
+    assert re.search(
+        r"finished by then by who read it: (task:\w+, ){4}task:\w+ and 2 more", done.out
+    )
     out = atlas(**EVE).out
-    assert f"│   built on it: {based} and 7 tasks finished since by who read it\n" in out
+    assert f"│   built on it: {based} and 7 tasks finished by then by who read it\n" in out
     table = out[out.index("│ RECORD ") : out.index("built on it")].split("\n")
     assert max(map(len, table)) <= 100 and not any(job in out for job in jobs[:-1])
     row = ok(atlas, **EVE)["corrections"][0]

@@ -131,7 +131,7 @@ def test_a_decision_alone_is_a_title_and_why_and_names_one_like_it(bob: str, atl
     assert (alone["recommended"], alone["stance"], alone["chosen"]) == (None, None, "tabs")
     shown = atlas("decision", "show", alone["id"]).out
     assert "stance" not in shown and "recommended" not in shown and "│ chosen: tabs\n" in shown
-    assert re.search(r"-use-tabs-\w+ +- +- +use tabs", atlas("decision", "list").out)
+    assert re.search(r"-use-tabs-\w+ +- +- +- +use tabs", atlas("decision", "list").out)
     assert "use tabs" in atlas().out and atlas("verify", "--full").code == 0
     for wrong in (
         ("--title", "t", "--recommended", "r", "--stance", "agreed"),  # what was chosen, then?

@@ -176,7 +176,7 @@ def test_the_boards_end_is_told_apart() -> None:
     def end(tree: Files, who: str = BOB, role: str | None = None) -> NotFound:
         return offering.none_ready(tree, writer(who, NOW + 10), role)
 
-    assert end(world()).message == "the board is empty"
+    assert end(world()).message == "the board is empty; 1 other session may post more"
     claimed = act(tree, claims.claim, [a], None, at=5)
     stop = end(claimed)
     assert stop.message == "no task is ready: 1 claimed by others, 1 held back"
@@ -186,7 +186,8 @@ def test_the_boards_end_is_told_apart() -> None:
     both = act(both, posting.freeze, b, "w", None, at=7)
     assert end(both).message == "no task is ready: 1 frozen"
     over = act(act(both, posting.thaw, b, at=8), posting.cancel, b, "w", None, at=9)
-    assert end(over).message == "the board is done: 1 done" and end(over).details["open"] == 0
+    assert end(over).message == "the board is done: 1 done; 1 other session may post more"
+    assert (end(over).details["open"], end(over).details["sessions"]) == (0, 1)
 
 
 def test_a_session_says_what_it_waits_for_until_it_has_it() -> None:

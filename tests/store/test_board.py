@@ -234,7 +234,9 @@ def test_a_claim_prints_the_short_results_of_others_that_it_builds_on(
     shown = quick("task", "show", last)
     assert "without a result" in shown.out and do("task", "show", last)["result"] is None
     assert do("show", f"task:{ids[0]}")["result"] == f"result:{ids[0]}"
-    assert "atlas: answer 7 (no task): the board is done: 3 done\n" in quick("task", "next").err
+    end = quick("task", "next").err
+    assert "atlas: answer 7 (no task): the board is done: 3 done; 2 other sessions may" in end
+    assert "atlas wait ready waits for it" in end
     waited = quick("task", "next", "--claim", "--wait", "1s")  # (there is nothing to wait for)
     assert (waited.code, "answer 7 (no task)" in waited.err) == (7, True)
     assert "answer 7 (timeout): waited 1 s" in quick("wait", "ready", "--timeout", "1s").err

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ...answers import mending, over
+from ...answers import board, mending, over
 from ...answers.ask import Questions
 from ...env import addressing, beginning, reading, using, writing
 from ...env.env import Env
@@ -218,7 +218,8 @@ def _added(env: Env, me: Record, tasks: list[Record], cold: Record | None) -> li
 
     done = writing.write(env, decide, me, "task: add ")
     records = writing.records(env, done)
-    env.notices += mending.also(env.ask, records)
+    lines = mending.also(env.ask, records)
+    env.notices += lines or board.twins(env.ask, records, me["id"])
     return records
 
 

@@ -3,6 +3,7 @@
 import sys
 from base64 import b64encode
 
+from ...answers import code
 from ...env import reading, receipts
 from ...env.env import Env
 from ...errors import Damaged, Refused, Usage
@@ -31,8 +32,7 @@ def beside_task(env: Env, record: Record) -> tuple[str | None, list[Block]]:
         return row["ref"], [f"! {error.message}"]
     if short or env.ask.retracted(row["ref"]):
         return row["ref"], came(env, row, False)[0]
-    at = f", commit {row['commit'][:12]}" if "commit" in row else ""
-    by = f"{row['ref']} by {named(row['session'])}, {many(row['size'], 'byte')}{at}"
+    by = f"{row['ref']} by {named(row['session'])}, {many(row['size'], 'byte')}{_at(env, row)}"
     return row["ref"], [f"{by}: atlas task results {record['id']}"]
 
 
@@ -51,7 +51,7 @@ def came(env: Env, record: Record, withdrawn: bool) -> tuple[list[Block], Record
     withheld = env.ask.retracted(record["ref"]) and not withdrawn
     item = env.ask.shown(item) if withheld else item
     receipts.note_text(env, record["ref"], record.get("operation", ""))
-    blocks = [_framed(record, text, withheld), *warned(env, record)]
+    blocks = [_framed(env, record, text, withheld), *warned(env, record)]
     return blocks, {**item, "corrections": corrections(env, record)}
 
 
@@ -78,12 +78,19 @@ def raw(env: Env, record: Record, data: bytes, is_text: bool, withheld: bool) ->
     return Raw(data)
 
 
-def _framed(record: Record, text: str | None, withheld: bool) -> Block:
+def _at(env: Env, record: Record) -> str:
+    """The commit that a result names, and whether it can be looked at here."""
+    if not (commit := record.get("commit", "")):
+        return ""
+    away = "" if code.is_here(env.git, commit) else ", which is not here: not pushed, or rebased"
+    return f", commit {commit[:12]}{away}"
+
+
+def _framed(env: Env, record: Record, text: str | None, withheld: bool) -> Block:
     """A result in its frame, or a line about it if it is no text."""
-    at = record.get("commit", "")
     title = (
         f"{record['ref']} by {record['session']}, {many(record['size'], 'byte')}, SHA-256"
-        f" {record['sha256'][:12]}{f', commit {at[:12]}' if at else ''}"
+        f" {record['sha256'][:12]}{_at(env, record)}"
     )
     if withheld:
         return Frame(title, "(retracted; --withdrawn shows it)")

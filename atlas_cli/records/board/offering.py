@@ -11,7 +11,8 @@ from ...model import times
 from ...model.change import Writer
 from ...model.text import Record
 from ...model.tree import Tree
-from .. import lease, policy
+from ...visible import many
+from .. import lease, policy, session
 from . import readiness, task, using
 
 STANDING = (
@@ -23,6 +24,8 @@ STANDING = (
     "expired",
 )  # how open tasks stand that nobody can be given
 Queue = Iterable[tuple[str, Record]]
+
+ASIDE = (session.PERSON, "run")  # classes of sessions that post no work by themselves
 
 
 def ready(
@@ -75,7 +78,10 @@ def none_ready(
     if not count:
         what = f"the board is done{whom}: {done} done" if done else f"the board is empty{whom}"
         hint = "atlas task add posts a task; with nothing left to do: atlas end"
-        return Nothing(what, hint, code="no_task", details=details)
+        if others := _others(tree, writer):
+            what += f"; {many(others, 'other session')} may post more"
+            hint = f"atlas wait ready waits for it; {hint}"
+        return Nothing(what, hint, code="no_task", details={**details, "sessions": others})
     parts = [f"{states[state]} {state}" for state in STANDING if states[state]]
     lines = "".join(f"; {stop.message}" for stop in passed)
     return Nothing(
@@ -84,6 +90,12 @@ def none_ready(
         code="no_task",
         details=details,
     )
+
+
+def _others(tree: Tree, writer: Writer) -> int:
+    """How many other sessions have not ended, and were heard of lately."""
+    rows = (row for _, row in tree.live(session.FOLDER, writer.at))
+    return sum(row["id"] != writer.session and row.get("class") not in ASIDE for row in rows)
 
 
 def _counted(tree: Tree, writer: Writer, role: str | None) -> tuple[Counter[str], list[str]]:

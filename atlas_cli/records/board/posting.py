@@ -10,7 +10,7 @@ from ...model import text, times
 from ...model.change import Change, Writer, given, rewritten
 from ...model.text import Record
 from ...model.tree import Overlay, Tree
-from ...visible import many, named
+from ...visible import many, named, theirs
 from .. import lease, policy
 from . import gate, readiness, task, using
 
@@ -175,8 +175,9 @@ def _work(tree: Tree, wanted: str) -> Record:
 
 def state(record: Record) -> Refused:
     """The error for a task that is in another state than the write needs."""
+    why = f": {theirs(record['why'])}" if record["state"] == "cancelled" else ""
     return Refused(
-        f"task {record['id']} is {record['state']}",
+        f"task {record['id']} is {record['state']}{why}",
         f"atlas task show {record['id']}",
         code="not_open",
     )
