@@ -23,6 +23,7 @@ from ..visible import named, theirs
 from . import facts, quick
 
 Finding = tuple[str, AtlasError]  # the precondition, and what is to be said
+LISTED = {"decision", "signal", "artifact"}  # kinds whose list shows what is new
 GO_ON = {  # after a stop in the middle of this; else the same command is run again
     "": "then run the same git command again",
     "merge": "then git commit --no-edit completes the merge",
@@ -139,8 +140,14 @@ def moved_on(env: Env, me: Record) -> None:
 
 def _counted(rows: Sequence[rules.News]) -> str:
     """The line of what is only counted, with the command that shows it."""
-    streams = [row.item.stream for row in rows]
-    show = f"atlas status show {streams[0]}" if all(streams) else "atlas log"
+    streams, kinds = [row.item.stream for row in rows], {row.item.kind for row in rows}
+    show = "atlas log"
+    if all(streams):
+        show = f"atlas status show {streams[0]}"
+    elif len(rows) == 1:
+        show = f"atlas show {rows[0].item.ref}"
+    elif len(kinds) == 1 and kinds <= LISTED:
+        show = f"atlas {kinds.pop()} list"
     return f"{rules.counted(rows)}: {show}"
 
 
