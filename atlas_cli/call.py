@@ -145,7 +145,7 @@ def _asked(commands: Root, words: list[str], env: Env) -> Outcome:
 
 
 def _outcome(commands: Root, words: list[str], env: Env) -> Outcome:
-    if words == ["--version"]:
+    if words in (["--version"], ["-V"]):
         return Outcome({"version": __version__}, (f"atlas {__version__}",))
     if words:
         return commands.run(words, env)

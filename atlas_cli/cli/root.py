@@ -49,6 +49,7 @@ _OPTIONS = [
     ("--quiet", "the answer only"),
     ("--offline", "talk to no remote"),
     ("--require-published", "exit 8 unless it reaches the remote"),
+    ("-V, --version", "the version; -h, --help: this"),
 ]
 
 

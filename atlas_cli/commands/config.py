@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -12,7 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from ..env import beginning, writing
-from ..errors import Failed, Usage
+from ..errors import Damaged, Failed, Refused, Usage
+from ..model.change import Change, Writer
+from ..model.tree import Tree
 from ..outcome import Outcome, Raw, Table
 from ..records import policy
 from . import env_of, limits, noun, one, verb
@@ -112,16 +113,24 @@ def edit(ctx: typer.Context) -> Outcome:
         raise Usage("an editor needs a terminal", "atlas config set KEY VALUE")
     me = beginning.writer(env)
     before = env.snapshot.read(policy.FOLDER) or b""
-    words = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+    own = {key: os.environ[key] for key in ("GIT_EDITOR",) if key in os.environ}
+    editor = env.git.ask("var", "GIT_EDITOR", extra=own)[1].decode().strip() or "vi"  # as git does
     with tempfile.TemporaryDirectory(prefix="atlas-") as folder:
         file = Path(folder, policy.FOLDER)
         file.write_bytes(before)
-        if subprocess.call([*words, str(file)]):
-            raise Failed(f"{words[0]} failed; the policy stays as it was")
+        if subprocess.call(["sh", "-c", f'{editor} "$@"', editor, str(file)]):
+            text = f"{editor} failed; the policy stays as it was"
+            raise Failed(text, "git config core.editor names another: atlas config edit")
         after = file.read_bytes()
     if after == before:
         return Outcome(env.policy, ("nothing was changed",))
-    written = writing.write(
-        env, lambda tree, writer: policy.replace(tree, writer, after), me, "policy: edit"
-    )
+    env.spoken = (policy.FOLDER, after)  # what is refused is kept
+
+    def decide(tree: Tree, writer: Writer) -> Change:
+        try:
+            return policy.replace(tree, writer, after)
+        except Damaged as error:
+            raise Refused(f"your text is no policy: {error.message}", "put it right") from None
+
+    written = writing.write(env, decide, me, "policy: edit")
     return Outcome(one(writing.records(env, written)), ("the policy was changed",), published=False)

@@ -92,3 +92,20 @@ def names_in(repo: Path) -> list[str]:
     """The names of all that lies in a repository, but for the objects and logs of its user."""
     names = (path.relative_to(repo).as_posix() for path in repo.rglob("*"))
     return sorted(name for name in names if not name.startswith((".git/objects", ".git/logs")))
+
+
+def test_the_policy_is_edited_in_the_editor_that_git_would_choose(
+    begun: str, repo: Path, env: Env, git: Git, tmp_path: Path
+) -> None:
+    own = env | {"TERM": "dumb", "ATLAS_SESSION": begun}
+    git("config", "core.editor", "sed -i s/^format:.*/format:/", cwd=repo)
+    bad = on_terminal(("config", "edit"), repo, own)
+    assert bad.code in (2, 6) and "drafts" in bad.out, "what was typed is kept"
+    (tmp_path / "my editor").write_text(
+        '#!/bin/sh\nsed -i "s/^# status_words:.*/status_words: 300/" "$1"\n'
+    )
+    (tmp_path / "my editor").chmod(0o755)
+    done = on_terminal(("config", "edit"), repo, own | {"GIT_EDITOR": f"'{tmp_path}/my editor'"})
+    assert done.code == 0 and "the policy was changed" in done.out
+    failed = on_terminal(("config", "edit"), repo, own | {"GIT_EDITOR": "false"})
+    assert failed.code == 1 and "false failed; the policy stays as it was" in failed.out
