@@ -12,7 +12,7 @@ from ..errors import Usage
 from ..model import names, times
 from ..model.text import Record
 from ..outcome import Block, Frame, Outcome, Table, listing
-from ..records import correction, decision
+from ..records import correction, decision, telling
 from ..records.likeness import same_question
 from ..visible import named, theirs
 from . import Since, To, Why, env_of, limits, noun, one, parsed, verb, warned
@@ -178,6 +178,7 @@ def list_(
         total = len(young)
     items = [env.ask.row(decision.KIND, path, record) for path, record in newest]
     reading.damaged(env, decision.FOLDER + "/")
+    _note(env, items)
     rows = tuple(
         (
             item["id"],
@@ -196,6 +197,18 @@ def list_(
     )
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
     return Outcome(listing(items, total), (table, *more))
+
+
+def _note(env: Env, items: list[Record]) -> None:
+    """Notes what the list shows of each decision: all of it, or enough to have told it."""
+    shown: dict[int, list[tuple[str, str]]] = {telling.READ: [], telling.TOLD: []}
+    for item in items:
+        text = f"{item['title']} {_first(item['why'])}"
+        how = telling.READ if not text.endswith(" …") else telling.TOLD
+        if item["title"] and (how == telling.READ or len(text.split()) > telling.LEAST):
+            shown[how].append((item["ref"], item.get("operation", "")))
+    for how, pairs in shown.items():
+        receipts.note_texts(env, how, pairs)
 
 
 def _first(text: str | None) -> str:

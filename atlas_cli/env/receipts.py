@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from .. import records
 from ..errors import NotFound
 from ..model.text import Record
@@ -24,8 +26,15 @@ def note(env: Env, kind: str, id: str, number: int, path: str, claimed: bool = F
 
 def note_text(env: Env, key: str, version: str) -> None:
     """Notes that the whole text of a record was printed for the session."""
+    note_texts(env, rules.READ, [(key, version)])
+
+
+def note_texts(env: Env, how: int, shown: Iterable[tuple[str, str]]) -> None:
+    """Notes that the texts of records, each by its key and version, were printed for the session,
+    in that way."""
     if me := who.session_or_none(env):
-        env.local.note(me["id"], rules.READ, env.now(), [(key, version, 0)])
+        known = [(key, version, 0) for key, version in shown]
+        env.local.note(me["id"], how, env.now(), known)
 
 
 def note_status(env: Env, me: Record, stream: str, number: int, path: str) -> None:

@@ -116,8 +116,8 @@ def swept(env: Env, me: Record, paths: list[str]) -> None:
         if env.local.first_time(me["id"], f"swept:{id}"):
             more = f" and {len(met) - 1} more" if len(met) > 1 else ""
             env.notices.append(
-                f"{met[0]}{more}: named by {id}, at work in this folder; if the change is not"
-                " yours: git reset --soft HEAD^"
+                f"{met[0]}{more}: named by {id}, at work in this folder: are all changes yours"
+                " (git show)?"
             )
 
 

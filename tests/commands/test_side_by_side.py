@@ -108,3 +108,17 @@ def test_a_result_says_whether_its_commit_is_here(
     git("gc", "-q", "--prune=now")
     away = atlas("task", "results", jobs[1]).out
     assert f"commit {head[:12]}, which is not here: not pushed, or rebased" in away
+
+
+def test_a_decision_that_a_list_has_shown_whole_stops_no_commit(
+    both: None, repo: Path, atlas: Atlas, git: Git
+) -> None:
+    assert atlas("hooks", "install").code == 0
+    ok(atlas, "decision", "add", "use tabs", "--why", "short", "--for", "path:src/x.py", **BOB)
+    (repo / "src/x.py").write_text("2\n")
+    assert "use tabs" in atlas("decision", "list", **ANN).out
+    git("commit", "-qam", "two", **ANN)
+    ok(atlas, "decision", "add", "no tabs", "--why", "w " * 200, "--for", "path:src/x.py", **BOB)
+    (repo / "src/x.py").write_text("3\n")
+    with pytest.raises(AssertionError, match="read first"):
+        git("commit", "-qam", "three", **ANN)

@@ -72,6 +72,7 @@ Uses = Annotated[
 On = Annotated[
     list[str] | None, typer.Option("--on", metavar="PATH", help="A file that it is about.")
 ]
+BLOCKED = "; what needs it is blocked"
 
 
 def fields(env: Env, **given: Any) -> Record:
@@ -328,7 +329,8 @@ def cancel(
     done = writing.write(
         env, lambda tree, who: posting.cancel(tree, who, wanted, reason, base), me, "task: cancel "
     )
-    answer = written(env, done, "{ref} is cancelled; what needs it is blocked")
+    needed = env.index.pointing(f"task:{wanted}", "needs")
+    answer = written(env, done, f"{{ref}} is cancelled{BLOCKED if needed else ''}")
     using.follow(env, me, [answer.data])
     return answer
 
