@@ -20,6 +20,7 @@ from ..records.board import task
 from . import To, Why, env_of, single, verb
 
 app = single()
+FIRST = 90  # the priority of mending: before what builds on it
 Cause = Annotated[
     str | None, typer.Option("--cause", metavar="REF|PATH@COMMIT", help="What led to it.")
 ]
@@ -137,14 +138,22 @@ def _decided(env: Env, fields: Record, mends: tuple[str, str], reach: Reach) -> 
 
         mending.refuse_twin(at_head(env), wrong, title, writer.session)
         own = correction.KIND.ref(next(iter(change.files)), {})
-        wish = {"title": title, "body": _body(own, reach), "relies_on": [own]}
+        body = _body(own, reach, _at_work(env, reach))
+        wish = {"title": title, "body": body, "relies_on": [own], "priority": FIRST}
         more = posting.add(tree, writer, [wish], open_count(env))
         return change._replace(files={**change.files, **more.files})
 
     return decide
 
 
-def _body(own: str, reach: Reach) -> str:
+def _at_work(env: Env, reach: Reach) -> list[str]:
+    """The tasks that sessions which had read a wrong record are at."""
+    readers = {reader.session for reader in reach.live}
+    rows = task.held(env.index, None, env.now())
+    return [f"task:{row['id']}" for row in rows if row["claim"]["session"] in readers]
+
+
+def _body(own: str, reach: Reach, at_work: list[str]) -> str:
     """The text of the task that mends what a wrong record led to."""
     lines = [f"{own} says what was wrong (atlas show {own})."]
     if reach.leaning:
@@ -154,6 +163,8 @@ def _body(own: str, reach: Reach) -> str:
     if reach.finished:
         done = corrections.few(reach.finished)
         lines.append(f"They had finished, built on it or not: {done}.")
+    if at_work:
+        lines.append(f"They are at work on: {corrections.few(at_work)}.")
     return "\n".join(lines) + "\n"
 
 

@@ -131,16 +131,15 @@ class HookCache:
         return any(number in self.items for number in me.news)
 
     def swept(self, me: Session, paths: list[str]) -> dict[str, list[str]]:
-        """The paths that another session at work in the same worktree has named, and this one has
-        not: by that session. Neither is an ancestor of the other."""
+        """The files that another session at work in the same worktree has named, not only a folder
+        of theirs, and this one has not: by that session. Neither is an ancestor of the other."""
         taken: dict[str, list[str]] = {}
         for other in self.sessions.values():
             kin = other is me or other.id in me.lineage or me.id in other.lineage
             if kin or not other.on or not me.worktree or other.worktree != me.worktree:
                 continue
             for path in paths:
-                places = (path, *_folders(path))
-                if not (other.on.isdisjoint(places) or me.on.intersection(places)):
+                if path in other.on and not me.on.intersection((path, *_folders(path))):
                     taken.setdefault(other.id, []).append(path)
         return taken
 

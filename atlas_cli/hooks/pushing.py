@@ -16,6 +16,7 @@ from ..model import names, times
 from ..model.text import Record
 from ..records import policy, session
 from ..records import words as rules
+from ..records.board import task
 from ..records.words import Debt, Owner, Verdict
 from . import facts, findings, quick
 
@@ -121,9 +122,12 @@ class Push(NamedTuple):
     def ask_for_word(self, env: Env) -> None:
         """Says until when the pusher's word is wanted: once for a debt, at a push that goes on. (If
         the branch is at a commit there that is not here, git rejects it: fetch first.) A debt is
-        known by its oldest work, whose date no rebase changes."""
+        known by its oldest work, whose date no rebase changes. A session that has claimed a task
+        gives it with the result."""
         owed, me, end = self.verdict.young, self.me, self.update.remote_end
         if owed is None or me is None or (end.strip("0") and not facts.of(env).has(end)):
+            return
+        if task.held(env.index, me["id"], env.now()):
             return
         if not env.local.first_time(me["id"], f"word:{owed.at}"):
             return

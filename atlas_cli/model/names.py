@@ -352,7 +352,7 @@ def say(text: str, what: str, limit: int = 500) -> str:
     if len(line) > limit:
         raise Refused(
             f"{what} is {len(line):,} characters long; at most {limit}",
-            "put the rest into an artifact",
+            "say it shorter; the rest goes into the text, or an artifact",
         )
     return line
 

@@ -19,7 +19,7 @@ from ...records import artifact, correction
 from ...records.board import assigning, claims, readiness, result, task
 from ...sharing.dealing import FRESH
 from ...visible import theirs
-from .. import For, Why, env_of, limits, one, parsed, read_bytes, verb
+from .. import For, Wait, Why, env_of, limits, one, parsed, read_bytes, verb
 from .claiming import Ids, claim_next, given_back, lines_of, queue, tasks_of, with_receipt
 from .look import Id, app, bare
 from .post import written
@@ -100,12 +100,15 @@ def done(
     goes_on: Annotated[
         bool, typer.Option("--claim-next", help="Claim the next task afterwards.")
     ] = False,
+    wait: Wait = None,
 ) -> Outcome:
     """Finish a task that you have claimed; what waited for it alone is ready. Said again, it
     answers the same.
 
     If somebody else went on with it meanwhile, it stops (4) and nothing is overwritten."""
     env = env_of(ctx)
+    if wait is not None and not goes_on:
+        raise Usage("--wait waits for the next task", "say --claim-next with it")
     new, me = _new_result(env, file, text), beginning.writer(env)
     commit = _judge_code(env, me, task.get(env.tree, wanted))
     new = new._replace(commit=commit) if new else None
@@ -120,7 +123,7 @@ def done(
     data = {**answer.data, "result": ref, "unblocked": free, "next": None}
     if goes_on:
         try:
-            row = claim_next(env, me, None, None, None)
+            row = claim_next(env, me, None, None, wait)
             data["next"] = with_receipt(env, row)
             lines += lines_of(env, [row])
         except AtlasError as stop:  # the task is done, whatever comes of the next one
