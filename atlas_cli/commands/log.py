@@ -111,7 +111,7 @@ def _table(items: list[dict[str, Any]], collisions: bool, now: int) -> Table:
         (
             (item["commit"] or "-")[:12],
             times.ago(times.moment(item["at"]), now) if item["at"] else "-",
-            item["subject"].removesuffix(f" ({item['by']})") or "(nothing written since)",
+            (item["subject"] or "(nothing written since)").removesuffix(f" ({item['by']})"),
             item["by"],
             *(("; ".join(item["stops"]), "; ".join(item["merged"]) or "-") if collisions else ()),
         )

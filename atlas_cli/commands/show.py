@@ -14,7 +14,7 @@ from ..errors import Usage
 from ..model import names, times
 from ..outcome import Block, Frame, Outcome, listing
 from ..records import artifact as artifacts_of
-from ..records import correction
+from ..records import correction, session
 from ..records.board import task
 from ..visible import named, theirs
 from . import artifact, decision, env_of, limits, single, verb, warned
@@ -43,7 +43,7 @@ def show(
         list[str],
         typer.Argument(
             metavar="REF…",
-            help="status:main@12, artifact:schema, lease:gpu0, … or a bare task id or name",
+            help="status:main@12, artifact:schema, lease:gpu0, … or a bare id or name",
         ),
     ],
     withdrawn: Withdrawn = False,
@@ -61,14 +61,15 @@ def show(
 
 
 def _meant(env: Env, text: str) -> names.Ref:
-    """The REF that a text names, or that the bare id of a task or the bare name of an artifact
-    stands for. Raises Usage if it is neither, or both."""
+    """The REF that a text names, or that the bare id of a task or a session, or the bare name of an
+    artifact stands for. Raises Usage if it is neither, or both."""
     name = text.partition("@")[0]
     if ":" in text or not names.valid(name):
         return records.ref(text)
     bare = {
         f"task:{text}": env.snapshot.blob(task.path_of(name)) is not None,
         f"artifact:{text}": artifacts_of.newest(env.snapshot, name) > 0,
+        f"session:{text}": env.snapshot.blob(session.path_of(name)) is not None,
     }
     refs = [ref for ref, exists in bare.items() if exists]
     if len(refs) > 1:

@@ -122,3 +122,8 @@ def test_a_decision_that_a_list_has_shown_whole_stops_no_commit(
     (repo / "src/x.py").write_text("3\n")
     with pytest.raises(AssertionError, match="read first"):
         git("commit", "-qam", "three", **ANN)
+
+
+def test_a_session_is_shown_by_its_bare_id(both: None, atlas: Atlas) -> None:
+    id = ok(atlas, "session", "list", **ANN)["data"]["items"][0]["id"]
+    assert ok(atlas, "show", id, **ANN)["data"]["ref"] == f"session:{id}"

@@ -190,7 +190,7 @@ def not_free(tree: Tree, old: Record, now: int) -> AtlasError:
     return Held(
         f"task {old['id']} is claimed by {named(claim['session'])} for at most"
         f" {times.span(rest)} more",
-        f"take another: atlas task next --claim; or wait: atlas wait task:{old['id']}",
+        f"take another: atlas task next --claim; or wait: atlas task claim {old['id']} --wait 100s",
         details={
             "task": old["id"],
             "holder": claim["session"],
