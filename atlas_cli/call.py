@@ -85,11 +85,13 @@ def call(
 
 
 def explained(error: BaseException) -> AtlasError:
-    """The error that is shown for what ended a command. A failure that nobody foresaw is "unknown"
+    """The error that is shown for what ended a command. A failure, foreseen or not, is "unknown"
     (exit 10) once the write may have been made."""
-    if isinstance(error, AtlasError):
-        return error
     hint = interrupts.hint()
+    if isinstance(error, AtlasError):
+        if hint and error.exit == Failed.exit:
+            return Unknown(f"it may have been written, and then: {error.message}", hint)
+        return error
     if isinstance(error, KeyboardInterrupt):
         if hint:
             return Unknown("interrupted when it may have been written already", hint)

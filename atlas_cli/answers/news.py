@@ -29,7 +29,7 @@ def news(ask: Questions, tree: Tree, me: Record) -> list[str]:
     for key, line in (
         *_assigned(ask, me),
         *_dead(ask, me),
-        *_gated(ask, tree, wrote),
+        *_gated(ask, tree, me["id"], wrote),
         *_lost(ask, me["id"], wrote),
     ):
         if ask.local.first_time(me["id"], key):
@@ -78,7 +78,7 @@ def _dead(ask: Questions, me: Record) -> News:
             )
 
 
-def _gated(ask: Questions, tree: Tree, wrote: Mapping[str, str]) -> News:
+def _gated(ask: Questions, tree: Tree, mine: str, wrote: Mapping[str, str]) -> News:
     """The gates before the tasks that a session posted or works on."""
     if not readiness.standing(tree):
         return
@@ -89,7 +89,7 @@ def _gated(ask: Questions, tree: Tree, wrote: Mapping[str, str]) -> News:
             continue
         for name in readiness.holding(tree, row):
             barrier: Mapping[str, Any] = gates.get(name, {})
-            if barrier.get("session") in (None, row["session"]):
+            if barrier.get("session") in (None, mine):
                 continue
             why = correction.said(dict(barrier), "why", ask.now, theirs)
             yield (

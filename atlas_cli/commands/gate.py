@@ -14,7 +14,7 @@ from ..model.text import Record
 from ..outcome import Frame, Outcome, Table, listing
 from ..records import correction
 from ..records.board import gate, raising
-from ..visible import named
+from ..visible import many, named
 from . import All, Why, env_of, limits, noun, parsed, verb, warned
 from .signal import About, about_of
 
@@ -94,7 +94,7 @@ def raise_(
     }
     by = f" stands already, by {named(record['session'])}, and" if data["replayed"] else ""
     line = (
-        f"{data['ref']}{by} holds {len(data['edges'])} open tasks, and what comes under"
+        f"{data['ref']}{by} holds {many(len(data['edges']), 'open task')}, and what comes under"
         f" {', '.join(data['scope'])}"
     )
     return Outcome(data, (line,), published=False)

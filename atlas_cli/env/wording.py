@@ -106,7 +106,9 @@ def wish(
         "" if options.replace else title,
         given,
         exact=options.section is not None,
-        on=addressing.paths(env, options.on) or addressing.files(env, me),
+        on=addressing.paths(env, options.on)
+        or addressing.files(env, me)
+        or _as_before(env, me, stream, title),
         to=addressing.addressees(env, me, options.to, given),
         warn=warn,
         replace=options.replace,
@@ -115,6 +117,12 @@ def wish(
         caveat=names.say(options.caveat, "--caveat") if options.caveat else "",
         good_until=times.rfc3339(env.now() + options.good_for) if options.good_for else "",
     )
+
+
+def _as_before(env: Env, me: Record, stream: str, title: str) -> tuple[str, ...]:
+    """The files of the session's own section as it stands: said again, it is on them still."""
+    own = (part for part in parts.parts(env.tree, stream) if part.session == me["id"])
+    return next((part.on for part in own if part.heading == title), ())
 
 
 def _until(env: Env, text: str | None) -> str:

@@ -127,3 +127,16 @@ def test_a_decision_that_a_list_has_shown_whole_stops_no_commit(
 def test_a_session_is_shown_by_its_bare_id(both: None, atlas: Atlas) -> None:
     id = ok(atlas, "session", "list", **ANN)["data"]["items"][0]["id"]
     assert ok(atlas, "show", id, **ANN)["data"]["ref"] == f"session:{id}"
+
+
+def test_a_section_said_again_is_on_its_files_still_and_gates_are_told_to_who_works(
+    both: None, atlas: Atlas
+) -> None:
+    first = ok(atlas, "status", "write", "-m", "x is mine", "--on", "src/x.py", **ANN)["data"]
+    again = ok(atlas, "status", "write", "-m", "do not touch x", **ANN)["data"]
+    assert first["sections"][0]["on"] == again["sections"][0]["on"] == ["src/x.py"]
+    job = ok(atlas, "task", "add", "the work", **ANN)["data"]["id"]
+    ok(atlas, "task", "claim", job, **BOB)
+    gate = ok(atlas, "gate", "raise", "--task", job, "--why", "the data is wrong", **ANN)["data"]
+    told = atlas("lease", "list", **BOB)
+    assert f"gate {gate['id']} holds task:{job} back" in told.err

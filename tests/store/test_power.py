@@ -214,14 +214,16 @@ def test_the_power_may_go_in_the_middle_of_a_write(shop: Shop, disk: Disk, count
         ]
         time.sleep(dice.uniform(0.1, 0.5))
         disk.power_off()
-        codes = {operation: ended(child).code for operation, child in running}
+        answers = {operation: ended(child) for operation, child in running}
         disk.power_on()
         # 0: it is there; 10: nobody knows; anything else: it is not.
         log = shop.log()
         assert [
-            pair for pair in codes.items() if pair[1] != 10 and (pair[0] in log) != (pair[1] == 0)
+            (operation, done)
+            for operation, done in answers.items()
+            if done.code != 10 and (operation in log) != (done.code == 0)
         ] == []
-        acknowledged += [operation for operation in codes if operation in log]
+        acknowledged += [operation for operation in answers if operation in log]
         shop.kept(acknowledged)
         sound(shop, f"w-{number}-next")
         acknowledged.append(f"w-{number}-next")
