@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from ..answers import over
 from ..answers import stream as streams
 from ..model import times
 from ..model.text import Record
 from ..outcome import Frame
 from ..records import correction, folding, parts, session, status
-from ..records.over import over
 from ..records.parts import Part, Warn
 from ..visible import named
 from .env import Env
@@ -33,8 +33,7 @@ def sections(env: Env, stream: str, number: int, withdrawn: bool = False) -> lis
 
 def in_force(env: Env, part: Part) -> Part:
     """A section with the warnings that still hold."""
-    now = env.now()
-    return part._replace(warn=tuple(w for w in part.warn if not over(env.tree, w.until, now)))
+    return part._replace(warn=over.in_force(env.ask, env.tree, part.warn))
 
 
 def frame(

@@ -157,6 +157,31 @@ def test_a_warning_that_is_too_long_is_refused_with_the_next_step(begun: str, at
     assert both.code == 2 and "\n  leave one of them out" in both.err
 
 
+def test_a_warning_ends_with_what_it_names_and_is_not_begun_once_that_is_over(
+    begun: str, repo: Path, atlas: Atlas
+) -> None:
+    gate = ok(atlas, "gate", "raise", "--scope", "label:x", "--why", "no disk")["id"]
+    warn = (*WRITE, "Rig", "-m", "it is slow", "--warn", "hands off", "--until")
+    for what in ("2020-01-01", "lease:gpu0"):
+        stop = atlas(*warn, what)
+        assert (
+            stop.code == 2 and "is over already (" in stop.err and "leave --until out" in stop.err
+        )
+    assert atlas(*warn, "task:nowhere").code == 7
+    ok(atlas, *warn, "artifact:notes@1")  # that is to come
+    ok(atlas, *WRITE, "Yard", "-m", "it is wet", "--warn", "stay out", "--until", f"gate:{gate}")
+    shown = atlas("status").out
+    assert "! hands off (until artifact:notes@1 is over)" in shown and "! stay out" in shown
+    (repo / "n.md").write_text("noted\n")
+    ok(atlas, "artifact", "put", "notes", "n.md")
+    assert atlas(*warn, "artifact:notes").code == 2
+    ok(atlas, "gate", "clear", gate, "--why", "there is one")
+    assert "│ ! " not in atlas("status").out and "│ ! " not in atlas("begin").out
+    ok(atlas, *WRITE, "Zed", "-m", "behind it")
+    assert "warn" not in str(ok(atlas, "status", "show")["sections"])
+    assert atlas("verify", "--full").code == 0
+
+
 def test_no_heading_is_taken_for_what_a_view_says_of_it(begun: str, atlas: Atlas) -> None:
     ok(atlas, *WRITE, "Rate (eve-261129-7f3k2m, 3 days ago)", "-m", "mine")
     ok(atlas, *WRITE, "Docs @8", "-m", "mine, too")
