@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ..answers import over
 from ..answers import stream as streams
-from ..model import times
+from ..model import change, times
 from ..model.text import Record
 from ..outcome import Frame
 from ..records import correction, folding, parts, session, status
@@ -56,7 +56,7 @@ def frame(
     pieces = [text(env, record, part) for part in shown]
     pieces += _rest(rest, stream)
     pieces += _confirmed(env, stream, number)
-    pieces += _folded(record)
+    pieces += _folded(env, record)
     return Frame(title(env, record), "\n\n".join(pieces)), not rest
 
 
@@ -112,8 +112,8 @@ def _rest(rest: Sequence[Part], stream: str) -> Iterable[str]:
         yield f"(not shown here: {headings}{more}; all: atlas status show {stream})"
 
 
-def _folded(record: Record) -> Iterable[str]:
-    rows = folding.items_of(record)
+def _folded(env: Env, record: Record) -> Iterable[str]:
+    rows = streams.folded(env.index, env.tree, record)
     if rows:
         count = sum(map(folding.count, rows))
         names = [row["heading"] or "(no heading)" for row in rows if "count" not in row]
@@ -176,4 +176,6 @@ def data(env: Env, record: Record, withdrawn: bool = False) -> Record:
             row["warn"] = [warn._asdict() for warn in part.warn]
         rows.append(row)
     left = {key: value for key, value in record.items() if key not in ("wish", "kept")}
+    if not withdrawn and left.pop("earlier", None):
+        left |= change.given(earlier=streams.folded(env.index, env.tree, record))
     return {**left, "sections": rows}

@@ -129,6 +129,24 @@ def test_a_section_comes_back_with_what_was_said_of_it_and_never_once_retracted(
     assert done.code == 6 and "was retracted" in done.json["error"]["message"]
 
 
+def test_what_was_retracted_is_found_again_once_that_is_lifted_whoever_wrote_meanwhile(
+    bob: str, repo: Path, atlas: Atlas
+) -> None:
+    view, back = repo / ".atlas/status/main.md", (*WRITE, "Rate", "--from", "status:main@1")
+    mistake = ok(atlas, "correct", "status:main@1", "--why", "w", "--retract", **BOB)["ref"]
+    ok(atlas, *WRITE, "Docs", "-m", "the docs are done thrice", **BOB)
+    for out in (atlas("status").out, atlas("status", "--json").out, view.read_text()):
+        assert "docs are done thrice" in out and "Rate" not in out and "folded" not in out
+    assert "Rate" not in atlas("status", "history", "Rat").err.partition("\n")[2]
+    ok(atlas, "correct", mistake, "--retract", "--why", "it is right", **BOB)
+    assert "(folded: 1, the last of them Rate: atlas status history" in atlas("status").out
+    assert "heading: Rate" in view.read_text().replace('"', "")
+    assert "the rate is 7" in atlas("status", "history", "Rate").out
+    ok(atlas, *back)
+    assert "the rate is 7" in atlas("status").out
+    assert atlas("verify", "--full").code == 0
+
+
 def test_what_flows_over_is_good_for_as_long(begun: str, atlas: Atlas) -> None:
     text = "word " * 200
     ok(
