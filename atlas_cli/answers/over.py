@@ -44,11 +44,11 @@ def in_force(ask: Questions, tree: Tree, warn: Sequence[Warn]) -> tuple[Warn, ..
     """The warnings whose end has not come. One whose end a hand wrote, or is not there any more,
     stands."""
     left = []
-    for one in warn:
+    for warning in warn:
         with suppress(AtlasError):
-            if over(ask, tree, one.until):
+            if over(ask, tree, warning.until):
                 continue
-        left.append(one)
+        left.append(warning)
     return tuple(left)
 
 
