@@ -18,12 +18,12 @@ from ..records import ref as parsed
 from ..records import session as sessions
 from ..records.board import task, using
 from ..records.concern import Item, View
-from ..records.over import over
 from ..records.telling import News, Pace
 from ..records.words import Word, speaks_of
 from ..store.git import Git
 from . import leases, words
 from .ask import WEEK, Questions
+from .over import in_force
 from .sessions import living, readers
 from .stream import Part, parts, said
 
@@ -74,7 +74,7 @@ def _sections(ask: Questions, tree: Tree) -> Iterator[Item]:
         for part in parts(ask, tree, stream):
             if not ask.retracted(part.ref):
                 item = of_part(said(ask, part), ask.now)
-                standing = (warn for warn in part.warn if not over(tree, warn.until, ask.now))
+                standing = in_force(ask, tree, part.warn)
                 yield item._replace(warn=tuple(warn.text for warn in standing))
 
 

@@ -4,15 +4,18 @@ then."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from .. import records
-from ..errors import NotFound
+from ..errors import AtlasError, NotFound
 from ..model import times
 from ..model.text import Record
 from ..model.tree import Tree
 from ..records import lease, resources, session
 from ..records.board import gate, task
+from ..records.parts import Warn
 from ..visible import named
 from . import sessions
 from .ask import Questions
@@ -35,6 +38,18 @@ def over(ask: Questions, tree: Tree, what: str) -> Over | None:
     """The way in which it is over; None while it is not."""
     now = standing(ask, tree, what)
     return now if now.over else None
+
+
+def in_force(ask: Questions, tree: Tree, warn: Sequence[Warn]) -> tuple[Warn, ...]:
+    """The warnings whose end has not come. One whose end a hand wrote, or is not there any more,
+    stands."""
+    left = []
+    for warning in warn:
+        with suppress(AtlasError):
+            if over(ask, tree, warning.until):
+                continue
+        left.append(warning)
+    return tuple(left)
 
 
 def standing(ask: Questions, tree: Tree, what: str, but: tuple[str, ...] = ()) -> Over:
@@ -106,8 +121,7 @@ def _task(ask: Questions, tree: Tree, what: str, record: Record) -> Over:
 
 def _gate(ask: Questions, tree: Tree, what: str, record: Record) -> Over:
     """A gate is over once it is cleared, or was raised anew in place of one that had expired."""
-    ended = tree.blob(gate.path_of(record["id"] + gate.END)) is not None
-    return Over(what, ended, gate.state(tree, record, ask.now))
+    return Over(what, gate.ended(tree, record), gate.state(tree, record, ask.now))
 
 
 _OF = {session.KIND.name: _session, task.KIND.name: _task, gate.KIND.name: _gate}

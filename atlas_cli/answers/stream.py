@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..model.text import Record
 from ..model.tree import Tree
 from ..records import correction, folding, status
 from ..records import parts as of_entry
 from ..records.parts import Part, Warn
-from .ask import Questions
+from ..store.index import Index
+from .ask import Questions, withdrawing
 
 HIDDEN = "(retracted)"  # in place of a heading
 
-__all__ = ["Part", "Warn", "parts", "said", "within"]
+__all__ = ["Part", "Warn", "folded", "parts", "said", "within"]
 
 
 def parts(ask: Questions, tree: Tree, stream: str, number: int | None = None) -> tuple[Part, ...]:
@@ -49,6 +51,24 @@ def withheld(part: Part) -> Part:
     return part._replace(heading=heading, text=correction.WITHHELD, warn=(), good_until="")
 
 
+def folded(index: Index, tree: Tree, record: Record) -> list[Record]:
+    """The items of what an entry names as folded, without those that were retracted."""
+    items, prefix = folding.items_of(record), f"{status.KIND.name}:{record['stream']}@"
+    rows = index.rows(correction.FOLDER) if items else []
+    targets = {row["data"]["target"] for row in rows if row["data"] and row["data"]["retract"]}
+    if not any(target.startswith(prefix) for target in targets):
+        return items
+    return [item for item in items if not _is_withdrawn(index, tree, record["stream"], item)]
+
+
+def _is_withdrawn(index: Index, tree: Tree, stream: str, item: Record) -> bool:
+    """Whether what wrote a folded section was retracted, and stays so."""
+    number = item["ref"].rpartition("@")[2]
+    whole = of_entry.parts(tree, stream, int(number)) if number.isdecimal() else ()
+    part = next((part for part in whole if part.heading == item["heading"]), None)
+    return part is not None and bool(withdrawing(index, part.ref))
+
+
 def within(whole: Sequence[Part], words: int) -> tuple[list[Part], list[Part]]:
     """(the first sections that go into so many words and ten times as many characters, the rest).
     The first of all is always among them."""
@@ -75,12 +95,12 @@ def history(ask: Questions, tree: Tree, stream: str, heading: str, most: int = 5
     return rows
 
 
-def headings(tree: Tree, stream: str) -> list[str]:
+def headings(ask: Questions, tree: Tree, stream: str) -> list[str]:
     """The headings that stand in a stream, or are named by it as folded."""
     record = status.current(tree, stream)
     if record is None:
         return []
     return [
         *(part.heading for part in of_entry.of_record(tree, record)),
-        *(item["heading"] for item in folding.items_of(record)),
+        *(item["heading"] for item in folded(ask.index, tree, record)),
     ]

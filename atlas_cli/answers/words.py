@@ -214,7 +214,7 @@ def unsaid(ask: Questions, me: Record, git: Git) -> Debt | None:
 
 def settled(record: Record) -> bool:
     """Whether nobody is asked what a session has left."""
-    return "dismissed" in record or record.get("class") == "run"
+    return "dismissed" in record
 
 
 def announced(ask: Questions, record: Record) -> list[Record]:

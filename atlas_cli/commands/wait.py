@@ -124,9 +124,19 @@ def _look(env: Env, target: str, me: Record | None) -> Callable[[], News | None]
             hint = f"wait on: {waiting.command(env)}"
             _judge_gone(env, Held(f"{named(target)} is {now.how}", hint, details=details))
             return None
-        return News(f"{named(target)} is {now.how}", {"how": now.how, "changed": []})
+        how = _held(env, target, me) or now.how
+        line = f"you hold {named(target[6:])}" if how == "yours" else f"{named(target)} is {how}"
+        return News(line, {"how": how, "changed": []})
 
     return over
+
+
+def _held(env: Env, target: str, me: Record | None) -> str:
+    """The way in which a resource is held that is in nobody's way; empty where it is free."""
+    now = standing(env.ask, env.tree, target) if target.startswith("lease:") else None
+    if now is None or now.over:
+        return ""
+    return "yours" if me and now.holder == me["id"] else f"{now.how}, which is above you"
 
 
 def _judge_gone(env: Env, stop: AtlasError) -> None:

@@ -6,7 +6,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from .. import records
 from ..answers import concern as asked
+from ..answers.over import Over, over
 from ..errors import AtlasError, NotFound, Refused, Usage
 from ..model import change, names, times
 from ..model.text import Record
@@ -31,6 +33,20 @@ def marks(
 def files(env: Env, me: Record) -> tuple[str, ...]:
     """The files that a session is on, as a record of it names them."""
     return concern.files(asked.files_to_name(env.ask, env.git, me) | asked.places(env.ask, me))
+
+
+def until(env: Env, text: str) -> tuple[str, Over | None]:
+    """The time or the REF that ends something, as it is stored, and the way in which it is over
+    already, if it is. Raises NotFound if a session, task or gate is not there: it will not be over
+    either."""
+    kind = text.partition(":")[0]
+    if not kind.isalpha():
+        what = times.rfc3339(times.ahead(text, env.now()))
+    elif kind == lease.KIND.name:
+        what = f"lease:{reading.resource(env, text)}"
+    else:
+        what = str(records.ref(text))
+    return what, over(env.ask, env.tree, what)
 
 
 def paths(env: Env, given: Sequence[str]) -> tuple[str, ...]:

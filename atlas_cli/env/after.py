@@ -72,7 +72,10 @@ def sign(env: Env) -> bool:
 
 def _tell(env: Env) -> None:
     """The notices that the session must hear: first its parked writes, then what the remote has
-    lost, then what others wrote that concerns it, once."""
+    lost, then what others wrote that concerns it, once. No command tells, and notes as told,
+    what it will not print."""
+    if env.options.quiet and not env.options.json:
+        return
     me = who.session_or_none(env)
     rows = parked.of(env.store, env.index, me["id"]) if me else []
     if rows:

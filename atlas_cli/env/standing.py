@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from ..answers import over
 from ..answers import stream as streams
-from ..model import times
+from ..model import change, times
 from ..model.text import Record
 from ..outcome import Frame
 from ..records import correction, folding, parts, session, status
-from ..records.over import over
 from ..records.parts import Part, Warn
 from ..visible import named
 from .env import Env
@@ -33,8 +33,7 @@ def sections(env: Env, stream: str, number: int, withdrawn: bool = False) -> lis
 
 def in_force(env: Env, part: Part) -> Part:
     """A section with the warnings that still hold."""
-    now = env.now()
-    return part._replace(warn=tuple(w for w in part.warn if not over(env.tree, w.until, now)))
+    return part._replace(warn=over.in_force(env.ask, env.tree, part.warn))
 
 
 def frame(
@@ -57,7 +56,7 @@ def frame(
     pieces = [text(env, record, part) for part in shown]
     pieces += _rest(rest, stream)
     pieces += _confirmed(env, stream, number)
-    pieces += _folded(record)
+    pieces += _folded(env, record)
     return Frame(title(env, record), "\n\n".join(pieces)), not rest
 
 
@@ -113,8 +112,8 @@ def _rest(rest: Sequence[Part], stream: str) -> Iterable[str]:
         yield f"(not shown here: {headings}{more}; all: atlas status show {stream})"
 
 
-def _folded(record: Record) -> Iterable[str]:
-    rows = folding.items_of(record)
+def _folded(env: Env, record: Record) -> Iterable[str]:
+    rows = streams.folded(env.index, env.tree, record)
     if rows:
         count = sum(map(folding.count, rows))
         names = [row["heading"] or "(no heading)" for row in rows if "count" not in row]
@@ -177,4 +176,6 @@ def data(env: Env, record: Record, withdrawn: bool = False) -> Record:
             row["warn"] = [warn._asdict() for warn in part.warn]
         rows.append(row)
     left = {key: value for key, value in record.items() if key not in ("wish", "kept")}
+    if not withdrawn and left.pop("earlier", None):
+        left |= change.given(earlier=streams.folded(env.index, env.tree, record))
     return {**left, "sections": rows}

@@ -126,13 +126,17 @@ def _as_before(env: Env, me: Record, stream: str, title: str) -> tuple[str, ...]
 
 
 def _until(env: Env, text: str | None) -> str:
-    """Until when a warning stands: a time, or a REF."""
-    now = env.now()
+    """The end of a warning: a time, or a REF. Raises Usage if it has come already: nobody would be
+    shown the warning."""
     if text is None:
-        return times.rfc3339(now + DAY)
-    if text.partition(":")[0].isalpha():
-        return reading.pinned_ref(env, text)
-    return times.rfc3339(times.ahead(text, now))
+        return times.rfc3339(env.now() + DAY)
+    what, now = addressing.until(env, text)
+    if now:
+        raise Usage(
+            f"--until {what} is over already ({now.how}): nobody would be shown the warning",
+            "name what is still to come, or leave --until out: it stands for 24 h then",
+        )
+    return what
 
 
 def brought(env: Env, stream: str, title: str, given: str) -> Wish:

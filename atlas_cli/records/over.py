@@ -11,13 +11,14 @@ _DONE = ("done", "cancelled")
 
 
 def over(tree: Tree, until: str, at: int) -> bool:
-    """Whether a time has come, a session, a lease or a task is over, or any other record is
+    """Whether a time has come, a session, a lease, a task or a gate is over, or any other record is
     there."""
     try:
         return times.moment(until) <= at
     except ValueError:
         pass
     from . import BY_NAME, find, ref
+    from .board import gate
 
     try:
         wanted = ref(until)
@@ -31,4 +32,4 @@ def over(tree: Tree, until: str, at: int) -> bool:
     if kind.row:
         end = kind.until(record)
         return "ended" in record or (end is not None and end <= at)
-    return "resolution" not in record or record["resolution"] != "pending"
+    return kind is not gate.KIND or gate.ended(tree, record)

@@ -211,7 +211,10 @@ def made(tree: Tree, who: Writer, wish: Wish) -> Made:
     )
     record |= {"wish": wish.record(), "sections": [parts.item(part) for part in whole]}
     record |= change.given(
-        earlier=folding.earlier(head, gone, back(tree, wish)), unseen=base.unseen()
+        earlier=folding.earlier(
+            head, [*gone, *_left_out(tree, head, wish, own, base)], back(tree, wish)
+        ),
+        unseen=base.unseen(),
     )
     return Made(record, tuple(whole), tuple(gone))
 
@@ -225,6 +228,18 @@ def standing(tree: Tree, head: Record | None, wish: Wish, at: int) -> list[Part]
         part._replace(warn=tuple(warn for warn in part.warn if not over(tree, warn.until, at)))
         for part in parts.of_record(tree, head)
         if not withdrawn(tree, wish, part)
+    ]
+
+
+def _left_out(tree: Tree, head: Record | None, wish: Wish, own: Part, base: Base) -> list[Part]:
+    """The sections of the entry before that are not carried on because they were retracted, and
+    that its writer did not mean to write over: the retraction may be lifted."""
+    return [
+        part
+        for part in (parts.of_record(tree, head) if head else ())
+        if withdrawn(tree, wish, part)
+        and not (wish.replace and base.saw(part))
+        and (part.heading, part.session) != (own.heading, own.session)
     ]
 
 

@@ -8,13 +8,14 @@ from functools import cached_property
 
 from .. import records
 from ..answers.ask import same_words, withdrawing
-from ..answers.stream import withheld
+from ..answers.stream import folded, withheld
 from ..errors import AtlasError, NotFound
 from ..model import names, text
+from ..model.change import given
 from ..model.kind import Kind
 from ..model.text import Record
 from ..model.tree import Overlay, Tree, blob_id
-from ..records import parts, status
+from ..records import folding, parts, status
 from ..store.index import Index
 from ..store.snapshot import Snapshot
 
@@ -150,12 +151,15 @@ class Shown:
         stream, number = status.numbered(source)
         whole = parts.parts(self.tree, stream, number) if number else ()
         gone = [bool(withdrawing(self.index, part.ref)) for part in whole]
-        if not any(gone):
+        front, _ = text.front(data, source) if number else ({}, "")
+        left = folded(self.index, self.tree, {**front, "stream": stream})
+        if not any(gone) and left == folding.items_of(front):
             return data
         pairs = zip(whole, gone, strict=True)
         shown = [withheld(part) if hidden else part for part, hidden in pairs]
-        front, _ = text.front(data, source)
-        front = {key: value for key, value in front.items() if key not in ("sections", "wish")}
+        inner = ("sections", "wish", "earlier")
+        front = {key: value for key, value in front.items() if key not in inner}
+        front |= given(earlier=left)
         return text.with_front(front, parts.body(shown))
 
 

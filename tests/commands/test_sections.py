@@ -129,6 +129,24 @@ def test_a_section_comes_back_with_what_was_said_of_it_and_never_once_retracted(
     assert done.code == 6 and "was retracted" in done.json["error"]["message"]
 
 
+def test_what_was_retracted_is_found_again_once_that_is_lifted_whoever_wrote_meanwhile(
+    bob: str, repo: Path, atlas: Atlas
+) -> None:
+    view, back = repo / ".atlas/status/main.md", (*WRITE, "Rate", "--from", "status:main@1")
+    mistake = ok(atlas, "correct", "status:main@1", "--why", "w", "--retract", **BOB)["ref"]
+    ok(atlas, *WRITE, "Docs", "-m", "the docs are done thrice", **BOB)
+    for out in (atlas("status").out, atlas("status", "--json").out, view.read_text()):
+        assert "docs are done thrice" in out and "Rate" not in out and "folded" not in out
+    assert "Rate" not in atlas("status", "history", "Rat").err.partition("\n")[2]
+    ok(atlas, "correct", mistake, "--retract", "--why", "it is right", **BOB)
+    assert "(folded: 1, the last of them Rate: atlas status history" in atlas("status").out
+    assert "heading: Rate" in view.read_text().replace('"', "")
+    assert "the rate is 7" in atlas("status", "history", "Rate").out
+    ok(atlas, *back)
+    assert "the rate is 7" in atlas("status").out
+    assert atlas("verify", "--full").code == 0
+
+
 def test_what_flows_over_is_good_for_as_long(begun: str, atlas: Atlas) -> None:
     text = "word " * 200
     ok(
@@ -155,6 +173,31 @@ def test_a_warning_that_is_too_long_is_refused_with_the_next_step(begun: str, at
     assert done.code == 6 and "26 words long; at most 25\n  warn in fewer; the" in done.err
     both = atlas("end", "-m", "x", "--unchanged", "y")
     assert both.code == 2 and "\n  leave one of them out" in both.err
+
+
+def test_a_warning_ends_with_what_it_names_and_is_not_begun_once_that_is_over(
+    begun: str, repo: Path, atlas: Atlas
+) -> None:
+    gate = ok(atlas, "gate", "raise", "--scope", "label:x", "--why", "no disk")["id"]
+    warn = (*WRITE, "Rig", "-m", "it is slow", "--warn", "hands off", "--until")
+    for what in ("2020-01-01", "lease:gpu0"):
+        stop = atlas(*warn, what)
+        assert (
+            stop.code == 2 and "is over already (" in stop.err and "leave --until out" in stop.err
+        )
+    assert atlas(*warn, "task:nowhere").code == 7
+    ok(atlas, *warn, "artifact:notes@1")  # that is to come
+    ok(atlas, *WRITE, "Yard", "-m", "it is wet", "--warn", "stay out", "--until", f"gate:{gate}")
+    shown = atlas("status").out
+    assert "! hands off (until artifact:notes@1 is over)" in shown and "! stay out" in shown
+    (repo / "n.md").write_text("noted\n")
+    ok(atlas, "artifact", "put", "notes", "n.md")
+    assert atlas(*warn, "artifact:notes").code == 2
+    ok(atlas, "gate", "clear", gate, "--why", "there is one")
+    assert "│ ! " not in atlas("status").out and "│ ! " not in atlas("begin").out
+    ok(atlas, *WRITE, "Zed", "-m", "behind it")
+    assert "warn" not in str(ok(atlas, "status", "show")["sections"])
+    assert atlas("verify", "--full").code == 0
 
 
 def test_no_heading_is_taken_for_what_a_view_says_of_it(begun: str, atlas: Atlas) -> None:

@@ -228,6 +228,28 @@ def test_what_befalls_tasks_leases_and_gates_is_told_at_the_next_command(
     assert "gpu0" not in told(atlas("who", "x", **BOB, **late))
 
 
+def test_a_command_that_prints_no_notice_notes_none_as_told(
+    bob: str, repo: Path, atlas: Atlas
+) -> None:
+    (repo / "n.md").write_text("the rate is 7\n")
+    ok(atlas, "artifact", "put", "rate", "n.md", **BOB)
+    given = ok(atlas, "task", "add", "to be given")["id"]
+    held = ok(atlas, "task", "add", "held", **BOB)["id"]
+    ok(atlas, "session", "offer", "--slots", "2", **BOB)
+    ok(atlas, "lease", "take", "gpu0", "--why", "w", "--for", "10m", **BOB)
+    ok(atlas, "correct", "artifact:rate", "--why", "it is 9", "--for", f"session:{bob}")
+    ok(atlas, "gate", "raise", "--why", "no disk", "--task", held)
+    ok(atlas, "task", "assign", given)
+    late = {"ATLAS_CLOCK_OFFSET": "800"}
+    ok(atlas, "lease", "take", "gpu0", "--why", "w", **late)
+    for _ in range(2):
+        assert told(atlas("who", "x", "--quiet", **BOB, **late)) == ""
+    heard = told(atlas("who", "x", **BOB, **late))
+    for words in ("artifact:rate@1", "was assigned to you by", '"no disk"', "which you held"):
+        assert words in heard
+    assert told(atlas("who", "x", **BOB, **late)) == ""
+
+
 def test_a_signal_shows_to_those_whose_paths_it_names(bob: str, repo: Path, atlas: Atlas) -> None:
     ok(atlas, "signal", "post", "finding", "--about", "src/a.py", "-m", "it drops a line")
     ok(atlas, "lease", "take", "path:src", "--why", "w", **BOB)

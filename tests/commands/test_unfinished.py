@@ -66,6 +66,9 @@ def test_the_text_of_a_result_speaks_of_the_commits_of_its_claim(
     task = ok(atlas, "task", "add", "parse")["id"]
     ok(atlas, "task", "claim", task)
     git("commit", "-q", "--allow-empty", "-m", f"x\n\nAtlas-Session: {begun}\nAtlas-Word: none")
+    for empty in (("-m", ""), ("-m", " \n"), ("--result", "/dev/null")):
+        done = atlas("task", "done", task, *empty)
+        assert done.code == 2 and "the text is empty\n  say what it came to" in done.err
     ok(atlas, "task", "done", task, "-m", "It parses.")
     ok(atlas, "end")
 

@@ -324,9 +324,11 @@ def test_what_was_retracted_is_not_carried_on_and_the_rule_sees_why(
     wish = Wish("main", "B", "b2", withdrawn=((1, record["id"]),))
     day.tree = done(day.tree, day.change(BOB, wish), writer(BOB, operation=op(day.count)))
     assert [part[0] for part in day.shown()] == ["B"] and name
+    assert day.head["earlier"] == [{"heading": "A", "ref": "status:main@2"}], "it may be lifted"
     lie = Wish("main", "C", "c", withdrawn=((3, record["id"]),))  # that one was not retracted
     with monkeypatch.context() as forged:
         forged.setattr("atlas_cli.records.wish.withdrawn", lambda *_: True)
+        forged.setattr("atlas_cli.records.wish._left_out", lambda *_: [])
         files = day.change(BOB, lie).files
     rules = {one.rule for one in judged(day.tree, files, writer(BOB, operation=op(day.count)))}
     assert rules == {"carried"}

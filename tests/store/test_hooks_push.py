@@ -78,6 +78,19 @@ def test_a_push_without_a_word_stops_and_what_it_prints_clears_it(shared: Projec
     assert shared("push", "-q", "origin", "main").code == 1, "no commit is confirmed away"
 
 
+def test_a_session_of_class_run_owes_its_word_like_any_other(shared: Project) -> None:
+    begin = ("begin", "--new", "--class", "run", "--goal", "nightly", "--json")
+    shared.sessions["run"] = run = str(shared.worker(*begin, cwd=shared.top).data["id"])
+    shared.commit("src/x.py", who="run")
+    stop = shared("push", "-q", "origin", "main", who="run")
+    assert stop.code == 1 and "your 1 commit, the oldest " in first(stop)
+    shared.atlas("ann", *STATUS)
+    as_ann = ("--session", shared.sessions["ann"], "--json")
+    digest = shared.worker(*as_ann, cwd=shared.top, env={**shared.env, **OVER})
+    assert [(row["id"], row["owes"]) for row in digest.data["unfinished"]] == [(run, "1 commit")]
+    assert f"{run}, which is over" in shared("push", "-q", "origin", "main", **OVER).err
+
+
 def test_it_is_judged_by_what_the_branch_gains(shared: Project) -> None:
     """Also by way of a feature branch and a merge. Other branches, deletions and tags are free."""
     shared.ok("checkout", "-q", "-b", "feature")

@@ -120,6 +120,8 @@ def test_what_is_over_is_known_to_all_who_ask(begun: str, repo: Path, env: dict[
             assert f"go on: atlas wait {what} --timeout 1s" in stop["hint"]
 
         assert thaws() == set()
+        own = done(bob("wait", "lease:gpu0"))
+        assert own.out.startswith("you hold gpu0\n")
         late("lease:gpu0", 4, f"held by {other} for at most")
         late(f"task:{first}", 4, "claimed by", "for at most")
         late(f"session:{other}", 7, "at work")

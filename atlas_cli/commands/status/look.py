@@ -131,7 +131,7 @@ def history(
     ]
     if not rows:
         near = names.hint(
-            heading, streams.headings(env.tree, stream), f"atlas status show {stream}"
+            heading, streams.headings(env.ask, env.tree, stream), f"atlas status show {stream}"
         )
         raise NotFound(f"no section {heading[:80]!r} stands, or stood, in status:{stream}", near)
     shown = rows[:count]

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ...answers import board, mending, over
+from ...answers import board, mending
 from ...answers.ask import Questions
 from ...env import addressing, beginning, reading, using, writing
 from ...env.env import Env
@@ -15,8 +15,7 @@ from ...model.change import Change, Writer
 from ...model.text import Record
 from ...model.tree import Tree
 from ...outcome import Outcome, listing
-from ...records import correction, lease
-from ...records import ref as ref_of
+from ...records import correction
 from ...records.board import posting, task
 from .. import Why, body, env_of, limits, one, parsed, verb
 from .look import Id, Role, app, bare
@@ -107,15 +106,9 @@ def frozen(env: Env, why: str | None, until: str | None) -> Record | None:
 
 
 def _until(env: Env, text: str) -> str:
-    """The thing that a task waits for, as it is stored. Raises NotFound if a session, task or gate
-    is not there: it will not be over either."""
-    kind = text.partition(":")[0]
-    if not kind.isalpha():
-        return times.rfc3339(times.ahead(text, env.now()))
-    if kind == lease.KIND.name:
-        return f"lease:{reading.resource(env, text)}"
-    what = str(ref_of(text))
-    if now := over.over(env.ask, env.tree, what):
+    """The thing that a task waits for, as it is stored."""
+    what, now = addressing.until(env, text)
+    if now:
         env.notices.append(f"{what} is {now.how} already: the task can thaw at once")
     return what
 

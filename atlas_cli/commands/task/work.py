@@ -149,7 +149,8 @@ def _judge_code(env: Env, me: Record, row: Record) -> str:
 
 
 def _new_result(env: Env, file: str | None, text: str | None) -> result.NewResult | None:
-    """The result that the options give, or None. Raises Usage if two of them give one."""
+    """The result that the options give, or None. Raises Usage if two of them give one, or if it
+    is empty: it would say nothing to whoever comes next."""
     if file is not None and text is not None:
         raise Usage("a result comes from one place", "give one of --result F and -m TEXT")
     if file is not None:
@@ -160,6 +161,8 @@ def _new_result(env: Env, file: str | None, text: str | None) -> result.NewResul
         name = ""
     else:
         return None
+    if not data.strip():
+        raise Usage("the text is empty", "say what it came to: -m TEXT or --result F")
     return result.NewResult(data, artifact.extension(None, name, data))
 
 

@@ -80,6 +80,11 @@ def state(tree: Tree, record: Record, now: int) -> str:
     return "expired" if over else "pending"
 
 
+def ended(tree: Tree, record: Record) -> bool:
+    """Whether a gate was cleared, or raised anew in place of one that had expired."""
+    return tree.blob(path_of(record["id"] + END)) is not None
+
+
 def raised(tree: Tree) -> int:
     """The number of gates that were ever raised."""
     own = (name for name in tree.names(FOLDER) if name.endswith(SUFFIX))
@@ -93,7 +98,7 @@ def _ref(path: str, record: Record) -> str:
 def _view(tree: Tree, path: str, record: Record, now: int) -> Shown:
     """The raising of a gate, until it is over."""
     first = path_of(record["id"])
-    return first, first if tree.blob(path_of(record["id"] + END)) is None else None
+    return first, None if ended(tree, record) else first
 
 
 def _links(record: Record) -> Iterable[tuple[str, str]]:
