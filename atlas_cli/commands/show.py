@@ -69,12 +69,19 @@ def _meant(env: Env, text: str) -> names.Ref:
     bare = {
         f"task:{text}": env.snapshot.blob(task.path_of(name)) is not None,
         f"artifact:{text}": artifacts_of.newest(env.snapshot, name) > 0,
-        f"session:{text}": env.snapshot.blob(session.path_of(name)) is not None,
+        f"session:{text}": _is_session(env, name),
     }
     refs = [ref for ref, exists in bare.items() if exists]
     if len(refs) > 1:
         raise Usage(f"{text} is the name of two records", f"say which: {' or '.join(refs)}")
     return records.ref(refs[0] if refs else text)
+
+
+def _is_session(env: Env, text: str) -> bool:
+    try:
+        return env.snapshot.blob(session.path_of(text)) is not None
+    except Usage:  # it has not the form of one
+        return False
 
 
 def _one(env: Env, ref: names.Ref, withdrawn: bool) -> tuple[list[Block], dict[str, Any]]:

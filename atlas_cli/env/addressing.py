@@ -22,11 +22,11 @@ from .env import Env
 def marks(
     env: Env, me: Record, given: Sequence[str], text: str, about: Sequence[str] = ()
 ) -> Record:
-    """The fields `files` and `for` of a record that a session writes. One that says whom or which
+    """The fields `files` and `for` of a record that a session writes. One that says which
     records it is `about` does not concern all who are on the writer's files. Raises NotFound for an
     addressee that is not there, and Refused for a text to all that is too long or too soon."""
     to = addressees(env, me, given, text)
-    own = () if to or about else files(env, me)
+    own = () if about else files(env, me)
     return change.given(files=list(own), **{"for": list(to)})
 
 

@@ -4,7 +4,6 @@ answers for Atlas."""
 from __future__ import annotations
 
 import os
-import pty
 import shutil
 import stat
 import subprocess
@@ -21,7 +20,7 @@ from atlas_cli.hooks import NAMES
 from atlas_cli.hooks.install import HookFiles
 from atlas_cli.store.repo import find
 
-from ..conftest import ROOT, Atlas, Git, command
+from ..conftest import ROOT, Atlas, Git
 from .snap import difference, picture
 
 # Says what it was called with, and what there was to read; ends as it is told to.
@@ -508,37 +507,6 @@ def test_the_list_for_the_pre_commit_framework_names_every_hook() -> None:
             and [hook["id"]] == [f"atlas-{stage}" for stage in hook["stages"]]
         )
         assert f"atlas-hook {hook['stages'][0]}" in hook["entry"]
-
-
-@pytest.mark.parametrize(
-    ("answer", "mark", "person"),
-    [("\n", "", True), ("n\n", "", False), ("\x04", "", False), ("", "1", False)],
-)
-def test_init_asks_a_person_at_a_terminal_once(
-    answer: str, mark: str, person: bool, bare_project: Path, env: dict[str, str], atlas: Atlas
-) -> None:
-    del env["CODEX_THREAD_ID"]
-    here, there = pty.openpty()
-    os.write(here, answer.encode())
-    for asked in (not mark, False):
-        done = subprocess.run(
-            command("init"),
-            cwd=bare_project,
-            env=env | {"CODEX_THREAD_ID": mark},
-            stdin=there,
-            stdout=-1,
-            stderr=there,
-            timeout=60,
-        )
-        os.set_blocking(here, False)
-        try:
-            said = os.read(here, 9999)
-        except BlockingIOError:
-            said = b""
-        assert done.returncode == 0 and (b"Commit here by hand too?" in said) == asked, said
-        assert b"you are " in done.stdout or not (asked and person)
-    found = atlas("session", "list", "--json").data["items"]
-    assert [row["class"] for row in found] == ["person"] * person
 
 
 def _umask() -> int:
