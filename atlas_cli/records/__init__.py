@@ -113,6 +113,18 @@ def fleeting(subject: str) -> bool:
     return subject.startswith(session.SEEN)
 
 
+def same_write(one: Message, other: Message) -> bool:
+    """Whether two writes under one operation are the same request: of one session (each `begin` had
+    an id of its own), for the same words. Where one of them was not asked for under an id, the
+    subject tells."""
+    begins = one.subject.startswith(session.BEGUN) and other.subject.startswith(session.BEGUN)
+    if one.session != other.session and not begins:
+        return False
+    if None in (one.request, other.request):
+        return begins or one.subject == other.subject
+    return one.request == other.request
+
+
 def disowned(tree: Tree, message: Message, files: Mapping[str, bytes | None]) -> str:
     """The reason why a commit cannot stand behind others: when it was written, its session had been
     adopted. (A lease that stays with a running command is still renewed, and given back.)"""

@@ -11,10 +11,11 @@ from typing import NamedTuple
 from .. import interrupts, records
 from ..errors import Damaged, Failed, Refused
 from ..model.change import Violation
+from ..model.digests import sha256
 from ..model.kind import Kind
 from ..model.text import Record
 from ..model.tree import Overlay, object_id
-from ..records import formats, judging, policy
+from ..records import formats, judging, policy, status
 from ..store import PARKED, failpoints, history, moves
 from ..store.branch import Branch
 from ..store.objects import pack, taker
@@ -69,13 +70,18 @@ class _Staged(Staged):
 
 
 def carry(
-    store: Store, ours: Sequence[history.Commit], theirs: Sequence[history.Commit], tip: str
+    store: Store,
+    ours: Sequence[history.Commit],
+    theirs: Sequence[history.Commit],
+    tip: str,
+    mine: str = "",
 ) -> Carried:
     """Puts our commits behind `tip`, each byte for byte. A commit is carried over if every path
     that it changed still holds the blob that it held in the commit's own parent (the predecessor
     of a numbered document, too), and if it breaks no rule. Any other is parked, or dropped if it is
-    of no use later."""
-    published = {commit.message.operation for commit in theirs} - {None}
+    of no use later. Where its operation is another's, a word goes by a new one; any other write is
+    parked, and so is that of the command at work (`mine`), which says so."""
+    published = {commit.message.operation: commit.message for commit in theirs}
     last = {commit.message.session: commit.message.at or 0 for commit in theirs}
     staged = _Staged(store)
     onto = staged.snapshot(tip)
@@ -90,7 +96,14 @@ def carry(
     parked: list[Parked] = []
     known: list[str] = []
     for commit in ours:
-        if commit.message.operation in published:
+        first = published.get(commit.message.operation) if commit.message.operation else None
+        if first and not records.same_write(first, commit.message):
+            if not commit.message.wish or commit.message.operation == mine:
+                parked.append(Parked(commit, f"its operation is another's ({first.subject})"))
+                continue
+            commit = _by_another(commit)
+            first = published.get(commit.message.operation)
+        if first:
             known.append(commit.oid)
             continue
         if commit.message.migrates and not formats.is_first(onto.rules):
@@ -98,6 +111,8 @@ def carry(
             continue
         try:
             commit, files = _anew(store, _renewed(store, commit, name), onto)
+            if commit.message.wish:
+                commit, files = _word_alone(commit, files, onto)
         except Refused as refused:
             parked.append(Parked(commit, refused.message))
             continue
@@ -157,6 +172,13 @@ def _files(store: Store, commit: history.Commit) -> dict[str, bytes | None]:
     return files
 
 
+def _by_another(commit: history.Commit) -> history.Commit:
+    """The commit under an operation that follows from it, in place of one that another had used:
+    whoever carries it over finds the same."""
+    operation = sha256(f"{commit.message.operation}/{commit.oid}".encode()).hexdigest()[:32]
+    return commit._replace(message=commit.message._replace(operation=operation))
+
+
 def _anew(
     store: Store, commit: history.Commit, onto: Snapshot
 ) -> tuple[history.Commit, dict[str, bytes | None]]:
@@ -167,19 +189,41 @@ def _anew(
     if follows and policy.FOLDER in files and not commit.message.by_hand:
         commit, files = _with_policy(commit, files, onto)
     makers = {kind.anew for path in files if (kind := records.kind_of(path)) and kind.anew}
-    renewed = files
     try:
+        renewed = status.under(files, commit.message.operation)
+        if renewed != files:
+            wish = judging.wish(judging.store_id(onto), commit.message, renewed)
+            commit = commit._replace(message=commit.message._replace(wish=wish))
         for make in makers:
             renewed = make(Walk(onto.git, onto), renewed)
     except Failed:  # damaged: the rules will say so
         return commit, files
     if renewed == files or commit.message.by_hand:
         return commit, files
-    child = Overlay(onto, renewed, onto.width)
+    return _putting(commit, renewed, onto), renewed
+
+
+def _putting(
+    commit: history.Commit, files: Mapping[str, bytes | None], onto: Snapshot
+) -> history.Commit:
+    """The commit as one that puts these files."""
+    child = Overlay(onto, files, onto.width)
     before = {path: old for path, old, _ in commit.changes}
-    changes = tuple((path, before.get(path), child.blob(path)) for path in renewed)
+    changes = tuple((path, before.get(path), child.blob(path)) for path in files)
     digest = judging.digest(judging.store_id(onto), commit.message, changes)
-    return commit._replace(message=commit.message._replace(change=digest), changes=changes), renewed
+    return commit._replace(message=commit.message._replace(change=digest), changes=changes)
+
+
+def _word_alone(
+    commit: history.Commit, files: dict[str, bytes | None], onto: Snapshot
+) -> tuple[history.Commit, dict[str, bytes | None]]:
+    """A word without what others have taken over meanwhile, such as a lease that an `end` gives
+    back: that is no reason to keep the word from them."""
+    theirs = {path for path, old, _ in commit.changes if onto.blob(path) != old}
+    left = {path: data for path, data in files.items() if path not in theirs}
+    if not theirs or not any(status.numbered(path)[1] for path in left):
+        return commit, files
+    return _putting(commit, left, onto), left
 
 
 def _with_policy(
@@ -273,14 +317,12 @@ def _again(
     if answer is None:
         raise Failed(f"the commit {commit.oid} is missing or broken", "atlas doctor")
     head, _, body = answer[2].partition(b"\nauthor ")[2].partition(b"\n\n")
-    if commit.message.change:
-        body = re.sub(
-            rb"(?m)^Atlas-Change: \w+$", f"Atlas-Change: {commit.message.change}".encode(), body
-        )
-    if commit.message.wish:
-        body = re.sub(
-            rb"(?m)^Atlas-Wish: \w+$", f"Atlas-Wish: {commit.message.wish}".encode(), body
-        )
+    message = commit.message
+    stated = {"Operation": message.operation, "Change": message.change, "Wish": message.wish}
+    for key, value in stated.items():
+        if value and value.isalnum():
+            line = f"Atlas-{key}: {value}".encode()
+            body = re.sub(rf"(?m)^Atlas-{key}: \S+$".encode(), line, body)
     if commit.message.migrates:
         root, objects = moves.migrated(onto, files[policy.FOLDER] or b"")
     else:

@@ -240,7 +240,9 @@ def test_the_next_commit_of_a_session_that_was_adopted_stops_once(project: Proje
 
 def test_a_file_that_another_in_the_same_folder_has_named_is_told_once(project: Project) -> None:
     bob = project.sessions["bob"]
-    task = project.atlas("bob", "task", "add", "the page", "--on", "docs/page.md", "--json").data["id"]
+    task = project.atlas("bob", "task", "add", "the page", "--on", "docs/page.md", "--json").data[
+        "id"
+    ]
     project.atlas("bob", "begin", "--on", "src/x.py"), project.atlas("bob", "task", "claim", task)
     project.worker("-C", str(project.top), "begin", "--new", "--actor", "eve")  # (begun here)
     begun = project.atlas("ann", "begin", "--on", "src/y.py").out
