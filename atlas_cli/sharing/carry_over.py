@@ -13,9 +13,10 @@ from ..errors import Damaged, Failed, Refused
 from ..model.change import Violation
 from ..model.digests import sha256
 from ..model.kind import Kind
+from ..model.message import Message
 from ..model.text import Record
 from ..model.tree import Overlay, object_id
-from ..records import formats, judging, policy, status
+from ..records import formats, judging, policy
 from ..store import PARKED, failpoints, history, moves
 from ..store.branch import Branch
 from ..store.objects import pack, taker
@@ -79,31 +80,24 @@ def carry(
     """Puts our commits behind `tip`, each byte for byte. A commit is carried over if every path
     that it changed still holds the blob that it held in the commit's own parent (the predecessor
     of a numbered document, too), and if it breaks no rule. Any other is parked, or dropped if it is
-    of no use later. Where its operation is another's, a word goes by a new one; any other write is
-    parked, and so is that of the command at work (`mine`), which says so."""
-    published = {commit.message.operation: commit.message for commit in theirs}
+    of no use later. A word under an operation that
+    was another's goes by a new one; any other such write is parked, and so is that of the command
+    at work (`mine`), which says so."""
+    published = _by_operation(theirs)
     last = {commit.message.session: commit.message.at or 0 for commit in theirs}
     staged = _Staged(store)
     onto = staged.snapshot(tip)
-    others = {
-        path: onto.read(path)
-        for commit in theirs
-        for path, _, _ in commit.changes
-        if _may_clash(path)
-    }
+    others = _clashing(theirs, onto)
     name = judging.store_id(onto)
     moved: dict[str, str] = {}
     parked: list[Parked] = []
     known: list[str] = []
     for commit in ours:
-        first = published.get(commit.message.operation) if commit.message.operation else None
-        if first and not records.same_write(first, commit.message):
-            if not commit.message.wish or commit.message.operation == mine:
-                parked.append(Parked(commit, f"its operation is another's ({first.subject})"))
-                continue
-            commit = _by_another(commit)
-            first = published.get(commit.message.operation)
-        if first:
+        commit, reused = _by_another(commit, published, mine)
+        if reused:
+            parked.append(Parked(commit, reused))
+            continue
+        if commit.message.operation in published:
             known.append(commit.oid)
             continue
         if commit.message.migrates and not formats.is_first(onto.rules):
@@ -119,8 +113,7 @@ def carry(
         why = _contradicted(store, commit, onto) or _barred(files, others, onto)
         if not why and (commit.message.at or 0) < last.get(commit.message.session, 0):
             why = f"{commit.message.session} has written in another clone since"
-        why = why or records.disowned(onto, commit.message, files)
-        why = why or _odd(commit, onto.width) or _broken(onto, commit, files)
+        why = why or _wrong(commit, files, onto)
         if why:
             if not records.fleeting(commit.message.subject):
                 parked.append(Parked(commit, why))
@@ -130,6 +123,23 @@ def carry(
     if moved:
         staged.write(_full(onto))
     return Carried(tip, moved, tuple(parked), tuple(known))
+
+
+def _by_operation(theirs: Sequence[history.Commit]) -> dict[str, Message]:
+    messages = (commit.message for commit in theirs)
+    return {message.operation: message for message in messages if message.operation}
+
+
+def _clashing(theirs: Sequence[history.Commit], onto: Snapshot) -> dict[str, bytes | None]:
+    """The rows that others wrote and that may be in the way of ours."""
+    paths = (path for commit in theirs for path, _, _ in commit.changes)
+    return {path: onto.read(path) for path in paths if _may_clash(path)}
+
+
+def _wrong(commit: history.Commit, files: dict[str, bytes | None], onto: Snapshot) -> str:
+    """The reason why a commit cannot stand there, whatever else others wrote."""
+    why = records.disowned(onto, commit.message, files)
+    return why or _odd(commit, onto.width) or _broken(onto, commit, files)
 
 
 def known_format(store: Store, theirs: Sequence[history.Commit]) -> None:
@@ -172,11 +182,19 @@ def _files(store: Store, commit: history.Commit) -> dict[str, bytes | None]:
     return files
 
 
-def _by_another(commit: history.Commit) -> history.Commit:
-    """The commit under an operation that follows from it, in place of one that another had used:
-    whoever carries it over finds the same."""
-    operation = sha256(f"{commit.message.operation}/{commit.oid}".encode()).hexdigest()[:32]
-    return commit._replace(message=commit.message._replace(operation=operation))
+def _by_another(
+    commit: history.Commit, published: Mapping[str, Message], mine: str
+) -> tuple[history.Commit, str]:
+    """The commit, and the reason to park it if its operation is another's. A word goes by an
+    operation that follows from it: whoever carries it over finds the same."""
+    message = commit.message
+    first = published.get(message.operation) if message.operation else None
+    if first is None or records.same_write(first, message):
+        return commit, ""
+    if not message.wish or message.operation == mine:
+        return commit, f"its operation is another's ({first.subject})"
+    operation = sha256(f"{message.operation}/{commit.oid}".encode()).hexdigest()[:32]
+    return commit._replace(message=message._replace(operation=operation)), ""
 
 
 def _anew(
@@ -190,7 +208,7 @@ def _anew(
         commit, files = _with_policy(commit, files, onto)
     makers = {kind.anew for path in files if (kind := records.kind_of(path)) and kind.anew}
     try:
-        renewed = status.under(files, commit.message.operation)
+        renewed = records.under(files, commit.message.operation)
         if renewed != files:
             wish = judging.wish(judging.store_id(onto), commit.message, renewed)
             commit = commit._replace(message=commit.message._replace(wish=wish))
@@ -214,6 +232,11 @@ def _putting(
     return commit._replace(message=commit.message._replace(change=digest), changes=changes)
 
 
+def _is_word(path: str) -> bool:
+    kind = records.kind_of(path)
+    return kind is not None and kind.wish is not None
+
+
 def _word_alone(
     commit: history.Commit, files: dict[str, bytes | None], onto: Snapshot
 ) -> tuple[history.Commit, dict[str, bytes | None]]:
@@ -221,7 +244,7 @@ def _word_alone(
     back: that is no reason to keep the word from them."""
     theirs = {path for path, old, _ in commit.changes if onto.blob(path) != old}
     left = {path: data for path, data in files.items() if path not in theirs}
-    if not theirs or not any(status.numbered(path)[1] for path in left):
+    if not theirs or not any(_is_word(path) for path in left):
         return commit, files
     return _putting(commit, left, onto), left
 

@@ -80,8 +80,8 @@ def _is_there(store: Store, index: Index, write: message.Message) -> bool:
     entry = store.git.object(row["oid"]) if row else None
     if entry is None:
         return row is not None
-    there = message.parse(entry[2].decode(errors="replace").partition("\n\n")[2])
-    return same_write(there, write)
+    stored = message.parse(entry[2].decode(errors="replace").partition("\n\n")[2])
+    return same_write(stored, write)
 
 
 def of(store: Store, index: Index, session: str) -> list[dict[str, Any]]:
