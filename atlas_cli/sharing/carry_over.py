@@ -97,16 +97,12 @@ def carry(
         if reused:
             parked.append(Parked(commit, reused))
             continue
-        if commit.message.operation in published:
-            known.append(commit.oid)
-            continue
-        if commit.message.migrates and not formats.is_first(onto.rules):
+        migrated = commit.message.migrates and not formats.is_first(onto.rules)
+        if migrated or commit.message.operation in published:
             known.append(commit.oid)
             continue
         try:
-            commit, files = _anew(store, _renewed(store, commit, name), onto)
-            if commit.message.wish:
-                commit, files = _word_alone(commit, files, onto)
+            commit, files = _fitted(store, _renewed(store, commit, name), onto)
         except Refused as refused:
             parked.append(Parked(commit, refused.message))
             continue
@@ -195,6 +191,14 @@ def _by_another(
         return commit, f"its operation is another's ({first.subject})"
     operation = sha256(f"{message.operation}/{commit.oid}".encode()).hexdigest()[:32]
     return commit._replace(message=message._replace(operation=operation)), ""
+
+
+def _fitted(
+    store: Store, commit: history.Commit, onto: Snapshot
+) -> tuple[history.Commit, dict[str, bytes | None]]:
+    """The commit with what it puts on the new head. Raises Refused if that cannot be."""
+    commit, files = _anew(store, commit, onto)
+    return _word_alone(commit, files, onto) if commit.message.wish else (commit, files)
 
 
 def _anew(
