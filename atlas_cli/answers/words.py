@@ -274,8 +274,10 @@ def without_word(ask: Questions, git: Git, heads: Heads) -> list[Record]:
 def unfinished(ask: Questions, git: Git, machine: str, heads: Heads) -> list[Record]:
     """Sessions of the last seven days that are over, and owe a word, for themselves or for those
     that they adopted: for records, for what they pushed, for what they had committed when their
-    tool closed them, or for commits in this clone. Each has `owes`."""
+    tool closed them, or for commits in this clone (also where their word came to nothing, and is a
+    draft). Each has `owes`."""
     owing, silent = set(ask.index.owing()), []
+    unsaid_here = ask.local.drafting()
     debts: dict[str, list[str]] = {}
     over: dict[str, Record] = {}
     for record in _left(ask, owing):
@@ -286,7 +288,9 @@ def unfinished(ask: Questions, git: Git, machine: str, heads: Heads) -> list[Rec
         over[owner["id"]] = {**shown, "last": times.rfc3339(last)}
         if owes := _owes(ask, git, record, owing, heads):
             debts.setdefault(owner["id"], []).append(owes)
-        elif record["machine"] == machine and not _was_asked(record):
+        elif record["machine"] == machine and (
+            record["id"] in unsaid_here or not _was_asked(record)
+        ):
             silent.append(record)
     made = commits_of(git, silent)
     for record in silent:

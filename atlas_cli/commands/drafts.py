@@ -15,10 +15,12 @@ app = noun()
 
 @verb(app, "list", "atlas drafts", 7, limits=(limits.DRAFTED,))
 def list_(ctx: typer.Context) -> Outcome:
-    """Your drafts, and those of sessions that you have adopted, oldest first."""
+    """Your drafts, and those of sessions that you have adopted, or that are over and have left them
+    here, oldest first."""
     env = env_of(ctx)
-    rows = drafting.listed(env, who.session_or_none(env))
-    cells = tuple((row["file"], row["session"] or "-", row["submit"] or "-") for row in rows)
+    me = who.session_or_none(env)
+    rows = drafting.listed(env, me)
+    cells = tuple((row["file"], drafting.by(row, me) or "-", row["submit"] or "-") for row in rows)
     table = Table(("FILE", "SESSION", "SUBMIT WITH"), cells, "no draft of yours is left")
     return Outcome(listing(list(rows)), (table,))
 

@@ -168,7 +168,7 @@ def _take(env: Env, me: Record, rows: list[Record], why: str) -> tuple[Record, l
     adopted = [row for row in records if row["ref"].startswith("session:")]
     data = {**adopted[0], "leases": taken, "tasks": [row["id"] for row in claims]}
     data |= {"claims": [claiming.with_receipt(env, row) for row in claims], "adopted_ids": ids}
-    texts = any(row["session"] in ids for row in drafting.drafts(env).listed(ids))
+    texts = any(row["session"] in ids for row in drafting.own(env, me))
     lines = _adopted(rows, taken, texts, env.store.machine)
     return data, [*lines, *claiming.lines_of(env, claims)]
 

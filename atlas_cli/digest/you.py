@@ -4,6 +4,7 @@ do the same."""
 from __future__ import annotations
 
 from ..answers import board, leases, words
+from ..env import drafting
 from ..outcome import Block
 from ..records import correction, goals, lease
 from ..sharing import parked as parked_writes
@@ -62,10 +63,15 @@ def drafts(state: State) -> Part | None:
     under `you`."""
     if state.me is None or not state.drafts:
         return None
-    rows = [(draft["file"], draft["submit"] or "-") for draft in state.drafts]
+    rows = [
+        (draft["file"], drafting.by(draft, state.me) or "-", draft["submit"] or "-")
+        for draft in state.drafts
+    ]
     title = "drafts not yet settled (submit one, or atlas drafts drop FILE)"
     more = "atlas drafts"
-    return Part("", None, rows=Rows(title, ("FILE", "SUBMIT WITH"), rows, more, len(rows)))
+    return Part(
+        "", None, rows=Rows(title, ("FILE", "SESSION", "SUBMIT WITH"), rows, more, len(rows))
+    )
 
 
 def alike(state: State) -> Part:

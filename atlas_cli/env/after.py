@@ -26,6 +26,7 @@ def answer(env: Env, also: Callable[[Env], None] = lambda env: None) -> None:
     try:
         failpoints.at("before_view", env.policy)
         refresh(env)
+        drafting.of_parked(env)
         _tell(env)
         also(env)
         env.notices += [

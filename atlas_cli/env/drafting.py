@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from ..answers.sessions import adopted
+from ..answers import words
+from ..answers.sessions import adopted, pulse
 from ..errors import AtlasError
 from ..model import secrets
 from ..model.text import Record
+from ..records import artifact, status, wish
+from ..records.board import result
+from ..sharing import parked
 from ..worktree.drafts import Drafts
 from . import aim, who
 from .env import Env
@@ -37,11 +43,70 @@ def every(env: Env) -> list[str]:
     return drafts(env).files()
 
 
-def listed(env: Env, me: Record | None) -> list[dict[str, str]]:
+def own(env: Env, me: Record | None) -> list[dict[str, str]]:
     """The drafts of a session, of those that it has adopted, and of nobody."""
-    if me is None:
-        return drafts(env).listed(())
-    return drafts(env).listed({me["id"], *adopted(env.ask, me["id"])})
+    owners = {me["id"], *adopted(env.ask, me["id"])} if me else set()
+    return drafts(env).listed(owners.__contains__)
+
+
+def listed(env: Env, me: Record | None) -> list[dict[str, str]]:
+    """The drafts for who stands here: a session's own, and those that were left."""
+    owners = {row["session"] for row in own(env, me)}
+    return drafts(env).listed(lambda id: id in owners or _is_left(env, id))
+
+
+def _is_left(env: Env, id: str) -> bool:
+    """Whether the drafts of a session are for whoever works here: it is over, or its heir is, in
+    this worktree, or it was adopted from another clone, where its files are not."""
+    row = words.row(env.ask, id)
+    if not row:
+        return False
+    heir = words.heir(env.ask, row)
+    if heir["machine"] != env.store.machine:
+        return True
+    is_here = who.worktree(env) in (heir.get("worktree"), row.get("worktree"))
+    return is_here and pulse(env.ask, heir)[1] != "live"
+
+
+def by(row: dict[str, str], me: Record | None) -> str:
+    """Whose a draft is, as it is shown to a session: `left by ID` where it is another's."""
+    id = row["session"]
+    return id if not id or (me and me["id"] == id) else f"left by {id}"
+
+
+def of_parked(env: Env) -> None:
+    """Makes drafts of the parked words that nobody can take: those of a session that was adopted,
+    and of a task's result."""
+    for write in parked.rows(env.store, env.index):
+        id = write["session"] or ""
+        texts = list(_parked_texts(env, write["commit"], "adopted_by" in words.row(env.ask, id)))
+        files = [drafts(env).left(id, *text) for text in texts]
+        if files:
+            parked.unpark(env.store, write["operation"])
+            what = f"{write['subject']} cannot be written any more: its text is kept in"
+            env.notices.append(f"{what} {', '.join(files)}: atlas drafts")
+
+
+def _parked_texts(env: Env, commit: str, adopted: bool) -> Iterator[tuple[str, bytes, str]]:
+    """(name, text, the command that submits it) of each such word of a parked commit."""
+    tree = env.store.snapshot(commit)
+    for path in env.store.changed(commit):
+        data, (stream, number) = tree.read(path), status.numbered(path)
+        if data is None:
+            continue
+        if number and adopted and (wished := wish.of_entry(status.parse(path, data))):
+            where = " --replace" if wished.replace else f" --section {shlex.quote(wished.heading)}"
+            base = wished.base.partition("~")[0] or "0"
+            again = f"atlas status write {stream}{where} --base {base} --file {{draft}}"
+            yield f"status-{stream}.md", wished.text.encode(), again
+        elif path.startswith(result.FOLDER) and path.endswith(result.SUFFIX):
+            record = result.parse(path, data)
+            body = tree.read(result.body_path(record)) or b""
+            base = str(status.newest(tree, "main"))
+            section = shlex.quote(f"result of {record['task']}")
+            again = f"atlas status write main --section {section} --base {base} --file {{draft}}"
+            if artifact.is_text(body) and body.strip():
+                yield f"result-{record['task']}.md", body, again
 
 
 def spoken_secret(env: Env) -> str | None:

@@ -162,15 +162,12 @@ def _stand_on(env: Env, written: Written) -> None:
 def _note_replayed(env: Env, written: Written, what: str, me: Record, operation: str) -> None:
     """A notice that the operation was done before. Raises Refused if that was another write. (A
     `begin` had its own new id.)"""
-    same = what == "session: begin" or written.writer.session == me["id"]
+    same = what == session.BEGUN or written.writer.session == me["id"]
     other = written.request is not None and written.request != _request(env)
     if other or not (same and written.subject.startswith(what)):
-        raise Refused(
-            f"the operation {operation} is there already, for another request:"
-            f" {theirs(written.subject)}; nothing was written",
-            "give each write an id of its own",
-            code="operation_reused",
-        )
+        from ..store import transaction
+
+        raise transaction.reused(operation, written.subject)
     env.notices.append(f"the operation {operation} was done before: nothing was written")
 
 

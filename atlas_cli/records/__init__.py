@@ -113,6 +113,23 @@ def fleeting(subject: str) -> bool:
     return subject.startswith(session.SEEN)
 
 
+def same_write(write: Message, other: Message) -> bool:
+    """Whether two writes under one operation are the same request: of one session (each `begin` had
+    an id of its own), for the same words. The subject tells if one was not asked for under an
+    id."""
+    begins = write.subject.startswith(session.BEGUN) and other.subject.startswith(session.BEGUN)
+    if write.session != other.session and not begins:
+        return False
+    if None in (write.request, other.request):
+        return begins or write.subject == other.subject
+    return write.request == other.request
+
+
+def under(files: Mapping[str, bytes | None], operation: str | None) -> dict[str, bytes | None]:
+    """The files of a write, whose entry names this operation as its own."""
+    return status.under(files, operation)
+
+
 def disowned(tree: Tree, message: Message, files: Mapping[str, bytes | None]) -> str:
     """The reason why a commit cannot stand behind others: when it was written, its session had been
     adopted. (A lease that stays with a running command is still renewed, and given back.)"""

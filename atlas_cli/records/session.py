@@ -203,7 +203,7 @@ def begin(
         "lineage": [*above.get("lineage", ()), parent] if parent else None,
     }
     record = change.rewritten({"id": writer.session, "version": 0, "actor": writer.actor}, **fields)
-    return written(f"session: begin ({writer.session})", record)
+    return written(f"{BEGUN} ({writer.session})", record)
 
 
 def enter_as_guest(tree: Tree, writer: Writer, guest: Record) -> dict[str, bytes | None]:
@@ -229,6 +229,7 @@ def row_change(what: str, writer: Writer, record: Record) -> Change:
     return written(f"session: {what} ({writer.session})", record)
 
 
+BEGUN = "session: begin"
 SEEN = "session: seen ("
 TOOL = "tool"  # what closed a session that may be resumed
 

@@ -4,7 +4,7 @@ replaces the last one; all are kept. Numbered documents: `status/<stream>/<NNN>/
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from ..errors import Damaged, NotFound
 from ..model import document, names, schema, text
@@ -53,6 +53,19 @@ def parse(path: str, data: bytes) -> Record:
         path, f"status:{stream}@{number}", path_of(stream, number) if names.valid(stream) else None
     )
     return {**record, "body": body}
+
+
+def under(files: Mapping[str, bytes | None], operation: str | None) -> dict[str, bytes | None]:
+    """The files of a write, whose entry names this operation as its own."""
+    renamed = dict(files)
+    for path, data in files.items():
+        if data is None or not numbered(path)[1]:
+            continue
+        record = parse(path, data)
+        if record.get("operation") not in (None, operation):
+            body = record.pop("body")
+            renamed[path] = text.with_front({**record, "operation": operation}, body)
+    return renamed
 
 
 def newest(tree: Tree, stream: str) -> int:

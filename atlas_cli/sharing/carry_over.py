@@ -11,7 +11,9 @@ from typing import NamedTuple
 from .. import interrupts, records
 from ..errors import Damaged, Failed, Refused
 from ..model.change import Violation
+from ..model.digests import sha256
 from ..model.kind import Kind
+from ..model.message import Message
 from ..model.text import Record
 from ..model.tree import Overlay, object_id
 from ..records import formats, judging, policy
@@ -69,43 +71,45 @@ class _Staged(Staged):
 
 
 def carry(
-    store: Store, ours: Sequence[history.Commit], theirs: Sequence[history.Commit], tip: str
+    store: Store,
+    ours: Sequence[history.Commit],
+    theirs: Sequence[history.Commit],
+    tip: str,
+    mine: str = "",
 ) -> Carried:
     """Puts our commits behind `tip`, each byte for byte. A commit is carried over if every path
     that it changed still holds the blob that it held in the commit's own parent (the predecessor
     of a numbered document, too), and if it breaks no rule. Any other is parked, or dropped if it is
-    of no use later."""
-    published = {commit.message.operation for commit in theirs} - {None}
+    of no use later. A word under an operation that
+    was another's goes by a new one; any other such write is parked, and so is that of the command
+    at work (`mine`), which says so."""
+    published = _by_operation(theirs)
     last = {commit.message.session: commit.message.at or 0 for commit in theirs}
     staged = _Staged(store)
     onto = staged.snapshot(tip)
-    others = {
-        path: onto.read(path)
-        for commit in theirs
-        for path, _, _ in commit.changes
-        if _may_clash(path)
-    }
+    others = _clashing(theirs, onto)
     name = judging.store_id(onto)
     moved: dict[str, str] = {}
     parked: list[Parked] = []
     known: list[str] = []
     for commit in ours:
-        if commit.message.operation in published:
-            known.append(commit.oid)
+        commit, reused = _by_another(commit, published, mine)
+        if reused:
+            parked.append(Parked(commit, reused))
             continue
-        if commit.message.migrates and not formats.is_first(onto.rules):
+        migrated = commit.message.migrates and not formats.is_first(onto.rules)
+        if migrated or commit.message.operation in published:
             known.append(commit.oid)
             continue
         try:
-            commit, files = _anew(store, _renewed(store, commit, name), onto)
+            commit, files = _fitted(store, _renewed(store, commit, name), onto)
         except Refused as refused:
             parked.append(Parked(commit, refused.message))
             continue
         why = _contradicted(store, commit, onto) or _barred(files, others, onto)
         if not why and (commit.message.at or 0) < last.get(commit.message.session, 0):
             why = f"{commit.message.session} has written in another clone since"
-        why = why or records.disowned(onto, commit.message, files)
-        why = why or _odd(commit, onto.width) or _broken(onto, commit, files)
+        why = why or _wrong(commit, files, onto)
         if why:
             if not records.fleeting(commit.message.subject):
                 parked.append(Parked(commit, why))
@@ -115,6 +119,23 @@ def carry(
     if moved:
         staged.write(_full(onto))
     return Carried(tip, moved, tuple(parked), tuple(known))
+
+
+def _by_operation(theirs: Sequence[history.Commit]) -> dict[str, Message]:
+    messages = (commit.message for commit in theirs)
+    return {message.operation: message for message in messages if message.operation}
+
+
+def _clashing(theirs: Sequence[history.Commit], onto: Snapshot) -> dict[str, bytes | None]:
+    """The rows that others wrote and that may be in the way of ours."""
+    paths = (path for commit in theirs for path, _, _ in commit.changes)
+    return {path: onto.read(path) for path in paths if _may_clash(path)}
+
+
+def _wrong(commit: history.Commit, files: dict[str, bytes | None], onto: Snapshot) -> str:
+    """The reason why a commit cannot stand there, whatever else others wrote."""
+    why = records.disowned(onto, commit.message, files)
+    return why or _odd(commit, onto.width) or _broken(onto, commit, files)
 
 
 def known_format(store: Store, theirs: Sequence[history.Commit]) -> None:
@@ -157,6 +178,29 @@ def _files(store: Store, commit: history.Commit) -> dict[str, bytes | None]:
     return files
 
 
+def _by_another(
+    commit: history.Commit, published: Mapping[str, Message], mine: str
+) -> tuple[history.Commit, str]:
+    """The commit, and the reason to park it if its operation is another's. A word goes by an
+    operation that follows from it: whoever carries it over finds the same."""
+    message = commit.message
+    first = published.get(message.operation) if message.operation else None
+    if first is None or records.same_write(first, message):
+        return commit, ""
+    if not message.wish or message.operation == mine:
+        return commit, f"its operation is another's ({first.subject})"
+    operation = sha256(f"{message.operation}/{commit.oid}".encode()).hexdigest()[:32]
+    return commit._replace(message=message._replace(operation=operation)), ""
+
+
+def _fitted(
+    store: Store, commit: history.Commit, onto: Snapshot
+) -> tuple[history.Commit, dict[str, bytes | None]]:
+    """The commit with what it puts on the new head. Raises Refused if that cannot be."""
+    commit, files = _anew(store, commit, onto)
+    return _word_alone(commit, files, onto) if commit.message.wish else (commit, files)
+
+
 def _anew(
     store: Store, commit: history.Commit, onto: Snapshot
 ) -> tuple[history.Commit, dict[str, bytes | None]]:
@@ -167,19 +211,46 @@ def _anew(
     if follows and policy.FOLDER in files and not commit.message.by_hand:
         commit, files = _with_policy(commit, files, onto)
     makers = {kind.anew for path in files if (kind := records.kind_of(path)) and kind.anew}
-    renewed = files
     try:
+        renewed = records.under(files, commit.message.operation)
+        if renewed != files:
+            wish = judging.wish(judging.store_id(onto), commit.message, renewed)
+            commit = commit._replace(message=commit.message._replace(wish=wish))
         for make in makers:
             renewed = make(Walk(onto.git, onto), renewed)
     except Failed:  # damaged: the rules will say so
         return commit, files
     if renewed == files or commit.message.by_hand:
         return commit, files
-    child = Overlay(onto, renewed, onto.width)
+    return _putting(commit, renewed, onto), renewed
+
+
+def _putting(
+    commit: history.Commit, files: Mapping[str, bytes | None], onto: Snapshot
+) -> history.Commit:
+    """The commit as one that puts these files."""
+    child = Overlay(onto, files, onto.width)
     before = {path: old for path, old, _ in commit.changes}
-    changes = tuple((path, before.get(path), child.blob(path)) for path in renewed)
+    changes = tuple((path, before.get(path), child.blob(path)) for path in files)
     digest = judging.digest(judging.store_id(onto), commit.message, changes)
-    return commit._replace(message=commit.message._replace(change=digest), changes=changes), renewed
+    return commit._replace(message=commit.message._replace(change=digest), changes=changes)
+
+
+def _is_word(path: str) -> bool:
+    kind = records.kind_of(path)
+    return kind is not None and kind.wish is not None
+
+
+def _word_alone(
+    commit: history.Commit, files: dict[str, bytes | None], onto: Snapshot
+) -> tuple[history.Commit, dict[str, bytes | None]]:
+    """A word without what others have taken over meanwhile, such as a lease that an `end` gives
+    back: that is no reason to keep the word from them."""
+    theirs = {path for path, old, _ in commit.changes if onto.blob(path) != old}
+    left = {path: data for path, data in files.items() if path not in theirs}
+    if not theirs or not any(_is_word(path) for path in left):
+        return commit, files
+    return _putting(commit, left, onto), left
 
 
 def _with_policy(
@@ -273,14 +344,12 @@ def _again(
     if answer is None:
         raise Failed(f"the commit {commit.oid} is missing or broken", "atlas doctor")
     head, _, body = answer[2].partition(b"\nauthor ")[2].partition(b"\n\n")
-    if commit.message.change:
-        body = re.sub(
-            rb"(?m)^Atlas-Change: \w+$", f"Atlas-Change: {commit.message.change}".encode(), body
-        )
-    if commit.message.wish:
-        body = re.sub(
-            rb"(?m)^Atlas-Wish: \w+$", f"Atlas-Wish: {commit.message.wish}".encode(), body
-        )
+    message = commit.message
+    stated = {"Operation": message.operation, "Change": message.change, "Wish": message.wish}
+    for key, value in stated.items():
+        if value and value.isalnum():
+            line = f"Atlas-{key}: {value}".encode()
+            body = re.sub(rf"(?m)^Atlas-{key}: \S+$".encode(), line, body)
     if commit.message.migrates:
         root, objects = moves.migrated(onto, files[policy.FOLDER] or b"")
     else:

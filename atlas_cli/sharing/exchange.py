@@ -354,7 +354,9 @@ class Exchange:
                         self._only_one(theirs)
                 new = list(history.between(self.store.git, base, theirs)) if ours else []
                 carry_over.known_format(self.store, new)
-                carried = carry_over.carry(self.store, ours, new, theirs) if ours else None
+                carried = (
+                    carry_over.carry(self.store, ours, new, theirs, self.mine) if ours else None
+                )
                 parked = carried.parked if carried else ()
                 also = [(REMOTE, theirs)] if base == head else [(REMOTE, theirs), (BEFORE, head)]
                 if carry_over.moved(

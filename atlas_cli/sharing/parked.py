@@ -9,6 +9,7 @@ from typing import Any
 
 from ..model import message, names, times
 from ..model.digests import sha256
+from ..records import same_write
 from ..store import PARKED
 from ..store.index import Index
 from ..store.store import Store
@@ -59,7 +60,7 @@ def rows(store: Store, index: Index) -> list[dict[str, Any]]:
         entry = store.git.object(oid)
         text = b"\n\n" + LOST if entry is None else entry[2]
         write = message.parse(text.decode(errors="replace").partition("\n\n")[2])
-        if write.operation and index.operation(write.operation):
+        if write.operation and _is_there(store, index, write):
             continue
         parked.append(
             {
@@ -71,6 +72,16 @@ def rows(store: Store, index: Index) -> list[dict[str, Any]]:
             }
         )
     return sorted(parked, key=lambda row: (str(row["at"]), str(row["subject"])))
+
+
+def _is_there(store: Store, index: Index, write: message.Message) -> bool:
+    """Whether a write is part of the history, under its operation."""
+    row = index.operation(write.operation or "")
+    entry = store.git.object(row["oid"]) if row else None
+    if entry is None:
+        return row is not None
+    stored = message.parse(entry[2].decode(errors="replace").partition("\n\n")[2])
+    return same_write(stored, write)
 
 
 def of(store: Store, index: Index, session: str) -> list[dict[str, Any]]:

@@ -178,7 +178,8 @@ class Sharing:
         purpose = Purpose(operation, intent.writer.session, aside=not exclusive)
         shared = self._tried(purpose)
         while not written.empty:
-            if row := self._standing(operation):
+            parked = operation in parked_commits(self.store)  # (its id may be another's)
+            if not parked and (row := self._standing(operation)):
                 written = written.standing(self.store, row)
                 break
             written = attempt(decide, intent._replace(given=True))._replace(replayed=False)

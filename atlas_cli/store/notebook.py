@@ -269,6 +269,10 @@ class Notebook(NotebookFile):
         row = self._one("SELECT session, submit FROM drafted WHERE file=?", file)
         return (row[0], row[1]) if row else ("", "")
 
+    def drafting(self) -> set[str]:
+        """The sessions that have left drafts in this clone."""
+        return {str(row[0]) for row in self._all("SELECT DISTINCT session FROM drafted")}
+
     def unpublished(self, session: str, limit: int = 100) -> dict[str, int]:
         """The newest receipts that no commit carries yet, as `status:main@12~3f9c01ab77de`, each
         with its row's id."""

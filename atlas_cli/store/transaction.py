@@ -15,6 +15,7 @@ from ..model.message import FileChange, Message, parse
 from ..model.tree import Overlay, Tree, object_id
 from ..records import collision, formats, judging, policy
 from ..records.guard import guard
+from ..visible import theirs
 from . import differences, failpoints, lock, moves
 from .branch import Branch
 from .housekeeping import pack_loose
@@ -104,7 +105,10 @@ class _Attempts:
                 own = not self.intent.given or row["oid"] in self.made
                 if own:
                     sync_folders(self.store.home / "store.git/refs/heads")
-                return self._replayed(row)._replace(replayed=not own)
+                done = self._replayed(row)
+                if not own:
+                    self._judge_reused(done)
+                return done._replace(replayed=not own)
             writer = self.intent.writer
             now, last = self.intent.clock(), index.last_at(writer.session)
             if self.intent.anew and last > now + times.SKEW:
@@ -116,6 +120,14 @@ class _Attempts:
             written = self._attempt(snapshot, writer)
             if written is not None:
                 return written
+
+    def _judge_reused(self, done: Written) -> None:
+        """Raises Refused if an operation was done before for another request."""
+        asked, session = self.intent.request, self.intent.writer.session
+        message = Message(done.subject, session=done.writer.session, request=done.request)
+        mine = message._replace(session=session, request=asked or done.request)
+        if not records.same_write(message, mine):
+            raise reused(self.intent.writer.operation, done.subject)
 
     def _replayed(self, row: Mapping[str, Any]) -> Written:
         """The first outcome of an operation: the files that its commit put."""
@@ -344,6 +356,16 @@ class _Attempts:
         )
         if (index.seq(oid) or 1) % HOUSEKEEPING == 0:
             pack_loose(self.store)
+
+
+def reused(operation: str, subject: str) -> Refused:
+    """The refusal of an operation id that another write has used."""
+    return Refused(
+        f"the operation {operation} is there already, for another request: {theirs(subject)};"
+        " nothing was written",
+        "give each write an id of its own",
+        code="operation_reused",
+    )
 
 
 def _ahead(session: str, last: int, now: int, anew: str) -> Refused:

@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import time
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -34,14 +34,14 @@ class Drafts:
         self.place, self.here, self.local = place, here, local
         self.session, self.mine = session, mine
 
-    def listed(self, owners: Container[str]) -> list[dict[str, str]]:
-        """The drafts of these sessions and those that are nobody's, oldest first: `file` as a
+    def listed(self, is_owner: Callable[[str], bool]) -> list[dict[str, str]]:
+        """The drafts of some sessions and those that are nobody's, oldest first: `file` as a
         person would type it who stands here, `session`, and `submit`, the command that submits
         it."""
         rows = []
         for _, file, _ in sorted(self._files()):
             session, submit = self.local.drafted(str(file))
-            if not session or session in owners:
+            if not session or is_owner(session):
                 submit = self._printed(submit, file)
                 row = {"file": self.shown(file), "session": session, "submit": submit}
                 rows.append(row)
@@ -83,6 +83,13 @@ class Drafts:
         submitted = f"; it is submitted with: {self._printed(submit, file)}" if verb else ""
         return f"a file of the view had been edited by hand; {kept_in}{submitted}"
 
+    def left(self, session: str, name: str, data: bytes, submit: str) -> str:
+        """Keeps a text that a session had written, and that is in no history: its file as it is
+        shown. `submit`: the command that submits `{draft}`."""
+        file = put(*self.place, name, data)
+        self.local.draft(str(file), session, submit.replace("{draft}", shlex.quote(str(file))))
+        return self.shown(file)
+
     def keep_spoken(self, error: AtlasError, name: str, data: bytes, words: list[str]) -> None:
         """Keeps a text that was typed or piped in when its command, of these words, is refused."""
         if "draft" in error.details or not data.strip():
@@ -90,7 +97,7 @@ class Drafts:
         file = self._put(name, data)
         error.details["draft"] = str(file)
         error.hint += f"\nyour text is kept in {self.shown(file)}"
-        again = shlex.join(["atlas", *_again(words, str(file))])
+        again = shlex.join(["atlas", *_again(words, str(file)), *error.details.pop("flags", ())])
         # (What no terminal can carry is no command.)
         self.local.draft(str(file), self.session, again if again.isprintable() else "")
 

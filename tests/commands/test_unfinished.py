@@ -178,3 +178,21 @@ def test_a_lease_that_is_not_held_cannot_be_kept(begun: str, atlas: Atlas) -> No
     assert done.code == 7 and "no lease on gpu8" in done.err, done
     assert ok(atlas, "lease", "show", "gpu7")["state"] == "held"
     assert ok(atlas, "end", "-m", "All is done here.", "--keep", "gpu7")["released"] == []
+
+
+def test_a_text_that_an_ended_session_left_is_listed_for_the_next_one_there(
+    begun: str, repo: object, atlas: Atlas
+) -> None:
+    ok(atlas, "begin", "--goal", "another goal")
+    assert atlas("end", "-m", "the word of one goal").code == 5, "it has two"
+    (draft,) = ok(atlas, "drafts")["items"]
+    assert "--goal 2 --base 0" in draft["submit"]
+    ok(atlas, "end", "--all")
+    other = str(ok(atlas, "begin", "--new", "--actor", "other")["id"])
+    assert ok(atlas, "digest")["you"]["drafts"][0]["session"] == begun
+    assert f"left by {begun}" in atlas("drafts").out
+    assert ok(atlas, "end") and other != begun
+    words = draft["submit"].replace("--goal 2 ", "")
+    ok(atlas, "begin", "--new")
+    ok(atlas, *shlex.split(words)[1:])
+    assert ok(atlas, "drafts")["items"] == []

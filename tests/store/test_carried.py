@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import Git
+from ..conftest import Git, Result
 from .conftest import At
 
 
@@ -121,3 +121,32 @@ def test_a_malformed_entry_by_hand_takes_nobody_down_and_a_good_one_is_said_to_b
     assert at("a", "end", "-m", "done", "--session", clones["a"]).code == 0
     hand = [part for part in at("a", "status").data["sections"] if part["by_hand"]]
     assert [part["heading"] for part in hand] == ["Forged"]
+
+
+def test_an_operation_that_another_clone_had_used_swallows_nothing(
+    clones: dict[str, str], at: At
+) -> None:
+    def say(name: str, operation: str, *words: str) -> Result:
+        asked = (*words, "--operation", operation, "--session", clones[name])
+        return at(name, *asked)
+
+    # asked for under the id of what the clone does not know of yet: refused as it would be at home
+    assert say("a", "op-0", "status", "write", "-m", "one").code == 0
+    assert say("a", "op-1", "lease", "take", "gpu0", "--why", "w").code == 0
+    for done in (
+        say("b", "op-0", "status", "write", "-m", "typed"),
+        say("b", "op-1", "lease", "take", "gpu0", "--why", "w"),
+    ):
+        assert (done.code, done.json["error"]["code"]) == (6, "operation_reused"), done
+    kept = at("b", "drafts", "--session", clones["b"]).data["items"]
+    assert [row["session"] for row in kept] == [clones["b"]]
+    assert at("b", "parked").data["items"] == []
+    # recorded while nobody could know: a word stands all the same, another write is parked
+    assert say("a", "op-2", "status", "write", "-m", "two").code == 0
+    assert say("a", "op-3", "decision", "add", "x", "--why", "w").code == 0
+    assert say("b", "op-2", "status", "write", "-m", "of b", "--offline").code == 0
+    assert say("b", "op-3", "decision", "add", "y", "--why", "w", "--offline").code == 0
+    assert (at("b", "sync").code, at("a", "sync").code) == (3, 0)
+    assert {part["body"] for part in at("a", "status").data["sections"]} >= {"two", "of b"}
+    assert [row["operation"] for row in at("b", "parked").data["items"]] == ["op-3"]
+    assert at("b", "verify", "--full").code == 0

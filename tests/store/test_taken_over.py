@@ -144,19 +144,55 @@ def test_what_was_written_offline_before_it_was_adopted_stands(two: Two) -> None
         two(who, "verify", "--full")
 
 
-def test_what_was_written_offline_after_it_was_adopted_is_parked(two: Two) -> None:
+def test_what_was_written_offline_after_it_was_adopted_is_parked_and_its_text_a_draft(
+    two: Two,
+) -> None:
     adopt = ("session", "adopt", two.ids["worker-a"], "--why", "it is silent there")
     two("boss", *adopt)
     two("worker-a", "status", "write", "-m", "not aware of it", "--offline", hours=0.1)
     two("worker-a", "signal", "post", "finding", "-m", "nor this", "--offline", hours=0.1)
     two("worker-a", "sync", code=3)
-    assert two("worker-a", "parked").data["total"] == 2
+    assert two("worker-a", "parked").data["total"] == 1, "the word is none that could be taken"
+    (draft,) = two("worker-a", "drafts").data["items"]
+    assert (two.top / "a" / draft["file"]).read_text() == "not aware of it"
+    assert draft["session"] == two.ids["worker-a"] and "--base " in draft["submit"]
     two("boss", "sync")
     assert "not aware" not in str(two("boss", "status").data)
     row = two("worker-a", "parked").data["items"][0]
     assert two("worker-a", "parked", "show", row["operation"]).data["records"]
     for who in ("worker-a", "boss"):
         two(who, "verify", "--full")
+
+
+def test_a_word_is_not_parked_with_the_lease_that_another_has_by_now(two: Two) -> None:
+    two("worker-a", "lease", "take", "gpu0", "--why", "w", "--for", "5m")
+    two("peer", "lease", "take", "gpu0", "--why", "mine", hours=0.2)
+    two("worker-a", "end", "-m", "the last of a", "--offline", hours=0.3)
+    two("worker-a", "sync", hours=0.3)
+    two("peer", "sync", hours=0.3)
+    assert "the last of a" in str(two("peer", "status", hours=0.3).data)
+    assert "ended" in two.row("peer", "worker-a", hours=0.3)
+    assert two("peer", "lease", "show", "gpu0", hours=0.3).data["holder"] == two.ids["peer"]
+    two("peer", "verify", "--full", hours=0.3)
+
+
+def test_a_result_that_cannot_be_taken_is_a_draft_and_its_session_unfinished(
+    two: Two, git: Git
+) -> None:
+    task = two("peer", "task", "add", "measure").data["id"]
+    two("worker-a", "sync")
+    two("worker-a", "task", "claim", task)
+    trailers = f"Atlas-Session: {two.ids['worker-a']}\nAtlas-Word: none"
+    git("commit", "-q", "--allow-empty", "-m", f"work\n\n{trailers}", cwd=two.top / "a")
+    two("peer", "task", "claim", task, hours=1.2)
+    two("worker-a", "task", "done", task, "-m", "it came to 7", "--offline", hours=1.3)
+    two("worker-a", "end", "--offline", hours=1.3)
+    two("worker-a", "sync", code=3, hours=1.3)
+    assert two("worker-a", "parked", hours=1.3).data["items"] == []
+    (draft,) = two("worker-a", "drafts", hours=1.3).data["items"]
+    assert (two.top / "a" / draft["file"]).read_text().strip() == "it came to 7"
+    unfinished = two("worker-a", "digest", hours=1.3).data["unfinished"]
+    assert [row["id"] for row in unfinished] == [two.ids["worker-a"]]
 
 
 def test_a_lease_that_stays_with_its_command_is_given_back_by_it(two: Two) -> None:
