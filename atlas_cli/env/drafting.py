@@ -79,7 +79,9 @@ def of_parked(env: Env) -> None:
     and of a task's result."""
     for write in parked.rows(env.store, env.index):
         id = write["session"] or ""
-        texts = list(_parked_texts(env, write["commit"], "adopted_by" in words.row(env.ask, id)))
+        adopted, texts = "adopted_by" in words.row(env.ask, id), list[tuple[str, bytes, str]]()
+        with suppress(AtlasError):  # what cannot be read stays parked: the list says so
+            texts = list(_parked_texts(env, write["commit"], adopted))
         files = [drafts(env).left(id, *text) for text in texts]
         if files:
             parked.unpark(env.store, write["operation"])

@@ -137,7 +137,9 @@ def test_a_parked_write_that_cannot_be_read_is_listed(there: Path, git: Git, at:
     git("update-ref", "refs/atlas/parked/mine", BRANCH, cwd=there)
     git("reset", "-q", "--soft", f"{BRANCH}~1", cwd=there)
     is_gone(git, there, "refs/atlas/parked/mine")
-    [row] = at("clone", "parked", "list").data["items"]
+    listed = at("clone", "parked", "list")
+    assert listed.code == 0, listed
+    [row] = listed.data["items"]
     assert row["operation"] == "mine" and "atlas doctor --fix" in row["subject"]
     shown = at("clone", "parked", "show", "mine")
     assert (shown.code, shown.json["error"]["code"]) == (1, "damaged"), shown
