@@ -11,14 +11,14 @@ import typer
 from ..answers import sessions
 from ..env import drafting, who
 from ..env.env import Env
-from ..errors import Refused
+from ..errors import Failed, Refused
 from ..hooks.install import HookFiles
 from ..model.text import Record
 from ..outcome import Outcome
 from ..records import session
 from ..sharing.dealing import UNASKED
 from ..sharing.parked import parked_commits
-from ..store import REMOTE
+from ..store import REMOTE, lock
 from ..visible import many, named, visible
 from ..worktree.view import View
 from . import env_of, single, verb
@@ -46,27 +46,36 @@ def uninstall(ctx: typer.Context, discard: Discard = False) -> Outcome:
     It is refused (6) while this clone has something that no remote has, or another session is at
     work in it."""
     env = env_of(ctx)
-    if not discard and (alone := list(_only_here(env))):
-        raise Refused(
-            f"this clone alone has {', '.join(alone)}",
-            "publish it: atlas sync; end a session: atlas end --session ID -m TEXT; keep a copy:"
-            " atlas outbox export FILE",
-            code="unpublished",
-        )
-    stays = list(_stays(env))
-    hooks = [hook.name for hook in HookFiles(env.place).remove()]
-    left = [str(path) for top in env.place.worktrees for path in _taken(env, top)]
     home = env.store.home
-    env.close()
-    env.forget("snapshot", "tree", "local", "sharing", "store")
-    aside = home.with_name(f"{home.name}.{os.urandom(8).hex()}")
-    home.rename(aside)  # (at once: a command that is called meanwhile finds no half of it)
+    with lock.held(home / "writer.lock") as fd:  # what is written meanwhile is not lost with it
+        if fd is None:
+            raise Failed("another command writes the store", "try again", retry="now")
+        if not discard:
+            _judge(env)
+        stays = list(_stays(env))
+        hooks = [hook.name for hook in HookFiles(env.place).remove()]
+        left = [str(path) for top in env.place.worktrees for path in _taken(env, top)]
+        env.close()
+        env.forget("snapshot", "tree", "local", "sharing", "store")
+        aside = home.with_name(f"{home.name}.{os.urandom(8).hex()}")
+        home.rename(aside)  # (at once: a command that is called meanwhile finds no half of it)
     shutil.rmtree(aside)
     lines = [f"Atlas is out of this clone: {home}, the hooks and .atlas are gone"]
     if left:
         lines.append(f"not Atlas's, and left where they are: {', '.join(map(visible, left))}")
     data = {"path": str(home), "hooks": hooks, "left": left, "stays": stays}
     return Outcome(data, (*lines, *stays))
+
+
+def _judge(env: Env) -> None:
+    """Raises Refused if something would be lost, or somebody be disturbed."""
+    if alone := list(_only_here(env)):
+        raise Refused(
+            f"this clone alone has {', '.join(alone)}",
+            "publish it: atlas sync; end a session: atlas end --session ID -m TEXT; keep a copy:"
+            " atlas outbox export FILE",
+            code="unpublished",
+        )
 
 
 def _only_here(env: Env) -> Iterator[str]:

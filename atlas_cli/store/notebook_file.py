@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from ..errors import Failed
@@ -80,19 +81,24 @@ class NotebookFile(Database):
             return self._opened_anew()
 
     def _opened_anew(self) -> Connection:
-        """A new notebook. The damaged one stays beside it, under another name."""
+        """A new notebook. The damaged one stays beside it, under another name. If neither can be
+        (its disk has just gone), it is an empty one in memory."""
         aside = f"{self.file}.damaged-{time.time_ns()}"
-        for end in ENDS:
-            try:
-                Path(f"{self.file}{end}").rename(f"{aside}{end}")
-            except FileNotFoundError:
-                continue
+        try:
+            for end in ENDS:
+                with suppress(FileNotFoundError):
+                    Path(f"{self.file}{end}").rename(f"{aside}{end}")
+            new = connect(str(self.file), LAYOUT)
+        except (OSError, DatabaseError) as error:
+            self.keeps = False
+            self.say(f"this clone's notebook was damaged, and cannot be begun anew: {error}")
+            return connect(MEMORY, LAYOUT)
         self.say(
             f"this clone's notebook was damaged and is kept as {Path(aside).name}: which session is"
             " yours and what you have read is not known here any more (atlas session list;"
             " --session ID goes on as one)"
         )
-        return connect(str(self.file), LAYOUT)
+        return new
 
     def _mend(self, error: DatabaseError) -> None:
         if not is_damage(error):

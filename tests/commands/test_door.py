@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from atlas_cli.store import lock
+
 from ..conftest import Atlas, Git, on_terminal
 
 Env = dict[str, str]
@@ -76,6 +78,9 @@ def test_it_goes_as_it_came_and_says_what_stays(
     assert busy.code == 6 and "is at work" in busy.err
     assert atlas("end", "-m", "done", CODEX_THREAD_ID="two").code == 0
     (tmp_path / "wt/.atlas/mine.txt").write_text("laid by hand\n")
+    with lock.held(bare_project / ".git/atlas/writer.lock"):
+        busy = atlas("uninstall")
+    assert busy.code == 1 and "another command writes the store" in busy.err
     gone = atlas("uninstall")
     assert gone.code == 0 and f"{tmp_path / 'wt/.atlas/mine.txt'}" in gone.out
     assert f"the branch atlas stays at origin ({hub})" in gone.out
