@@ -166,7 +166,7 @@ def test_a_remote_that_hangs_is_given_up_after_three_seconds_with_its_children(
         f"#!/bin/sh\n{term}\nsleep 300 &\necho $$ $! >> {tmp_path}/pids\nwait; sleep 300\n"
     )
     script.chmod(0o755)
-    two.ask("status")  # the store's copy is fresh: it is not asked
+    two.ask("sync")  # the store's copy is fresh, whenever the fleet was made: it is not asked
     (tmp_path / ".gitconfig").write_text(f'[remote "origin"]\n\tuploadpack = {script}\n')
     began = time.monotonic()
     (line,) = two.old("who", "src/x.py")
