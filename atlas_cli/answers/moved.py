@@ -102,7 +102,7 @@ def _current(ask: Questions, tree: Tree, file: str) -> str:
 
 
 # A whole REF: of numbered documents with the number, of dated ones with the day.
-_REF = re.compile(
+_REF = (
     r"(?<![\w:/.@~-])(?:"
     r"(?:status|artifact):[a-z0-9][a-z0-9._-]*@(?:[0-9]{1,9}|~[a-z0-9._-]*[a-z0-9])"
     r"|(?:decision|correction|signal):[0-9]{4}-[0-9]{2}-[0-9]{2}-[a-z0-9-]*[a-z0-9]"
@@ -110,13 +110,13 @@ _REF = re.compile(
     r"(?![\w:/@~-])"
 )
 # Code: what is fenced, and spans with a blank in them, which are more than a REF.
-_CODE = re.compile(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)|`[^`\n]*\s[^`\n]*`", re.M | re.S)
+_CODE = r"(?ms)^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)|`[^`\n]*\s[^`\n]*`"
 
 
 def absent(tree: Tree, text: str) -> list[str]:
     """A line for the REFs that a text names and that are not there; none if it names none."""
     missing = []
-    for name in dict.fromkeys(_REF.findall(_CODE.sub(" ", text))):
+    for name in dict.fromkeys(re.findall(_REF, re.sub(_CODE, " ", text))):
         try:
             records.find(tree, records.ref(name))
         except NotFound:

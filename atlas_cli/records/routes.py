@@ -15,7 +15,7 @@ KEYS = ("stores", "shared")
 _HOST = r"(?:[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?"
 _USER = r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*@)?"
 # What git may be sent to: no program (`ext::`), no option, nothing that carries a password.
-_URL = re.compile(
+_URL = (
     rf"https://{_HOST}/[^\s@]+|ssh://{_USER}{_HOST}/[^\s-]\S*|{_USER}[A-Za-z0-9][A-Za-z0-9.-]+:(?!//)[^\s:-]\S*|"
     r"(?:file://)?/[^/\n][^\n]*"
 )
@@ -23,7 +23,7 @@ _ADDRESS = (
     "https://, ssh://, host:path or an absolute path, without a password: git's credential helpers"
     " know it"
 )
-_PATTERN = re.compile(r"(?:[a-z0-9._*?!\[\]-]+|(?P<kind>[a-z0-9][a-z0-9._-]*):\S.*)")
+_PATTERN = r"(?:[a-z0-9._*?!\[\]-]+|(?P<kind>[a-z0-9][a-z0-9._-]*):\S.*)"
 _OWN = ("path", "glob", "repo", "lease")  # kinds of resource that are one repository's, or none
 
 
@@ -82,7 +82,7 @@ def valid(key: str, value: object) -> None:
     for left, right in value.items():
         if key == "stores":
             names.name(left, "name of a store")
-            if not _URL.fullmatch(right) or not names.one_line(right) or len(right) > 500:
+            if not re.fullmatch(_URL, right) or not names.one_line(right) or len(right) > 500:
                 raise Usage(
                     f"stores: the address of {left} is none that git may be sent to", _ADDRESS
                 )
@@ -95,7 +95,7 @@ def valid(key: str, value: object) -> None:
 def _pattern(given: str) -> None:
     """Raises Usage if a text is no pattern of resources that can be shared."""
     short = len(given) <= 100 and names.one_line(given)
-    match = _PATTERN.fullmatch(given) if short else None
+    match = re.fullmatch(_PATTERN, given) if short else None
     if match is None:
         raise Usage(
             f"shared: {given[:80]!r} is no pattern of resources", 'like "gpu*" or "port:80*"'
