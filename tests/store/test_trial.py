@@ -68,8 +68,12 @@ def _played(
         name: trial.start(folder, name, 0.2, 2 if number == dead else 0)
         for number, (name, folder) in enumerate(zip(names, folders, strict=True))
     }
-    meanwhile()
-    _finished(trial, started, names[dead] if dead >= 0 else "")
+    try:
+        meanwhile()
+        _finished(trial, started, names[dead] if dead >= 0 else "")
+    finally:
+        for process in started.values():  # one that failed leaves the others at work
+            process.kill()
 
 
 def _retracts(trial: Trial) -> None:

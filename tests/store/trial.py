@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import shlex
 import subprocess
@@ -120,11 +121,11 @@ class Session:
 def _push(me: Session) -> None:
     """Pushes to main, over whoever was first. (Only then are their commits taken in: in a checkout
     that others work in, what they have not committed is in the way.)"""
-    for _ in range(12):
+    for _ in range(60):  # (sixteen on two cores: one may be outrun a dozen times)
         if me.git("push", "-q", "origin", "HEAD:main").code == 0:
             return
         me.run(["git", "pull", "-q", "--rebase", "--autostash", "origin", "main"])
-        time.sleep(0.1)
+        time.sleep(random.uniform(0.0, 0.5))
     raise SystemExit(f"{me.name} cannot push")
 
 
