@@ -76,7 +76,7 @@ def call(
         with watched(None if options.json or options.quiet else watch):
             return _aimed(_ended(_asked(commands, words, env), talk, env), options)
     except Page as page:
-        return Answer(talk, page.outcome)
+        return _aimed(Answer(talk, page.outcome), Options())
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the boundary: a fault of ours is one line too
         return _aimed(_stopped(explained(error), talk, env), env.options if env else Options())
     finally:
@@ -194,9 +194,7 @@ def _go_on(env: Env) -> None:
 
 def _aimed(answer: Answer, options: Options) -> Answer:
     """An answer whose commands run as they are printed from where the caller stands."""
-    if not (words := aim.words(options)):
-        return answer
-    at = aim.at(words, COMMANDS)
+    at = aim.at(aim.words(options), COMMANDS, aim.program(options))
     if answer.error is not None:
         aim.error(answer.error, at)
     return answer._replace(

@@ -91,7 +91,7 @@ def _full(name: str, args: list[str], given: bytes) -> None:
         )
         return
     lines = ["--given", given.decode(errors="surrogateescape")] if name == "pre-push" else []
-    sys.argv = ["atlas", "hook", name, *lines, "--", *args]
+    sys.argv = ["atlas-hook", "hook", name, *lines, "--", *args]
     main.run()
 
 

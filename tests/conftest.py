@@ -110,6 +110,14 @@ def environment(home: Path) -> dict[str, str]:
     }
 
 
+@pytest.fixture(autouse=True)
+def _called_as_atlas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test calls in its own process counts as called by its name, through PATH."""
+    programs = str(Path(sys.executable).parent)
+    monkeypatch.setattr(sys, "argv", ["atlas"])
+    monkeypatch.setenv("PATH", programs + os.pathsep + os.environ.get("PATH", os.defpath))
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     found = tmp_path / "home"

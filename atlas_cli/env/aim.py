@@ -1,10 +1,14 @@
-"""Printed commands, aimed at the folder that they are about: with `-C`, if the caller stands in
+"""Printed commands, spelled as they run from where they are printed, since another program may be
+called `atlas`; and aimed at the folder that they are about, with `-C`, if the caller stands in
 another one."""
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import shutil
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +18,8 @@ from ..outcome import Block, Outcome, Table
 from .env import Options
 
 Aim = Callable[[str], str]  # a text as it is, but for the commands in it
+# (What is quoted in a line is somebody else's.)
+_COMMAND = r'"[^"\n]*"|(?<![\w./-])(?:git )?atlas(?P<at> -C \S+)? (?P<name>[a-z]+|--help)\b(?!-)'
 
 
 def words(options: Options) -> str:
@@ -25,10 +31,42 @@ def words(options: Options) -> str:
     return f" -C {shlex.quote(folder)}"
 
 
-def at(words: str, commands: Iterable[str]) -> Aim:
-    """The function that puts such words into each of these commands of Atlas in a text."""
-    command = re.compile(rf"\batlas (?=(?:{'|'.join(commands)})\b)")
-    return lambda text: command.sub(lambda _: f"atlas{words} ", text)
+def program(options: Options) -> str:
+    """The program of a printed command: `atlas` for who has called this one so, else `git atlas`. The
+    launcher above the folder, by the way from where the caller stands, is for who has neither."""
+    if Path(sys.argv[0]).name in ("atlas", "__main__.py") and _is_this(shutil.which("atlas")):
+        return "atlas"
+    if shutil.which("git-atlas"):
+        return "git atlas"
+    with suppress(OSError):
+        folder = Path(options.directory).absolute()
+        # In a hook git stands at the top; its user may stand in a folder of the worktree.
+        start = Path.cwd() / os.environ.get("GIT_PREFIX", "")
+        for top in (folder, *folder.parents):
+            if os.access(top / ".atlas/atlas", os.X_OK):
+                return shlex.quote(os.path.relpath(top / ".atlas/atlas", start))
+    return "atlas"
+
+
+def _is_this(file: str | None) -> bool:
+    """Whether a program is the Atlas that runs here, and not another one of its name."""
+    if file is None:
+        return False
+    beside = Path(file).parent == Path(sys.executable).parent
+    return beside or (Path(sys.argv[0]).exists() and Path(file).samefile(sys.argv[0]))
+
+
+def at(words: str, commands: Iterable[str], program: str = "atlas") -> Aim:
+    """The function that puts a program and such words into each of these commands of Atlas in a
+    text."""
+    spoken = {"--help", *commands}
+
+    def spelled(match: re.Match[str]) -> str:
+        if match["name"] not in spoken:
+            return match[0]
+        return f"{program}{match['at'] or words} {match['name']}"
+
+    return lambda text: re.sub(_COMMAND, spelled, text)
 
 
 def outcome(answer: Outcome, aim: Aim) -> Outcome:

@@ -20,7 +20,7 @@ _RUN = f"[{_NO_BLANKS}]+|[^\\W_{_NO_BLANKS}]+"
 # Two lines on one question share more than this part of their words; those of _EMPTY say nothing.
 SAME = 0.5
 _EMPTY = frozenset(
-    (
+    (  # noqa: SIM905
         "a an and are as at be by do does for from how i in is it its let of on or our shall should"
         " that the their this to use used using we what when where which who why will with"
     ).split()

@@ -99,7 +99,7 @@ def test_without_a_session_the_stop_names_how_to_begin(project: Project) -> None
     assert first(named).startswith(
         "atlas: stop 5 (no session): there is no session ann-261129-aaaaaa"
     )
-    assert "unset ATLAS_SESSION && atlas begin" in named.err
+    assert "unset ATLAS_SESSION && git atlas begin" in named.err
     assert "stop 5 (no session): 'nonsense' is no session id" in first(
         project("commit", "-qam", "x", ATLAS_SESSION="nonsense")
     )

@@ -36,7 +36,7 @@ def there(project: Project, branch: str = "main") -> str:
 
 def printed(stop: Result) -> str:
     """The one command that a stop prints."""
-    line = re.search(r"then push again: (atlas .*)", stop.err)
+    line = re.search(r"then push again: git (atlas .*)", stop.err)
     assert line, stop
     words = shlex.split(line[1])
     assert words.count("atlas") == 1 and not {"&&", ";", "|"} & set(words), line[1]
@@ -171,7 +171,7 @@ def test_a_lease_of_another_lets_a_push_go_on_or_says_how_it_does(shared: Projec
     shared.atlas("ann", "config", "set", "word_within", "45m")
     shared.atlas("bob", "lease", "take", "path:src", "--why", "w")
     bob = shared.sessions["bob"]
-    tell = f"tell its holder what you changed: atlas signal post dependency --for {bob} -m …"
+    tell = f"tell its holder what you changed: git atlas signal post dependency --for {bob} -m …"
     done = shared.commit("src/x.py")
     for what in ("commit", "push"):
         assert done.code == 0 and f"is held by {bob} for" in done.err
@@ -185,7 +185,7 @@ def test_a_lease_of_another_lets_a_push_go_on_or_says_how_it_does(shared: Projec
     policy(shared, leases="stop")
     done = shared("push", "-q", "origin", "main")
     assert (done.code, first(done)[:20]) == (1, "atlas: stop 4 (held)")
-    assert f"push again once it is free (atlas wait lease:path:src), or {tell}" in done.err
+    assert f"push again once it is free (git atlas wait lease:path:src), or {tell}" in done.err
     shared.atlas("ann", "wait", "lease:path:src", "--timeout", "1s", code=4)
     shared.atlas("ann", "signal", "post", "dependency", "--for", bob, "-m", "src/x.py is changed")
     assert "src/x.py is changed" in shared.commit("src/x.py", who="bob").err

@@ -121,7 +121,7 @@ def due(done: Result) -> list[str]:
     """The times by which a push says that a word is wanted."""
     assert done.code == 0, done
     return re.findall(
-        r"notice: say by (\d\d:\d\d) what these commits did: atlas status write -m …; a task's"
+        r"notice: say by (\d\d:\d\d) what these commits did: git atlas status write -m …; a task's"
         r" result or `end` does it too",
         done.err,
     )

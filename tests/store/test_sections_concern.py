@@ -70,7 +70,7 @@ def test_a_session_is_on_the_files_of_the_task_that_it_has_claimed(project: Proj
     project.ok("commit", "-qm", "the same command")
     project.atlas("bob", *write, "Folder", "-m", "of its folder", "--on", "src")
     out = project.commit("docs/page.md")
-    assert (out.code, '"Folder" by ' in out.err, " on src: atlas status show" in out.err) == (
+    assert (out.code, '"Folder" by ' in out.err, " on src: git atlas status show" in out.err) == (
         0,
         True,
         True,
