@@ -32,8 +32,8 @@ def words(options: Options) -> str:
 
 
 def program(options: Options) -> str:
-    """The program of a printed command: `atlas` for who has called this one so, else `git atlas`. The
-    launcher above the folder, by the way from where the caller stands, is for who has neither."""
+    """The program of a printed command: `atlas` for who has called this one so, else `git atlas`.
+    The launcher above the folder, by the way from where the caller stands, is for who has none."""
     if Path(sys.argv[0]).name in ("atlas", "__main__.py") and _is_this(shutil.which("atlas")):
         return "atlas"
     if shutil.which("git-atlas"):
