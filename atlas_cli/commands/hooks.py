@@ -1,6 +1,7 @@
 """`atlas hooks`: Atlas in the git hooks, beside what is there."""
 
-from typing import Any
+import os
+from typing import Annotated, Any
 
 import typer
 
@@ -13,35 +14,33 @@ from . import env_of, limits, noun, shown, verb
 
 app = noun("status")
 
-# What a project adds where others write the hooks; it passes where Atlas is not installed.
-SH = (
-    'if command -v atlas-hook >/dev/null && f=$(mktemp); then cat >"$f"; exec 8<"$f" 9<"$f"; rm'
-    ' "$f"\natlas-hook "${0##*/}" "$@" <&8 || exit $?; exec <&9; fi'
-)
-LEFTHOOK = "NAME:\n  commands:\n    atlas:\n      run: atlas-hook NAME {0}\n      use_stdin: true"
-FRAMEWORK = (
-    "- repo: URL-OF-ATLAS\n  rev: VERSION\n  hooks: [{id: atlas-pre-commit}, {id: atlas-pre-push}]"
-)
+WRITES = "atlas hooks install --write puts Atlas into"
+EVERY = ", ".join(NAMES)
 ADD = {
     "husky": (
-        "husky writes them: put these two lines at the top of .husky/pre-commit, .husky/pre-push"
-        f" …\n{SH}"
+        f"husky writes them: {WRITES} its files, which git tracks; by hand, these two lines go to"
+        f" the top of each of .husky/NAME ({EVERY})\n{managers.SH}"
     ),
     "git": (
-        "git tracks that folder: put these two lines at the top of each hook in it, for"
-        f" everybody\n{SH}"
+        f"git tracks that folder: {WRITES} each hook in it, for everybody; by hand, these two lines"
+        f" go to the top of each ({EVERY})\n{managers.SH}"
     ),
     "lefthook": (
-        "lefthook writes them: add to lefthook.yml for each NAME (pre-commit, pre-push"
-        f" …)\n{LEFTHOOK}"
+        f"lefthook writes them: {WRITES} lefthook-local.yml; by hand, add to lefthook.yml for each"
+        f" NAME ({EVERY})\n{managers.LEFTHOOK}"
     ),
+}
+THEN = {
+    "husky": "commit them: they pass where Atlas is not installed",
+    "git": "commit them: they pass where Atlas is not installed",
+    "lefthook": "lefthook install brings it into the hooks; .gitignore keeps it yours",
 }
 SAYS = {
     "husky": "atlas hooks status says whether husky's own install has shadowed these",
-    "lefthook": "lefthook install would move these aside: then add Atlas to lefthook.yml",
+    "lefthook": "lefthook install would move these aside: then atlas hooks install --write",
     "pre-commit": (
-        "pre-commit install may write over these: atlas hooks status; or have it run"
-        f" Atlas:\n{FRAMEWORK}"
+        "pre-commit install may write over these: atlas hooks status; or have it run Atlas: atlas"
+        " help commits"
     ),
     "prek": "prek install may write over these: atlas hooks status",
 }
@@ -61,16 +60,22 @@ def status(ctx: typer.Context) -> Outcome:
 
 
 @verb(app, "install", "atlas hooks install", 6, 7, limits=(limits.HOOKS,))
-def install(ctx: typer.Context) -> Outcome:
+def install(
+    ctx: typer.Context,
+    write: Annotated[
+        bool,
+        typer.Option("--write", help="also into the files of husky, lefthook, a tracked folder"),
+    ] = False,
+) -> Outcome:
     """Put Atlas into the hooks that git runs here, in front of what is there: that still runs, as
     before.
 
     The folder is the one that git looks in; core.hooksPath is never changed. Nothing is written
-    where another tool writes the hooks (husky, lefthook) or git tracks them: exit 6 says what to
-    add there. A tool that will not install beside Atlas (git lfs): atlas hooks remove, then its own
-    install, then this again."""
+    where another tool writes the hooks (husky, lefthook) or git tracks them, unless --write: exit 6
+    says what to add there. A tool that will not install beside Atlas (git lfs): atlas hooks remove,
+    then its own install, then this again."""
     env = env_of(ctx)
-    return put(env, HookFiles(env.place, _closed(env)))
+    return put(env, HookFiles(env.place, _closed(env)), write)
 
 
 @verb(app, "remove", "atlas hooks remove", 7, limits=(limits.HOOKS,))
@@ -81,12 +86,18 @@ def remove(ctx: typer.Context) -> Outcome:
     return _outcome(hooks, hooks.remove())
 
 
-def put(env: Env, hooks: Any) -> Outcome:
+def put(env: Env, hooks: Any, write: bool = False) -> Outcome:
     """Installs the hooks.
 
-    Raises Refused, with the lines to add, if another tool keeps them."""
+    Raises Refused, with the lines to add, if another tool keeps them and its files are not to be
+    written (`write`)."""
     state = {hook.state for hook in hooks.status()}
     if hooks.owner and not state <= {f"by {hooks.owner}", "by itself"}:
+        if write:
+            written = managers.write(hooks.owner, hooks.folder, hooks.top)
+            names = ", ".join(os.path.relpath(file, hooks.top) for file in written)
+            env.notices.append(f"written: {names}; {THEN[hooks.owner]}")
+            return _outcome(hooks, hooks.status())
         raise Refused(
             f"the hooks in {hooks.folder} are not Atlas's to write",
             ADD[hooks.owner],
@@ -141,7 +152,8 @@ def lacking(env: Env) -> list[str]:
     try:
         if env.own["hooks"] == "off":
             return []
-        bad = [row for row in HookFiles(env.place, _closed(env)).status() if row.lacking]
+        hooks = HookFiles(env.place, _closed(env))
+        bad = [row for row in hooks.status() if row.lacking]
     except AtlasError as error:
         return [error.message]
     if not bad:
@@ -149,7 +161,8 @@ def lacking(env: Env) -> list[str]:
     which = "git hooks" if len(bad) == len(NAMES) else f"{len(bad)} git hooks ({bad[0].name} …)"
     if bad[0].text == UNREACHED:
         return [f"{which} do nothing here: {UNREACHED}; put the folder of `atlas` on PATH"]
-    return [f"{which} missing here: atlas hooks install"]
+    write = " --write" if hooks.owner else ""
+    return [f"{which} missing here: atlas hooks install{write}"]
 
 
 def _closed(env: Env) -> bool:

@@ -21,6 +21,7 @@ from ..records.concern import signed
 from ..records.correction import said, shown
 from ..visible import named, theirs
 from . import facts, quick
+from .install import HookFiles
 
 Finding = tuple[str, AtlasError]  # the precondition, and what is to be said
 LISTED = {"decision", "signal", "artifact"}  # kinds whose list shows what is new
@@ -119,6 +120,13 @@ def swept(env: Env, me: Record, paths: list[str]) -> None:
                 f"{met[0]}{more}: named by {id}, at work in this folder: are all changes yours"
                 " (git show)?"
             )
+
+
+def bypassed(env: Env) -> None:
+    """Says that this commit went by no pre-commit of ours, if another program's took its place."""
+    hooks = {hook.name: hook for hook in HookFiles(env.place).status()}
+    if hooks["pre-commit"].lacking:
+        env.notices.append("pre-commit runs no Atlas here any more: atlas hooks install")
 
 
 def copy_is_old(env: Env) -> None:

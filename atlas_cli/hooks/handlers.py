@@ -111,6 +111,8 @@ def prepare_commit_msg(env: Env, args: list[str], given: str) -> None:
         paths = [path for _, path in hook.changed()]
         due += findings.read_first(env, me, paths, going)
         due += findings.leases(env, me, paths, "stop")
+    if hook.here.bypassed():
+        findings.bypassed(env)
     say(env, due, quiet=remaking)
     if source == "template":
         hook.template(args[0])

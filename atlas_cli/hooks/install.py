@@ -31,6 +31,7 @@ _ALONE = b"#!/bin/sh\n"
 _SECTION = re.compile(
     rb"# >>> atlas (\S+) (alone|kept|within) >>>[^\n]*\n.*?\n# <<< atlas <<<\n", re.DOTALL
 )
+_MOVED = (".legacy", ".old")  # what others call the hook that stood where theirs goes
 _NAMED = re.compile(rb"\[ -x ('(?:[^']|'\\'')*') \]")
 _SHELL = re.compile(
     rb"#![ \t]*/(?:\S*/)?(?:env[ \t]+)?(?:ba|da|k|mk|z|a)?sh(?:[ \t]+-[a-zA-Z]+)*[ \t]*\n"
@@ -169,9 +170,13 @@ class HookFiles:
         """Takes the section out of each hook, and puts back what was there before. It looks into
         the standard folder too, even if git no longer does."""
         self._own_way()
+        managers.unwrite(self.folder, self.top)
         for folder in {self.folder, self.place.common / "hooks"}:
             for name in NAMES:
-                self._take(folder, name)
+                moved = (folder / f"{name}{ending}" for ending in _MOVED)
+                ours = [file for file in moved if _SECTION.search(managers.content(file) or b"")]
+                for file in (*ours, folder / name):
+                    self._take(file, folder / ASIDE / name)
             if (folder / ASIDE).is_dir() and not any((folder / ASIDE).iterdir()):
                 (folder / ASIDE).rmdir()
         return self.status()
@@ -221,7 +226,9 @@ class HookFiles:
         if not exists and _SECTION.search(standard):
             text = f"core.hooksPath: git looks in {self.folder} only"
             return HookFile(name, "shadowed", str(file), text=text)
-        text = f"{aside} is not run" if os.path.lexists(aside) else ""
+        moved = file.with_name(f"{name}.old")
+        idle = moved if _SECTION.search(managers.content(moved) or b"") else aside
+        text = f"{idle} is not run" if os.path.lexists(idle) else ""
         return HookFile(name, "foreign" if exists else "absent", str(file), text=text)
 
     def _before(self, name: str, file: Path, kind: str) -> str:
@@ -251,9 +258,8 @@ class HookFiles:
             kind = "kept" if os.path.lexists(aside) else "alone"
             _write(file, _ALONE + self.section(name, kind))
 
-    def _take(self, folder: Path, name: str) -> None:
-        """Takes the section out of one hook, and puts back the hook that was kept aside."""
-        file, aside = _file(folder, name), folder / ASIDE / name
+    def _take(self, file: Path, aside: Path) -> None:
+        """Takes the section out of one file, and puts back the hook that was kept aside."""
         data = managers.content(file) or b""
         section = _SECTION.search(data)
         if aside.parent.is_symlink():
@@ -307,10 +313,10 @@ def _kind(data: bytes, section: re.Match[bytes]) -> str:
 
 
 def _file(folder: Path, name: str) -> Path:
-    """A hook's file. The pre-commit framework runs, as NAME.legacy, the hook that stood there
-    before its own."""
+    """A hook's file. The pre-commit framework and prek run, as NAME.legacy, the hook that stood
+    there before their own."""
     legacy, now = folder / f"{name}.legacy", managers.content(folder / name) or b""
-    if b"pre-commit" in now and _SECTION.search(managers.content(legacy) or b""):
+    if now and not _SECTION.search(now) and _SECTION.search(managers.content(legacy) or b""):
         return legacy
     return folder / name
 

@@ -86,6 +86,11 @@ class Here:
         anew was judged as it was made, and will be at the push."""
         return any(map(self.has, _REBASES)) or self._several()
 
+    def bypassed(self) -> bool:
+        """Whether another program's pre-commit stands where git looks first for ours."""
+        file = f"{self.common}/hooks/pre-commit"
+        return isfile(file) and "atlas" not in _text(file) and not exists(f"{file}.legacy")
+
     def _several(self) -> bool:
         """Whether several picks or reverts are under way, as `git status` sees it: one is still to
         be done. The folder alone may be left from one that was given up."""
@@ -136,7 +141,9 @@ def quick(name: str, args: list[str], given: bytes) -> bool:
     if name in ("pre-commit", "pre-merge-commit"):
         merges = name == "pre-merge-commit" or here.has("MERGE_HEAD")
         return _commit(known, me, here, merges) and (here.remaking() or _copy_is_new(here))
-    return name == "prepare-commit-msg" and _message(known, me, here, args[0], (*args, "")[1])
+    if name != "prepare-commit-msg" or here.bypassed():
+        return False
+    return _message(known, me, here, args[0], (*args, "")[1])
 
 
 def _commit(known: cache.HookCache, me: cache.Session, here: Here, merges: bool) -> bool:

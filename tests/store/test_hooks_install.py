@@ -477,6 +477,73 @@ def test_where_others_write_the_hooks_they_are_told_what_to_add(
     assert found["pre-commit"] == ("by itself" if tool == "git" else f"by {tool}")
 
 
+@pytest.mark.parametrize("tool", ["husky", "lefthook", "git"])
+def test_on_request_atlas_goes_into_the_files_of_others_and_out_again(
+    tool: str, repo: Path, git: Git, atlas: Atlas
+) -> None:
+    there = {
+        "husky": repo / ".husky/_",
+        "lefthook": repo / ".git/hooks",
+        "git": repo / ".githooks",
+    }[tool]
+    there.mkdir(parents=True, exist_ok=True)
+    script(f"#!/bin/sh\n# {tool}\n")(there / "pre-commit")
+    if tool == "husky":
+        (repo / ".husky/pre-commit").write_text("echo theirs\n")
+    if tool != "lefthook":
+        git("config", "core.hooksPath", str(there.relative_to(repo)))
+    if tool == "git":
+        git("add", ".githooks")
+    before = picture(repo)
+    assert "hooks install --write" in atlas("begin", "--goal", "g").err
+    done = atlas("hooks", "install", "--write")
+    assert (done.code, "notice: written: " in done.err) == (0, True), done
+    found = {item["state"] for item in atlas("hooks", "--json").data["items"]}
+    assert found == {"by itself" if tool == "git" else f"by {tool}"}
+    assert "hooks install" not in atlas("begin").err
+    assert atlas("hooks", "install", "--write").code == 0  # a second time, and it is the same
+    assert atlas("hooks", "remove").code == 0
+    changed = [name for name in difference(before, picture(repo)) if "atlas" not in name]
+    assert changed == []
+    if tool == "lefthook":
+        (repo / "lefthook-local.yml").write_text("pre-commit: {}\n")
+        done = atlas("hooks", "install", "--write", "--json")
+        assert (done.code, done.json["error"]["code"]) == (6, "managed")
+        assert (repo / "lefthook-local.yml").read_text() == "pre-commit: {}\n"
+
+
+@pytest.mark.parametrize("ending", ["legacy", "old"])
+def test_a_hook_of_ours_that_another_tool_moved_is_known_by_its_text(
+    ending: str, repo: Path, atlas: Atlas, env: dict[str, str]
+) -> None:
+    """One runs it under its new name, whatever its own hook says; the other does not."""
+    there = repo / ".git/hooks"
+    assert atlas("hooks", "install").code == 0 and atlas("begin", "--goal", "g").code == 0
+    for name in ("pre-commit", "commit-msg"):
+        (there / name).rename(there / f"{name}.{ending}")
+        script("#!/bin/sh\nexit 0\n")(there / name)
+    found = {item["name"]: item for item in atlas("hooks", "--json").data["items"]}
+    moved = {name: found[name]["state"] for name in ("pre-commit", "commit-msg")}
+    runs = ending == "legacy"
+    assert set(moved.values()) == {"installed" if runs else "foreign"}
+    assert (f"pre-commit.{ending} is not run" in str(found["pre-commit"]["text"])) is not runs
+    committed = subprocess.run(
+        ["git", "commit", "-qm", "x", "--allow-empty"],
+        cwd=repo,
+        env=env,
+        capture_output=True,
+        text=True,
+    )
+    gone = "notice: pre-commit runs no Atlas here any more" in committed.stderr
+    assert (committed.returncode, gone) == (0, not runs), committed
+    assert atlas("hooks", "remove").code == 0
+    assert not list(there.glob("*.legacy")) and not list(there.glob("*.old"))
+    assert sorted(file.name for file in there.iterdir() if file.suffix != ".sample") == [
+        "commit-msg",
+        "pre-commit",
+    ]
+
+
 def test_the_command_and_init(bare_project: Path, git: Git, atlas: Atlas, tmp_path: Path) -> None:
     there = bare_project / ".git/hooks"
     before = picture(there)
