@@ -87,6 +87,7 @@ def end(
         )
     # Before anything can refuse: a text that was piped in must not be lost.
     given = body(env, text, file, dash)
+    wording.look(env, unchanged)
     me = beginning.writer(env, strict=True)
     number = _ending(env, me, stream, goal, every)
     if given is not None and unchanged is not None:

@@ -287,6 +287,13 @@ def _beginning(body: str, over: int) -> str:
     return paragraph if len(words) <= most else " ".join([*words[: max(0, most)], "…"])
 
 
+def look(env: Env, unchanged: str | None) -> None:
+    """Has the remote asked first, if the status is said to hold: it is what stands there that
+    does."""
+    if unchanged is not None:
+        env.dealing = env.dealing._replace(look=True)
+
+
 def claim(env: Env, stream: str, base: int | None) -> None:
     """Notes that the session says that it has read an entry. Raises NotFound if there is none."""
     if base:

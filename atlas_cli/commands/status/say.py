@@ -119,6 +119,7 @@ def write(
     if stream == "-":
         stream, dash = "main", "-"
     given = body(env, text, file, dash)
+    wording.look(env, unchanged)
     names.name(stream, "stream")
     lists = (tuple(warn or ()), until, tuple(on or ()), tuple(to or ()))
     options = wording.Options(
