@@ -16,7 +16,7 @@ from ..records import artifact, status, wish
 from ..records.board import result
 from ..sharing import parked
 from ..worktree.drafts import Drafts
-from . import aim, who
+from . import aim, reading, receipts, who
 from .env import Env
 
 
@@ -130,14 +130,32 @@ def keep(env: Env, stop: AtlasError) -> None:
 
 def keep_spoken(env: Env, stop: AtlasError) -> None:
     """Keeps a text that came from no file, where a stop would lose it."""
-    if env.spoken is None or stop.exit not in (1, 3, 4, 5, 6) or stop.code == "secret":
+    settled = "draft" in stop.details or stop.code == "secret"
+    if env.spoken is None or stop.exit not in (1, 3, 4, 5, 6) or settled:
         return
     if credential := spoken_secret(env):
         lost = f"your text is not kept: it holds what looks like {credential}"
         stop.hint = f"{stop.hint}\n{lost}".lstrip()
         return
+    with suppress(OSError, AtlasError):
+        stop.details["flags"] = [*stop.details.get("flags", ()), *_base(env)]
     with suppress(OSError):
         drafts(env).keep_spoken(stop, *env.spoken, env.words)
+
+
+def _base(env: Env) -> list[str]:
+    """The option that says what the caller had read of that on which its text goes on: whenever the
+    draft is submitted, it is judged by that."""
+    options = {word.partition("=")[0] for word in env.words}
+    if env.goes_on is None or "--base" in options:
+        return []
+    kind, id = env.goes_on
+    worded = kind == status.KIND.name
+    part = worded and options.isdisjoint(("--section", "--replace"))
+    me = who.session_or_none(env)
+    number = (me and receipts.newest_read(env, env.tree, me, kind, id, part)) or 0
+    named = reading.named_base(env, env.tree, id, number) if worded and number else str(number)
+    return ["--base", named]
 
 
 def settle(env: Env) -> None:

@@ -13,7 +13,7 @@ from ..errors import Usage
 from ..model import names, times
 from ..model.text import Record
 from ..model.tree import Tree
-from ..records import correction, status
+from ..records import correction, status, status_write
 from ..store import REMOTE
 from ..visible import named
 from . import receipts, spelling, standing, who
@@ -80,6 +80,14 @@ def is_published(env: Env, path: str, blob: str) -> bool:
     """Whether the remote is known to have a file, with these bytes."""
     known = env.store.ref(REMOTE)
     return known is not None and env.store.snapshot(known).blob(path) == blob
+
+
+def named_base(env: Env, tree: Tree, stream: str, number: int) -> str:
+    """An entry in a command that may be run when another one has its number."""
+    path = status.path_of(stream, number)
+    if is_published(env, path, tree.blob(path) or ""):
+        return str(number)
+    return status_write.base_of(tree, stream, number) or str(number)
 
 
 def base(env: Env, stream: str, text: str | None) -> int | None:

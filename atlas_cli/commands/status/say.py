@@ -120,7 +120,7 @@ def write(
         stream, dash = "main", "-"
     given = body(env, text, file, dash)
     wording.look(env, unchanged)
-    names.name(stream, "stream")
+    env.goes_on = ("status", names.name(stream, "stream"))
     lists = (tuple(warn or ()), until, tuple(on or ()), tuple(to or ()))
     options = wording.Options(
         section,
