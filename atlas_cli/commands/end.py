@@ -165,7 +165,7 @@ def _ending(env: Env, me: Record, wanted: int | None, every: bool) -> int | None
     """The number of the goal that ends; None if the session ends with it. Raises Protocol if the
     session has several goals and none is named, if a sub-agent is at work, or if its writes are
     parked; NotFound if it has no such goal."""
-    who.judge_agent(env, me, "end")
+    who.judge_agent(env, me, *drafting.words_again(env))
     _judge_parked(env, me)
     left = goals.open_goals(me)
     if wanted is not None and every:
@@ -177,10 +177,11 @@ def _ending(env: Env, me: Record, wanted: int | None, every: bool) -> int | None
     if len(left) < 2 or every:
         return None
     if wanted is None:
+        text = "--file {draft}" if drafting.text_given(env) else "-m TEXT"
         raise Protocol(
             f"{me['id']} works for {len(left)} goals: {goals.goal_list(left)}",
-            f"end one, with its word: atlas end --goal {goals.under(me)} -m TEXT; or all of them:"
-            " atlas end --all -m TEXT",
+            f"end one, with its word: atlas end --goal {goals.under(me)} {text}; or all of them:"
+            f" atlas end --all {text}",
             code="several_goals",
             details={"flags": ["--goal", str(goals.under(me))]} if env.spoken else {},
         )

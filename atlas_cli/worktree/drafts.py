@@ -96,10 +96,13 @@ class Drafts:
             return
         file = self._put(name, data)
         error.details["draft"] = str(file)
+        error.hint = error.hint.replace("{draft}", shlex.quote(self.shown(file)))
         error.hint += f"\nyour text is kept in {self.shown(file)}"
-        again = shlex.join(["atlas", *_again(words, str(file)), *error.details.pop("flags", ())])
+        submit = shlex.join(
+            ["atlas", *with_file(words, str(file)), *error.details.pop("flags", ())]
+        )
         # (What no terminal can carry is no command.)
-        self.local.draft(str(file), self.session, again if again.isprintable() else "")
+        self.local.draft(str(file), self.session, submit if submit.isprintable() else "")
 
     def keep(self, stop: AtlasError) -> None:
         """Writes the draft of a stop (the merge of a version jump, or the text that was refused),
@@ -175,7 +178,7 @@ def put(top: Path, root: Path, name: str, data: bytes) -> Path:
     raise OSError("too many drafts")
 
 
-def _again(words: list[str], file: str) -> list[str]:
+def with_file(words: list[str], file: str) -> list[str]:
     """A command's words, with a file in place of the text that was given."""
     again: list[str] = []
     rest = iter(words)

@@ -125,8 +125,25 @@ def test_a_sub_agent_ends_itself_and_not_who_started_it(
         f"as the sub-agent: ATLAS_AGENT=a1 {part}. As {me} itself: {part} --session"
         in (error["hint"])
     )
+    plain = atlas("begin", **CLAUDE).out
+    assert f"you go on as {me} (the sub-agent a1 begins with: ATLAS_AGENT=a1 atlas begin)" in plain
     agent = CLAUDE | {"ATLAS_AGENT": "a1"}
     assert atlas("end", **agent).code == 5, "it has begun nothing"
+    # what the stop of an end prints ends with the text that was given
+    for words in (("-m", "It's done; all of it."), ("-",)):
+        error = stop(atlas, "end", *words, "--on", "docs", data="It's done; all of it.", **CLAUDE)
+        assert Path(error["details"]["draft"]).read_text() == "It's done; all of it."
+        first, _, second = error["hint"].partition("\n")[0].partition(f". As {me} itself: ")
+        assert first.startswith("as the sub-agent: ATLAS_AGENT=a1 atlas end --file ")
+        assert "--base 0 --on docs" in first and second.endswith(f"--on docs --session {me}")
+    two = data(atlas, "begin", "--goal", "one", "--new", **CLAUDE)["id"]
+    data(atlas, "begin", "--goal", "two", "--session", two)
+    error = stop(atlas, "end", "-m", "Both are done.", "--session", two)
+    command = error["hint"].partition("or all of them: ")[2].partition("\n")[0]
+    assert "-m TEXT" not in error["hint"]
+    data(atlas, *shlex.split(command)[1:], "--session", two)
+    assert "Both are done." in data(atlas, "status")["body"]
+    data(atlas, "begin", "--session", me, **CLAUDE)
     child = data(atlas, "begin", "--goal", "a part", **agent)
     assert (child["you"]["parent"], child["id"] != me) == (me, True)
     assert data(atlas, "begin", **agent)["id"] == child["id"]
