@@ -18,8 +18,7 @@ def over(tree: Tree, until: str, at: int, given: tuple[int, str] | None = None) 
         return times.moment(until) <= at
     except ValueError:
         pass
-    from . import BY_NAME, find, ref
-    from . import lease
+    from . import BY_NAME, find, lease, ref
     from .board import gate
 
     try:

@@ -101,7 +101,7 @@ def test_a_bare_id_is_taken_and_a_cause_that_is_not_there_is_said(
     git("add", "x.py"), git("commit", "-qm", "x", "--no-verify")
     head = git("rev-parse", "HEAD").strip()
     made = ok(atlas, "decision", "add", "use x", "--why", "w")["ref"]
-    kind, _, bare = made.partition(":")
+    bare = made.partition(":")[2]
     for cause, notice in (
         (f"x.py@{head}", ""),
         (f"y.py@{head}", f"--cause names y.py, which is not in {head}"),
