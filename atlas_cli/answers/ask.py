@@ -13,7 +13,7 @@ from ..model import words
 from ..model.kind import Kind
 from ..model.text import Record
 from ..outcome import Frame
-from ..records import artifact, correction, parts, session, signal
+from ..records import artifact, correction, goals, parts, session, signal
 from ..records.board import gate, result, task
 from ..store.index import Index
 from ..store.notebook import Notebook
@@ -106,7 +106,7 @@ class Questions:
         corrections stand beside it. Once a record is retracted, its writers' words are None, too.
         Of a row these are the words that stood in it then: a lease that is taken anew has
         another's. A session comes without its marks: it has announced these pushes, and whether
-        they arrived is told elsewhere."""
+        they arrived is told elsewhere. Its goal is what it has not ended."""
         record = self.index.with_numbers(record)
         ref = ref or record["ref"]
         kind = records.BY_NAME[ref.partition(":")[0]]
@@ -115,14 +115,14 @@ class Questions:
         retractions = withdrawing(self.index, ref)
         if not retractions:
             beside = [] if kind.row else self.corrections(ref)
-            return {**record, "corrections": beside} if beside else record
+            return _now({**record, "corrections": beside} if beside else record)
         then: list[Record] = []
         if kind.row:
             then = [self._as_retracted(kind, ref, path) for path, _ in retractions]
         result, withheld = words.without(record, kind.words, partial(_stood, then))
         if kind.row and not withheld:
-            return record
-        return {**result, "corrections": self.corrections(ref)}
+            return _now(record)
+        return _now({**result, "corrections": self.corrections(ref)})
 
     def row(self, kind: Kind, path: str, record: Record) -> Record:
         """A record of the index as it is shown: with its REF."""
@@ -188,6 +188,15 @@ class Questions:
         frame. `corrected`: its corrections, too."""
         lines = [f"! {line}" for line in self.warnings(record, str, corrected)]
         return [Frame("", "\n".join(lines))] if lines else []
+
+
+def _now(shown: Record) -> Record:
+    """A record, of a session with several goals with those that it has not ended, but for what is
+    withheld of them."""
+    if not shown.get("goals"):
+        return shown
+    left = [text for text in goals.open_goals(shown).values() if text is not None]
+    return {**shown, "goal": "; ".join(left) if left else None}
 
 
 def _stood(rows: list[Record], field: str, text: Any) -> bool:

@@ -74,7 +74,7 @@ def _sections(ask: Questions, tree: Tree) -> Iterator[Item]:
         for part in parts(ask, tree, stream):
             if not ask.retracted(part.ref):
                 item = of_part(said(ask, part), ask.now)
-                standing = in_force(ask, tree, part.warn)
+                standing = in_force(ask, tree, part)
                 yield item._replace(warn=tuple(warn.text for warn in standing))
 
 

@@ -4,7 +4,6 @@ then."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -15,7 +14,7 @@ from ..model.text import Record
 from ..model.tree import Tree
 from ..records import lease, resources, session
 from ..records.board import gate, task
-from ..records.parts import Warn
+from ..records.parts import Part, Warn
 from ..visible import named
 from . import sessions
 from .ask import Questions
@@ -40,21 +39,28 @@ def over(ask: Questions, tree: Tree, what: str) -> Over | None:
     return now if now.over else None
 
 
-def in_force(ask: Questions, tree: Tree, warn: Sequence[Warn]) -> tuple[Warn, ...]:
-    """The warnings whose end has not come. One whose end a hand wrote, or is not there any more,
-    stands."""
+def in_force(ask: Questions, tree: Tree, part: Part) -> tuple[Warn, ...]:
+    """The warnings at a section whose end has not come since it was written. One whose end a hand
+    wrote, or is not there any more, stands."""
     left = []
-    for warning in warn:
+    for warning in part.warn:
         with suppress(AtlasError):
-            if over(ask, tree, warning.until):
+            if standing(ask, tree, warning.until, given=(part.at, warning.session)).over:
                 continue
         left.append(warning)
     return tuple(left)
 
 
-def standing(ask: Questions, tree: Tree, what: str, but: tuple[str, ...] = ()) -> Over:
-    """How it stands. Leases of the sessions `but` are in nobody's way. Raises NotFound if there is
-    no such session, task or gate, Usage if it is neither a REF nor a time."""
+def standing(
+    ask: Questions,
+    tree: Tree,
+    what: str,
+    but: tuple[str, ...] = (),
+    given: tuple[int, str] | None = None,
+) -> Over:
+    """How it stands. Leases of the sessions `but` are in nobody's way, nor such as were taken after
+    what a session wrote at a moment (`given`: both). Raises NotFound if there is no such session,
+    task or gate, Usage if it is neither a REF nor a time."""
     moment = _moment(what)
     if moment is not None:
         return Over(
@@ -62,7 +68,7 @@ def standing(ask: Questions, tree: Tree, what: str, but: tuple[str, ...] = ()) -
         )
     ref = records.ref(what)
     if ref.kind == lease.KIND.name:
-        return _lease(ask, what, ref.id, but)
+        return _lease(ask, what, ref.id, but, given)
     if ref.kind in _OF:
         path = records.find(tree, ref)
         record = records.BY_NAME[ref.kind].parse(path, tree.read(path) or b"")
@@ -82,13 +88,16 @@ def _moment(text: str) -> int | None:
         return None
 
 
-def _lease(ask: Questions, what: str, resource: str, but: tuple[str, ...]) -> Over:
+def _lease(
+    ask: Questions, what: str, resource: str, but: tuple[str, ...], given: tuple[int, str] | None
+) -> Over:
     """A lease is over once nobody holds the resource, or one that overlaps it."""
     holding = [
         row
         for _, row in ask.index.live(lease.FOLDER, ask.now)
         if lease.holds(row, ask.now)
         and row["holder"] not in but
+        and not (given and lease.began_after(row, *given))
         and resources.meet(ask.policy, row["resource"], resource)
     ]
     if not holding:

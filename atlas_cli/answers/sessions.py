@@ -44,8 +44,6 @@ def _stated(ask: Questions, record: Record, last: int, state: str) -> Record:
     if state == "live" and signs.dead(record.get("process")):
         state = "gone"
     shown = ask.shown({"ref": f"session:{record['id']}", **record})
-    if shown.get("goal") is not None and "goals" in record:  # those that it has not ended yet
-        shown["goal"] = "; ".join(goals.open_goals(record).values())
     return {**shown, "state": state, "last": times.rfc3339(last)}
 
 
@@ -232,8 +230,9 @@ def alike(ask: Questions, goal: str, mine: str | None) -> list[Record]:
         return []
     records = []
     for _, record in ask.index.live(session.FOLDER, ask.now - 86400):
-        other = _words(record.get("goal", ""))
-        if record["id"] != mine and 2 * len(own & other) > len(own | other):
+        others = map(_words, goals.open_goals(record).values())
+        near = any(2 * len(own & other) > len(own | other) for other in others)
+        if record["id"] != mine and near:
             records.append(record)
     return [row(ask, record) for record in records]
 

@@ -38,7 +38,7 @@ Type = Annotated[
     str | None, typer.Option("--type", metavar="EXT", help="Default: the file's extension.")
 ]
 Base = Annotated[
-    int | None, typer.Option("--base", metavar="N", min=1, help="The version you have read.")
+    int | None, typer.Option("--base", metavar="N", min=0, help="The version you have read.")
 ]
 Title = Annotated[str | None, typer.Option("--title", metavar="T", help="What it is, on one line.")]
 NoCaveat = Annotated[
@@ -90,6 +90,7 @@ def put(
         raise Usage("there is a caveat, or there is none", "give --caveat T or --no-caveat")
     data = read_bytes(env, file, artifact.largest(env.policy), artifact.ELSEWHERE)
     env.spoken = (f"artifact-{name}.{type_ or 'txt'}", data) if file == "-" else None
+    env.goes_on = ("artifact", names.name(name, "artifact name"))
     me = beginning.writer(env, strict=True)
     ext = artifact.extension(type_, "" if file == "-" else Path(file).name, data)
     wish = artifact.NewVersion(
@@ -124,7 +125,7 @@ def _put(
     env: Env, me: Record, name: str, wish: artifact.NewVersion, base: int | None
 ) -> dict[str, Any]:
     """Writes the next version. The writer has read what it wrote, and the `base` that it names."""
-    if base is not None:
+    if base:
         receipts.note(
             env, "artifact", name, base, artifact.find(env.tree, name, base), claimed=True
         )

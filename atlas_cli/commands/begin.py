@@ -175,10 +175,10 @@ def _answer(
     }
     nothing_written = before is not None and not env.wrote
     published = None if nothing_written else False
-    return Outcome({**head, **data}, (_first(me, before), *blocks), published=published)
+    return Outcome({**head, **data}, (_first(env, me, before), *blocks), published=published)
 
 
-def _first(me: Record, before: Record | None) -> str:
+def _first(env: Env, me: Record, before: Record | None) -> str:
     """The first line: the session, and how it is named. `before`: as it was, if it goes on."""
     id = me["id"]
     if before is None and "parent" in me and not callers.agent():
@@ -190,6 +190,9 @@ def _first(me: Record, before: Record | None) -> str:
             f"you go on as {id}, with a goal more (if it has started you, be its child: atlas begin"
             f" --parent {id} --goal …)"
         )
+    if agents := who.agents_at_work(env):
+        name = f"{callers.AGENT}={shlex.quote(agents[0])}"
+        return f"you go on as {id} (the sub-agent {agents[0]} begins with: {name} atlas begin)"
     return f"you go on as {id} (pass it with --session, or ATLAS_SESSION, where that is unclear)"
 
 

@@ -17,6 +17,7 @@ from ..model.tree import Tree
 from ..outcome import Outcome
 from ..records import correction, session
 from ..records.board import task
+from ..visible import named
 from . import To, Why, env_of, single, verb
 
 app = single()
@@ -48,7 +49,9 @@ FollowUp = Annotated[
 )
 def correct(
     ctx: typer.Context,
-    ref: Annotated[str, typer.Argument(metavar="REF", help="The record that is wrong.")],
+    ref: Annotated[
+        str, typer.Argument(metavar="REF", help="The record that is wrong, or its bare id.")
+    ],
     why: Why,
     cause: Cause = None,
     retract: Retract = False,
@@ -61,6 +64,7 @@ def correct(
     have read it, or stand on its cause are told. Retracting a retraction lifts it. Of your own
     records it works for ten minutes after your `end`, too."""
     env = env_of(ctx)
+    ref = reading.meant(env, ref)
     me = _corrector(env, ref)
     target = reading.pinned_ref(env, ref)
     _, wrong = reading.resolve(env, records.ref(target))
@@ -117,11 +121,21 @@ def _cause(env: Env, text: str | None) -> str | None:
     cause = names.say(text, "--cause")
     path, at, commit = cause.rpartition("@")
     if at and correction.path_of_cause(cause):
-        return f"{reading.resource(env, f'path:{path}').partition(':')[2]}@{commit}"
+        path = reading.resource(env, f"path:{path}").partition(":")[2]
+        _judge_there(env, path, commit)
+        return f"{path}@{commit}"
     kind, colon, _ = cause.partition(":")
     if colon and kind in records.BY_NAME:
         return reading.pinned_ref(env, cause)
     return cause
+
+
+def _judge_there(env: Env, path: str, commit: str) -> None:
+    """A notice that a file is not in a commit, or the commit not here: it may be another's."""
+    if env.git.ask("cat-file", "-e", f"{commit}^{{commit}}")[0]:
+        env.notices.append(f"--cause names the commit {commit}, which is not here")
+    elif env.git.ask("cat-file", "-e", f"{commit}:{path}")[0]:
+        env.notices.append(f"--cause names {named(path)}, which is not in {commit}")
 
 
 def _decided(env: Env, fields: Record, mends: tuple[str, str], reach: Reach) -> Decide:

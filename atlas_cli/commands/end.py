@@ -9,7 +9,7 @@ import typer
 
 from ..answers import code as trees
 from ..answers import leases, words
-from ..env import beginning, code, drafting, elsewhere, reading, receipts, who, wording, writing
+from ..env import beginning, code, drafting, elsewhere, reading, who, wording, writing
 from ..env.env import Env
 from ..errors import AtlasError, NotFound, Protocol, Usage, VersionJump
 from ..model import names
@@ -87,12 +87,13 @@ def end(
         )
     # Before anything can refuse: a text that was piped in must not be lost.
     given = body(env, text, file, dash)
+    env.goes_on = ("status", names.name(stream, "stream"))
+    wording.look(env, unchanged)
     me = beginning.writer(env, strict=True)
-    number = _ending(env, me, stream, goal, every)
+    number = _ending(env, me, goal, every)
     if given is not None and unchanged is not None:
         raise Usage("a text, or --unchanged, but not both", "leave one of them out")
     lists = (tuple(warn or ()), until, tuple(on or ()), tuple(to or ()))
-    names.name(stream, "stream")
     read = reading.base(env, stream, base)
     options = wording.Options(section, replace, overflow, read, (), None, *lists, False, good_for)
     options.need_text(given)
@@ -160,11 +161,11 @@ def _of_unseen(ids: list[str]) -> str:
     )
 
 
-def _ending(env: Env, me: Record, stream: str, wanted: int | None, every: bool) -> int | None:
+def _ending(env: Env, me: Record, wanted: int | None, every: bool) -> int | None:
     """The number of the goal that ends; None if the session ends with it. Raises Protocol if the
     session has several goals and none is named, if a sub-agent is at work, or if its writes are
     parked; NotFound if it has no such goal."""
-    who.judge_agent(env, me, "end")
+    who.judge_agent(env, me, *drafting.words_again(env))
     _judge_parked(env, me)
     left = goals.open_goals(me)
     if wanted is not None and every:
@@ -176,23 +177,15 @@ def _ending(env: Env, me: Record, stream: str, wanted: int | None, every: bool) 
     if len(left) < 2 or every:
         return None
     if wanted is None:
+        text = "--file {draft}" if drafting.text_given(env) else "-m TEXT"
         raise Protocol(
             f"{me['id']} works for {len(left)} goals: {goals.goal_list(left)}",
-            f"end one, with its word: atlas end --goal {goals.under(me)} -m TEXT; or all of them:"
-            " atlas end --all -m TEXT",
+            f"end one, with its word: atlas end --goal {goals.under(me)} {text}; or all of them:"
+            f" atlas end --all {text}",
             code="several_goals",
-            details=_for_draft(env, me, stream),
+            details={"flags": ["--goal", str(goals.under(me))]} if env.spoken else {},
         )
     return wanted
-
-
-def _for_draft(env: Env, me: Record, stream: str) -> dict[str, Any]:
-    """The options by which the text that was typed ends the goal at work, as a draft."""
-    if env.spoken is None:
-        return {}
-    read = receipts.newest_read(env, env.tree, me, "status", stream, part=True) or 0
-    base = [] if "--base" in env.words else ["--base", str(read)]
-    return {"flags": ["--goal", str(goals.under(me)), *base]}
 
 
 def _judge_parked(env: Env, me: Record) -> None:

@@ -10,12 +10,9 @@ from ..answers import artifacts, corrections, inbox
 from ..cli.options import Withdrawn
 from ..env import reading, receipts, who
 from ..env.env import Env
-from ..errors import Usage
 from ..model import names, times
 from ..outcome import Block, Frame, Outcome, listing
-from ..records import artifact as artifacts_of
-from ..records import correction, session
-from ..records.board import task
+from ..records import correction
 from ..visible import named, theirs
 from . import artifact, decision, env_of, limits, single, verb, warned
 from .status import look as status_look
@@ -54,37 +51,15 @@ def show(
     blocks: list[Block] = []
     items: list[dict[str, Any]] = []
     for text in refs:
-        shown, data = _one(env, _meant(env, text), withdrawn)
+        shown, data = _one(env, records.ref(reading.meant(env, text)), withdrawn)
         blocks += shown
         items.append(data)
     return Outcome(items[0] if len(items) == 1 else listing(items), tuple(blocks))
 
 
-def _meant(env: Env, text: str) -> names.Ref:
-    """The REF that a text names, or that the bare id of a task or a session, or the bare name of an
-    artifact stands for. Raises Usage if it is neither, or both."""
-    name = text.partition("@")[0]
-    if ":" in text or not names.valid(name):
-        return records.ref(text)
-    bare = {
-        f"task:{text}": env.snapshot.blob(task.path_of(name)) is not None,
-        f"artifact:{text}": artifacts_of.newest(env.snapshot, name) > 0,
-        f"session:{text}": _is_session(env, name),
-    }
-    refs = [ref for ref, exists in bare.items() if exists]
-    if len(refs) > 1:
-        raise Usage(f"{text} is the name of two records", f"say which: {' or '.join(refs)}")
-    return records.ref(refs[0] if refs else text)
-
-
-def _is_session(env: Env, text: str) -> bool:
-    try:
-        return env.snapshot.blob(session.path_of(text)) is not None
-    except Usage:  # it has not the form of one
-        return False
-
-
 def _one(env: Env, ref: names.Ref, withdrawn: bool) -> tuple[list[Block], dict[str, Any]]:
+    if ref.kind == "status" and status_look.is_empty(env, ref):
+        return status_look.empty(env, ref.id), {"stream": ref.id, "version": 0, "body": ""}
     _, record = reading.resolve(env, ref)
     readers = _readers(env, record)
     blocks, data = _shown(env, ref, record, withdrawn)

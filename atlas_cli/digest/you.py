@@ -48,11 +48,10 @@ def you(state: State) -> Part | None:
         "owes_status": owes,
         "drafts": state.drafts,
     }
-    blocks: list[Block] = [
-        f"goal: {state.words(me, 'goal')}; you hold: {', '.join([*claimed, *held]) or 'nothing'}"
-    ]
-    if len(open_ := goals.open_goals(state.me)) > 1:
-        blocks.append(f"your goals: {goals.goal_list(open_)}; now for {goals.under(state.me)}")
+    goal = f"goal: {state.words(me, 'goal')}"
+    if me.get("goal") is not None and len(open_ := goals.open_goals(me)) > 1:
+        goal = f"your goals: {goals.goal_list(open_)}; now for {goals.under(me)}"
+    blocks: list[Block] = [f"{goal}; you hold: {', '.join([*claimed, *held]) or 'nothing'}"]
     if owes:
         blocks.append("you have written, and owe a word on it: atlas end -m TEXT")
     return Part("you", value, blocks)

@@ -136,7 +136,7 @@ def refresh(env: Env, full: bool = False) -> bool | None:
     if not full and view.is_current(env.snapshot.head):
         return True
     done = view.refresh(env.snapshot, env.index, env.now(), full)
-    env.notices += [drafting.drafts(env).edited(file) for file in view.aside]
+    env.notices += [drafting.drafts(env).edited(*edit) for edit in view.aside]
     env.notices += [
         f"{name} in the view is no plain file of Atlas's: it was left as it is"
         for name in view.left

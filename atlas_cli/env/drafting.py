@@ -15,8 +15,8 @@ from ..model.text import Record
 from ..records import artifact, status, wish
 from ..records.board import result
 from ..sharing import parked
-from ..worktree.drafts import Drafts
-from . import aim, who
+from ..worktree.drafts import Drafts, with_file
+from . import aim, reading, receipts, who
 from .env import Env
 
 
@@ -36,6 +36,16 @@ def _place(env: Env) -> tuple[Path, Path]:
     """The folder of drafts: in git's own, or where git may not be written."""
     home, top = env.store.home, env.place.top
     return (top, home) if home == env.place.outbox and top else (home, home)
+
+
+def words_again(env: Env) -> list[str]:
+    """The words of the command, with the draft that its text becomes (`{draft}`) in its place."""
+    return with_file(env.words, "{draft}") if text_given(env) else env.words
+
+
+def text_given(env: Env) -> bool:
+    """Whether a text was typed or piped in, that a stop keeps."""
+    return env.spoken is not None and bool(env.spoken[1].strip())
 
 
 def every(env: Env) -> list[str]:
@@ -129,15 +139,41 @@ def keep(env: Env, stop: AtlasError) -> None:
 
 
 def keep_spoken(env: Env, stop: AtlasError) -> None:
-    """Keeps a text that came from no file, where a stop would lose it."""
-    if env.spoken is None or stop.exit not in (1, 3, 4, 5, 6) or stop.code == "secret":
+    """Keeps a text that came from no file, where a stop would lose it. A command in its hint
+    that names the draft (`{draft}`) runs as printed."""
+    _keep_spoken(env, stop)
+    stop.hint = stop.hint.replace("--file {draft}", "-m TEXT")  # (there is none)
+
+
+def _keep_spoken(env: Env, stop: AtlasError) -> None:
+    settled = "draft" in stop.details or stop.code == "secret"
+    if env.spoken is None or stop.exit not in (1, 3, 4, 5, 6) or settled:
         return
     if credential := spoken_secret(env):
         lost = f"your text is not kept: it holds what looks like {credential}"
         stop.hint = f"{stop.hint}\n{lost}".lstrip()
         return
+    with suppress(OSError, AtlasError):
+        base = _base(env)
+        stop.details["flags"] = [*stop.details.get("flags", ()), *base]
+        stop.hint = stop.hint.replace("{draft}", " ".join(["{draft}", *map(shlex.quote, base)]))
     with suppress(OSError):
         drafts(env).keep_spoken(stop, *env.spoken, env.words)
+
+
+def _base(env: Env) -> list[str]:
+    """The option that says what the caller had read of that on which its text goes on: whenever the
+    draft is submitted, it is judged by that."""
+    options = {word.partition("=")[0] for word in env.words}
+    if env.goes_on is None or "--base" in options:
+        return []
+    kind, id = env.goes_on
+    worded = kind == status.KIND.name
+    part = worded and options.isdisjoint(("--section", "--replace"))
+    me = who.session_or_none(env)
+    number = (me and receipts.newest_read(env, env.tree, me, kind, id, part)) or 0
+    named = reading.named_base(env, env.tree, id, number) if worded and number else str(number)
+    return ["--base", named]
 
 
 def settle(env: Env) -> None:

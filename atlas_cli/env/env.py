@@ -55,6 +55,8 @@ class Env:
         self.elsewhere: Env | None = None  # the other store that all of the command was about
         # (name, bytes) of a text that came from no file: it is lost if nothing keeps it
         self.spoken: tuple[str, bytes] | None = None
+        # the kind and the name of what that text goes on, where a version of it may have been read
+        self.goes_on: tuple[str, str] | None = None
         self.source: Path | None = None  # the file that a text came from
         self.given: list[bytes] = []  # what was read of files and of standard input
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from .. import records
 from ..answers import corrections, damage
 from ..answers.ask import WEEK
-from ..errors import Usage
+from ..errors import AtlasError, Usage
 from ..model import names, times
 from ..model.text import Record
 from ..model.tree import Tree
-from ..records import correction, status
+from ..records import correction, status, status_write
 from ..store import REMOTE
 from ..visible import named
 from . import receipts, spelling, standing, who
@@ -44,6 +44,35 @@ def _last_look(env: Env, now: int) -> int:
         env.notices.append("there is no last look of yours that is known here: the last seven days")
         return env.index.upto(now - WEEK)
     return number
+
+
+# Kinds whose ids are others' as well: streams and tasks.
+_NEVER_BARE = {status.KIND.name, "result", "policy"}
+
+
+def meant(env: Env, text: str) -> str:
+    """The REF that a text is, or that the bare id or name stands for which a list prints: of a task
+    rather than of the gate that it clears. Raises Usage if it is the name of two other records."""
+    if text.partition(":")[0] in records.BY_NAME or not names.one_line(text):
+        return text
+    kinds = [kind.name for kind in records.KINDS if kind.name not in _NEVER_BARE]
+    meaning = [kind for kind in kinds if _is_there(env, kind, text)]
+    if "task" in meaning and "gate" in meaning:
+        meaning.remove("gate")
+    if len(meaning) > 1:
+        which = " or ".join(f"{kind}:{text}" for kind in meaning)
+        raise Usage(f"{text} is the name of {len(meaning)} records", f"say which: {which}")
+    return f"{meaning[0]}:{text}" if meaning else text
+
+
+def _is_there(env: Env, kind: str, text: str) -> bool:
+    id = text.partition("@")[0] if records.BY_NAME[kind].numbered else text
+    try:
+        return (
+            env.snapshot.blob(records.find(env.snapshot, records.ref(f"{kind}:{id}"))) is not None
+        )
+    except AtlasError:
+        return False
 
 
 def path_of(env: Env, ref: names.Ref) -> str:
@@ -80,6 +109,14 @@ def is_published(env: Env, path: str, blob: str) -> bool:
     """Whether the remote is known to have a file, with these bytes."""
     known = env.store.ref(REMOTE)
     return known is not None and env.store.snapshot(known).blob(path) == blob
+
+
+def named_base(env: Env, tree: Tree, stream: str, number: int) -> str:
+    """An entry in a command that may be run when another one has its number."""
+    path = status.path_of(stream, number)
+    if is_published(env, path, tree.blob(path) or ""):
+        return str(number)
+    return status_write.base_of(tree, stream, number) or str(number)
 
 
 def base(env: Env, stream: str, text: str | None) -> int | None:

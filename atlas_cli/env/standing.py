@@ -33,7 +33,7 @@ def sections(env: Env, stream: str, number: int, withdrawn: bool = False) -> lis
 
 def in_force(env: Env, part: Part) -> Part:
     """A section with the warnings that still hold."""
-    return part._replace(warn=over.in_force(env.ask, env.tree, part.warn))
+    return part._replace(warn=over.in_force(env.ask, env.tree, part))
 
 
 def frame(

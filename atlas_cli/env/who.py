@@ -225,13 +225,18 @@ def above(env: Env) -> str | None:
     return id if live else None
 
 
+def agents_at_work(env: Env) -> list[str]:
+    """The sub-agents of the caller's tool that are at work, if it may be one of them that calls."""
+    if env.options.session or callers.agent() or os.environ.get("ATLAS_SESSION"):
+        return []
+    return env.local.agents(callers.above() or "", env.now() - AT_WORK)
+
+
 def judge_agent(env: Env, me: Record, *words: str) -> None:
     """Raises Protocol if a sub-agent of the caller's tool is at work, and nothing tells which of
     the two gives this command: the tool gives both the same id."""
-    if env.options.session or callers.agent() or os.environ.get("ATLAS_SESSION"):
-        return
-    if agents := env.local.agents(callers.above() or "", env.now() - AT_WORK):
-        command = f"atlas {shlex.join(words)}"
+    if agents := agents_at_work(env):
+        command = f"atlas {shlex.join(words)}".replace("'{draft}'", "{draft}")
         raise Protocol(
             f"a sub-agent of this tool is at work ({', '.join(map(named, agents))}), and nothing"
             f" tells whether this is it, or {me['id']}",

@@ -199,7 +199,7 @@ def seen(env: Env, tree: Tree, me: Record, given: Wish, base: int | None) -> See
             number, read = max(number or 0, printed), printed
     due = env.now() - env.local.noted(me["id"], _ASKED) < ASKED
     shown = partial(streams.said, env.ask)
-    named = partial(_named, env, tree, given.stream)
+    named = partial(reading.named_base, env, tree, given.stream)
     return Seen(number, read, _meets(env, me, given.on), shown, due, named)
 
 
@@ -221,14 +221,6 @@ def _printed(env: Env, tree: Tree, me: Record, stream: str, read: int) -> int:
             break
         read = part.written
     return read
-
-
-def _named(env: Env, tree: Tree, stream: str, number: int) -> str:
-    """An entry in a command that may be run when another one has its number."""
-    path = status.path_of(stream, number)
-    if reading.is_published(env, path, tree.blob(path) or ""):
-        return str(number)
-    return status_write.base_of(tree, stream, number) or str(number)
 
 
 def holding(env: Env, tree: Tree, who: Writer, me: Record, stream: str, base: int | None) -> str:
@@ -285,6 +277,13 @@ def _beginning(body: str, over: int) -> str:
     paragraph, most = body.strip().partition("\n\n")[0], len(body.split()) - over - _LEAVES
     words = paragraph.split()
     return paragraph if len(words) <= most else " ".join([*words[: max(0, most)], "…"])
+
+
+def look(env: Env, unchanged: str | None) -> None:
+    """Has the remote asked first, if the status is said to hold: it is what stands there that
+    does."""
+    if unchanged is not None:
+        env.dealing = env.dealing._replace(look=True)
 
 
 def claim(env: Env, stream: str, base: int | None) -> None:

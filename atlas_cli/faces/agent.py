@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ..call import Answer
 
 Given = dict[str, Any]
+Knowledge = dict[str, list[tuple[Any, ...]]]  # of a session, by table
 _UNBEGUN = "!unbegun"  # noted for a caller that was told so
 _CONTEXT = 9500  # characters: above 10,000 the tool keeps back all but the first 2,000
 
@@ -74,6 +75,7 @@ def session_start(given: Given) -> Given | None:
             repeated.note(env, who.session_id(env) or "", ())
             env.close()
     os.chdir(_folder(given.get("cwd")))  # the reader stands there, and runs what is printed
+    before = _known()
     answer = call(["begin"], terminal=False)
     if answer.exit == 7:  # no repository, or no store in it
         return None
@@ -85,7 +87,33 @@ def session_start(given: Given) -> Given | None:
         text = (
             text[:_CONTEXT].rpartition("\n")[0] + "\n(cut here: git atlas begin prints all of it)\n"
         )
+        if answer.outcome is not None:
+            _untold(answer.outcome.data["id"], before)
     return {"hookEventName": "SessionStart", "additionalContext": text}
+
+
+def _known() -> tuple[str, Knowledge]:
+    """The session that stands here, and what it knows; of none yet, nothing."""
+    env = _env(".")
+    env.dealing = UNASKED
+    try:
+        id = who.session_id(env) or ""
+        return id, env.local.knows(id)
+    except AtlasError:
+        return "", {}
+    finally:
+        env.close()
+
+
+def _untold(id: str, before: tuple[str, Knowledge]) -> None:
+    """Notes that a session was told nothing of an answer that was cut: the next `begin` says all
+    of it."""
+    env = _env(".")
+    env.dealing = UNASKED
+    _, known = before
+    env.local.knew(id, known if id == before[0] else env.local.knows(""))
+    _keep_up(env)
+    env.close()
 
 
 def _printed(answer: Answer) -> str:

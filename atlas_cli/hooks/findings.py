@@ -99,13 +99,23 @@ def read_first(env: Env, me: Record, paths: list[str], going: str) -> list[Findi
         return []
     message, hint = _message(verdict, env), f"take note of it, {GO_ON[going]}{_others(verdict)}"
     if verdict.stops and noted:
-        return [("read_first", Protocol(message, hint, blocks=tuple(blocks)))]
+        details = _met(verdict)
+        return [("read_first", Protocol(message, hint, details=details, blocks=tuple(blocks)))]
     hook.printed += [Frame(*block) for block in blocks]
     unnoted = (
         "; no stop: this clone's notebook cannot note that you have seen it" if not noted else ""
     )
     env.notices.append(f"{message}{_others(verdict)}{unnoted}")
     return []
+
+
+def _met(verdict: rules.Verdict) -> Record:
+    """The records that a stop has met, those that weigh most first, and whose they are."""
+    items = [row.item for row in verdict.told or verdict.named]
+    refs = [f"status:{item.stream}@{item.number}" if item.stream else item.ref for item in items]
+    rows = zip(refs, items, strict=True)
+    since = [{"ref": ref, "session": item.session} for ref, item in rows]
+    return {"ref": refs[0], "since": since}
 
 
 def swept(env: Env, me: Record, paths: list[str]) -> None:
@@ -275,5 +285,6 @@ def retracted(env: Env, me: Record) -> list[Finding]:
         was = shown(record, env.now(), theirs)
         message = f"{named(ref)} relies on {named(target)}, which was {was}"
         hint = f"put yours right: atlas correct {ref} --why …, or write its next version without it"
-        findings.append(("retracted", Protocol(message, hint, code="retracted")))
+        met = {"ref": target, "session": record["session"]}
+        findings.append(("retracted", Protocol(message, hint, code="retracted", details=met)))
     return findings

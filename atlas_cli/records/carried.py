@@ -14,9 +14,8 @@ from ..model.text import Record
 from ..model.tree import Tree
 from . import folding, parts, status
 from .judging import store_id
-from .over import over
 from .parts import Part
-from .wish import Base, Wish, back, digest, heir, made, of_entry, withdrawn
+from .wish import Base, Wish, back, digest, heir, in_force, made, of_entry, withdrawn
 
 Files = dict[str, bytes | None]
 
@@ -79,7 +78,7 @@ class _Judged(NamedTuple):
         same = [new for new in self.whole if new.same(part)]
         own = [new for new in self._by_writer() if new.heading == part.heading]
         by, at = self.record["session"], times.moment(self.record["at"])
-        standing = {warn for warn in part.warn if not over(self.tree, warn.until, at)}
+        standing = set(in_force(self.tree, part, at))
         if self.wish.unwarn and part.heading == self.wish.heading:
             standing = {warn for warn in standing if not heir(self.tree, by, warn.session)}
         if self.wish.replace and not same:

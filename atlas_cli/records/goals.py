@@ -106,4 +106,4 @@ def end_goal(tree: Tree, writer: Writer, number: int) -> Change:
 
 def goal_list(goals: Mapping[int, str]) -> str:
     """Goals in a line, each with its number."""
-    return ", ".join(f"{number} ({theirs(text_)})" for number, text_ in goals.items())
+    return ", ".join(f"{number} ({theirs(text_ or '-')})" for number, text_ in goals.items())

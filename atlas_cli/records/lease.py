@@ -40,7 +40,8 @@ def parse(path: str, data: bytes) -> Record:
             "at": "time",
             "expires": "time",
         },
-        {"released": "time", "machine": str, "run": bool, "task": str, "goal": "count"},
+        {"released": "time", "since": "time"}
+        | {"machine": str, "run": bool, "task": str, "goal": "count"},
     )
     on = record["resource"]
     schema.placed(path, f"lease:{on}", path_of(on) if names.is_resource(on) else None)
@@ -53,6 +54,18 @@ def until(record: Record) -> int | None:
     if "released" in record:
         return times.moment(record["released"])
     return min(times.moment(record["expires"]), times.moment(record["at"]) + LONGEST)
+
+
+def began_after(record: Record, moment: int, by: str) -> bool:
+    """Whether a lease was taken later than what a session wrote at a moment, however often it was
+    renewed or passed on since: the resource was free in between. The clocks of two may differ."""
+    margin = 0 if record["holder"] == by else times.SKEW
+    return times.moment(_since(record)) > moment + margin
+
+
+def _since(record: Record) -> str:
+    """The time from which a lease has been held without a gap."""
+    return str(record.get("since", record["at"]))
 
 
 def begins(over: int) -> int:
@@ -177,18 +190,15 @@ def _held_row(
         raise _held(old, resource, now)
     mine = old is not None and old["holder"] == writer.session and holds(old, now)
     if old is not None and mine and run:  # what is held already is not only the command's
-        expires = times.rfc3339(max(until(old) or 0, now + seconds))
-        return text.dump(change.rewritten(old, at=writer.when, expires=expires))
+        return text.dump(_longer(old, writer, max(until(old) or 0, now + seconds)))
     before = old or {"resource": resource, "version": 0, "token": 0}
     fields: Record = {
         "token": before["token"] + (0 if mine else 1),
-        "holder": writer.session,
-        "actor": writer.actor,
-        "machine": writer.machine,
+        **_hands(writer),
         "why": why,
-        "at": writer.when,
         "expires": times.rfc3339(now + seconds),
         "released": None,
+        "since": _since(before) if mine else None,
         "run": run or None,
         "task": task,
         "goal": before.get("goal") if mine else goals.goal_of(tree, writer.session),
@@ -228,15 +238,25 @@ def _held(record: Record, resource: str, now: int) -> Held:
     )
 
 
+def _hands(writer: Writer) -> Record:
+    """The fields that say whose a lease is from now on."""
+    named = {"holder": writer.session, "actor": writer.actor, "machine": writer.machine}
+    return {**named, "at": writer.when}
+
+
+def _longer(old: Record, writer: Writer, end: int) -> Record:
+    expires = times.rfc3339(end)
+    return change.rewritten(old, at=writer.when, since=_since(old), expires=expires)
+
+
 def renew(tree: Tree, writer: Writer, resources: Sequence[str], seconds: int | None) -> Change:
     """The change that extends leases from now on. Raises Held or Refused if the writer does not
     hold them."""
     allowed_for = allowed(policy.of(tree), "lease", SHORTEST, seconds)
-    expires = times.rfc3339(writer.at + allowed_for)
     files = {}
     for resource in resources:
         old = _own(tree, writer, resource)
-        files[path_of(resource)] = text.dump(change.rewritten(old, at=writer.when, expires=expires))
+        files[path_of(resource)] = text.dump(_longer(old, writer, writer.at + allowed_for))
     return Change(f"lease: renew {short(resources)} ({writer.session})", files)
 
 
@@ -260,11 +280,9 @@ def inherit(tree: Tree, writer: Writer, holder: str) -> dict[str, bytes | None]:
     for path, old in tree.live(FOLDER, writer.at + SHORTEST):
         if old["holder"] == holder and holds(old, writer.at) and not old.get("run"):
             fields = {
+                **_hands(writer),
                 "token": old["token"] + 1,
-                "holder": writer.session,
-                "actor": writer.actor,
-                "at": writer.when,
-                "machine": writer.machine,
+                "since": _since(old),
                 "goal": goal,
             }
             files[path] = text.dump(change.rewritten(old, **fields))

@@ -10,14 +10,15 @@ from ..model.tree import Tree
 _DONE = ("done", "cancelled")
 
 
-def over(tree: Tree, until: str, at: int) -> bool:
+def over(tree: Tree, until: str, at: int, given: tuple[int, str] | None = None) -> bool:
     """Whether a time has come, a session, a lease, a task or a gate is over, or any other record is
-    there."""
+    there. `given`: the moment at which a session said "until then", and its id: a lease that was
+    taken anew since was over."""
     try:
         return times.moment(until) <= at
     except ValueError:
         pass
-    from . import BY_NAME, find, ref
+    from . import BY_NAME, find, lease, ref
     from .board import gate
 
     try:
@@ -30,6 +31,8 @@ def over(tree: Tree, until: str, at: int) -> bool:
     if "state" in record:
         return record["state"] in _DONE
     if kind.row:
+        if given and kind is lease.KIND and lease.began_after(record, *given):
+            return True
         end = kind.until(record)
         return "ended" in record or (end is not None and end <= at)
     return kind is not gate.KIND or gate.ended(tree, record)

@@ -14,6 +14,7 @@ from ..model.text import Record
 from ..model.tree import Tree
 
 FOLDER = "status"
+MAIN = "main"  # the stream that each store has
 CHARACTERS = 16  # that a word may take where an entry is shown unasked
 _PATH = re.compile(r"status/([^/]+)/([0-9]{3,})/([0-9]{6,})\.md\Z")
 
@@ -97,10 +98,11 @@ def find(tree: Tree, stream: str, number: int | None = None) -> str:
     path = path_of(stream, wanted)
     if not wanted or tree.blob(path) is None:
         ref = f"status:{stream}@{wanted}" if wanted else f"status:{stream}"
-        newest_entry = f"its newest entry is {last}" if last else "it has no entry yet"
-        streams = [] if last else tree.names(FOLDER)
-        hint = names.hint(stream, streams, f"atlas status log {stream}", "status:")
-        raise NotFound(f"there is no {ref}; {newest_entry}", hint)
+        if not last:
+            raise NotFound(f"there is no {ref}; {empty(tree, stream)}", "atlas status write")
+        raise NotFound(
+            f"there is no {ref}; its newest entry is {last}", f"atlas status log {stream}"
+        )
     return path
 
 
@@ -117,11 +119,15 @@ def written(tree: Tree, stream: str, operation: str) -> int:
     return 0
 
 
-def empty(tree: Tree, stream: str) -> str:
-    """The notice that a stream has no entry yet."""
-    hint = names.hint(stream, tree.names(FOLDER), "", "status:")
-    text = f"status:{stream} is empty: nobody has written where things stand"
-    return f"{text}; {hint}".rstrip() if hint else text
+def empty(tree: Tree, stream: str, known: Iterable[str] = ()) -> str:
+    """The notice that a stream has no entry yet. Raises NotFound if there is no such stream: it is
+    not the main one, nor among those that are `known`, and nobody ever wrote there."""
+    streams = {MAIN, *known, *tree.names(FOLDER)}
+    if stream not in streams:
+        begin = f"its first entry makes it: atlas status write {stream} -m TEXT"
+        hint = names.hint(stream, sorted(streams), begin, "status:")
+        raise NotFound(f"there is no status:{stream}; nobody has written there", hint)
+    return f"status:{stream} is empty: nobody has written where things stand"
 
 
 def get(tree: Tree, stream: str, number: int) -> Record:

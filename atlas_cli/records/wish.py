@@ -225,10 +225,17 @@ def standing(tree: Tree, head: Record | None, wish: Wish, at: int) -> list[Part]
     if head is None:
         return []
     return [
-        part._replace(warn=tuple(warn for warn in part.warn if not over(tree, warn.until, at)))
+        part._replace(warn=in_force(tree, part, at))
         for part in parts.of_record(tree, head)
         if not withdrawn(tree, wish, part)
     ]
+
+
+def in_force(tree: Tree, part: Part, at: int) -> tuple[Warn, ...]:
+    """The warnings at a section whose end has not come since it was written."""
+    return tuple(
+        warn for warn in part.warn if not over(tree, warn.until, at, (part.at, warn.session))
+    )
 
 
 def _left_out(tree: Tree, head: Record | None, wish: Wish, own: Part, base: Base) -> list[Part]:

@@ -82,7 +82,8 @@ def carry(
     of a numbered document, too), and if it breaks no rule. Any other is parked, or dropped if it is
     of no use later. A word under an operation that
     was another's goes by a new one; any other such write is parked, and so is that of the command
-    at work (`mine`), which says so."""
+    at work (`mine`), which says so. Parked is its word, too, if others wrote in that stream: the
+    command decides it anew, and is told what it would have been told had it fetched first."""
     published = _by_operation(theirs)
     last = {commit.message.session: commit.message.at or 0 for commit in theirs}
     staged = _Staged(store)
@@ -102,7 +103,7 @@ def carry(
             known.append(commit.oid)
             continue
         try:
-            commit, files = _fitted(store, _renewed(store, commit, name), onto)
+            commit, files = _fitted(store, _renewed(store, commit, name), onto, mine)
         except Refused as refused:
             parked.append(Parked(commit, refused.message))
             continue
@@ -194,9 +195,12 @@ def _by_another(
 
 
 def _fitted(
-    store: Store, commit: history.Commit, onto: Snapshot
+    store: Store, commit: history.Commit, onto: Snapshot, mine: str
 ) -> tuple[history.Commit, dict[str, bytes | None]]:
-    """The commit with what it puts on the new head. Raises Refused if that cannot be."""
+    """The commit with what it puts on the new head. Raises Refused if that cannot be, or if others
+    wrote in the stream of the word that the command at work has for it (`mine`)."""
+    if commit.message.operation == mine:
+        _judge_overtaken(commit, onto)
     commit, files = _anew(store, commit, onto)
     return _word_alone(commit, files, onto) if commit.message.wish else (commit, files)
 
@@ -239,6 +243,12 @@ def _putting(
 def _is_word(path: str) -> bool:
     kind = records.kind_of(path)
     return kind is not None and kind.wish is not None
+
+
+def _judge_overtaken(commit: history.Commit, onto: Snapshot) -> None:
+    for path, old, _ in commit.changes:
+        if _is_word(path) and onto.blob(path) != old:
+            raise Refused(f"{path} was written by another")
 
 
 def _word_alone(

@@ -3,7 +3,8 @@ Not disposable, but not shared either: what others must know is published with t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from .. import callers, signs
 from .notebook_file import FILE as FILE
@@ -55,6 +56,24 @@ class Notebook(NotebookFile):
                 new,
                 old,
             )
+
+    def knows(self, session: str) -> dict[str, list[tuple[Any, ...]]]:
+        """All that a session knows, by table."""
+        return {
+            table: self._all(f"SELECT {others} FROM {table} WHERE {own}=?", session)
+            for table, (own, others) in _KNOWN.items()
+        }
+
+    def knew(self, session: str, before: Mapping[str, Sequence[tuple[Any, ...]]]) -> None:
+        """Notes that a session knows only what it knew before: it was not shown what has been noted
+        since."""
+        self.moved = True
+        for table, rows in before.items():
+            own, others = _KNOWN[table]
+            self._put(f"DELETE FROM {table} WHERE {own}=?", session)
+            for row in rows:
+                marks = ",".join("?" * (1 + len(row)))
+                self._put(f"INSERT INTO {table}({own}, {others}) VALUES({marks})", session, *row)
 
     def sign(self, session: str, at: int, steadily: float) -> None:
         """Notes that a session is at work."""

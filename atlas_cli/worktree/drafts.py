@@ -73,14 +73,13 @@ class Drafts:
             return str(file)
         return path if not path.startswith("../../..") else str(file)
 
-    def edited(self, file: Path) -> str:
-        """The notice of a hand edit that was set aside."""
-        name, kept_in = file.name.removeprefix("edited-"), f"the edit is kept in {self.shown(file)}"
-        verbs = {"status": "status write STREAM --replace --file", "artifacts": "artifact put NAME"}
-        verb = verbs.get(name.partition("-")[0])
-        submit = f"atlas {verb} {shlex.quote(str(file))}" if verb else ""
+    def edited(self, file: Path, submit: str) -> str:
+        """The notice of a hand edit that was set aside. `submit`: the command that submits
+        `{draft}`, if there is one."""
+        kept_in = f"the edit is kept in {self.shown(file)}"
+        submit = submit.replace("{draft}", shlex.quote(str(file)))
         self.local.draft(str(file), self.session, submit)
-        submitted = f"; it is submitted with: {self._printed(submit, file)}" if verb else ""
+        submitted = f"; it is submitted with: {self._printed(submit, file)}" if submit else ""
         return f"a file of the view had been edited by hand; {kept_in}{submitted}"
 
     def left(self, session: str, name: str, data: bytes, submit: str) -> str:
@@ -91,15 +90,19 @@ class Drafts:
         return self.shown(file)
 
     def keep_spoken(self, error: AtlasError, name: str, data: bytes, words: list[str]) -> None:
-        """Keeps a text that was typed or piped in when its command, of these words, is refused."""
-        if "draft" in error.details or not data.strip():
+        """Keeps a text that was typed or piped in when its command, of these words, is refused; the
+        `flags` of its details are that command's as well."""
+        if not data.strip():
             return
         file = self._put(name, data)
         error.details["draft"] = str(file)
+        error.hint = error.hint.replace("{draft}", shlex.quote(self.shown(file)))
         error.hint += f"\nyour text is kept in {self.shown(file)}"
-        again = shlex.join(["atlas", *_again(words, str(file)), *error.details.pop("flags", ())])
+        submit = shlex.join(
+            ["atlas", *with_file(words, str(file)), *error.details.pop("flags", ())]
+        )
         # (What no terminal can carry is no command.)
-        self.local.draft(str(file), self.session, again if again.isprintable() else "")
+        self.local.draft(str(file), self.session, submit if submit.isprintable() else "")
 
     def keep(self, stop: AtlasError) -> None:
         """Writes the draft of a stop (the merge of a version jump, or the text that was refused),
@@ -175,7 +178,7 @@ def put(top: Path, root: Path, name: str, data: bytes) -> Path:
     raise OSError("too many drafts")
 
 
-def _again(words: list[str], file: str) -> list[str]:
+def with_file(words: list[str], file: str) -> list[str]:
     """A command's words, with a file in place of the text that was given."""
     again: list[str] = []
     rest = iter(words)

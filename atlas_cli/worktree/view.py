@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import records
-from ..model import times
-from ..model.tree import blob_id
+from ..errors import AtlasError
+from ..model import names, text, times
+from ..model.tree import Tree, blob_id
+from ..records import artifact, status, status_write
 from ..store import files, ground, lock
 from ..store.files import Folder
 from ..store.index import Index
@@ -52,7 +54,9 @@ class View:
         self.key = os.fsencode(self.root).decode(errors="backslashreplace")
         self.by = launcher.name()
         self.known: list[str] = []
-        self.aside: list[Path] = []  # hand edits that were put into drafts
+        # hand edits that were put into drafts, each with the command that submits it
+        self.aside: list[tuple[Path, str]] = []
+        self.before: Tree | None = None  # the store as the view has shown it so far
         self.left: list[str] = []  # what is no plain file, and was left as it is
         self.why = ""  # it is not written: the place is not ours
 
@@ -78,19 +82,20 @@ class View:
         """Brings the view to a snapshot. False if it was left as it is: too much has changed at
         once (`atlas view` does it), another command is at it, or the place is not ours to write
         (`why`)."""
-        head, as_of = snapshot.head or "", self.as_of()
+        head, shows = snapshot.head or "", self.as_of()
         if self.is_current(head) and not full:
             return True
         with suppress(OSError), Folder.at(self.launchers) as folder:
             launcher.put(folder)
         self.why = ours(self.place, self.local)
-        old = as_of.get("head", "")
+        old = shows.get("head", "")
         paths = None if self.why else self._changed(index, old, head, full)
         if paths is None:
             return False
         from .shown import Shown
 
         shown = Shown(snapshot, index, old, now)
+        self.before = shown.before
         try:
             with (
                 files.below(self.top, self.root, make=True) as root,
@@ -102,16 +107,16 @@ class View:
                     root.put(".gitignore", HIDDEN)
                 self.known = self.local.viewed(self.key)
                 wanted = shown.wanted(paths, self.known)
-                if full or as_of.get("form") != FORM:
+                if full or shows.get("form") != FORM:
                     for name in self._gone(root, shown, wanted if full else None):
                         wanted[name] = None
                 for name, content in wanted.items():
                     self._put(root, name, content, snapshot)
                 launcher.put(root)
-                text = f"head: {head}\nat: {times.rfc3339(now)}\nby: {self.by}\nform: {FORM}\n"
-                text += "A view of the store; reading here leaves no receipt.\n"
-                text += "A lease shown here may be over: look at `expires`.\n"
-                root.put("AS-OF", text.encode(), 0o444)
+                as_of = f"head: {head}\nat: {times.rfc3339(now)}\nby: {self.by}\nform: {FORM}\n"
+                as_of += "A view of the store; reading here leaves no receipt.\n"
+                as_of += "A lease shown here may be over: look at `expires`.\n"
+                root.put("AS-OF", as_of.encode(), 0o444)
         except OSError:
             return False
         return True
@@ -234,9 +239,26 @@ class View:
         nothing of what we wrote there."""
         if not data or blob_id(data, snapshot.width) in ours or self._stored(data, snapshot):
             return  # (an empty file is what a power cut leaves)
-        self.aside.append(
-            drafts.put(self.launchers, self.launchers, f"edited-{name.replace('/', '-')}", data)
-        )
+        with suppress(AtlasError):  # (of an entry, the text is the edit)
+            if name.startswith(f"{status.FOLDER}/"):
+                data = text.front(data, name)[1].encode()
+        edit = f"edited-{name.replace('/', '-')}"
+        file = drafts.put(self.launchers, self.launchers, edit, data)
+        self.aside.append((file, self._submits(name)))
+
+    def _submits(self, name: str) -> str:
+        """The command that submits a hand's edit (`{draft}`) of what the view had shown: empty for
+        what no command writes over."""
+        folder, _, rest = names.heeded_as(name).partition("/")
+        id = rest.rpartition(".")[0]
+        if self.before is None or not names.valid(id):
+            return ""
+        if folder == status.FOLDER and (number := status.newest(self.before, id)):
+            base = status_write.base_of(self.before, id, number)
+            return f"atlas status write {id} --replace --base {base} --file {{draft}}"
+        if folder == artifact.FOLDER and (number := artifact.newest(self.before, id)):
+            return f"atlas artifact put {id} {{draft}} --base {number}"
+        return ""
 
 
 def ours(place: Repo, local: Notebook) -> str:

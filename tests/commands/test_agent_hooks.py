@@ -106,12 +106,26 @@ def test_a_digest_that_is_too_long_for_the_tool_is_cut_and_says_so(
     repo: Path, hook: Hook, atlas: Atlas
 ) -> None:
     one(atlas, "begin")
+    one(atlas, "session", "offer", "--slots", "1")
     one(atlas, "config", "set", "status_words", "20000")
-    one(atlas, "status", "write", "-m", "many words of a status é\n" * 700)
-    text = hook("session-start")["additionalContext"]
-    assert len(text) < 10_000
-    assert "é" in text
-    assert text.endswith("(cut here: git atlas begin prints all of it)\n")
+    words = ("status", "write", "-m", "many words of a status é\n" * 700)
+    one(atlas, "begin", "--goal", "second", who="two")
+    one(atlas, *words, who="two")
+    task = one(atlas, "task", "add", "a job", who="two")["id"]
+    one(atlas, "task", "assign", task, who="two")
+    for _ in range(2):
+        text = hook("session-start")["additionalContext"]
+        assert len(text) < 10_000
+        assert "é" in text and "was assigned to you" not in text
+        assert text.endswith("(cut here: git atlas begin prints all of it)\n")
+    # what was cut was not told: neither the notice, nor the status, which nothing supersedes yet
+    whole = ("status", "write", "--replace", "-m", "x")
+    assert atlas(*whole, CLAUDE_CODE_SESSION_ID="one").code in (3, 5)
+    said = atlas("begin", CLAUDE_CODE_SESSION_ID="one")
+    assert said.out.count("many words of a status é") == 700
+    assert "was assigned to you" in said.err and "as before:" not in said.out
+    assert "was assigned to you" not in atlas("begin", CLAUDE_CODE_SESSION_ID="one").err
+    one(atlas, *whole)
 
 
 def test_a_refusal_to_begin_is_said_and_fails_nothing(repo: Path, hook: Hook) -> None:

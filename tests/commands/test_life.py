@@ -55,7 +55,11 @@ def test_a_goal_is_added_and_ended_by_its_number(repo: Path, atlas: Atlas) -> No
     more = atlas(*other, **CLAUDE)
     assert f"if it has started you, be its child: atlas begin --parent {me} --goal …" in more.out
     again = data(atlas, *other, **CLAUDE)
-    assert (again["id"], again["you"]["goal"], again["you"]["under"]) == (me, "the parser", 2)
+    assert (again["id"], again["you"]["goal"], again["you"]["under"]) == (
+        me,
+        "the parser; the docs",
+        2,
+    )
     assert data(atlas, "lease", "take", "path:docs", "--why", "w", **CLAUDE)["goal"] == 2
     task = data(atlas, "task", "add", "write them", **CLAUDE)["id"]
     data(atlas, "task", "claim", task, **CLAUDE)
@@ -68,6 +72,25 @@ def test_a_goal_is_added_and_ended_by_its_number(repo: Path, atlas: Atlas) -> No
     assert data(atlas, "end", "-m", "The parser, too.", **CLAUDE)["released"] == ["path:src"]
     assert data(atlas, "session", "show", me)["state"] == "ended"
     assert atlas("verify", "--full").code == 0
+
+
+def test_the_goal_that_is_shown_is_what_its_session_has_not_ended(repo: Path, atlas: Atlas) -> None:
+    me = data(atlas, "begin", "--goal", "the parser", "--on", "x.py", **CLAUDE)["id"]
+    data(atlas, "begin", "--goal", "the docs", **CLAUDE)
+    data(atlas, "status", "write", "-m", "Nothing yet.", **CLAUDE)
+    two = 'your goals: 1 ("the parser"), 2 ("the docs"); now for 2; you hold: nothing'
+    assert two in atlas("digest", **CLAUDE).out
+    data(atlas, "end", "--goal", "1", "--unchanged", "it is as it was", **CLAUDE)
+    assert "goal: the docs; you hold: nothing" in atlas("digest", **CLAUDE).out
+    near = data(atlas, "begin", "--goal", "docs, the docs", "--new")
+    assert [row["goal"] for row in near["alike"]] == ["the docs"]
+    for words in (("digest",), ("who", "x.py"), ("session", "list"), ("session", "show", me)):
+        shown = atlas(*words, "--session", near["id"]).out.replace("over): the parser", "")
+        assert "the docs" in shown and "the parser" not in shown.replace("## the", ""), words
+    assert data(atlas, "begin", "--goal", "the parser", "--new")["alike"] == []
+    data(atlas, "begin", "--goal", "the parser", **CLAUDE)  # again: that is its third
+    data(atlas, "end", "--goal", "2", "-m", "The docs are done.", **CLAUDE)
+    assert "goal: the parser; you hold: nothing" in atlas("digest", **CLAUDE).out
 
 
 def test_a_sub_agent_ends_itself_and_not_who_started_it(
@@ -102,8 +125,25 @@ def test_a_sub_agent_ends_itself_and_not_who_started_it(
         f"as the sub-agent: ATLAS_AGENT=a1 {part}. As {me} itself: {part} --session"
         in (error["hint"])
     )
+    plain = atlas("begin", **CLAUDE).out
+    assert f"you go on as {me} (the sub-agent a1 begins with: ATLAS_AGENT=a1 atlas begin)" in plain
     agent = CLAUDE | {"ATLAS_AGENT": "a1"}
     assert atlas("end", **agent).code == 5, "it has begun nothing"
+    # what the stop of an end prints ends with the text that was given
+    for words in (("-m", "It's done; all of it."), ("-",)):
+        error = stop(atlas, "end", *words, "--on", "docs", data="It's done; all of it.", **CLAUDE)
+        assert Path(error["details"]["draft"]).read_text() == "It's done; all of it."
+        first, _, second = error["hint"].partition("\n")[0].partition(f". As {me} itself: ")
+        assert first.startswith("as the sub-agent: ATLAS_AGENT=a1 atlas end --file ")
+        assert "--base 0 --on docs" in first and second.endswith(f"--on docs --session {me}")
+    two = data(atlas, "begin", "--goal", "one", "--new", **CLAUDE)["id"]
+    data(atlas, "begin", "--goal", "two", "--session", two)
+    error = stop(atlas, "end", "-m", "Both are done.", "--session", two)
+    command = error["hint"].partition("or all of them: ")[2].partition("\n")[0]
+    assert "-m TEXT" not in error["hint"]
+    data(atlas, *shlex.split(command)[1:], "--session", two)
+    assert "Both are done." in data(atlas, "status")["body"]
+    data(atlas, "begin", "--session", me, **CLAUDE)
     child = data(atlas, "begin", "--goal", "a part", **agent)
     assert (child["you"]["parent"], child["id"] != me) == (me, True)
     assert data(atlas, "begin", **agent)["id"] == child["id"]

@@ -200,6 +200,32 @@ def test_a_warning_ends_with_what_it_names_and_is_not_begun_once_that_is_over(
     assert atlas("verify", "--full").code == 0
 
 
+def test_a_warning_that_was_over_with_a_lease_does_not_come_back_with_the_next_one(
+    bob: str, atlas: Atlas
+) -> None:
+    def at(seconds: int, *args: str, who: dict[str, str] | None = None) -> str:
+        done = atlas(*args, **{"ATLAS_CLOCK_OFFSET": str(seconds), **(who or {})})
+        assert done.code == 0, done
+        return done.out
+
+    take = ("lease", "take", "gpu0", "--why", "w", "--for", "10m")
+    at(0, *take)
+    for number, who in enumerate((None, BOB)):
+        warn = ("--warn", f"it is hot {number}", "--until", "lease:gpu0")
+        at(5, *WRITE, f"Rig {number}", "-m", "slow", *warn, who=who)
+    at(300, *take)  # renewed: held without a gap
+    at(400, "lease", "renew", "gpu0", "--for", "10m")
+    shown = at(700, "status")
+    assert "! it is hot 0 (until lease:gpu0 is over)" in shown and "! it is hot 1" in shown
+    assert "! it is hot" not in at(1100, "status")  # expired
+    at(1200, *take)
+    at(1250, "lease", "renew", "gpu0")
+    assert "! it is hot" not in at(1300, "status") and "it is hot" not in at(1300, "begin")
+    at(1400, *WRITE, "Zed", "-m", "behind it")
+    assert "warn" not in str(ok(atlas, "status", "show")["sections"])
+    assert atlas("verify", "--full", ATLAS_CLOCK_OFFSET="1500").code == 0
+
+
 def test_no_heading_is_taken_for_what_a_view_says_of_it(begun: str, atlas: Atlas) -> None:
     ok(atlas, *WRITE, "Rate (eve-261129-7f3k2m, 3 days ago)", "-m", "mine")
     ok(atlas, *WRITE, "Docs @8", "-m", "mine, too")

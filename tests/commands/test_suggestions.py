@@ -50,13 +50,19 @@ def test_what_was_nearly_right_is_named(line: str, said: Said, places: tuple[Pat
     assert meant(TYPED[line]) in f"{error['message']} {error['hint']}", done
 
 
-def test_an_empty_stream_that_nearly_is_another_says_so(said: Said) -> None:
-    for argv in (["status", "show", "mian"], ["status", "log", "mian"]):
-        assert (
-            "status:mian is empty: nobody has written where things stand; did you mean status:main?\n"
-            in said(*argv).out
-        )
-    assert "did you mean" not in said("status", "show", "quite-another").out
+def test_a_stream_that_is_not_there_is_told_from_an_empty_one(said: Said) -> None:
+    shows = (["status", "show"], ["status", "log"], ["status", "diff"], ["status", "history", "H"])
+    for argv in (*shows, ["show"]):
+        name = {"show": "status:mian"}.get(argv[0], "mian")
+        where = ["--stream", name] if "H" in argv else [name]
+        done = said(*argv, *where)
+        assert (done.code, "there is no status:mian; nobody" in done.err) == (7, True), done
+        assert "did you mean status:main? its first entry makes it: atlas status write" in done.err
+    assert "did you mean" not in said("status", "show", "quite-another").err
+    id = said("begin", "--new", "--stream", "docs", "--json").data["id"]
+    for argv in (["status", "show", "docs"], ["status", "log", "docs"], ["show", "status:docs"]):
+        done = said(*argv, "--session", id)
+        assert done.code == 0 and "status:docs is empty: nobody has written" in done.out, done
 
 
 def test_what_stands_behind_an_unknown_option_is_not_called_an_extra_argument(said: Said) -> None:

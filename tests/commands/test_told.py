@@ -94,6 +94,43 @@ def test_who_stands_on_the_cause_is_told(bob: str, repo: Path, atlas: Atlas, git
     assert f"{wrong[1]}, whose cause is on your paths" in told(atlas("status", **BOB))
 
 
+def test_a_bare_id_is_taken_and_a_cause_that_is_not_there_is_said(
+    bob: str, repo: Path, atlas: Atlas, git: Git
+) -> None:
+    (repo / "x.py").write_text("x\n")
+    git("add", "x.py"), git("commit", "-qm", "x", "--no-verify")
+    head = git("rev-parse", "HEAD").strip()
+    made = ok(atlas, "decision", "add", "use x", "--why", "w")["ref"]
+    bare = made.partition(":")[2]
+    for cause, notice in (
+        (f"x.py@{head}", ""),
+        (f"y.py@{head}", f"--cause names y.py, which is not in {head}"),
+        ("x.py@0123456789ab", "--cause names the commit 0123456789ab, which is not here"),
+    ):
+        done = atlas("correct", bare, "--why", "w", "--cause", cause, "--json")
+        assert (done.code, done.data["target"]) == (0, made), done
+        assert notice in "\n".join(done.json["notices"]), done
+        assert bool(notice) == ("--cause" in str(done.json["notices"])), done
+    found = [made, done.data["ref"]]
+    found.append(ok(atlas, "signal", "post", "finding", "-m", "w")["ref"])
+    found.append(ok(atlas, "task", "add", "one")["ref"])
+    found.append(ok(atlas, "lease", "take", "path:x.py", "--why", "w")["ref"])
+    found.append(f"session:{bob}")
+    (repo / "n.md").write_text("noted\n")
+    found.append(ok(atlas, "artifact", "put", "notes", "n.md")["ref"])
+    for ref in found:
+        shown = atlas("show", ref.partition(":")[2], "--json")
+        assert (shown.code, shown.data["ref"]) == (0, ref), shown
+    (
+        ok(atlas, "artifact", "put", "gpu0", "n.md", "--new"),
+        ok(atlas, "lease", "take", "gpu0", "--why", "w"),
+    )
+    for verb in (("show",), ("correct", "--why", "w")):
+        both = atlas(*verb, "gpu0")
+        assert both.code == 2 and "say which: artifact:gpu0 or lease:gpu0" in both.err, both
+    assert atlas("show", "nothing").code == 2
+
+
 def test_who_was_told_of_a_record_hears_of_its_correction_once(bob: str, atlas: Atlas) -> None:
     wrong = decided(atlas, "the port", "--for", bob)["ref"]
     assert [row["ref"] for row in ok(atlas, **BOB)["concern"]] == [wrong]  # told, and never read

@@ -4,6 +4,7 @@ section's last text is out of the head or of what it names, and each loser was s
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -149,4 +150,33 @@ def test_an_operation_that_another_clone_had_used_swallows_nothing(
     assert (at("b", "sync").code, at("a", "sync").code) == (3, 0)
     assert {part["body"] for part in at("a", "status").data["sections"]} >= {"two", "of b"}
     assert [row["operation"] for row in at("b", "parked").data["items"]] == ["op-3"]
+    assert at("b", "verify", "--full").code == 0
+
+
+@pytest.mark.parametrize("word", [("status", "write"), ("end",)])
+def test_a_word_stops_for_what_concerns_its_writer_whether_or_not_the_clone_has_fetched_it(
+    clones: dict[str, str], at: At, word: tuple[str, ...]
+) -> None:
+    def say(name: str, *args: str) -> Result:
+        return at(name, *args, "--session", clones[name])
+
+    errors = []
+    for number, fetched in enumerate((True, False)):
+        own, other = ("--on", f"x{number}.py"), ("--on", "other.py")
+        assert say("b", "status", "write", "-m", f"the rate is {number}", *own).code == 0
+        if fetched:
+            assert at("a", "sync").code == 0
+        stop = say("a", *word, "-m", "mine", *own)
+        assert (stop.code, at("a", "parked").data["total"]) == (3, 0)
+        errors.append(stop.json["error"]["message"].replace(f"x{number}", "x"))
+        assert f"the rate is {number}" in str(stop.json["error"]["details"]["since"])
+        assert say("b", "status", "write", "--section", "Docs", "-m", f"{number}", *other).code == 0
+        if fetched:
+            assert at("a", "sync").code == 0
+        for how in (("status", "write"), ("end",)):
+            stop = say("a", *how, "--unchanged", "it holds")
+            assert (stop.code, stop.json["error"]["code"]) == (3, "version_jump")
+        assert say("a", "status", "write", "-m", "on another file", "--on", "mine.py").code == 0
+    first, second = (re.sub(r"@?\b[0-9]+\b", "N", error) for error in errors)
+    assert first == second
     assert at("b", "verify", "--full").code == 0

@@ -19,6 +19,9 @@ def test_a_section_stops_whom_it_concerns(project: Project) -> None:
     out = project.commit("src/x.py")
     assert said(out) == "stop 5 (read first)"
     assert "│ the cache is cold" in out.err
+    met = project.atlas("ann", "log", "--collisions", "--json").data["items"][0]["stops"]
+    number = project.atlas("bob", "status", "--json").data["number"]
+    assert met == [f"read_first 1 status:main@{number} of {project.sessions['bob']}"]
     project.ok("commit", "-qm", "x")
     project.atlas("bob", *write, lines.replace("cold", "warm"), "--on", "src/x.py", "--for", ann)
     out = project.commit("src/y.py")

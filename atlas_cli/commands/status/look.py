@@ -32,20 +32,32 @@ def show(
     """The current entry of a stream, in full (or entry N). Shown is read: it leaves a receipt."""
     env = env_of(ctx)
     ref = names.versioned(entry, "status")
-    if ref.number is None and not status.newest(env.tree, ref.id):
-        return Outcome(
-            {"stream": ref.id, "version": 0, "body": ""},
-            # (a table without rows: what says *nothing* says how old it is)
-            (
-                Table(("STATUS",), (), status.empty(env.tree, ref.id)),
-                *pushed.frames(env, pushed.marks(env)),
-            ),
-        )
+    if is_empty(env, ref):
+        return Outcome({"stream": ref.id, "version": 0, "body": ""}, tuple(empty(env, ref.id)))
     number = ref.number or reading.current(env, ref.id)
     if ref.operation:
         number = reading.resolve(env, ref)[1]["number"]
     record = reading.shown_status(env, ref.id, number, who.session_or_none(env))
     return Outcome(record, tuple(shown(env, record)))
+
+
+def is_empty(env: Env, ref: names.Ref) -> bool:
+    """Whether a REF is of what stands in a stream, and nothing does."""
+    asked = ref.number is None and not ref.operation
+    return asked and not status.newest(env.tree, ref.id)
+
+
+def empty(env: Env, stream: str) -> list[Block]:
+    """The answer that nothing stands in a stream. Raises NotFound if there is no such stream."""
+    # (a table without rows: what says *nothing* says how old it is)
+    table = Table(("STATUS",), (), status.empty(env.tree, stream, _known(env)))
+    return [table, *pushed.frames(env, pushed.marks(env))]
+
+
+def _known(env: Env) -> list[str]:
+    """The streams that somebody has named before an entry is there: the policy, or the session."""
+    me = who.session_or_none(env) or {}
+    return [*env.policy["streams"], *me.get("streams", ())]
 
 
 def shown(env: Env, record: Record, withdrawn: bool = False) -> list[Block]:
@@ -84,7 +96,9 @@ def log(
         for item in items
     )
     table = Table(
-        ("ENTRY", "BY", "WHEN", "FIRST LINE"), rows, "" if rows else status.empty(env.tree, stream)
+        ("ENTRY", "BY", "WHEN", "FIRST LINE"),
+        rows,
+        "" if rows else status.empty(env.tree, stream, _known(env)),
     )
     total = last - first
     more = (f"{total} in all; -n {total} shows them",) if total > len(items) else ()
@@ -129,6 +143,8 @@ def history(
     rows = [
         standing.in_force(env, part) for part in streams.history(env.ask, env.tree, stream, heading)
     ]
+    if not last:
+        raise NotFound(status.empty(env.tree, stream, _known(env)), "atlas status write")
     if not rows:
         near = names.hint(
             heading, streams.headings(env.ask, env.tree, stream), f"atlas status show {stream}"
@@ -169,7 +185,7 @@ def diff(
     last = status.newest(env.tree, names.name(stream, "stream"))
     to = new or last
     if not last:
-        raise NotFound(status.empty(env.tree, stream), "atlas status write")
+        raise NotFound(status.empty(env.tree, stream, _known(env)), "atlas status write")
     base = (old or to - 1) if since is None else _then(env, stream, since)
     before = _body(env, stream, base) if base else ""
     after = _body(env, stream, to)

@@ -119,7 +119,8 @@ def write(
     if stream == "-":
         stream, dash = "main", "-"
     given = body(env, text, file, dash)
-    names.name(stream, "stream")
+    wording.look(env, unchanged)
+    env.goes_on = ("status", names.name(stream, "stream"))
     lists = (tuple(warn or ()), until, tuple(on or ()), tuple(to or ()))
     options = wording.Options(
         section,
