@@ -24,7 +24,8 @@ def drafts(env: Env) -> Drafts:
     """The texts that a stop or a hand edit left in this clone."""
     options = env.options
     aimed = aim.words(options)
-    mine = f"{aimed} --session {options.session}" if options.session else aimed
+    mine = f"{aim.program(options)}{aimed}"
+    mine += f" --session {options.session}" if options.session else ""
     me = who.session_or_none(env)
     # (what is refused to a session that is over is its own all the same)
     owner = me["id"] if me else options.session or who.own(env) or ""
@@ -147,7 +148,7 @@ def keep_spoken(env: Env, stop: AtlasError) -> None:
 
 def _keep_spoken(env: Env, stop: AtlasError) -> None:
     settled = "draft" in stop.details or stop.code == "secret"
-    if env.spoken is None or stop.exit not in (1, 3, 4, 5, 6) or settled:
+    if env.spoken is None or stop.exit not in (1, 3, 4, 5, 6, 7) or settled:
         return
     if credential := spoken_secret(env):
         lost = f"your text is not kept: it holds what looks like {credential}"

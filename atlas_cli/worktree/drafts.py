@@ -21,7 +21,7 @@ class Drafts:
     """The drafts of a clone, in `drafts/` beside its store. `place`: a trusted folder, and the
     folder below it that holds `drafts/`. No link is followed between the two. `here` is the folder
     that the caller stands in (None: in another than the command is about), `session` the caller's
-    own (empty: none), `mine` the words that a printed command needs to be run from there."""
+    own (empty: none), `mine` the words that a printed command begins with there."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class Drafts:
         here: Path | None,
         local: Notebook,
         session: str,
-        mine: str = "",
+        mine: str = "atlas",
     ) -> None:
         self.place, self.here, self.local = place, here, local
         self.session, self.mine = session, mine
@@ -132,7 +132,7 @@ class Drafts:
         """The command that submits a draft, as it runs from where the caller stands: the caller's
         own options stand in front, since behind a `--` they would be the command's."""
         submit = submit.replace(shlex.quote(str(file)), shlex.quote(self.shown(file)))
-        return re.sub(r"^atlas\b", lambda _: f"atlas{self.mine}", submit)
+        return re.sub(r"^atlas\b", lambda _: self.mine, submit)
 
     def _folders(self) -> Iterator[files.Folder]:
         top, root = self.place

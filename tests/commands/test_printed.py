@@ -77,6 +77,22 @@ def test_a_hook_prints_what_runs_where_git_was_called(
     assert printed, said
     begun = [printed[1], "begin", "--goal", "try"]
     assert subprocess.run(begun, cwd=repo / "src", env=other, check=False).returncode == 0
+    # A text that is refused is not lost, and the command of its draft runs there as well.
+    write = [printed[1], "status", "write", "-", "--section", "s"]
+    lost = subprocess.run(
+        [*write, "--for", "session:nobody-261129-aaaaaa"],
+        cwd=repo / "src",
+        env=other,
+        input="an hour's text",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert lost.returncode == 7 and "your text is kept in " in lost.stderr
+    listed = subprocess.run(
+        [printed[1], "drafts"], cwd=repo / "src", env=other, capture_output=True, text=True
+    ).stdout
+    assert f"{printed[1]} status write --file" in listed, listed
 
 
 @pytest.mark.parametrize(
