@@ -119,9 +119,7 @@ class Sharing:
         `fresh`. After a failure it is not asked for a minute, unless `again`.
 
         look: ask it however new the copy is."""
-        if self.remote is None:
-            return
-        if not again and time.time() - self.memory.get("away_at") < AWAY:
+        if self.remote is None or not (again or time.time() - self.memory.get("away_at") >= AWAY):
             return
         age = time.time() - self.memory.get("asked_at")
         if not look and age < policy.seconds(self._policy(), "fresh"):
