@@ -177,6 +177,7 @@ class Exchange:
                     False, "others were faster; the next push of this clone carries it along"
                 )
             began = time.monotonic()
+            self.memory.put(tried=head)
             failpoints.at("before_push", self.policy)
             pushed = self.remote.push(head, self.call)
             failpoints.at("after_push", self.policy)
@@ -268,10 +269,8 @@ class Exchange:
         self.memory.put(
             asked_at=time.time(),
             fetched_at=time.time(),
-            failed_at=0,
-            away_at=0,
-            failed="",
-            lost="",
+            **dict.fromkeys(("failed_at", "away_at"), 0),
+            **dict.fromkeys(("failed", "lost", "tried"), ""),
             where=self.where,
         )
 
@@ -366,7 +365,7 @@ class Exchange:
         self._park(parked)
 
     def _park(self, parked: Sequence[carry_over.Parked]) -> None:
-        for write in parked:
+        for write in (write for write in parked if not write.yields):
             subject, operation = write.commit.message.subject, write.operation
             self.parked.append(operation)
             self.notices.append(f"parked: {subject}: {write.why} (operation {operation})")

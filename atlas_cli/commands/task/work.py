@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ...answers import code, sessions
-from ...env import beginning, using, who, writing
+from ...env import beginning, unconfirmed, using, who, writing
 from ...env.env import Env
 from ...errors import AtlasError, Protocol, Usage
 from ...model import names, times
@@ -218,12 +218,11 @@ def release(ctx: typer.Context, wanted: Ids, proof: Receipt = None) -> Outcome:
     env = env_of(ctx)
     me = beginning.writer(env)
     _single(wanted, proof)
-    done = writing.write(
-        env, lambda tree, who: claims.release(tree, who, wanted, proof), me, "task: release "
-    )
-    rows = tasks_of(writing.records(env, done))
+    paths = {task.path_of(name): name for name in wanted}
+    gives = partial(claims.release, receipt=proof)
+    rows = tasks_of(unconfirmed.given_back(env, me, paths, gives, "task: release "))
     using.follow(env, me, rows)
-    lines = tuple(f"{row['ref']} is given back" for row in rows)
+    lines = tuple(f"{row['ref']} is given back{unconfirmed.said(row)}" for row in rows)
     return Outcome(one(rows) if len(rows) == 1 else listing(rows), lines, published=False)
 
 
