@@ -244,6 +244,14 @@ def test_a_parked_write_that_is_asked_for_again_answers_whatever_its_ref_says(fl
     assert fleet.ok("a", "parked")["total"] == 0
 
 
+def test_a_correction_names_who_relies_on_it_by_what_the_remote_has_now(fleet: Fleet) -> None:
+    (fleet.top / "a/n.md").write_text("one\n")
+    fleet.ok("a", "artifact", "put", "late", "n.md")
+    leans = fleet.ok("b", *DECISION, "--relies-on", "artifact:late@1")
+    found = fleet.ok("a", "correct", "artifact:late@1", "--why", "it is two")
+    assert found["relied_on_by"] == [leans["ref"]]
+
+
 def test_an_answer_says_its_age_where_that_matters_and_what_is_not_there_is_asked_for(
     fleet: Fleet,
 ) -> None:
