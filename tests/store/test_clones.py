@@ -252,6 +252,23 @@ def test_a_correction_names_who_relies_on_it_by_what_the_remote_has_now(fleet: F
     assert found["relied_on_by"] == [leans["ref"]]
 
 
+def test_check_judges_by_the_words_that_the_remote_has_now(fleet: Fleet) -> None:
+    me = fleet.ok("a", "session", "show")["id"]
+    fleet.ok("a", "config", "set", "word_within", "0")
+    more = f"more\n\nAtlas-Session: {me}\nAtlas-Read: main@0\nAtlas-Word: none"
+    fleet.git("a", "commit", "-qm", more, "--allow-empty", "--no-verify")
+    fleet.git("a", "push", "-q", "--no-verify", "origin", "HEAD")
+    fleet.git("b", "fetch", "-q")
+    (finding,) = fleet.ok("b", "check", "--since", "7d")["findings"]
+    assert finding["rule"] == "write_last"
+    fleet.ok("a", "status", "write", "-m", "It is more.")
+    assert fleet.ok("b", "check", "--since", "7d")["findings"] == []
+    (fleet.top / "hub.git").rename(fleet.top / "gone.git")
+    away = fleet.run("b", "check", "--since", "7d").json["notices"]
+    assert any("known here: what origin had" in line and "no answer since" in line for line in away)
+    (fleet.top / "gone.git").rename(fleet.top / "hub.git")
+
+
 def test_an_answer_says_its_age_where_that_matters_and_what_is_not_there_is_asked_for(
     fleet: Fleet,
 ) -> None:
