@@ -332,7 +332,8 @@ def run(
     """Run a command (behind `--`) under a lease, renewed at half-time while it runs; returns the
     command's code.
 
-    It is given back when the command ends, however it ends, unless you held it before. If the lease
+    It is given back when the command ends, however it ends, unless you held it before: then it
+    lasts as it did, or, with --for, so long at least. If the lease
     is lost the command is told to stop (SIGTERM). A command that cannot be started is 127, or 126.
     It finds the session in ATLAS_SESSION and what it holds in ATLAS_LEASE. Outside a session one of
     class `run` is begun."""
@@ -357,8 +358,10 @@ def run(
             before = {row["resource"] for row in leases.held(store.env.ask, me["id"])}
             held = [record["resource"] for record in take.had(store)]
             seconds = for_ or policy.seconds(store.env.policy, "lease_default")
+            kept = set() if for_ else before  # what it held before lasts no longer than it must
+            lasting = {each: lease.SHORTEST if each in kept else seconds for each in held}
             hear(env, me)
-            ended, lost = under_lease(store.env, me, held, seconds)
+            ended, lost = under_lease(store.env, me, lasting)
             # After a loss each of those that are left is given back by itself.
             parts = [held] if lost is None else [[resource] for resource in held]
             for part in parts:

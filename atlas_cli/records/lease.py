@@ -3,7 +3,7 @@ resource."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ..errors import Held, NotFound, Refused
 from ..model import change, names, schema, text, times
@@ -121,12 +121,14 @@ def take(
     claimed. Taking a lease that the writer holds renews it. A lease that an ancestor holds covers
     the resource and stays the ancestor's. Raises Held, with the holder, the reason and the time
     left, if another session holds a resource or one that overlaps it."""
-    seconds = allowed(policy.of(tree), "lease", SHORTEST, seconds)
+    asked, seconds = seconds is not None, allowed(policy.of(tree), "lease", SHORTEST, seconds)
     files: dict[str, bytes] = {}
     refused: Held | None = None
     for resource in resources:
         try:
-            files[path_of(resource)] = _held_row(tree, writer, resource, why, seconds, run, task)
+            least = seconds if asked or not run else 0
+            row = _held_row(tree, writer, resource, why, (seconds, least), run, task)
+            files[path_of(resource)] = row
         except Held as stop:
             if not any_of:
                 raise
@@ -160,11 +162,12 @@ def _held_row(
     writer: Writer,
     resource: str,
     why: str,
-    seconds: int,
+    seconds: tuple[int, int],
     run: bool,
     task: str | None,
 ) -> bytes:
-    """The row of a resource once the writer holds it."""
+    """The row of a resource once the writer holds it. `seconds` that it runs: if it is new to the
+    writer, and at least if a command runs under what is held already."""
     now, in_force = writer.at, policy.of(tree)
     old = current(tree, resource)
     if old is not None and old["holder"] in writer.lineage and holds(old, now):
@@ -177,7 +180,7 @@ def _held_row(
         raise _held(old, resource, now)
     mine = old is not None and old["holder"] == writer.session and holds(old, now)
     if old is not None and mine and run:  # what is held already is not only the command's
-        expires = times.rfc3339(max(until(old) or 0, now + seconds))
+        expires = times.rfc3339(max(until(old) or 0, now + seconds[1]))
         return text.dump(change.rewritten(old, at=writer.when, expires=expires))
     before = old or {"resource": resource, "version": 0, "token": 0}
     fields: Record = {
@@ -187,7 +190,7 @@ def _held_row(
         "machine": writer.machine,
         "why": why,
         "at": writer.when,
-        "expires": times.rfc3339(now + seconds),
+        "expires": times.rfc3339(now + seconds[0]),
         "released": None,
         "run": run or None,
         "task": task,
@@ -238,6 +241,20 @@ def renew(tree: Tree, writer: Writer, resources: Sequence[str], seconds: int | N
         old = _own(tree, writer, resource)
         files[path_of(resource)] = text.dump(change.rewritten(old, at=writer.when, expires=expires))
     return Change(f"lease: renew {short(resources)} ({writer.session})", files)
+
+
+def prolong(tree: Tree, writer: Writer, seconds: Mapping[str, int]) -> Change:
+    """The change by which each of these leases runs for so many seconds from now on, at least: none
+    is made shorter. Raises Held or Refused if the writer does not hold them."""
+    files: dict[str, bytes] = {}
+    for resource, least in seconds.items():
+        old, runs_to = _own(tree, writer, resource), writer.at + least
+        row = change.rewritten(old, at=writer.when, expires=times.rfc3339(runs_to))
+        lasts = (until(old) or 0) >= runs_to
+        files[path_of(resource)] = (
+            (tree.read(path_of(resource)) or b"") if lasts else text.dump(row)
+        )
+    return Change(f"lease: renew {short(list(seconds))} ({writer.session})", files)
 
 
 def release(tree: Tree, writer: Writer, resources: Sequence[str]) -> Change:
