@@ -356,12 +356,11 @@ def run(
         take = Take(env, me, wanted, decide, wait, any_of)
         with _kept(env, wanted, me, before=take.in_own_store) as store:
             before = {row["resource"] for row in leases.held(store.env.ask, me["id"])}
-            held = [record["resource"] for record in take.had(store)]
+            held = [row["resource"] for row in take.had(store)]
             seconds = for_ or policy.seconds(store.env.policy, "lease_default")
-            kept = set() if for_ else before  # what it held before lasts no longer than it must
-            lasting = {each: lease.SHORTEST if each in kept else seconds for each in held}
+            lasts = {each: lease.SHORTEST if each in before else seconds for each in held}
             hear(env, me)
-            ended, lost = under_lease(store.env, me, lasting)
+            ended, lost = under_lease(store.env, me, lasts)
             # After a loss each of those that are left is given back by itself.
             parts = [held] if lost is None else [[resource] for resource in held]
             for part in parts:

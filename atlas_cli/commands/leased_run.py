@@ -36,7 +36,8 @@ def hear(env: Env, me: Record) -> None:
 
 def under_lease(env: Env, me: Record, held: dict[str, int]) -> tuple[int, AtlasError | None]:
     """The command's exit code, as a shell would give it, and how the lease was lost, if it was.
-    `held`: the seconds for which each resource is held anew while it runs."""
+    `held`: the seconds that each resource is held for from now on, again and again while it runs:
+    the fewest for one that the session held before."""
     pending: list[int] = []
     forward: Callable[[int], object] = pending.append  # until there is somebody to tell
     for name in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):

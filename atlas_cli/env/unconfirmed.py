@@ -26,13 +26,14 @@ GivesBack = Callable[[Tree, Writer, list[str]], Change]
 
 
 def given_back(
-    env: Env, me: Record, wanted: Mapping[str, str], gives: GivesBack, what: str
+    env: Env, me: Record, wanted: Mapping[str, str], gives: GivesBack, what: str, mute: bool = True
 ) -> list[Record]:
-    """The rows of what a session gives back: `wanted`, names by path. What nobody but this clone
-    can have seen it take is not written: its taking leaves the history."""
+    """The rows of what a session gives back: `wanted`, names by path. One that nobody but this
+    clone can have seen it take is not written, if that is `mute` (says nothing): its taking leaves
+    the history."""
     undone: list[Record] = []
     options = env.options
-    if options.operation is None and options.expect is None and _shares(env):
+    if mute and options.operation is None and options.expect is None and _shares(env):
         undone = [row for path in wanted for row in _undone(env, me, path, wanted, gives)]
     gone = {row["id"] for row in undone}
     rest = [name for name in wanted.values() if name not in gone]
@@ -116,8 +117,8 @@ def _is_at_work(env: Env, id: str) -> bool:
 
 
 def _lost(env: Env, commit: str, mine: str, path: str) -> str:
-    """What a parked commit put at a path, as who has it in place of a session; empty if nobody
-    has."""
+    """The lease or the task that a parked commit put at a path, with who has it in place of a
+    session; empty if nobody has."""
     if path.startswith(f"{lease.FOLDER}/"):
         return _lost_lease(
             env, lease.parse(path, env.store.snapshot(commit).read(path) or b""), mine

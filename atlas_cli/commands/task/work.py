@@ -213,14 +213,21 @@ def fail(ctx: typer.Context, wanted: Id, why: Why, proof: Receipt = None) -> Out
 
 
 @verb(app, "release", "atlas task release 7f3k2mq9xa", 3, 4, 5, 6, 7, limits=(limits.CLAIMED,))
-def release(ctx: typer.Context, wanted: Ids, proof: Receipt = None) -> Outcome:
+def release(
+    ctx: typer.Context,
+    wanted: Ids,
+    proof: Receipt = None,
+    why: Annotated[
+        str | None, typer.Option("--why", metavar="TEXT", help="The reason; lists show it.")
+    ] = None,
+) -> Outcome:
     """Give a task back unfinished. It is no failure."""
     env = env_of(ctx)
-    me = beginning.writer(env)
+    me, reason = beginning.writer(env), names.say(why, "--why") if why is not None else None
     _single(wanted, proof)
     paths = {task.path_of(name): name for name in wanted}
-    gives = partial(claims.release, receipt=proof)
-    rows = tasks_of(unconfirmed.given_back(env, me, paths, gives, "task: release "))
+    gives = partial(claims.release, receipt=proof, why=reason)
+    rows = tasks_of(unconfirmed.given_back(env, me, paths, gives, "task: release ", reason is None))
     using.follow(env, me, rows)
     lines = tuple(f"{row['ref']} is given back{unconfirmed.said(row)}" for row in rows)
     return Outcome(one(rows) if len(rows) == 1 else listing(rows), lines, published=False)

@@ -339,17 +339,26 @@ def failed(tree: Tree, writer: Writer, old: Record, why: str) -> dict[str, bytes
 
 
 def release(
-    tree: Tree, writer: Writer, wanted: Sequence[str], receipt: str | None = None
+    tree: Tree,
+    writer: Writer,
+    wanted: Sequence[str],
+    receipt: str | None = None,
+    why: str | None = None,
 ) -> Change:
     """The change that gives tasks back unfinished. They are open again, and nothing counts as a
-    failure."""
-    return using.follow(tree, writer, released(tree, writer, wanted, receipt))
+    failure. `why`: the reason, for whoever takes one next."""
+    return using.follow(tree, writer, released(tree, writer, wanted, receipt, why))
 
 
 def released(
-    tree: Tree, writer: Writer, wanted: Sequence[str], receipt: str | None = None
+    tree: Tree,
+    writer: Writer,
+    wanted: Sequence[str],
+    receipt: str | None = None,
+    why: str | None = None,
 ) -> Change:
     """The same, but for the leases on what the tasks use."""
+    reason = [{"released": why, "session": writer.session, "at": writer.when}] if why else []
     files: dict[str, bytes | None] = {}
     for name in wanted:
         old = task.get(tree, name)
@@ -357,5 +366,6 @@ def released(
         # A writer may take back a task that it has assigned and nobody has started.
         if claim.get("by") != writer.session or "started" in claim:
             old = proved(tree, writer, name, receipt, live=False)
-        files |= posting.row_files(writer, _in_hand(old), state="open", claim=None)
+        past = [*old.get("failures", ()), *reason] or None
+        files |= posting.row_files(writer, _in_hand(old), state="open", claim=None, failures=past)
     return posting.change_rows("release", wanted, writer, files)
