@@ -84,8 +84,9 @@ def came_back(record: Record) -> str:
     if not entries or record["state"] == "claimed":
         return ""
     last = entries[-1]
-    if "retried" in last:
-        return f"retried by {last.get('session')}: {correction.plain(last['retried'])}"
+    for what in task.NO_FAILURE:
+        if what in last:
+            return f"{what} by {last.get('session')}: {correction.plain(last[what])}"
     return task.last_failure(record)
 
 

@@ -24,6 +24,7 @@ Heads = Mapping[str, str]  # the branches of a remote, and what it says that the
 UNASKED: Heads = {}  # it was not asked
 MOST = 1000  # code commits that are asked for, the newest first
 DAY = 86400
+_CLEAR = "over, and owes no word"  # noted of a session here: git need not be asked again
 
 
 def row(ask: Questions, id: str) -> Record:
@@ -332,11 +333,32 @@ def _owes(ask: Questions, git: Git, record: Record, owing: Collection[str], head
     return ""
 
 
-def long_unfinished(ask: Questions) -> int:
-    """How many sessions that were over more than seven days ago owe a word for records."""
-    before, count = ask.now - WEEK, 0
-    for id in ask.index.owing():
-        record = row(ask, id)
-        old = record and (session.until(record) or 0) <= before and "adopted_by" not in record
-        count += bool(old and not settled(record) and debt(ask, record))
+def long_unfinished(ask: Questions, git: Git, machine: str, heads: Heads) -> int:
+    """How many sessions that were over more than seven days ago owe a word: as `unfinished` says it
+    of younger ones. Of one that committed here git is asked until it is known to owe nothing."""
+    owing, clear = set(ask.index.owing()), ask.local.said(_CLEAR)
+    count, silent = 0, []
+    for record in _long_over(ask, owing):
+        if "adopted_by" in record or settled(record):
+            continue
+        if _owes(ask, git, record, owing, heads):
+            count += 1
+        elif record["machine"] == machine and not _was_asked(record) and record["id"] not in clear:
+            silent.append(record)
+    made = commits_of(git, silent)
+    for record in silent:
+        if debt(ask, record, made[record["id"]]):
+            count += 1
+        else:
+            ask.local.first_time(record["id"], _CLEAR)
     return count
+
+
+def _long_over(ask: Questions, owing: Iterable[str]) -> list[Record]:
+    """The sessions that were over more than seven days ago and may owe a word."""
+    before = ask.now - WEEK
+    rows = {record["id"]: record for record in ask.index.past(session.FOLDER, before)}
+    for id in owing:
+        if id not in rows and (session.until(record := row(ask, id)) or 0) <= before:
+            rows[id] = record
+    return list(rows.values())

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,9 +17,10 @@ from ..checks.range import Range, find_range, lately
 from ..checks.rules import Finding
 from ..env.clock import clock
 from ..env.env import Env
-from ..errors import Failed, Usage, Violations
+from ..errors import AtlasError, Failed, Usage, Violations
 from ..model import times
 from ..outcome import Frame, Outcome, Raw
+from ..sharing.dealing import FRESH
 from ..visible import many, visible
 from . import env_of, single, verb
 
@@ -40,6 +42,7 @@ MOST = 20  # findings that the refusal of a push lists
     "atlas check main..HEAD",
     7,
     9,
+    remote=FRESH,
     limits=(
         (
             "check proves order in the store, not who wrote: trailers can be forged, and what"
@@ -73,6 +76,8 @@ def check(
     _judge_form(env, form)
     if receive:
         return _received(env)
+    with suppress(AtlasError):  # (without a store of its own it looks for one)
+        _ = env.snapshot
     checked = checking.check(env.place, env.git, partial(_range, env, span, since), _now)
     if checked.own:
         env.look_again(checked.head)

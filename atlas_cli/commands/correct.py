@@ -17,6 +17,7 @@ from ..model.tree import Tree
 from ..outcome import Outcome
 from ..records import correction, session
 from ..records.board import task
+from ..sharing.dealing import FRESH
 from ..visible import named
 from . import To, Why, env_of, single, verb
 
@@ -40,6 +41,7 @@ FollowUp = Annotated[
     5,
     6,
     7,
+    remote=FRESH,
     limits=(
         (
             "whoever read the record outside Atlas, or copied it, is not told; words that stand"

@@ -9,7 +9,17 @@ import typer
 
 from ..answers import code as trees
 from ..answers import leases, words
-from ..env import beginning, code, drafting, elsewhere, reading, who, wording, writing
+from ..env import (
+    beginning,
+    code,
+    drafting,
+    elsewhere,
+    reading,
+    unconfirmed,
+    who,
+    wording,
+    writing,
+)
 from ..env.env import Env
 from ..errors import AtlasError, NotFound, Protocol, Usage, VersionJump
 from ..model import names
@@ -189,7 +199,8 @@ def _ending(env: Env, me: Record, wanted: int | None, every: bool) -> int | None
 
 
 def _judge_parked(env: Env, me: Record) -> None:
-    """Raises Protocol if writes of the session are parked."""
+    """Raises Protocol if writes of the session are parked that may be worth keeping."""
+    env.notices += unconfirmed.settled(env, me)
     if parked.of(env.store, env.index, me["id"]):
         raise Protocol(
             "writes of this session are parked: others were first",

@@ -10,7 +10,7 @@ from ..errors import AtlasError, Failed, NotFound, Usage
 from ..hooks import facts
 from ..hooks.handlers import HOOKS
 from ..outcome import Outcome
-from ..sharing.dealing import FRESH, UNASKED
+from ..sharing.dealing import PUSHED, UNASKED
 from . import env_of, single, verb
 
 app = single()
@@ -26,7 +26,7 @@ def hook(
     """The answer to a hook of git."""
     env = env_of(ctx)
     env.hooked = True
-    env.dealing = FRESH if name == "pre-push" else UNASKED
+    env.dealing = PUSHED if name == "pre-push" else UNASKED
     if name not in HOOKS:
         raise Usage(f"there is no hook {name[:40]!r} here", f"the hooks are {', '.join(HOOKS)}")
     closed = False

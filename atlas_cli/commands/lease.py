@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..answers import code, leases
-from ..env import addressing, beginning, reading, who, writing
+from ..env import addressing, beginning, reading, unconfirmed, who, writing
 from ..env.env import Env
 from ..errors import EXITS, AtlasError, Held, Usage
 from ..model import names, times
@@ -97,7 +97,7 @@ def _beside(rows: list[Record]) -> list[str]:
 def _count_on(item: dict[str, Any], now: int) -> str:
     """How long a holder may count on a lease, and its token; empty if it was given back."""
     if "released" in item:
-        return ""
+        return unconfirmed.said(item)
     return f" (advisory) for {times.span(lease.left(item, now))}, token {item['token']}"
 
 
@@ -163,11 +163,10 @@ def release(ctx: typer.Context, resources: Resources) -> Outcome:
     wanted = _resources(env, resources)
     me = beginning.writer(env)
     with _kept(env, wanted, me, held=True) as store:
-        written = writing.write(
-            store.env, lambda tree, who: lease.release(tree, who, wanted), me, "lease: release "
-        )
+        paths = {lease.path_of(resource): resource for resource in wanted}
+        rows = unconfirmed.given_back(store.env, me, paths, lease.release, "lease: release ")
         env.notices += _left_changed(env, wanted)
-        return _answer(store, writing.records(store.env, written), "given back:")
+        return _answer(store, rows, "given back:")
 
 
 def _left_changed(env: Env, resources: list[str]) -> list[str]:
@@ -333,7 +332,8 @@ def run(
     """Run a command (behind `--`) under a lease, renewed at half-time while it runs; returns the
     command's code.
 
-    It is given back when the command ends, however it ends, unless you held it before. If the lease
+    It is given back when the command ends, however it ends, unless you held it before: then it
+    lasts as it did, or, with --for, so long at least. If the lease
     is lost the command is told to stop (SIGTERM). A command that cannot be started is 127, or 126.
     It finds the session in ATLAS_SESSION and what it holds in ATLAS_LEASE. Outside a session one of
     class `run` is begun."""
@@ -356,10 +356,11 @@ def run(
         take = Take(env, me, wanted, decide, wait, any_of)
         with _kept(env, wanted, me, before=take.in_own_store) as store:
             before = {row["resource"] for row in leases.held(store.env.ask, me["id"])}
-            held = [record["resource"] for record in take.had(store)]
+            held = [row["resource"] for row in take.had(store)]
             seconds = for_ or policy.seconds(store.env.policy, "lease_default")
+            lasts = {each: lease.SHORTEST if each in before else seconds for each in held}
             hear(env, me)
-            ended, lost = under_lease(store.env, me, held, seconds)
+            ended, lost = under_lease(store.env, me, lasts)
             # After a loss each of those that are left is given back by itself.
             parts = [held] if lost is None else [[resource] for resource in held]
             for part in parts:

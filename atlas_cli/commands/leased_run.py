@@ -14,6 +14,7 @@ from ..answers import news
 from ..env import writing
 from ..env.env import Env
 from ..errors import AtlasError, Held, Protocol, Refused
+from ..model import times
 from ..model.change import Change, Writer
 from ..model.text import Record
 from ..model.tree import Tree
@@ -33,10 +34,10 @@ def hear(env: Env, me: Record) -> None:
             console.hushed(sys.stderr.flush)
 
 
-def under_lease(
-    env: Env, me: Record, held: list[str], seconds: int
-) -> tuple[int, AtlasError | None]:
-    """The command's exit code, as a shell would give it, and how the lease was lost, if it was."""
+def under_lease(env: Env, me: Record, held: dict[str, int]) -> tuple[int, AtlasError | None]:
+    """The command's exit code, as a shell would give it, and how the lease was lost, if it was.
+    `held`: the seconds that each resource is held for from now on, again and again while it runs:
+    the fewest for one that the session held before."""
     pending: list[int] = []
     forward: Callable[[int], object] = pending.append  # until there is somebody to tell
     for name in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
@@ -57,10 +58,10 @@ def under_lease(
     forward = passed_on
     for number in pending:
         forward(number)
-    return _watched(env, me, held, seconds, child)
+    return _watched(env, me, held, child)
 
 
-def _started(env: Env, me: Record, held: list[str]) -> subprocess.Popen[bytes]:
+def _started(env: Env, me: Record, held: dict[str, int]) -> subprocess.Popen[bytes]:
     """Starts the command. Raises OSError if it cannot be started."""
     words = list(env.options.tail)
     # One envelope on stdout: with --json the command's own output goes to stderr.
@@ -71,15 +72,15 @@ def _started(env: Env, me: Record, held: list[str]) -> subprocess.Popen[bytes]:
 
 
 def _watched(
-    env: Env, me: Record, held: list[str], seconds: int, child: subprocess.Popen[bytes]
+    env: Env, me: Record, held: dict[str, int], child: subprocess.Popen[bytes]
 ) -> tuple[int, AtlasError | None]:
     """Waits for the command, and renews the lease at half-time until it ends. A command whose lease
     is lost is told to stop."""
 
     def again(tree: Tree, who: Writer) -> Change:
-        return lease.renew(tree, who, held, seconds)
+        return lease.prolong(tree, who, held)
 
-    due = time.monotonic() + seconds / 2
+    due = time.monotonic() + _rest(env, held) / 2
     while True:
         try:
             return _code(child.wait(max(0.05, due - time.monotonic()))), None
@@ -94,9 +95,16 @@ def _watched(
             sys.stderr.write(
                 visible(f"atlas: the lease could not be renewed yet: {error.message}") + "\n"
             )
-            due = time.monotonic() + min(30.0, seconds / 8)
+            due = time.monotonic() + min(30.0, _rest(env, held) / 8)
             continue
-        due = time.monotonic() + seconds / 2
+        due = time.monotonic() + _rest(env, held) / 2
+
+
+def _rest(env: Env, held: dict[str, int]) -> int:
+    """The seconds until the first of these leases must have been renewed."""
+    rows = [lease.current(env.snapshot, resource) for resource in held]
+    ends = [lease.left(row, env.now()) + times.SKEW for row in rows if row is not None]
+    return max(2, min([*held.values(), *ends]))
 
 
 def _in_front() -> bool:

@@ -15,7 +15,7 @@ from ..records import collision, session
 from ..sharing import parked
 from ..store import failpoints
 from ..worktree.view import View
-from . import drafting, reading, who, writing
+from . import drafting, reading, unconfirmed, who, writing
 from .env import Env
 
 
@@ -78,12 +78,14 @@ def _tell(env: Env) -> None:
     if env.options.quiet and not env.options.json:
         return
     me = who.session_or_none(env)
+    lost = unconfirmed.settled(env, me)
     rows = parked.of(env.store, env.index, me["id"]) if me else []
     if rows:
         subjects = "; ".join(row["subject"] for row in rows)
         env.notices.insert(0, f"PARKED, others were first: {subjects}: atlas parked")
-    if lost := env.sharing.lost():
-        env.notices.append(f"{lost}: atlas doctor says what can be done")
+    env.notices[:0] = lost
+    if gone := env.sharing.lost():
+        env.notices.append(f"{gone}: atlas doctor says what can be done")
     if me:
         env.notices += news.news(env.ask, env.snapshot, me)
         env.notices += board.thawed(env.ask, env.snapshot, me)

@@ -98,7 +98,7 @@ class Env:
         """The store as it was when the command first looked, its copy of the remote not too old."""
         self.sharing.gathered()
         if self.dealing.asks:
-            self.sharing.freshen(self.dealing.look)
+            self.sharing.freshen(self.dealing.look, self.dealing.again)
         return self.store.snapshot()
 
     @property

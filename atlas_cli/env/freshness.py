@@ -3,7 +3,7 @@ answer says how old it is."""
 
 from __future__ import annotations
 
-from ..errors import AtlasError, NotFound
+from ..errors import AtlasError, NotFound, Violations
 from ..outcome import Outcome, Table
 from ..sharing.freshness import copy_of, line
 from .env import Env
@@ -31,7 +31,7 @@ def say(env: Env, answer: Outcome | AtlasError) -> None:
     says whether it is published.)"""
     if env.hooked or env.wrote or not env.made("snapshot") or not env.dealing.asks:
         return
-    nothing = isinstance(answer, NotFound)
+    nothing = isinstance(answer, NotFound | Violations)  # (a word that was not found)
     if isinstance(answer, AtlasError):
         if not nothing:
             return

@@ -143,8 +143,22 @@ def copy_is_old(env: Env) -> None:
     """Says how old the copy of the remote is that a commit is judged by, if it is old."""
     fetched = env.sharing.fetched_at()
     if fetched and env.now() - times.moment(fetched) > quick.OLD:
-        ago = times.ago(times.moment(fetched), env.now())
-        env.notices.append(f"judged by what the remote had {ago}: atlas sync brings what is newer")
+        env.notices.append(f"{_judged_by(env)}: atlas sync brings what is newer")
+
+
+def copy_is_not_new(env: Env) -> str:
+    """The words on the copy of the remote that a push is judged by, where the remote was not heard
+    now; empty where it was."""
+    remote, sharing = env.sharing.remote, env.sharing
+    if remote is None or remote.local or sharing.asked or sharing.published:
+        return ""
+    return f"{_judged_by(env)}, which gives no answer now"
+
+
+def _judged_by(env: Env) -> str:
+    fetched = env.sharing.fetched_at()
+    ago = times.ago(times.moment(fetched), env.now()) if fetched else "at no time"
+    return f"judged by what the remote had {ago}"
 
 
 def moved_on(env: Env, me: Record) -> None:

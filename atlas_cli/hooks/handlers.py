@@ -143,14 +143,15 @@ def pre_push(env: Env, args: list[str], given: str) -> None:
     integration. The store is published before the code is."""
     if given and not (given := pushing.code(env, given)):
         return
-    _publish(env)
+    why = env.sharing.hastily()
     remote, due, push = args[0], list[Finding](), None
     hook, me = facts.of(env), who.session_or_none(env, strict=True)
     guarded = hook.guarded(remote)
+    updates = pushing.guarded(given, guarded)
+    _unheard(env, why, findings.copy_is_not_new(env) if me or updates else "")
     paths = pushing.paths(env, me, remote, given) if me else []
     if me:
         due += findings.read_first(env, me, paths, "")
-    updates = pushing.guarded(given, guarded)
     if updates and policy.level(env.policy, "write_last") != "off":
         push = pushing.judged(env, remote, updates, guarded)
         due += push.findings(env)
@@ -160,15 +161,16 @@ def pre_push(env: Env, args: list[str], given: str) -> None:
     if push:
         push.ask_for_word(env)
     if push and push.leave_mark(env):
-        _publish(env)
+        _unheard(env, "" if why else env.sharing.hastily())
 
 
-def _publish(env: Env) -> None:
-    """Publishes what this clone has recorded, or says why it could not be."""
-    if why := env.sharing.hastily():
-        env.notices.append(
-            f"NOT PUBLISHED, nobody else can see what this clone has recorded: {why}"
-        )
+def _unheard(env: Env, why: str, copy: str = "") -> None:
+    """Says in one line why what this clone has recorded is not published, if it is not, and by
+    which copy of the remote a push is judged, if that is not a new one."""
+    if why:
+        why = f"NOT PUBLISHED, nobody else can see what this clone has recorded: {why}"
+    if line := "; ".join(filter(None, (why, copy))):
+        env.notices.append(line)
 
 
 def notice(env: Env, args: list[str], given: str) -> None:

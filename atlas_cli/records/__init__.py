@@ -113,6 +113,23 @@ def fleeting(subject: str) -> bool:
     return subject.startswith(session.SEEN)
 
 
+_YIELDS = tuple(
+    f"{kind}: {verb} "
+    for kind, verbs in (
+        ("lease", ("take", "renew", "release")),
+        ("task", ("claim", "renew", "start", "release")),
+    )
+    for verb in verbs
+)
+
+
+def yields(subject: str, paths: Iterable[str]) -> bool:
+    """Whether a commit of this subject only takes, keeps or gives back leases and claims: where
+    others were first, nothing of it is worth keeping."""
+    folders = tuple(f"{kind.folder}/" for kind in (lease.KIND, task.KIND, session.KIND))
+    return subject.startswith(_YIELDS) and all(path.startswith(folders) for path in paths)
+
+
 def same_write(write: Message, other: Message) -> bool:
     """Whether two writes under one operation are the same request: of one session (each `begin` had
     an id of its own), for the same words. The subject tells if one was not asked for under an

@@ -3,7 +3,7 @@ resource."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ..errors import Held, NotFound, Refused
 from ..model import change, names, schema, text, times
@@ -134,12 +134,14 @@ def take(
     claimed. Taking a lease that the writer holds renews it. A lease that an ancestor holds covers
     the resource and stays the ancestor's. Raises Held, with the holder, the reason and the time
     left, if another session holds a resource or one that overlaps it."""
-    seconds = allowed(policy.of(tree), "lease", SHORTEST, seconds)
+    lasts = policy.allowed(policy.of(tree), "lease", SHORTEST, seconds)
+    least = 0 if run and seconds is None else lasts
     files: dict[str, bytes] = {}
     refused: Held | None = None
     for resource in resources:
         try:
-            files[path_of(resource)] = _held_row(tree, writer, resource, why, seconds, run, task)
+            row = _held_row(tree, writer, resource, why, (lasts, least), run, task)
+            files[path_of(resource)] = row
         except Held as stop:
             if not any_of:
                 raise
@@ -153,31 +155,17 @@ def take(
     return Change(f"lease: take {short(held)} ({writer.session})", files)
 
 
-def allowed(in_force: policy.Policy, what: str, shortest: int, seconds: int | None) -> int:
-    """The seconds that a lease or a claim (`what`) runs: as asked, or by default. Raises Refused if
-    the policy does not allow them."""
-    most = policy.seconds(in_force, f"{what}_max")
-    if seconds is None:
-        seconds = policy.seconds(in_force, f"{what}_default")
-    if not shortest <= seconds <= most:
-        hint = f"ask for at most {times.span(most)} and renew it while you work"
-        if seconds < shortest:
-            hint = f"ask for at least {times.span(shortest)}, and give it back when you are done"
-        bounds = f"one runs from {times.span(shortest)} to {times.span(most)}"
-        raise Refused(f"a {what} of {times.span(seconds)}; {bounds}", hint, code="limit")
-    return seconds
-
-
 def _held_row(
     tree: Tree,
     writer: Writer,
     resource: str,
     why: str,
-    seconds: int,
+    seconds: tuple[int, int],
     run: bool,
     task: str | None,
 ) -> bytes:
-    """The row of a resource once the writer holds it."""
+    """The row of a resource once the writer holds it. `seconds` that it runs: if it is new to the
+    writer, and at least if a command runs under what is held already."""
     now, in_force = writer.at, policy.of(tree)
     old = current(tree, resource)
     if old is not None and old["holder"] in writer.lineage and holds(old, now):
@@ -190,13 +178,13 @@ def _held_row(
         raise _held(old, resource, now)
     mine = old is not None and old["holder"] == writer.session and holds(old, now)
     if old is not None and mine and run:  # what is held already is not only the command's
-        return text.dump(_longer(old, writer, max(until(old) or 0, now + seconds)))
+        return text.dump(_longer(old, writer, max(until(old) or 0, now + seconds[1])))
     before = old or {"resource": resource, "version": 0, "token": 0}
     fields: Record = {
         "token": before["token"] + (0 if mine else 1),
         **_hands(writer),
         "why": why,
-        "expires": times.rfc3339(now + seconds),
+        "expires": times.rfc3339(now + seconds[0]),
         "released": None,
         "since": _since(before) if mine else None,
         "run": run or None,
@@ -252,12 +240,26 @@ def _longer(old: Record, writer: Writer, end: int) -> Record:
 def renew(tree: Tree, writer: Writer, resources: Sequence[str], seconds: int | None) -> Change:
     """The change that extends leases from now on. Raises Held or Refused if the writer does not
     hold them."""
-    allowed_for = allowed(policy.of(tree), "lease", SHORTEST, seconds)
+    allowed_for = policy.allowed(policy.of(tree), "lease", SHORTEST, seconds)
     files = {}
     for resource in resources:
         old = _own(tree, writer, resource)
         files[path_of(resource)] = text.dump(_longer(old, writer, writer.at + allowed_for))
     return Change(f"lease: renew {short(resources)} ({writer.session})", files)
+
+
+def prolong(tree: Tree, writer: Writer, seconds: Mapping[str, int]) -> Change:
+    """The change by which each of these leases runs for so many seconds from now on, at least: none
+    is made shorter. Raises Held or Refused if the writer does not hold them."""
+    files: dict[str, bytes] = {}
+    for resource, least in seconds.items():
+        old, runs_to = _own(tree, writer, resource), writer.at + least
+        row = _longer(old, writer, runs_to)
+        lasts = (until(old) or 0) >= runs_to
+        files[path_of(resource)] = (
+            (tree.read(path_of(resource)) or b"") if lasts else text.dump(row)
+        )
+    return Change(f"lease: renew {short(list(seconds))} ({writer.session})", files)
 
 
 def release(tree: Tree, writer: Writer, resources: Sequence[str]) -> Change:

@@ -127,6 +127,20 @@ def seconds(policy: Policy, key: str) -> int:
     return 0 if value in ("0", 0) else times.duration(value)
 
 
+def allowed(policy: Policy, what: str, shortest: int, asked: int | None) -> int:
+    """The seconds that a lease or a claim (`what`) runs: as asked, or by default. Raises Refused if
+    the policy does not allow them."""
+    most = seconds(policy, f"{what}_max")
+    lasts = seconds(policy, f"{what}_default") if asked is None else asked
+    if not shortest <= lasts <= most:
+        hint = f"ask for at most {times.span(most)} and renew it while you work"
+        if lasts < shortest:
+            hint = f"ask for at least {times.span(shortest)}, and give it back when you are done"
+        bounds = f"one runs from {times.span(shortest)} to {times.span(most)}"
+        raise Refused(f"a {what} of {times.span(lasts)}; {bounds}", hint, code="limit")
+    return lasts
+
+
 def first(store: str, test: bool, home: str = "") -> bytes:
     """The policy of a new store. The defaults stand in it as comments, so that they can change with
     the tool."""

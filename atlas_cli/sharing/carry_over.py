@@ -38,6 +38,12 @@ class Parked(NamedTuple):
         """The name that the commit is parked under."""
         return self.commit.message.operation or self.commit.oid
 
+    @property
+    def yields(self) -> bool:
+        """Whether nothing of it is worth keeping: its session is told, and it is forgotten."""
+        paths = (path for path, _, _ in self.commit.changes)
+        return records.yields(self.commit.message.subject, paths)
+
 
 class Carried(NamedTuple):
     """The outcome for the commits. `head` is the new one. moved: the new id of each commit, by its
@@ -391,9 +397,3 @@ def moved(
     sync_folders(*(store.home / "store.git" / name for name in ("refs/heads", PARKED)))
     failpoints.at("after_carry", in_force)
     return True
-
-
-def brings_policy(commit: history.Commit) -> bool:
-    """Whether a commit brought a store's policy. If another store's history goes on, that store's
-    policy is in force."""
-    return policy.FOLDER in {path for path, old, _ in commit.changes if old is None}

@@ -8,16 +8,18 @@ from typing import NamedTuple
 
 class Dealing(NamedTuple):
     """How a command deals with the remote. `asks`: it asks what is new, where its copy is old.
-    `look`: it asks however new the copy is. `eager`: it pushes what it records, even if a push
-    failed a moment ago."""
+    `look`: it asks however new the copy is. `again`: it asks even if it had no answer a moment ago.
+    `eager`: it pushes what it records, even if a push failed a moment ago."""
 
     asks: bool = True
     look: bool = False
+    again: bool = False
     eager: bool = False
 
 
 USUAL = Dealing()
 FRESH = Dealing(look=True)
+PUSHED = Dealing(look=True, again=True)  # by what git pushes: others have it from then on
 EAGER = Dealing(eager=True)
 UNASKED = Dealing(asks=False)
 

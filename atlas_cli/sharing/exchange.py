@@ -20,7 +20,7 @@ from ..store.store import Store
 from ..visible import many
 from . import branches
 from .dealing import Purpose
-from .joining import is_store
+from .joining import brings_policy, is_store
 from .remote import CALL, INCOMING, Away, Remote
 from .remote_state import RemoteState
 from .shared import Lost, Shared, as_error
@@ -177,6 +177,7 @@ class Exchange:
                     False, "others were faster; the next push of this clone carries it along"
                 )
             began = time.monotonic()
+            self.memory.put(tried=head)
             failpoints.at("before_push", self.policy)
             pushed = self.remote.push(head, self.call)
             failpoints.at("after_push", self.policy)
@@ -268,10 +269,8 @@ class Exchange:
         self.memory.put(
             asked_at=time.time(),
             fetched_at=time.time(),
-            failed_at=0,
-            away_at=0,
-            failed="",
-            lost="",
+            **dict.fromkeys(("failed_at", "away_at"), 0),
+            **dict.fromkeys(("failed", "lost", "tried"), ""),
             where=self.where,
         )
 
@@ -349,7 +348,7 @@ class Exchange:
                     return
                 ours = [] if base == head else list(history.between(self.store.git, base, head))
                 if base == root_id(self.store.place.width):
-                    ours = [commit for commit in ours if not carry_over.brings_policy(commit)]
+                    ours = [commit for commit in ours if not brings_policy(commit)]
                     if ours:  # what was made here and never used gives way to what is there
                         self._only_one(theirs)
                 new = list(history.between(self.store.git, base, theirs)) if ours else []
@@ -366,7 +365,7 @@ class Exchange:
         self._park(parked)
 
     def _park(self, parked: Sequence[carry_over.Parked]) -> None:
-        for write in parked:
+        for write in (write for write in parked if not write.yields):
             subject, operation = write.commit.message.subject, write.operation
             self.parked.append(operation)
             self.notices.append(f"parked: {subject}: {write.why} (operation {operation})")

@@ -131,3 +131,9 @@ def is_store(git: Git, remote: Remote, theirs: str) -> None:
             "name another branch: atlas init --branch B",
             code="not_a_store",
         )
+
+
+def brings_policy(commit: history.Commit) -> bool:
+    """Whether a commit brought a store's policy. If another store's history goes on, that store's
+    policy is in force."""
+    return policy.FOLDER in {path for path, old, _ in commit.changes if old is None}

@@ -22,6 +22,7 @@ from ..store.root import root_id
 from ..store.store import Store
 from ..visible import many
 from . import carry_over
+from .joining import brings_policy
 from .parked import parked_commits
 
 LAID = (".git", "laid")  # in an outbox: the digests of what was laid there, newest last
@@ -204,7 +205,7 @@ def behind(store: Store, tip: str) -> carry_over.Carried:
             theirs = [
                 commit
                 for commit in history.between(store.git, base, tip)
-                if not carry_over.brings_policy(commit)
+                if not brings_policy(commit)
             ]
             if not all(len(commit.parents) == 1 for commit in theirs):
                 raise NoOutbox("it is no outbox of a store: its commits are not in one line")

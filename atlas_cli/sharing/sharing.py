@@ -114,18 +114,18 @@ class Sharing:
             f" {through}"
         ]
 
-    def freshen(self, look: bool) -> None:
+    def freshen(self, look: bool, again: bool = False) -> None:
         """Asks the remote, for three seconds at most, if the copy is older than the policy's
-        `fresh`. After a failure it is not asked again for a minute.
+        `fresh`. After a failure it is not asked for a minute, unless `again`.
 
         look: ask it however new the copy is."""
-        if self.remote is None or time.time() - self.memory.get("away_at") < AWAY:
+        if self.remote is None or not (again or time.time() - self.memory.get("away_at") >= AWAY):
             return
         age = time.time() - self.memory.get("asked_at")
         if not look and age < policy.seconds(self._policy(), "fresh"):
             return
         exchange = self._exchange(Purpose(wanted=look))
-        error = exchange.pull(FETCH)
+        error = exchange.pull(FETCH, wait=1.0 if again else 0.0)
         self.asked = exchange.asked
         self._heard(exchange.notices)
         if error is not None and error.code not in SILENT:

@@ -43,6 +43,19 @@ class Index(Queue):
         )
         return [(row[0], self.loaded(row[1])) for row in rows]
 
+    def past(self, folder: str, upto: int) -> list[Record]:
+        """The readable rows below a folder that were in force until that moment at the latest, but
+        for those of whoever wrote the row and has left a word with it, or since."""
+        rows = self._all(
+            "SELECT r.data FROM records r JOIN commits c ON c.seq=r.seq WHERE r.folder=? AND"
+            " r.until<=? AND r.data IS NOT NULL AND NOT (r.ref LIKE '%:'||c.session AND EXISTS"
+            " (SELECT 1 FROM commits w WHERE w.session=c.session AND w.duty LIKE '%word%' AND"
+            " w.seq>=r.seq)) ORDER BY r.until, r.path",
+            folder,
+            upto,
+        )
+        return [self.loaded(row[0]) for row in rows]
+
     def rows(self, folder: str) -> list[Row]:
         """All records of a folder with path, ref, blob, until, seq, data (None if damaged) and
         damage, oldest first."""

@@ -341,6 +341,10 @@ class Notebook(NotebookFile):
         self._put("INSERT OR REPLACE INTO once VALUES(?,?)", session, text)
         return True
 
+    def said(self, text: str) -> set[str]:
+        """The sessions that were told this, or of which it is noted."""
+        return {str(row[0]) for row in self._all("SELECT session FROM once WHERE said=?", text)}
+
     def stopped(self, session: str, kind: str, at: int) -> None:
         """Counts a stop. It is a test result, and published with the next write."""
         self._put("INSERT INTO stops VALUES(?,?,?)", session, kind, at)

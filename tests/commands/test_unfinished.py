@@ -92,6 +92,20 @@ def test_after_seven_days_the_unfinished_are_a_count(gone: str, atlas: Atlas) ->
     assert ok(atlas, "begin", **old)["unfinished"] == []
 
 
+def test_after_seven_days_commits_count_as_records_do(begun: str, atlas: Atlas, git: Git) -> None:
+    git("commit", "-q", "--allow-empty", "-m", f"work\n\nAtlas-Session: {begun}\nAtlas-Word: none")
+    ok(atlas, "begin", "--new", "--actor", "idle")
+    week = {"ATLAS_CLOCK_OFFSET": str(6 * 86400)}
+    asked = ok(atlas, "begin", "--new", "--actor", "asked", **week)
+    assert [(row["id"], row["owes"]) for row in asked["unfinished"]] == [(begun, "1 commit")]
+    old = {"ATLAS_CLOCK_OFFSET": str(20 * 86400)}
+    said = "and 1 that was over more than seven days ago left no word"
+    for _ in "ab":  # (what owes nothing is asked of git once)
+        assert said in atlas("begin", "--new", **old).out
+    ok(atlas, "session", "adopt", begun, "--why", "w", "-m", "It was work.", **old)
+    assert "seven days ago" not in atlas("begin", **old).out
+
+
 def test_the_leases_of_an_ended_session_pass_on_with_a_new_token(gone: str, atlas: Atlas) -> None:
     ok(atlas, "status", "write", "-m", "Half done.")
     ok(atlas, "end", "--keep", "gpu0")

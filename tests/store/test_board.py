@@ -207,6 +207,14 @@ def test_a_claim_says_all_that_its_worker_must_know(do: Any, repo: Path, quick: 
     [row] = do("task", "list")["items"]
     assert row["came_back"].endswith(": the rig is broken")
     assert "came back: " in quick("task", "list").out
+    do("task", "claim", second)
+    back = do("task", "release", second, "--why", "the rig is away today")
+    assert (back["state"], back["retries"]) == ("open", 1), "it is no failure"
+    [row] = do("task", "list")["items"]
+    why = f"released by {row['failures'][-1]['session']}: the rig is away today"
+    assert row["came_back"] == why and f"came back: {why}" in quick("task", "list").out
+    assert why in quick("task", "show", second).out
+    assert quick("task", "release", second, "--why", " ").code == 2
     assert do("lease", "show", "rig")["state"] == "released"
     assert do("gate", "list")["total"] == 0 and do("gate", "list", "--all")["total"] == 1
     [then] = do("gate", "list", "--at", head)["items"]

@@ -204,26 +204,69 @@ def test_what_is_parked_and_taken_keeps_how_long_it_is_good_and_what_it_is_about
     assert mine["files"] == part["on"] == ["x.py"]
 
 
-def test_take_and_release_offline_of_what_the_other_took(fleet: Fleet) -> None:
+def test_what_was_taken_offline_is_undone_as_it_is_given_back_and_told_of_as_it_is_lost(
+    fleet: Fleet,
+) -> None:
+    one, two = (fleet.ok("a", "task", "add", title)["id"] for title in ("one", "two"))
+    before = fleet.heads("a")
     fleet.ok("a", "lease", "take", "gpu0", "--why", "w", "--offline")
-    fleet.ok("a", "lease", "release", "gpu0", "--offline")
-    fleet.ok("b", "lease", "take", "gpu0", "--why", "w")
-    assert fleet.run("a", "sync").code == 3
-    assert fleet.ok("a", "lease", "show", "gpu0")["holder"].startswith("actor-b")
-    for one in fleet.ok("a", "parked")["items"]:
-        fleet.ok("a", "parked", "drop", one["operation"])
+    fleet.ok("a", "lease", "renew", "gpu0", "--offline")
+    fleet.ok("a", "task", "claim", one, two, "--offline")
+    assert "undone" not in fleet.ok("a", "task", "release", one, "--offline"), "its claim is two's"
+    assert fleet.ok("a", "lease", "release", "gpu0", "--offline")["undone"]
+    fleet.ok("a", "task", "release", two, "--offline")
+    fleet.ok("a", "task", "claim", two, "--offline")
+    undone = fleet.ok("a", "task", "release", two)
+    assert (undone["id"], undone["state"], undone["undone"]) == (two, "open", True)
+    assert fleet.run("a", "lease", "show", "gpu0").code == 7
+    fleet.ok("a", "sync")
+    log = fleet.git("hub.git", "log", "--format=%s", f"{before[1]}..atlas")
+    assert "lease: " not in log and log.count("task: claim") == 1, log
+    fleet.ok("a", "lease", "take", "gpu0", "--why", "w", "--offline")
+    holder = fleet.ok("b", "lease", "take", "gpu0", "--why", "w")["holder"]
+    synced = fleet.run("a", "sync")
+    lost = f"LOST, others were first: gpu0 is held by {holder}"
+    assert synced.code == 0 and lost in synced.json["notices"]
+    assert not any(holder in line for line in fleet.run("a", "log").json["notices"]), "once"
+    assert fleet.ok("a", "parked")["total"] == 0
 
 
 def test_a_parked_write_that_is_asked_for_again_answers_whatever_its_ref_says(fleet: Fleet) -> None:
-    fleet.ok("a", "lease", "take", "gpu0", "--why", "w", "--operation", "op1", "--offline")
-    fleet.ok("b", "lease", "take", "gpu0", "--why", "w")
+    whole = ("status", "write", "-m", "whole", "--replace")
+    fleet.ok("a", *whole, "--operation", "op1", "--offline")
+    fleet.ok("b", *whole)
     assert fleet.run("a", "sync").code == 3
     lock = fleet.top / "a/.git/atlas/store.git/refs/atlas/parked/op1.lock"
     lock.touch()
-    assert fleet.run("a", "lease", "take", "gpu0", "--why", "w", "--operation", "op1").code == 4
+    assert fleet.run("a", *whole, "--operation", "op1").code == 3
     lock.unlink()
-    assert fleet.run("a", "lease", "take", "gpu0", "--why", "w", "--operation", "op1").code == 4
+    assert fleet.run("a", *whole, "--operation", "op1").code == 3
     assert fleet.ok("a", "parked")["total"] == 0
+
+
+def test_a_correction_names_who_relies_on_it_by_what_the_remote_has_now(fleet: Fleet) -> None:
+    (fleet.top / "a/n.md").write_text("one\n")
+    fleet.ok("a", "artifact", "put", "late", "n.md")
+    leans = fleet.ok("b", *DECISION, "--relies-on", "artifact:late@1")
+    found = fleet.ok("a", "correct", "artifact:late@1", "--why", "it is two")
+    assert found["relied_on_by"] == [leans["ref"]]
+
+
+def test_check_judges_by_the_words_that_the_remote_has_now(fleet: Fleet) -> None:
+    me = fleet.ok("a", "session", "show")["id"]
+    fleet.ok("a", "config", "set", "word_within", "0")
+    more = f"more\n\nAtlas-Session: {me}\nAtlas-Read: main@0\nAtlas-Word: none"
+    fleet.git("a", "commit", "-qm", more, "--allow-empty", "--no-verify")
+    fleet.git("a", "push", "-q", "--no-verify", "origin", "HEAD")
+    fleet.git("b", "fetch", "-q")
+    (finding,) = fleet.ok("b", "check", "--since", "7d")["findings"]
+    assert finding["rule"] == "write_last"
+    fleet.ok("a", "status", "write", "-m", "It is more.")
+    assert fleet.ok("b", "check", "--since", "7d")["findings"] == []
+    (fleet.top / "hub.git").rename(fleet.top / "gone.git")
+    away = fleet.run("b", "check", "--since", "7d").json["notices"]
+    assert any("known here: what origin had" in line and "no answer since" in line for line in away)
+    (fleet.top / "gone.git").rename(fleet.top / "hub.git")
 
 
 def test_an_answer_says_its_age_where_that_matters_and_what_is_not_there_is_asked_for(

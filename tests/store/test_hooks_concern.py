@@ -239,9 +239,14 @@ def two(tmp_path: Path) -> Iterator[tuple[Fleet, list[Worker]]]:
 def test_what_another_machine_published_stops_the_push_at_the_latest(
     two: tuple[Fleet, list[Worker]],
 ) -> None:
-    made, (_, b) = two
+    made, (a, b) = two
     made.env["ATLAS_SESSION"] = made.sessions["a"]
     (made.top / "a/x.py").write_text("print('y')\n")
+    (made.top / "hub.git").rename(made.top / "away")
+    done(a("--session", made.sessions["a"], "lease", "list"))
+    (made.top / "away").rename(
+        made.top / "hub.git"
+    )  # a read that failed a moment ago excuses no push
     done(b("signal", "post", "alert", "--about", "x.py", "-m", "DO NOT touch x.py"))
     done(b("lease", "take", "path:x.py", "--why", "a great move"))
     made.git("a", "commit", "-qam", "nobody has told it yet")
@@ -261,6 +266,12 @@ def test_what_another_machine_published_stops_the_push_at_the_latest(
     )
     out = ran(*push)
     assert (out.code, "x.py: path:x.py is held by" in out.err) == (0, True)
+    (made.top / "hub.git").rename(made.top / "away")
+    made.git("a", "init", "-q", "--bare", str(made.top / "other.git"))
+    out = ran("push", "-q", str(made.top / "other.git"), "HEAD:feature")
+    said = [line for line in out.err.splitlines() if "judged by what the remote had" in line]
+    assert len(said) == 1 and said[0].endswith("ago, which gives no answer now")
+    (made.top / "away").rename(made.top / "hub.git")
     state = json.loads((made.top / "a/.git/atlas/sync.json").read_text())
     (made.top / "a/.git/atlas/sync.json").write_text(
         json.dumps({**state, "fetched_at": state["fetched_at"] - 700})

@@ -75,6 +75,19 @@ def test_it_returns_the_code_of_its_command_and_gives_the_lease_back(
     assert (row["state"], row["holder"], row["version"]) == ("released", begun, 2)
 
 
+def test_what_was_held_before_lasts_as_it_did_unless_more_is_asked_for(
+    begun: str, atlas: Atlas, quick: Atlas
+) -> None:
+    atlas("lease", "take", "gpu0", "--why", "mine", "--for", "10m")
+    ends = [lease(quick)["expires"]]
+    for asked in ((), ("--for", "5m"), ("--for", "1h")):
+        assert atlas("lease", "run", "gpu0", "--why", "a run", *asked, "--", "true").code == 0
+        row = lease(quick)
+        assert (row["state"], row["why"]) == ("held", "mine")
+        ends.append(row["expires"])
+    assert ends[0] == ends[1] == ends[2] < ends[3]
+
+
 def test_it_says_what_was_withdrawn_before_and_what_is_not_committed_behind_it(
     begun: str, repo: Path, atlas: Atlas
 ) -> None:

@@ -140,7 +140,7 @@ def test_every_task_is_done_once_and_in_order(
             over |= {found[2]} if found[1] == "done" else set()
 
 
-def test_a_claim_offline_of_what_another_has_is_parked_and_cannot_be_finished(fleet: Fleet) -> None:
+def test_a_claim_offline_of_what_another_has_is_lost_and_cannot_be_finished(fleet: Fleet) -> None:
     one = fleet.ok("a", "task", "add", "t")["id"]
     fleet.ok("b", "sync")
     mine = fleet.ok("a", "task", "claim", one, "--offline")
@@ -148,8 +148,9 @@ def test_a_claim_offline_of_what_another_has_is_parked_and_cannot_be_finished(fl
     assert (mine["id"], theirs["id"]) == (one, one)
     late = fleet.run("a", "task", "done", one, "--receipt", mine["receipt"], "--require-published")
     assert late.code == 4 and late.json["error"]["code"].startswith("stale_"), late
-    for parked in fleet.ok("a", "parked")["items"]:
-        fleet.ok("a", "parked", "drop", parked["operation"])
+    lost = f"LOST, others were first: task:{one} is claimed by {theirs['claim']['session']}"
+    assert [fleet.run("a", "task", "list").json["notices"].count(lost) for _ in "ab"] == [1, 0]
+    assert fleet.ok("a", "parked")["items"] == []
     assert fleet.ok("b", "task", "done", one)["state"] == "done"
 
 

@@ -213,7 +213,7 @@ def text(record: Record, data: Record) -> str:
         if "why" in entry:
             what, text = f"failed: attempt {entry['attempt']}", entry["why"]
         else:
-            what, text = "retried", entry["retried"]
+            what, text = next((each, entry.get(each)) for each in task.NO_FAILURE if each in entry)
         lines.append(f"{what} by {entry['session']}: {correction.plain(text)}")
     body = record["body"] or ""
     if body.strip():
@@ -295,7 +295,7 @@ def dead(ctx: typer.Context) -> Outcome:
         (
             row["id"],
             correction.said(row, "title", env.now()),
-            str(len(row.get("failures", ()))),
+            str(sum("why" in entry for entry in row.get("failures", ()))),
             task.last_failure(row),
         )
         for row in items

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ...answers import code, sessions
-from ...env import beginning, using, who, writing
+from ...env import beginning, unconfirmed, using, who, writing
 from ...env.env import Env
 from ...errors import AtlasError, Protocol, Usage
 from ...model import names, times
@@ -213,17 +213,23 @@ def fail(ctx: typer.Context, wanted: Id, why: Why, proof: Receipt = None) -> Out
 
 
 @verb(app, "release", "atlas task release 7f3k2mq9xa", 3, 4, 5, 6, 7, limits=(limits.CLAIMED,))
-def release(ctx: typer.Context, wanted: Ids, proof: Receipt = None) -> Outcome:
+def release(
+    ctx: typer.Context,
+    wanted: Ids,
+    proof: Receipt = None,
+    why: Annotated[
+        str | None, typer.Option("--why", metavar="TEXT", help="The reason; lists show it.")
+    ] = None,
+) -> Outcome:
     """Give a task back unfinished. It is no failure."""
     env = env_of(ctx)
-    me = beginning.writer(env)
+    me, reason = beginning.writer(env), names.say(why, "--why") if why is not None else None
     _single(wanted, proof)
-    done = writing.write(
-        env, lambda tree, who: claims.release(tree, who, wanted, proof), me, "task: release "
-    )
-    rows = tasks_of(writing.records(env, done))
+    paths = {task.path_of(name): name for name in wanted}
+    gives = partial(claims.release, receipt=proof, why=reason)
+    rows = tasks_of(unconfirmed.given_back(env, me, paths, gives, "task: release ", reason is None))
     using.follow(env, me, rows)
-    lines = tuple(f"{row['ref']} is given back" for row in rows)
+    lines = tuple(f"{row['ref']} is given back{unconfirmed.said(row)}" for row in rows)
     return Outcome(one(rows) if len(rows) == 1 else listing(rows), lines, published=False)
 
 

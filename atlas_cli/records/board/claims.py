@@ -11,7 +11,7 @@ from ...model.change import Change, Writer
 from ...model.text import Record
 from ...model.tree import Tree
 from ...visible import many, named
-from .. import goals, lease, policy
+from .. import goals, policy
 from . import offering, posting, readiness, result, task, using
 
 SHORTEST = 60  # seconds of a claim
@@ -118,7 +118,7 @@ def _full(tree: Tree, writer: Writer, more: int) -> AtlasError | None:
 def _expires(old: Record, in_force: policy.Policy, now: int, seconds: int | None) -> str:
     """The end of a claim that begins now. It is no later than the task's own deadline. Raises
     Refused if the policy does not allow so many seconds."""
-    over = now + lease.allowed(in_force, "claim", SHORTEST, seconds)
+    over = now + policy.allowed(in_force, "claim", SHORTEST, seconds)
     if "deadline" in old:
         over = min(over, times.moment(old["deadline"]))
     return times.rfc3339(over)
@@ -339,17 +339,26 @@ def failed(tree: Tree, writer: Writer, old: Record, why: str) -> dict[str, bytes
 
 
 def release(
-    tree: Tree, writer: Writer, wanted: Sequence[str], receipt: str | None = None
+    tree: Tree,
+    writer: Writer,
+    wanted: Sequence[str],
+    receipt: str | None = None,
+    why: str | None = None,
 ) -> Change:
     """The change that gives tasks back unfinished. They are open again, and nothing counts as a
-    failure."""
-    return using.follow(tree, writer, released(tree, writer, wanted, receipt))
+    failure. `why`: the reason, for whoever takes one next."""
+    return using.follow(tree, writer, released(tree, writer, wanted, receipt, why))
 
 
 def released(
-    tree: Tree, writer: Writer, wanted: Sequence[str], receipt: str | None = None
+    tree: Tree,
+    writer: Writer,
+    wanted: Sequence[str],
+    receipt: str | None = None,
+    why: str | None = None,
 ) -> Change:
     """The same, but for the leases on what the tasks use."""
+    reason = [{"released": why, "session": writer.session, "at": writer.when}] if why else []
     files: dict[str, bytes | None] = {}
     for name in wanted:
         old = task.get(tree, name)
@@ -357,5 +366,6 @@ def released(
         # A writer may take back a task that it has assigned and nobody has started.
         if claim.get("by") != writer.session or "started" in claim:
             old = proved(tree, writer, name, receipt, live=False)
-        files |= posting.row_files(writer, _in_hand(old), state="open", claim=None)
+        past = [*old.get("failures", ()), *reason] or None
+        files |= posting.row_files(writer, _in_hand(old), state="open", claim=None, failures=past)
     return posting.change_rows("release", wanted, writer, files)

@@ -21,6 +21,7 @@ from .. import correction, lease, session
 FOLDER = "tasks"
 NEVER = times.LAST  # the moment that does not come; `until` of a task that waits
 PRIORITIES = range(101)
+NO_FAILURE = ("retried", "released")  # entries of its failures that are none, and say a reason
 CLOSED = ("done", "cancelled")  # states in which nothing is left to do
 # States of a need that will not become done by itself.
 LOST = ("dead", "cancelled", "expired", "missing", "damaged")
@@ -239,7 +240,15 @@ def makes_cycle(tree: Tree, task: str, others: Iterable[str], only: Tree | None 
     return False
 
 
-_WORDS = ("title", "body", "why", "frozen.why", "dropped.why", "failures.why", "failures.retried")
+_WORDS = (
+    "title",
+    "body",
+    "why",
+    "frozen.why",
+    "dropped.why",
+    "failures.why",
+    *(f"failures.{each}" for each in NO_FAILURE),
+)
 KIND = row_kind("task", FOLDER, ".md", "id", parse, find, until, links=links)._replace(
     queued=queued, words=_WORDS
 )
