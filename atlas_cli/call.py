@@ -10,7 +10,7 @@ from typing import NamedTuple
 from . import __version__, interrupts
 from .cli.grammar import Page
 from .cli.root import Root
-from .commands import COMMANDS, FACES, HIDDEN
+from .commands import COMMANDS, FACES, GROUPS, HIDDEN
 from .console import Talk
 from .env import after, aim, code, freshness
 from .env.env import Env, Options
@@ -47,7 +47,7 @@ class Answer(NamedTuple):
 
 def root(terminal: bool = True) -> Root:
     """All commands of Atlas, for one call."""
-    return Root(COMMANDS, HIDDEN, FACES, terminal)
+    return Root(COMMANDS, HIDDEN, FACES, terminal, GROUPS)
 
 
 def call(

@@ -3,6 +3,7 @@ module of a command, imported when it is called."""
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Mapping
 from importlib import import_module
@@ -33,30 +34,21 @@ _FLAGS = {
 HELP = ["-h", "--help"]
 _DIGEST = ("--since", "--words")  # the digest's own options stand behind no command
 _ABOUT = """\
-Atlas: workers who cannot talk to each other share one project. Read first, write last.
-
-Begin with `atlas begin --goal "what you will do"`; close with `atlas end`. Bare `atlas`
-shows where things stand, and begins nothing."""
-_OPTIONS = [
-    ("-C PATH", "run as if started there"),
-    (
-        "--session ID",
-        "which session this is (else ATLAS_SESSION, else the one you began here last)",
-    ),
-    ("--operation ID", "the same id again answers with the first outcome and writes nothing"),
-    ("--expect HEAD|REF@N", "write only if the store, or the record, is still there"),
-    ("--json", "one JSON envelope on stdout"),
-    ("--quiet", "the answer only"),
-    ("--offline", "talk to no remote"),
-    ("--require-published", "exit 8 unless it reaches the remote"),
-    ("-V, --version", "the version; -h, --help: this"),
-]
+Workers who cannot talk to each other share one project. Read first, write last: begin with
+`atlas begin --goal "what you will do"`, close with `atlas end`. Bare `atlas` shows where
+things stand, and begins nothing."""
+_OPTIONS = (
+    "-C PATH, --session ID, --operation ID, --expect HEAD|REF@N, --json, --quiet, --offline,"
+    " --require-published, -V, --version, -h, --help: before or after the command"
+)
+COLUMNS = 100  # of a help page, where the terminal has so many
 
 
 class Root(Explained, TyperGroup):
     """All commands, for one call. `words` says what each of them does, `unlisted` are those that no
     list shows, and `modules` holds those whose module is not `commands.WORD`. `terminal`: whether a
-    command may hand the terminal to another program."""
+    command may hand the terminal to another program. `groups`: the heading of the words from one
+    on, by that word."""
 
     globals = (*_VALUES, *_FLAGS)
 
@@ -66,10 +58,13 @@ class Root(Explained, TyperGroup):
         unlisted: tuple[str, ...] = (),
         modules: Mapping[str, str] | None = None,
         terminal: bool = True,
+        groups: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(name="atlas", help=_ABOUT, rich_markup_mode=None)
+        super().__init__(
+            name="atlas", help=_ABOUT, rich_markup_mode=None, options_metavar="[GLOBAL OPTIONS]"
+        )
         self.words, self.unlisted, self.modules = words, unlisted, modules or {}
-        self.terminal = terminal
+        self.terminal, self.groups = terminal, groups or {}
         self._parsers: dict[tuple[str, str | None], Any] = {}
 
     def knows(self, word: str) -> bool:
@@ -103,7 +98,9 @@ class Root(Explained, TyperGroup):
 
         Raises Page for a help page, Usage where the words are no call."""
         try:
-            with self.make_context("atlas", list(words), obj=env, help_option_names=HELP) as ctx:
+            with self.make_context(
+                "atlas", list(words), obj=env, help_option_names=HELP, max_content_width=COLUMNS
+            ) as ctx:
                 outcome = self.invoke(ctx)
         except UsageError as error:
             path = error.ctx.command_path if getattr(error, "ctx", None) else "atlas"
@@ -124,20 +121,31 @@ class Root(Explained, TyperGroup):
         return word, self.parser(word, next(iter(rest), "")), rest
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Writes the list of the commands."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(self.words.items()))
+        """Writes the names of the commands, in groups."""
+        groups: dict[str, list[str]] = {}
+        for word in self.words:
+            heading = self.groups.get(word) or next(reversed(groups), "commands")
+            groups.setdefault(heading, []).append(word)
+        with formatter.section("Commands (a line on each: atlas help commands)"):
+            formatter.write_dl([(heading, ", ".join(names)) for heading, names in groups.items()])
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Writes the commands, and no options: they stand in the end."""
+        self.format_commands(ctx, formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Writes the end of the help of atlas: global options, topics, exit codes."""
-        with formatter.section("Global options (before or after the command)"):
-            formatter.write_dl(_OPTIONS)
+        """Writes the end of the help of atlas: topics, global options, exit codes."""
         from . import pages
 
-        with formatter.section("Topics (atlas help TOPIC)"):
+        with formatter.section("Topics (atlas help TOPIC), and one command: atlas COMMAND -h"):
             formatter.write_text(", ".join(pages.TOPICS))
-        with formatter.section("Exit codes"):
-            formatter.write_dl([(str(code), meaning) for code, (meaning, _) in EXITS.items()])
+        with formatter.section("Global options"):
+            formatter.write_text(_OPTIONS)
+        with formatter.section("Exit codes (atlas help stops)"):
+            short = (
+                f"{code} {re.split(r'[:(]', text)[0].strip()}" for code, (text, _) in EXITS.items()
+            )
+            formatter.write_text("; ".join(short))
 
     def spelt(self, words: list[str]) -> list[str]:
         """The words of a call: `help COMMAND` is its `--help`."""

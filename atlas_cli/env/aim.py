@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ..errors import AtlasError
 from ..outcome import Block, Outcome, Table
+from ..worktree import launcher
 from .env import Options
 
 Aim = Callable[[str], str]  # a text as it is, but for the commands in it
@@ -43,7 +44,7 @@ def program(options: Options) -> str:
         # In a hook git stands at the top; its user may stand in a folder of the worktree.
         start = Path.cwd() / os.environ.get("GIT_PREFIX", "")
         for top in (folder, *folder.parents):
-            if os.access(top / ".atlas/atlas", os.X_OK):
+            if launcher.lies(top / ".atlas/atlas"):
                 return shlex.quote(os.path.relpath(top / ".atlas/atlas", start))
     return "atlas"
 

@@ -34,11 +34,24 @@ def name() -> str:
     return text.replace("\n", "\\n")
 
 
+def _text() -> bytes:
+    text = _TEXT.format(python=shlex.quote(sys.executable), package=shlex.quote(_PACKAGE))
+    return os.fsencode(text)
+
+
+def lies(file: Path) -> bool:
+    """Whether a file is the launcher of the Atlas that runs here, and not one that a project
+    brought under its name."""
+    if file.parent.is_symlink() or file.is_symlink() or not os.access(file, os.X_OK):
+        return False
+    with file.open("rb") as program:
+        return program.read(10_000) == _text()
+
+
 def put(folder: Folder) -> None:
     """Puts the launcher of the Atlas that runs here into a folder, unless it is there already."""
     if not sys.executable:
         return
-    text = _TEXT.format(python=shlex.quote(sys.executable), package=shlex.quote(_PACKAGE))
-    data, file = os.fsencode(text), folder.look("atlas")
+    data, file = _text(), folder.look("atlas")
     if folder.read("atlas", 10_000) != data or (file and file.st_mode & 0o777 != 0o555):
         folder.put("atlas", data, 0o555)

@@ -181,7 +181,9 @@ def test_bare_it_lists_the_topics(said: Said) -> None:
     for topic, line in topics.items():
         assert re.search(rf"^  {topic} +{re.escape(line)}$", done.out, re.MULTILINE)
     assert envelope(said("help", "--json"))["data"] == {"topics": topics}
-    listed = said("--help").out.split("Topics (atlas help TOPIC):\n")[1].split("\n\n")[0]
+    listed = (
+        said("--help").out.split("Topics (atlas help TOPIC)")[1].split(":\n", 1)[1].split("\n\n")[0]
+    )
     assert re.findall(r"\w+", listed) == list(TOPICS)
 
 

@@ -50,6 +50,10 @@ def test_a_command_is_spelled_as_atlas_was_called(
         assert _said([str(launcher), "show", "task:none"], folder, other) == way
         shown = subprocess.run([way, "task", "list"], cwd=folder, env=other, check=False)
         assert shown.returncode == 0
+    launcher.chmod(0o755)
+    launcher.write_text("#!/bin/sh\necho of the project\n")
+    module = [sys.executable, "-m", "atlas_cli", "show", "task:none"]
+    assert _said(module, repo, other) == "atlas"
     # Its own name is another program there, though git finds it.
     both = env | {"PATH": other["PATH"] + os.pathsep + str(programs)}
     assert _said([str(programs / "atlas"), "show", "task:none"], repo, both) == "git atlas"
