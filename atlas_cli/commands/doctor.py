@@ -23,8 +23,8 @@ def doctor(
     ctx: typer.Context,
     fix: Annotated[bool, typer.Option("--fix", help="Repair what can be repaired.")] = False,
 ) -> Outcome:
-    """Look at the store: git, disk, locks, objects, branch, remote, records. Exit 1 if something is
-    wrong.
+    """Look at the store: git, disk, locks, objects, branch, remote, records; and at this clone: its
+    files, notebook, id, clock, hooks. Exit 1 if something is wrong.
 
     --fix puts stale locks aside, drops refs that name nothing, fetches lost objects anew, takes the
     last head that can be gone on from where the branch is broken (and carries over what was
@@ -65,8 +65,10 @@ def _is_whole(env: Env) -> bool:
 def _by_policy(env: Env) -> list[dict[str, Any]]:
     """The looks that need the policy in force."""
     try:
-        hooks = [{"what": "hooks", "state": "warn", "text": text} for text in lacking(env)]
-        return [*_shared(env), *hooks]
+        missing = "; ".join(lacking(env))
+        text = missing or "git runs Atlas, or none is wanted"
+        hooks = {"what": "hooks", "state": "warn" if missing else "ok", "text": text}
+        return [*_shared(env), hooks]
     except Damaged as error:
         return [{"what": "policy", "state": "bad", "text": error.message}]
 

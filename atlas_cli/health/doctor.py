@@ -32,7 +32,7 @@ def judged(env: Env, full: bool, count: Callable[[Tree], int] = lambda tree: 0) 
 def looked(env: Env, fix: bool) -> list[dict[str, Any]]:
     """Looks at the repository beneath the records: rows of `what`, `state` (ok, warn, bad, fixed)
     and `text`. `fix`: what can be repaired is."""
-    from . import looks  # (`verify` needs none of it)
+    from . import clone, looks  # (`verify` needs none of it)
 
     rows = [look._asdict() for look in looks.checks(env.store, env.sharing.sources(), fix)]
     env.forget("snapshot", "tree")
@@ -46,7 +46,7 @@ def looked(env: Env, fix: bool) -> list[dict[str, Any]]:
         rows.append({"what": "history", "state": "fixed" if fix else "bad", "text": text})
         if fix:
             env.local.forget_rewinds()
-    return rows
+    return rows + [look._asdict() for look in clone.looks(env, fix)]
 
 
 def repair(env: Env, me: Record) -> tuple[list[str], list[str]]:

@@ -58,7 +58,7 @@ class Store:
     def machine(self) -> str:
         """This machine's random id; host names and containers change. It is made anew if what a
         crash left of it is no id."""
-        if known := self._machine():
+        if known := self.kept_machine():
             return known
         made = os.urandom(6).hex()
         try:
@@ -66,9 +66,9 @@ class Store:
             files.put(self.home / "machine", f"{made}\n".encode(), sync=True)
         except OSError:
             return made  # where nothing can be written, no lease is written either
-        return self._machine() or made
+        return self.kept_machine() or made
 
-    def _machine(self) -> str:
+    def kept_machine(self) -> str:
         """The id that this machine's file holds; nothing if it holds none."""
         with suppress(OSError), files.Folder.at(self.home) as folder:
             data = (folder.read("machine", 100) or b"").strip()

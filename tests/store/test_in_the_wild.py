@@ -3,7 +3,9 @@ or names the thing."""
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -11,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import Atlas, Git
+from ..conftest import NOTEBOOK, Atlas, Git, command
+
+Looks = dict[str, tuple[str, str]]  # what was looked at: its state, and what is said of it
 
 
 def test_a_projects_own_folder_of_that_name_is_left_alone(
@@ -180,3 +184,46 @@ def test_a_file_outside_a_sparse_checkout_is_not_gone(
     git("sparse-checkout", "add", "docs")
     assert atlas("links", "--fix").code == 0
     assert (bare_project / "docs/a.md").read_text() == "[s](../app/z.md)\n"
+
+
+def _looks(repo: Path, env: dict[str, str], *words: str, before: tuple[str, ...] = ()) -> Looks:
+    done = subprocess.run(
+        [*before, *command("doctor", "--json", *words)],
+        cwd=repo,
+        env=env,
+        capture_output=True,
+        check=False,
+    )
+    said = json.loads(done.stdout)
+    data = said["data"] or said["error"]["details"]
+    return {row["what"]: (row["state"], row["text"]) for row in data["checks"]}
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="there is no setpriv")
+def test_doctor_sees_what_keeps_a_clone_from_working(
+    begun: str, repo: Path, env: dict[str, str]
+) -> None:
+    kept = ("permissions", "notebook", "machine", "clock", "hooks")
+    assert [_looks(repo, env)[what][0] for what in kept] == ["ok", "ok", "ok", "ok", "warn"]
+    home = repo / ".git/atlas"
+    barred = next(path for path in (home / "store.git/objects").iterdir() if len(path.name) == 2)
+    barred.chmod(0o555)
+    few = ("setpriv", "--bounding-set=-all", "--inh-caps=-all") if os.geteuid() == 0 else ()
+    state, text = _looks(repo, env, before=few)["permissions"]
+    barred.chmod(0o755)
+    assert (state, str(barred) in text, 'sudo chown -R "$USER"' in text) == (
+        "bad",
+        True,
+        True,
+    )
+    state, text = _looks(repo, env | {"ATLAS_CLOCK_OFFSET": "-7200"})["clock"]
+    assert (state, "ahead of its clock now" in text) == ("warn", True)
+    (home / "machine").write_bytes(b"\0" * 12)
+    assert _looks(repo, env)["machine"][0] == "warn"
+    assert _looks(repo, env, "--fix")["machine"][0] == "fixed"
+    assert _looks(repo, env)["machine"][0] == "ok"
+    for end in ("", "-wal", "-shm"):
+        (home / f"{NOTEBOOK}{end}").unlink(missing_ok=True)
+    (home / NOTEBOOK).mkdir()
+    state, text = _looks(repo, env)["notebook"]
+    assert (state, "is asked for again" in text) == ("bad", True)
