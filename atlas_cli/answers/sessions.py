@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import NamedTuple
 
 from .. import signs
@@ -43,6 +44,8 @@ def row(ask: Questions, record: Record) -> Record:
 def _stated(ask: Questions, record: Record, last: int, state: str) -> Record:
     if state == "live" and signs.dead(record.get("process")):
         state = "gone"
+    elif state == "live" and orphaned(ask, record, signs.steady()):
+        state = "orphaned"
     shown = ask.shown({"ref": f"session:{record['id']}", **record})
     return {**shown, "state": state, "last": times.rfc3339(last)}
 
@@ -61,6 +64,7 @@ def rows(ask: Questions, every: bool) -> list[Record]:
     ]
 
 
+ORPHANED = 300  # seconds of silence after which a session without its folder is nobody's
 SILENT = 3600  # seconds of silence after which a caller without a tool's id may be adopted, here
 
 
@@ -80,8 +84,20 @@ def given_up(ask: Questions, record: Record, here: Here) -> str:
         return ""
     if "process" in record:
         return "its process is gone" if signs.dead(record["process"]) else ""
+    if orphaned(ask, record, here.steadily):
+        return "its worktree is gone"
     silent = _silence(ask, record, here) or 0
     return f"it has been silent here for {times.span(int(silent))}" if silent >= SILENT else ""
+
+
+def orphaned(ask: Questions, record: Record, steadily: float) -> bool:
+    """Whether the worktree of a session of this clone is not there any more. One that was at work a
+    moment ago sees its folder under another name than this process does, as in a container; and one
+    whose tool is seen to run may go on elsewhere."""
+    folder, id = record.get("worktree"), record["id"]
+    if not folder or "process" in record or Path(folder).is_dir() or not ask.local.signed(id):
+        return False
+    return ask.local.silence(id, steadily) >= ORPHANED
 
 
 def _silence(ask: Questions, record: Record, here: Here) -> float | None:

@@ -239,6 +239,25 @@ def test_a_caller_without_an_id_is_judged_by_its_silence(
     tool.close()
 
 
+def test_a_session_whose_worktree_was_removed_is_orphaned_and_can_be_adopted(
+    repo: Path, atlas: Atlas, git: Git, tmp_path: Path
+) -> None:
+    git("worktree", "add", "-q", "../wt")
+    there = {"CODEX_THREAD_ID": "", "cwd": tmp_path / "wt"}  # no tool, no process of one
+    lost = data(atlas, "begin", **there)["id"]
+    data(atlas, "lease", "take", "gpu0", "--why", "w", **there)
+    git("worktree", "remove", "--force", "../wt")
+    mine = data(atlas, "begin", **CLAUDE)["id"]
+    adopt = ("session", "adopt", lost, "--why", "its folder is gone")
+    assert stop(atlas, *adopt, **CLAUDE)["code"] == "held", "it gave a sign a moment ago"
+    (repo / ".git/atlas/signs" / lost).write_text("- 0\n")
+    states = {row["id"]: row["state"] for row in data(atlas, "session", "list")["items"]}
+    assert (states[lost], states[mine]) == ("orphaned", "live")
+    data(atlas, *adopt, **CLAUDE)
+    assert data(atlas, "lease", "show", "gpu0")["holder"] == mine
+    assert data(atlas, "session", "show", lost)["state"] == "ended"
+
+
 def test_every_command_and_hook_is_a_sign_of_life(repo: Path, atlas: Atlas, git: Git) -> None:
     me = data(atlas, "begin", **CLAUDE)["id"]
     for hours in (3, 6, 9):
