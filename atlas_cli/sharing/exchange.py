@@ -37,7 +37,7 @@ SPACING = 6  # times what a push takes that one waits for the other sessions of 
 REMEMBERED = 30  # seconds that a failed push is remembered
 IN_OUTBOX = (
     "nothing but this worktree can be written here: the next command that can write the store takes"
-    " it in"
+    " it in; until then git clean -fdx would lose it"
 )
 TRIES = 3  # pushes in a row that may be refused although nobody else was first
 
