@@ -359,6 +359,7 @@ def _long_over(ask: Questions, owing: Iterable[str]) -> list[Record]:
     before = ask.now - WEEK
     rows = {record["id"]: record for record in ask.index.past(session.FOLDER, before)}
     for id in owing:
-        if id not in rows and (session.until(record := row(ask, id)) or 0) <= before:
+        record = rows.get(id) or row(ask, id)  # (none that can be read, of what a hand wrote)
+        if record and (session.until(record) or 0) <= before:
             rows[id] = record
     return list(rows.values())
