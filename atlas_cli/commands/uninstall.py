@@ -19,6 +19,8 @@ from ..records import session
 from ..sharing.dealing import UNASKED
 from ..sharing.parked import parked_commits
 from ..store import REMOTE, lock
+from ..store.database import reachable
+from ..store.notebook import FILE
 from ..visible import many, named, visible
 from ..worktree.view import View
 from . import env_of, single, verb
@@ -60,6 +62,8 @@ def uninstall(ctx: typer.Context, discard: Discard = False) -> Outcome:
         aside = home.with_name(f"{home.name}.{os.urandom(8).hex()}")
         home.rename(aside)  # (at once: a command that is called meanwhile finds no half of it)
     shutil.rmtree(aside)
+    if (far := reachable(home / FILE).parent) != home:
+        shutil.rmtree(far, ignore_errors=True)
     lines = [f"Atlas is out of this clone: {home}, the hooks and .atlas are gone"]
     if left:
         lines.append(f"not Atlas's, and left where they are: {', '.join(map(visible, left))}")

@@ -9,10 +9,13 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..model.digests import sha256
+
 Connection = sqlite3.Connection
 DatabaseError = sqlite3.DatabaseError  # whatever SQLite could not do
 OperationalError = sqlite3.OperationalError  # it is locked, read-only or full; or lacks a table
 MEMORY = ":memory:"
+_LONGEST = 500  # bytes of a path; SQLite adds the endings of its other files to it
 ENDS = ("-wal", "-shm", "")  # of the files of one database; the one that it is known by comes last
 
 
@@ -29,11 +32,11 @@ class Layout(NamedTuple):
 
 
 class Database:
-    """One SQLite file. After a mending `db` is another connection. Each user of this class says how
-    its file is opened and mended."""
+    """One SQLite file, at its `place`. After a mending `db` is another connection. Each user of
+    this class says how its file is opened and mended."""
 
     def __init__(self, file: Path) -> None:
-        self.file = file
+        self.file, self.place = file, reachable(file)
         self.db = self._open()
 
     def _open(self) -> Connection:
@@ -70,6 +73,19 @@ class Database:
     def _one(self, statement: str, *values: object) -> Any:
         """The first row of a question, or None."""
         return next(iter(self._all(statement, *values)), None)
+
+
+def reachable(file: Path) -> Path:
+    """The place of a database's file: the file itself, or where SQLite opens no path of its length,
+    one of that name in the user's state folder."""
+    if len(os.fsencode(file)) <= _LONGEST:
+        return file
+    from .repo import state
+
+    folder = state() / "far" / sha256(os.fsencode(file.parent)).hexdigest()[:16]
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder / file.name
 
 
 def connect(target: str, layout: Layout) -> Connection:

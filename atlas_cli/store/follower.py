@@ -39,7 +39,7 @@ class Follower(Database):
 
     def _open(self) -> Connection:
         try:
-            return connect(str(self.file), LAYOUT)
+            return connect(str(self.place), LAYOUT)
         except OperationalError:
             return connect(MEMORY, LAYOUT)
         except DatabaseError:
@@ -48,8 +48,8 @@ class Follower(Database):
     def _opened_anew(self) -> Connection:
         try:
             for end in ENDS:
-                Path(f"{self.file}{end}").unlink(missing_ok=True)
-            return connect(str(self.file), LAYOUT)
+                Path(f"{self.place}{end}").unlink(missing_ok=True)
+            return connect(str(self.place), LAYOUT)
         except (DatabaseError, OSError):
             return connect(MEMORY, LAYOUT)
 

@@ -66,9 +66,9 @@ class NotebookFile(Database):
 
     def _open(self) -> Connection:
         earlier = [self.file.with_name("local.sqlite"), *self.file.parent.glob("local-*.sqlite")]
-        take_over(self.file, [file for file in earlier if _number(file) < LAYOUT.version])
+        take_over(self.place, [file for file in earlier if _number(file) < LAYOUT.version])
         try:
-            return connect(str(self.file), LAYOUT)
+            return connect(str(self.place), LAYOUT)
         except OperationalError as error:
             self.keeps = False
             if "readonly" not in str(error) and "unable to open" not in str(error):
@@ -83,12 +83,12 @@ class NotebookFile(Database):
     def _opened_anew(self) -> Connection:
         """A new notebook. The damaged one stays beside it, under another name. If neither can be
         (its disk has just gone), it is an empty one in memory."""
-        aside = f"{self.file}.damaged-{time.time_ns()}"
+        aside = f"{self.place}.damaged-{time.time_ns()}"
         try:
             for end in ENDS:
                 with suppress(FileNotFoundError):
-                    Path(f"{self.file}{end}").rename(f"{aside}{end}")
-            new = connect(str(self.file), LAYOUT)
+                    Path(f"{self.place}{end}").rename(f"{aside}{end}")
+            new = connect(str(self.place), LAYOUT)
         except (OSError, DatabaseError) as error:
             self.keeps = False
             self.say(f"this clone's notebook was damaged, and cannot be begun anew: {error}")

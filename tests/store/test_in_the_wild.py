@@ -227,3 +227,18 @@ def test_doctor_sees_what_keeps_a_clone_from_working(
     (home / NOTEBOOK).mkdir()
     state, text = _looks(repo, env)["notebook"]
     assert (state, "is asked for again" in text) == ("bad", True)
+
+
+def test_a_session_is_known_below_a_path_that_sqlite_does_not_open(
+    tmp_path: Path, atlas: Atlas, git: Git, env: dict[str, str]
+) -> None:
+    deep = tmp_path.joinpath(*[f"{number:02}-{'long' * 15}" for number in range(10)]) / "repo"
+    deep.mkdir(parents=True)
+    git("init", "-q", cwd=deep)
+    for words in (("init",), ("begin", "--goal", "g"), ("status", "write", "-m", "deep")):
+        done = atlas(*words, cwd=deep)
+        assert done.code == 0, done
+    kept = list(Path(env["XDG_STATE_HOME"]).glob(f"atlas/far/*/{NOTEBOOK}"))
+    assert len(kept) == 1 and kept[0].stat().st_size > 0
+    assert atlas("uninstall", "--discard", cwd=deep).code == 0
+    assert not kept[0].exists()
