@@ -94,7 +94,7 @@ def put(env: Env, hooks: Any, write: bool = False) -> Outcome:
     state = {hook.state for hook in hooks.status()}
     if hooks.owner and not state <= {f"by {hooks.owner}", "by itself"}:
         if write:
-            written = managers.write(hooks.owner, hooks.folder, hooks.top)
+            written = hooks.write()
             names = ", ".join(os.path.relpath(file, hooks.top) for file in written)
             env.notices.append(f"written: {names}; {THEN[hooks.owner]}")
             return _outcome(hooks, hooks.status())

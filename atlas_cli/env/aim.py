@@ -19,8 +19,11 @@ from ..worktree import launcher
 from .env import Options
 
 Aim = Callable[[str], str]  # a text as it is, but for the commands in it
-# (What is quoted in a line is somebody else's.)
-_COMMAND = r'"[^"\n]*"|(?<![\w./-])(?:git )?atlas(?P<at> -C \S+)? (?P<name>[a-z]+|--help)\b(?!-)'
+# (What is quoted, for a reader or for a shell, is somebody else's: it stays as it is.)
+_COMMAND = (
+    r'"[^"\n]*"|(?<![^\s="(])\'[^\'\n]*\''
+    r"|(?<![\w./-])(?:git )?atlas(?P<at> -C (?:'[^'\n]*'|[^\s']+))? (?P<name>[a-z]+|--help)\b(?!-)"
+)
 
 
 def words(options: Options) -> str:

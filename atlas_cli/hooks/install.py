@@ -29,13 +29,11 @@ _ALONE = b"#!/bin/sh\n"
 # alone: nothing else is in the file; kept: it goes on to the hook aside; within: the rest is
 # somebody else's.
 _SECTION = re.compile(
-    rb"# >>> atlas (\S+) (alone|kept|within) >>>[^\n]*\n.*?\n# <<< atlas <<<\n", re.DOTALL
+    rb"# >>> atlas (\S+) (alone|kept|within) >>>[^\n]*\n(?:(?!# >>> atlas ).)*?\n# <<< atlas <<<\n",
+    re.DOTALL,
 )
 _MOVED = (".legacy", ".old")  # what others call the hook that stood where theirs goes
 _NAMED = re.compile(rb"\[ -x ('(?:[^']|'\\'')*') \]")
-_SHELL = re.compile(
-    rb"#![ \t]*/(?:\S*/)?(?:env[ \t]+)?(?:ba|da|k|mk|z|a)?sh(?:[ \t]+-[a-zA-Z]+)*[ \t]*\n"
-)
 # A script that reads its own text, or runs it in another language, would meet ours there.
 _READS_ITSELF = re.compile(
     rb"^[^#\n]*\b(?:exec|tail|head|sed|awk|perl|python3?)\b(?:(?!name)[^\n])*[\" ]\$\{?0\}?[\" \n]",
@@ -166,6 +164,11 @@ class HookFiles:
                 self._put(name, name in shared)
         return self.status()
 
+    def write(self) -> list[Path]:
+        """Puts Atlas into the files of the folder's owner; those that it wrote."""
+        self._own_way()
+        return managers.write(self.owner, self.folder, self.top)
+
     def remove(self) -> list[HookFile]:
         """Takes the section out of each hook, and puts back what was there before. It looks into
         the standard folder too, even if git no longer does."""
@@ -243,7 +246,7 @@ class HookFiles:
         file, aside = _file(self.folder, name), self.folder / ASIDE / name
         data = managers.content(file)
         section = _SECTION.search(data or b"")
-        shell = _SHELL.match(data or b"")
+        shell = managers.SHELL.match(data or b"")
         if data is not None and section:
             ours = self.section(name, _kind(data, section))
             _write(file, data[: section.start()] + ours + data[section.end() :])
@@ -268,6 +271,7 @@ class HookFiles:
             )
         if section and (_kind(data, section) == "within" or _rest(data, section) != _ALONE):
             _write(file, _rest(data, section))
+            self._take(file, aside)  # (somebody may have put it in twice)
         elif os.path.lexists(aside) and (section or not os.path.lexists(file)):
             _move(aside, file, "")
         elif section:

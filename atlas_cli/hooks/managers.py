@@ -40,9 +40,15 @@ LEFTHOOK = (
     "      use_stdin: true"
 )
 _LOCAL = "lefthook-local.yml"  # lefthook reads it beside the project's own, for one person
-_HEAD = "# >>> atlas shared >>> by `atlas hooks install --write`; `atlas hooks remove` takes it out"
-_PART = re.compile(rb"# >>> atlas shared >>>[^\n]*\n.*?\n# <<< atlas <<<\n", re.DOTALL)
-_INTERPRETER = re.compile(rb"(?:#![^\n]*\n)?")
+_HEAD = "# >>> atlas %s >>> by `atlas hooks install --write`; `atlas hooks remove` takes it out"
+# (made: the file was not there; shared: it was somebody's.)
+_PART = re.compile(
+    rb"# >>> atlas (made|shared) >>>[^\n]*\n(?:(?!# >>> atlas ).)*?\n# <<< atlas <<<\n", re.DOTALL
+)
+SHELL = re.compile(
+    rb"#![ \t]*/(?:\S*/)?(?:env[ \t]+)?(?:ba|da|k|mk|z|a)?sh(?:[ \t]+-[a-zA-Z]+)*[ \t]*\n"
+)
+_NEW = b"#!/bin/sh\n"
 
 
 def configured(top: Path) -> Iterator[str]:
@@ -57,7 +63,7 @@ def configured(top: Path) -> Iterator[str]:
 def owner(folder: Path, top: Path, common: Path) -> str:
     """The program that would write over a hook in this folder, or carry it to others: husky,
     lefthook, or git itself if it tracks the folder. Empty if nobody would."""
-    if ".husky" in folder.parts:
+    if _husky(folder, top):
         return "husky"
     hooks = folder.iterdir() if folder.is_dir() else ()
     if any(b"lefthook" in (content(file) or b"") for file in hooks):
@@ -83,58 +89,73 @@ def write(tool: str, folder: Path, top: Path) -> list[Path]:
     """Puts Atlas into the files from which a tool, or git's tracked folder, runs the hooks; the
     files that it wrote.
 
-    Raises Refused if there is a file that only its user can complete, and Failed if one cannot be
-    written."""
+    Raises Refused, before it has written any, if there is one that only its user can complete."""
     if tool == "lefthook":
-        return _lefthook(top / _LOCAL)
-    hooks = folder.parent if tool == "husky" else folder
-    return [hooks / name for name in NAMES if _added(hooks / name)]
+        new = {top / _LOCAL: _lefthook(top / _LOCAL)}
+    else:
+        hooks = folder.parent if _husky(folder, top) and folder.name == "_" else folder
+        new = {hooks / name: _added(hooks / name) for name in NAMES}
+    written = [file for file, data in new.items() if data]
+    for file in written:
+        _put(file, new[file])
+    return written
 
 
 def unwrite(folder: Path, top: Path) -> None:
-    """Takes out what `write` put in."""
-    for file in [top / ".husky" / name for name in NAMES] + [folder / name for name in NAMES]:
+    """Takes out what `write` put in. Nothing is touched by way of a link."""
+    husky = top / ".husky"
+    folders = [folder, husky] if husky.resolve() == top.resolve() / ".husky" else [folder]
+    for file in (place / name for place in folders for name in NAMES):
         data = content(file) or b""
-        if not _PART.search(data):
-            continue
+        parts = _PART.findall(data)
         rest = _PART.sub(b"", data)
-        if _INTERPRETER.sub(b"", rest, count=1).strip():
-            _put(file, rest)
-        else:
+        if b"made" in parts and rest == _NEW:
             file.unlink()
+        elif parts:
+            _put(file, rest)
     if content(top / _LOCAL) == _local():
         (top / _LOCAL).unlink()
 
 
-def _lefthook(file: Path) -> list[Path]:
-    if file.exists() and content(file) != _local():
+def _husky(folder: Path, top: Path) -> bool:
+    """Whether a folder of hooks is husky's: `.husky`, or what it generates in there."""
+    own = top.resolve() / ".husky"
+    return folder.resolve() in (own, own / "_")
+
+
+def _lefthook(file: Path) -> bytes:
+    if os.path.lexists(file) and content(file) != _local():
         raise Refused(
             f"{file} is there already, and its lines are its user's to order",
             f"add to it for each NAME ({', '.join(NAMES)})\n{LEFTHOOK}",
             code="managed",
         )
-    _put(file, _local())
-    return [file]
+    return _local()
 
 
 def _local() -> bytes:
-    parts = [_HEAD, *(LEFTHOOK.replace("NAME", name) for name in NAMES)]
+    parts = [_HEAD % "made", *(LEFTHOOK.replace("NAME", name) for name in NAMES)]
     return ("\n".join(parts) + "\n").encode()
 
 
-def _added(file: Path) -> bool:
-    """Puts the lines at the top of one hook's file; whether they were not there."""
+def _added(file: Path) -> bytes:
+    """A hook's file with the lines at its top; empty if they are in there."""
     data = content(file)
     if data is None and os.path.lexists(file):
         raise Refused(f"{file} is no plain file", "put Atlas in by hand", code="managed")
     if data is not None and b"atlas-hook" in data:
-        return False
-    data = data or b"#!/bin/sh\n"
-    match = _INTERPRETER.match(data)
-    at = match.end() if match else 0
-    part = f"{_HEAD}\n{SH}\n# <<< atlas <<<\n".encode()
-    _put(file, data[:at] + part + data[at:])
-    return True
+        return b""
+    kind, data = ("made", _NEW) if data is None else ("shared", data)
+    shell = SHELL.match(data)
+    if b"\0" in data or (data.startswith(b"#!") and not shell):
+        raise Refused(
+            f"{file} is no shell's script, and takes no lines of one",
+            "call `atlas-hook NAME` in it, with what git gave it",
+            code="managed",
+        )
+    at = shell.end() if shell else 0
+    part = f"{_HEAD % kind}\n{SH}\n# <<< atlas <<<\n".encode()
+    return data[:at] + part + data[at:]
 
 
 def _put(file: Path, data: bytes) -> None:

@@ -512,6 +512,64 @@ def test_on_request_atlas_goes_into_the_files_of_others_and_out_again(
         assert (repo / "lefthook-local.yml").read_text() == "pre-commit: {}\n"
 
 
+def test_the_files_of_others_are_written_whole_or_not_at_all_and_by_no_link(
+    repo: Path, git: Git, atlas: Atlas, tmp_path: Path
+) -> None:
+    def refused() -> bool:
+        before = picture(repo)
+        done = atlas("hooks", "install", "--write", "--json")
+        assert difference(before, picture(repo)) == []
+        return (done.code, done.json["error"]["code"]) == (6, "managed")
+
+    # One of git's tracked folder that is in another language, or is a link: none is written.
+    own = repo / ".githooks"
+    own.mkdir()
+    script("#!/usr/bin/env python3\nprint('theirs')\n")(own / "pre-push")
+    git("add", ".githooks")
+    git("config", "core.hooksPath", ".githooks")
+    assert refused()
+    (own / "pre-push").unlink()
+    (own / "pre-push").symlink_to("nowhere")
+    assert refused()
+    # An older husky has its hooks in .husky itself; what was empty is so again.
+    husky = repo / ".husky"
+    husky.mkdir()
+    (husky / "pre-commit").write_text("")
+    git("config", "core.hooksPath", ".husky")
+    before = picture(repo)
+    assert atlas("hooks", "install", "--write").code == 0
+    assert (husky / "pre-push").exists() and not (repo / "pre-push").exists()
+    assert atlas("hooks", "remove").code == 0
+    assert [name for name in difference(before, picture(repo)) if "atlas" not in name] == []
+    # Nothing is taken out by way of a link.
+    git("config", "--unset", "core.hooksPath")
+    shutil.rmtree(husky)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "pre-commit").write_bytes(b"# >>> atlas made >>> x\ny\n# <<< atlas <<<\n")
+    husky.symlink_to(outside)
+    assert atlas("hooks", "remove").code == 0
+    assert (outside / "pre-commit").exists()
+    (repo / "lefthook-local.yml").symlink_to("nowhere")
+    script("#!/bin/sh\n# lefthook\n")(repo / ".git/hooks/pre-commit")
+    assert refused()
+
+
+def test_a_section_that_was_pasted_twice_goes_whole_and_one_cut_short_takes_nothing(
+    folder: Path, hooks: Callable[..., HookFiles]
+) -> None:
+    file = folder / ".git/hooks/pre-commit"
+    hooks().install()
+    ours = file.read_bytes().removeprefix(b"#!/bin/sh\n")
+    script(b"#!/bin/sh\n" + ours + b"echo theirs\n" + ours)(file)
+    hooks().remove()
+    assert file.read_bytes() == b"#!/bin/sh\necho theirs\n"
+    begun = ours.partition(b"# <<<")[0]
+    script(b"#!/bin/sh\n" + begun + b"echo theirs\n" + ours)(file)
+    hooks().install()
+    assert b"echo theirs\n" in file.read_bytes()
+
+
 @pytest.mark.parametrize("ending", ["legacy", "old"])
 def test_a_hook_of_ours_that_another_tool_moved_is_known_by_its_text(
     ending: str, repo: Path, atlas: Atlas, env: dict[str, str]
