@@ -14,8 +14,8 @@ from ..env import (
     code,
     drafting,
     elsewhere,
+    overtaken,
     reading,
-    unconfirmed,
     who,
     wording,
     writing,
@@ -200,7 +200,7 @@ def _ending(env: Env, me: Record, wanted: int | None, every: bool) -> int | None
 
 def _judge_parked(env: Env, me: Record) -> None:
     """Raises Protocol if writes of the session are parked that may be worth keeping."""
-    env.notices += unconfirmed.settled(env, me)
+    env.notices += overtaken.settled(env, me)
     if parked.of(env.store, env.index, me["id"]):
         raise Protocol(
             "writes of this session are parked: others were first",

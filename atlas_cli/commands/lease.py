@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..answers import code, leases
-from ..env import addressing, beginning, reading, unconfirmed, who, writing
+from ..env import addressing, beginning, reading, who, writing
 from ..env.env import Env
 from ..errors import EXITS, AtlasError, Held, Usage
 from ..model import names, times
@@ -97,7 +97,7 @@ def _beside(rows: list[Record]) -> list[str]:
 def _count_on(item: dict[str, Any], now: int) -> str:
     """How long a holder may count on a lease, and its token; empty if it was given back."""
     if "released" in item:
-        return unconfirmed.said(item)
+        return ""
     return f" (advisory) for {times.span(lease.left(item, now))}, token {item['token']}"
 
 
@@ -163,10 +163,11 @@ def release(ctx: typer.Context, resources: Resources) -> Outcome:
     wanted = _resources(env, resources)
     me = beginning.writer(env)
     with _kept(env, wanted, me, held=True) as store:
-        paths = {lease.path_of(resource): resource for resource in wanted}
-        rows = unconfirmed.given_back(store.env, me, paths, lease.release, "lease: release ")
+        written = writing.write(
+            store.env, lambda tree, who: lease.release(tree, who, wanted), me, "lease: release "
+        )
         env.notices += _left_changed(env, wanted)
-        return _answer(store, rows, "given back:")
+        return _answer(store, writing.records(store.env, written), "given back:")
 
 
 def _left_changed(env: Env, resources: list[str]) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from .. import records
-from ..env import beginning, drafting, unconfirmed, who, wording, writing
+from ..env import beginning, drafting, overtaken, who, wording, writing
 from ..env.env import Env
 from ..errors import AtlasError, NotFound, Refused
 from ..model import times
@@ -31,7 +31,7 @@ def list_(ctx: typer.Context) -> Outcome:
     """The parked writes of this clone."""
     env = env_of(ctx)
     drafting.of_parked(env)
-    env.notices += unconfirmed.settled(env, who.session_or_none(env))
+    env.notices += overtaken.settled(env, who.session_or_none(env))
     items = parked.rows(env.store, env.index)
     rows = tuple(
         (item["operation"][:12], item["subject"], item["session"] or "-", item["at"] or "-")

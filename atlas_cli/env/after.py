@@ -15,7 +15,7 @@ from ..records import collision, session
 from ..sharing import parked
 from ..store import failpoints
 from ..worktree.view import View
-from . import drafting, reading, unconfirmed, who, writing
+from . import drafting, overtaken, reading, who, writing
 from .env import Env
 
 
@@ -78,7 +78,7 @@ def _tell(env: Env) -> None:
     if env.options.quiet and not env.options.json:
         return
     me = who.session_or_none(env)
-    lost = unconfirmed.settled(env, me)
+    lost = overtaken.settled(env, me)
     rows = parked.of(env.store, env.index, me["id"]) if me else []
     if rows:
         subjects = "; ".join(row["subject"] for row in rows)

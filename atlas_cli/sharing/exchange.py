@@ -177,7 +177,6 @@ class Exchange:
                     False, "others were faster; the next push of this clone carries it along"
                 )
             began = time.monotonic()
-            self.memory.put(tried=head)
             failpoints.at("before_push", self.policy)
             pushed = self.remote.push(head, self.call)
             failpoints.at("after_push", self.policy)
@@ -270,7 +269,7 @@ class Exchange:
             asked_at=time.time(),
             fetched_at=time.time(),
             **dict.fromkeys(("failed_at", "away_at"), 0),
-            **dict.fromkeys(("failed", "lost", "tried"), ""),
+            **dict.fromkeys(("failed", "lost"), ""),
             where=self.where,
         )
 

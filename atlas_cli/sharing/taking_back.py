@@ -12,13 +12,6 @@ from .remote_state import RemoteState
 PATIENCE = 5.0  # seconds for another command that publishes
 
 
-def is_unseen(store: Store, commit: str) -> bool:
-    """Whether nobody but this clone can have a commit: the remote does not have it, as far as it
-    was heard, and no push has tried to bring it since."""
-    known, tried = store.ref(REMOTE), RemoteState(store).data.get("tried")
-    return not any(head and store.holds(commit, head) for head in (known, tried))
-
-
 def taken_back(store: Store, operation: str) -> bool:
     """Whether an operation is out of this clone's history again. It stays where somebody else may
     have it, and where a later write of this clone stands on it."""

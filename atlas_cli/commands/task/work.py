@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ...answers import code, sessions
-from ...env import beginning, unconfirmed, using, who, writing
+from ...env import beginning, using, who, writing
 from ...env.env import Env
 from ...errors import AtlasError, Protocol, Usage
 from ...model import names, times
@@ -225,11 +225,11 @@ def release(
     env = env_of(ctx)
     me, reason = beginning.writer(env), names.say(why, "--why") if why is not None else None
     _single(wanted, proof)
-    paths = {task.path_of(name): name for name in wanted}
     gives = partial(claims.release, receipt=proof, why=reason)
-    rows = tasks_of(unconfirmed.given_back(env, me, paths, gives, "task: release ", reason is None))
+    done = writing.write(env, lambda tree, by: gives(tree, by, wanted), me, "task: release ")
+    rows = tasks_of(writing.records(env, done))
     using.follow(env, me, rows)
-    lines = tuple(f"{row['ref']} is given back{unconfirmed.said(row)}" for row in rows)
+    lines = tuple(f"{row['ref']} is given back" for row in rows)
     return Outcome(one(rows) if len(rows) == 1 else listing(rows), lines, published=False)
 
 
