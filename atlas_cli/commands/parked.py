@@ -1,14 +1,16 @@
 """`atlas parked`: writes of this clone that contradict what others published first."""
 
+import shlex
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
 from .. import records
+from ..answers import stream
 from ..env import beginning, drafting, overtaken, who, wording, writing
 from ..env.env import Env
-from ..errors import AtlasError, NotFound, Refused
+from ..errors import AtlasError, NotFound, Refused, VersionJump
 from ..model import times
 from ..model.change import Change, Decide, Writer
 from ..model.text import Record
@@ -19,7 +21,7 @@ from ..records.board import raising
 from ..records.wish import Wish, of_entry
 from ..sharing import parked
 from ..sharing.parked import unpark
-from ..visible import theirs
+from ..visible import named, theirs
 from . import env_of, limits, noun, verb
 
 app = noun()
@@ -141,6 +143,7 @@ def _status(
 ) -> Change:
     """The change that writes the entry again: its section, or the whole of it."""
     old = of_entry(record) or Wish(record["stream"], text=record["body"], replace=True)
+    _judge_own(env, tree, old, record, base or 0)
     given = Wish(
         old.stream,
         old.heading,
@@ -156,6 +159,27 @@ def _status(
         good_until=old.good_until,
     )
     return wording.entry(env, tree, who, me, given, wording.Options(base=base, new=True))
+
+
+def _judge_own(env: Env, tree: Tree, old: Wish, record: Record, base: int) -> None:
+    """Raises VersionJump if the session has written that section anew since: what was parked is the
+    older text, and would stand in its place."""
+    for part in stream.parts(env.ask, tree, old.stream):
+        same = part.heading == old.heading and part.session == record["session"]
+        if same and not old.replace and part.written > base:
+            heading = shlex.quote(old.heading)
+            raise VersionJump(
+                f"{part.ref} has a newer text of that section by {named(part.session)}",
+                "put into it what still holds of the older one",
+                details={
+                    "ref": part.ref,
+                    "base": base,
+                    "head": part.number,
+                    "body": old.text,
+                    "submit": f"atlas status write {old.stream} --section {heading}"
+                    f" --base {part.number} --file {{draft}}",
+                },
+            )
 
 
 def _common(

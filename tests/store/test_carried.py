@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import Git, Result
+from ..conftest import Atlas, Git, Result
 from .conftest import At
 
 
@@ -180,3 +180,21 @@ def test_a_word_stops_for_what_concerns_its_writer_whether_or_not_the_clone_has_
     first, second = (re.sub(r"@?\b[0-9]+\b", "N", error) for error in errors)
     assert first == second
     assert at("b", "verify", "--full").code == 0
+
+
+def test_what_a_dead_command_left_parked_is_not_put_over_what_its_session_wrote_since(
+    clones: dict[str, str], at: At, atlas: Atlas, tmp_path: Path
+) -> None:
+    mine = ("--session", clones["a"])
+    own = ("status", "write", "--section", "Own", *mine, "-m")
+    at("b", "status", "write", "--section", "B", "-m", "theirs", "--session", clones["b"])
+    killed = atlas(*own, "killed", cwd=tmp_path / "a", ATLAS_FAULT="after_carry:kill")
+    assert killed.code not in range(11), killed
+    assert at("a", *own, "newer").code == 0
+    (parked,) = at("a", "parked", "list").data["items"]
+    stop = at("a", "parked", "take", parked["operation"], *mine)
+    assert (stop.code, "newer text of that section" in stop.json["error"]["message"]) == (3, True)
+    draft = Path(stop.json["error"]["details"]["draft"])
+    assert draft.read_text().strip() == "killed"
+    texts = {part["heading"]: part["body"] for part in at("a", "status").data["sections"]}
+    assert texts["Own"] == "newer"
