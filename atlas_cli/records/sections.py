@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from ..errors import Usage
+from ..visible import visible
 
 _FENCE = r" {0,3}(`{3,}|~{3,})"
 
@@ -57,8 +58,11 @@ def joined(pieces: Iterable[tuple[str, str]]) -> str:
 
 
 def as_heading(text: str | None) -> str:
-    """A heading on one line. Raises Usage if nothing is left of it."""
+    """A heading on one line, without what no terminal shows: whoever reads it can write it. Raises
+    Usage if nothing is left of it."""
     heading = " ".join((text or "").split())
+    if visible(heading) != heading:
+        heading = " ".join("".join(sign for sign in heading if visible(sign) == sign).split())
     if not heading:
         raise Usage("the section has no heading", "name it: --section 'What I did'")
     return heading

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atlas_cli.errors import Usage
-from atlas_cli.records.sections import merged, sections, with_section
+from atlas_cli.records.sections import as_heading, merged, sections, with_section
 
 from .files import FEW
 
@@ -46,6 +46,16 @@ def test_a_heading_is_one_line_however_it_is_given() -> None:
     for nothing in ("", " ", "\n", None):
         with pytest.raises(Usage, match="no heading"):
             with_section("", nothing, "x")
+
+
+@pytest.mark.parametrize("hidden", ["\u202e", "\u200b", "\x1b", "\u3164", "\x00"])
+def test_a_heading_is_what_its_reader_sees(hidden: str) -> None:
+    assert as_heading(f"what {hidden}I did") == "what I did"
+    assert (
+        as_heading("\N{WOMAN}\u200d\N{PERSONAL COMPUTER}") == "\N{WOMAN}\u200d\N{PERSONAL COMPUTER}"
+    )
+    with pytest.raises(Usage, match="no heading"):
+        as_heading(hidden)
 
 
 def test_of_two_sections_with_one_heading_the_first_is_replaced() -> None:
