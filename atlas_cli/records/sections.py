@@ -61,8 +61,9 @@ def as_heading(text: str | None) -> str:
     """A heading on one line, without what no terminal shows: whoever reads it can write it. Raises
     Usage if nothing is left of it."""
     heading = " ".join((text or "").split())
-    if visible(heading) != heading:
-        heading = " ".join("".join(sign for sign in heading if visible(sign) == sign).split())
+    if visible(heading) != heading:  # (what no record can hold stays, to be refused)
+        signs = (sign for sign in heading if visible(sign) == sign or "\ud800" <= sign <= "\udfff")
+        heading = " ".join("".join(signs).split())
     if not heading:
         raise Usage("the section has no heading", "name it: --section 'What I did'")
     return heading
