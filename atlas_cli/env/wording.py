@@ -26,7 +26,6 @@ from . import addressing, reading, receipts, standing, writing
 from . import telling as teller
 from .env import Env
 
-HEADING = 80  # characters of a goal that name a section
 _LEAVES = 5  # words of an entry that say where the rest of it is
 _ASKED, ASKED = "!word", 3600  # noted for a session whose word a push asked for; seconds it holds
 DAY = 86400  # seconds that a warning stands, if nothing else is said
@@ -77,8 +76,7 @@ def heading(env: Env, me: Record, stream: str, goal: int | None = None) -> str:
     """The heading of the session's own section: the one that it wrote last, else its goal. Each
     goal after the first one (by default the one that it works for now) has a section of its own."""
     number = goals.under(me) if goal is None else goal
-    words = " ".join((goals.text_of(me, number) or me["actor"]).split())
-    words = words if len(words) <= HEADING else f"{words[:HEADING].rstrip()} …"
+    words = goals.heading(me, number)
     if number > 1:
         return words
     later = {heading(env, me, stream, other) for other in range(2, len(goals.goals(me)) + 1)}
