@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from .. import callers
 from ..errors import AtlasError
 from ..outcome import Block, Outcome, Table
 from ..worktree import launcher
@@ -20,7 +21,11 @@ from .env import Options
 
 Aim = Callable[[str], str]  # a text as it is, but for the commands in it
 # (What is quoted in a line is somebody else's.)
-_COMMAND = r'"[^"\n]*"|(?<![\w./-])(?:git )?atlas(?P<at> -C \S+)? (?P<name>[a-z]+|--help)\b(?!-)'
+_MARK = rf"(?:{callers.AGENT}=\S+ )?"  # (one that a command has already stays as it is)
+_COMMAND = (
+    rf'"[^"\n]*"|(?<![\w./-])(?P<mark>{_MARK})(?:git )?atlas(?P<at> -C \S+)?'
+    r" (?P<name>[a-z]+|--help)\b(?!-)"
+)
 
 
 def words(options: Options) -> str:
@@ -57,15 +62,15 @@ def _is_this(file: str | None) -> bool:
     return beside or (Path(sys.argv[0]).exists() and Path(file).samefile(sys.argv[0]))
 
 
-def at(words: str, commands: Iterable[str], program: str = "atlas") -> Aim:
+def at(words: str, commands: Iterable[str], program: str = "atlas", mark: str = "") -> Aim:
     """The function that puts a program and such words into each of these commands of Atlas in a
-    text."""
+    text, and the mark of a sub-agent before it."""
     spoken = {"--help", *commands}
 
     def spelled(match: re.Match[str]) -> str:
         if match["name"] not in spoken:
             return match[0]
-        return f"{program}{match['at'] or words} {match['name']}"
+        return f"{match['mark'] or mark}{program}{match['at'] or words} {match['name']}"
 
     return lambda text: re.sub(_COMMAND, spelled, text)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from .. import callers
 from ..answers import words
 from ..answers.sessions import adopted, pulse
 from ..errors import AtlasError
@@ -24,7 +25,7 @@ def drafts(env: Env) -> Drafts:
     """The texts that a stop or a hand edit left in this clone."""
     options = env.options
     aimed = aim.words(options)
-    mine = f"{aim.program(options)}{aimed}"
+    mine = f"{callers.mark()}{aim.program(options)}{aimed}"
     mine += f" --session {options.session}" if options.session else ""
     me = who.session_or_none(env)
     # (what is refused to a session that is over is its own all the same)
