@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from . import __version__, interrupts
+from . import __version__, callers, interrupts
 from .cli.grammar import Page
 from .cli.root import Root
 from .commands import COMMANDS, FACES, GROUPS, HIDDEN
@@ -74,9 +74,10 @@ def call(
         env = Env(options)
         env.words = words
         with watched(None if options.json or options.quiet else watch):
-            return _aimed(_ended(_asked(commands, words, env), talk, env), options)
+            page = words[:1] == ["help"]
+            return _aimed(_ended(_asked(commands, words, env), talk, env), options, page)
     except Page as page:
-        return _aimed(Answer(talk, page.outcome), Options())
+        return _aimed(Answer(talk, page.outcome), Options(), True)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the boundary: a fault of ours is one line too
         return _aimed(_stopped(explained(error), talk, env), env.options if env else Options())
     finally:
@@ -192,9 +193,11 @@ def _go_on(env: Env) -> None:
         fetching.spawn(env.options.directory)
 
 
-def _aimed(answer: Answer, options: Options) -> Answer:
-    """An answer whose commands run as they are printed from where the caller stands."""
-    at = aim.at(aim.words(options), COMMANDS, aim.program(options))
+def _aimed(answer: Answer, options: Options, page: bool = False) -> Answer:
+    """An answer whose commands run as they are printed from where the caller stands. (A page of
+    help is the same for all.)"""
+    mark = "" if page else callers.mark()
+    at = aim.at(aim.words(options), COMMANDS, aim.program(options), mark)
     if answer.error is not None:
         aim.error(answer.error, at)
     return answer._replace(

@@ -96,6 +96,12 @@ def agent() -> str:
     return "".join(filter(_NAME.__contains__, os.environ.get(AGENT, "")))[:100]
 
 
+def mark() -> str:
+    """The words by which a printed command names the sub-agent that it is printed for; empty where
+    none named itself."""
+    return f"{AGENT}={agent()} " if agent() else ""
+
+
 def by_id(caller: str) -> bool:
     """Whether a caller is known by the id that its tool gave it, and not by its process: it is the
     same one in each worktree."""

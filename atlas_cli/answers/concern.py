@@ -3,7 +3,7 @@ session."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ..errors import AtlasError, Failed
 from ..model import times
@@ -24,7 +24,7 @@ from ..store.git import Git
 from . import leases, words
 from .ask import WEEK, Questions
 from .over import in_force
-from .sessions import living, readers
+from .sessions import hearers, living, readers
 from .stream import Part, parts, said
 
 RECORDS = 200  # of a kind, the newest, that are looked through
@@ -316,13 +316,24 @@ def news(ask: Questions, me: Record, view: View, whole: Sequence[Item]) -> list[
 
 def _unheard(ask: Questions, me: Record, whole: Sequence[Item]) -> Iterator[tuple[Item, int]]:
     """The items of others that a session was not told of, each with what it knows of it."""
-    known, alone = ask.local.heard(readers(me)), ask.local.heard([me["id"]])
+    known = knowledge(ask, me)
     for item in whole:
-        # (that an ancestor knows what it wrote itself tells nothing to those that it started)
-        by_ancestor = item.session in me.get("lineage", ())
-        how = (alone if by_ancestor else known).get((item.key, item.version), 0)
+        how = known(item)
         if item.session != me["id"] and how < telling.TOLD:
             yield item, how
+
+
+def knowledge(ask: Questions, me: Record) -> Callable[[Item], int]:
+    """The measure of what a session knows of an item: the most that it was told of it."""
+    heard: dict[int, dict[tuple[str, str], int]] = {}
+
+    def how(item: Item) -> int:
+        ids = hearers(me, item.session)
+        if len(ids) not in heard:
+            heard[len(ids)] = ask.local.heard(ids)
+        return heard[len(ids)].get((item.key, item.version), 0)
+
+    return how
 
 
 def quiet(ask: Questions, me: Record, whole: Sequence[Item]) -> list[Item]:

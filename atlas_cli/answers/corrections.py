@@ -147,11 +147,11 @@ def since(ask: Questions, me: Record, seq: int) -> list[str]:
     """The corrections after a commit of what a session relied on or has read, or whose cause it
     has; its own are not among them, nor is what a digest or a stop has told it. A notice each."""
     lines = []
-    known = ask.local.heard(sessions.readers(me))
     for _, path, record in ask.index.since(correction.FOLDER, seq):
         if record["session"] == me["id"] or not (how := _touches(ask, me, record)):
             continue
         own = correction.KIND.ref(path, record)
+        known = ask.local.heard(sessions.hearers(me, record["session"]))
         if known.get((own, record.get("operation", "")), 0) >= telling.TOLD:
             continue
         row = next(row for row in ask.corrections(record["target"]) if row["ref"] == own)

@@ -14,7 +14,8 @@ from ..model.text import Record
 from ..model.tree import Tree
 from ..records import lease, resources, session
 from ..records.board import gate, task
-from ..records.parts import Part, Warn
+from ..records.over import Said
+from ..records.parts import Part, Warn, said
 from ..visible import named
 from . import sessions
 from .ask import Questions
@@ -45,7 +46,7 @@ def in_force(ask: Questions, tree: Tree, part: Part) -> tuple[Warn, ...]:
     left = []
     for warning in part.warn:
         with suppress(AtlasError):
-            if standing(ask, tree, warning.until, given=(part.at, warning.session)).over:
+            if standing(ask, tree, warning.until, given=said(part, warning)).over:
                 continue
         left.append(warning)
     return tuple(left)
@@ -56,10 +57,10 @@ def standing(
     tree: Tree,
     what: str,
     but: tuple[str, ...] = (),
-    given: tuple[int, str] | None = None,
+    given: Said | None = None,
 ) -> Over:
     """How it stands. Leases of the sessions `but` are in nobody's way, nor such as were taken after
-    what a session wrote at a moment (`given`: both). Raises NotFound if there is no such session,
+    a session said so (`given`). Raises NotFound if there is no such session,
     task or gate, Usage if it is neither a REF nor a time."""
     moment = _moment(what)
     if moment is not None:
@@ -89,7 +90,7 @@ def _moment(text: str) -> int | None:
 
 
 def _lease(
-    ask: Questions, what: str, resource: str, but: tuple[str, ...], given: tuple[int, str] | None
+    ask: Questions, what: str, resource: str, but: tuple[str, ...], given: Said | None
 ) -> Over:
     """A lease is over once nobody holds the resource, or one that overlaps it."""
     holding = [

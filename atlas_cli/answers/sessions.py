@@ -195,6 +195,12 @@ def readers(record: Record) -> list[str]:
     return [record["id"], *record.get("lineage", ())]
 
 
+def hearers(record: Record, writer: str) -> list[str]:
+    """The sessions by whom a session knows what another has written. (That an ancestor knows what
+    it wrote itself tells nothing to those that it started.)"""
+    return [record["id"]] if writer in record.get("lineage", ()) else readers(record)
+
+
 def before(ask: Questions, record: Record) -> Record | None:
     """The session that this one follows: the newest that has ended in its worktree, or that it has
     adopted. None if there was none in the last seven days."""

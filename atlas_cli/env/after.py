@@ -116,7 +116,7 @@ def stop(env: Env, error: AtlasError) -> None:
     try:
         if (me := who.session_or_none(env)) is not None:
             met = collision.met(error.code, error.details)
-            met = met._replace(ref=_kept(env, met.ref))
+            met = met._replace(refs=tuple(_kept(env, ref) for ref in met.refs))
             env.local.stopped(me["id"], met.text(), env.now())
     except AtlasError:
         return

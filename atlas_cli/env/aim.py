@@ -13,16 +13,19 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from .. import callers
 from ..errors import AtlasError
 from ..outcome import Block, Outcome, Table
 from ..worktree import launcher
 from .env import Options
 
 Aim = Callable[[str], str]  # a text as it is, but for the commands in it
+_MARK = rf"(?:{callers.AGENT}=\S+ )?"  # (one that a command has already stays as it is)
 # (What is quoted, for a reader or for a shell, is somebody else's: it stays as it is.)
 _COMMAND = (
     r'"[^"\n]*"|(?<![^\s="(])\'[^\'\n]*\''
-    r"|(?<![\w./-])(?:git )?atlas(?P<at> -C (?:'[^'\n]*'|[^\s']+))? (?P<name>[a-z]+|--help)\b(?!-)"
+    rf"|(?<![\w./-])(?P<mark>{_MARK})(?:git )?atlas(?P<at> -C (?:'[^'\n]*'|[^\s']+))?"
+    r" (?P<name>[a-z]+|--help)\b(?!-)"
 )
 
 
@@ -60,15 +63,15 @@ def _is_this(file: str | None) -> bool:
     return beside or (Path(sys.argv[0]).exists() and Path(file).samefile(sys.argv[0]))
 
 
-def at(words: str, commands: Iterable[str], program: str = "atlas") -> Aim:
+def at(words: str, commands: Iterable[str], program: str = "atlas", mark: str = "") -> Aim:
     """The function that puts a program and such words into each of these commands of Atlas in a
-    text."""
+    text, and the mark of a sub-agent before it."""
     spoken = {"--help", *commands}
 
     def spelled(match: re.Match[str]) -> str:
         if match["name"] not in spoken:
             return match[0]
-        return f"{program}{match['at'] or words} {match['name']}"
+        return f"{match['mark'] or mark}{program}{match['at'] or words} {match['name']}"
 
     return lambda text: re.sub(_COMMAND, spelled, text)
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from .. import callers
 from ..answers import words
 from ..answers.sessions import adopted, pulse
 from ..errors import AtlasError
 from ..model import secrets
 from ..model.text import Record
-from ..records import artifact, status, wish
+from ..records import artifact, goals, status, wish
 from ..records.board import result
 from ..sharing import parked
 from ..worktree.drafts import Drafts, with_file
@@ -24,13 +25,50 @@ def drafts(env: Env) -> Drafts:
     """The texts that a stop or a hand edit left in this clone."""
     options = env.options
     aimed = aim.words(options)
-    mine = f"{aim.program(options)}{aimed}"
+    mine = f"{callers.mark()}{aim.program(options)}{aimed}"
     mine += f" --session {options.session}" if options.session else ""
     me = who.session_or_none(env)
     # (what is refused to a session that is over is its own all the same)
     owner = me["id"] if me else options.session or who.own(env) or ""
     here = None if aimed else Path(options.directory).absolute()
-    return Drafts(_place(env), here, env.local, owner, mine)
+
+    def now(id: str, submit: str) -> str:
+        return _as_it_runs(words.row(env.ask, id), submit, id == owner)
+
+    return Drafts(_place(env), here, env.local, owner, mine, now)
+
+
+def _as_it_runs(row: Record, submit: str, own: bool) -> str:
+    """The command that submits a draft, as it runs now. A word that was to end a session or a goal
+    which is over, or a session that is not the caller's `own`, is a section like any other."""
+    if not row or shlex.split(submit)[:2] != ["atlas", "end"]:
+        return submit
+    given, rest = _options(shlex.split(submit)[2:], ("--goal", "--stream", "--keep"), "--all")
+    left, number = goals.open_goals(row), int(given.get("--goal") or goals.under(row))
+    if own and "ended" not in row and (number in left or "--goal" not in given):
+        more = len(left) > 1 and not given.keys() & {"--goal", "--all"}
+        return f"{submit} --goal {min(left)}" if more else submit  # (it had only this one then)
+    if not {"--section", "--replace"}.intersection(rest):
+        rest = ["--section", goals.heading(row, number), *rest]
+    return shlex.join(["atlas", "status", "write", given.get("--stream", "main"), *rest])
+
+
+def _options(
+    typed: list[str], valued: tuple[str, ...], flag: str
+) -> tuple[dict[str, str], list[str]]:
+    """Some options of a command's words, each with its value, and the other words."""
+    given: dict[str, str] = {}
+    rest: list[str] = []
+    left = iter(typed)
+    for word in left:
+        name, equals, value = word.partition("=")
+        if name in valued:
+            given[name] = value if equals else next(left, "")
+        elif word == flag:
+            given[flag] = ""
+        else:
+            rest.append(word)
+    return given, rest
 
 
 def _place(env: Env) -> tuple[Path, Path]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from ..answers import concern as asked
 from ..answers import corrections
-from ..answers.sessions import readers
+from ..answers.sessions import hearers
 from ..answers.stream import parts
 from ..model import times
 from ..model.text import Record
@@ -69,7 +69,7 @@ def _text(env: Env, me: Record, item: Item) -> str:
     """The text of an item; of a section whose earlier version was told, what has changed since."""
     if item.kind != status.KIND.name:
         return item.text
-    before = env.local.last_told(readers(me), item.key, telling.TOLD)
+    before = env.local.last_told(hearers(me, item.session), item.key, telling.TOLD)
     if before is None:
         return item.text
     stream = item.key.partition(":")[2].partition("#")[0]

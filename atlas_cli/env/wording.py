@@ -10,7 +10,6 @@ from typing import NamedTuple
 from ..answers import concern as asked
 from ..answers import moved
 from ..answers import stream as streams
-from ..answers.sessions import readers
 from ..errors import NotFound, Refused, Usage, VersionJump
 from ..model import names, times
 from ..model.change import Change, Writer
@@ -27,7 +26,6 @@ from . import addressing, reading, receipts, standing, writing
 from . import telling as teller
 from .env import Env
 
-HEADING = 80  # characters of a goal that name a section
 _LEAVES = 5  # words of an entry that say where the rest of it is
 _ASKED, ASKED = "!word", 3600  # noted for a session whose word a push asked for; seconds it holds
 DAY = 86400  # seconds that a warning stands, if nothing else is said
@@ -78,8 +76,7 @@ def heading(env: Env, me: Record, stream: str, goal: int | None = None) -> str:
     """The heading of the session's own section: the one that it wrote last, else its goal. Each
     goal after the first one (by default the one that it works for now) has a section of its own."""
     number = goals.under(me) if goal is None else goal
-    words = " ".join((goals.text_of(me, number) or me["actor"]).split())
-    words = words if len(words) <= HEADING else f"{words[:HEADING].rstrip()} …"
+    words = goals.heading(me, number)
     if number > 1:
         return words
     later = {heading(env, me, stream, other) for other in range(2, len(goals.goals(me)) + 1)}
@@ -212,12 +209,12 @@ def ask(env: Env, me: Record) -> None:
 def _printed(env: Env, tree: Tree, me: Record, stream: str, read: int) -> int:
     """The newest entry up to which each section was printed whole for the session, one by one in
     its stops; `read`, if there is none above it."""
-    known = env.ask.local.heard(readers(me))
+    known = asked.knowledge(env.ask, me)
     for part in sorted(parts.parts(tree, stream), key=lambda part: part.written):
         item = asked.of_part(part, env.now())
         if part.written <= read:
             continue
-        if part.session != me["id"] and known.get((item.key, item.version), 0) < telling.READ:
+        if part.session != me["id"] and known(item) < telling.READ:
             break
         read = part.written
     return read
@@ -235,13 +232,13 @@ def _meets(env: Env, me: Record, about: tuple[str, ...]) -> Callable[[Part], str
     ask = env.ask
     view = asked.view(ask, me, about)._replace(lineage=(), named=(), own="")
     view = view._replace(beside=frozenset(), relies=frozenset())
-    known = ask.local.heard(readers(me))
+    known = asked.knowledge(ask, me)
 
     def words(part: Part) -> str:
         item = asked.of_part(part, env.now())
         reason = concern.concerns(item, view)
         due = reason is not None and reason.weight > concern.NOTICE
-        due = due and known.get((item.key, item.version), 0) < telling.TOLD
+        due = due and known(item) < telling.TOLD
         return reason.words if due and reason else ""
 
     return words
@@ -348,11 +345,11 @@ def carried(env: Env, me: Record, record: Record) -> tuple[list[Record], list[Bl
     """The sections that stand beside what was written and that its writer had not been told of, as
     data and as blocks: as many as go into 120 words, the rest by heading. By this it is told."""
     unseen = set(record.get("unseen", ()))
-    known = env.local.heard(readers(me))
+    known = asked.knowledge(env.ask, me)
     whole = []
     for part in streams.parts(env.ask, env.tree, record["stream"], record["number"]):
         item = asked.of_part(part, env.now())
-        if part.ref in unseen and known.get((item.key, item.version), 0) < telling.TOLD:
+        if part.ref in unseen and known(item) < telling.TOLD:
             whole.append(part)
     if not whole:
         return [], []

@@ -122,7 +122,7 @@ def _intent(env: Env, me: Record, bases: tuple[str, ...], anew: bool) -> Intent:
         env.now,
         bases=tuple(_base(env, env.snapshot, base) for base in bases),
         stops=tuple(stop.text() for stop in stops),
-        met=tuple(stop.ref for stop in stops if stop.code == VersionJump.code),
+        met=tuple(ref for stop in stops if stop.code == VersionJump.code for ref in stop.refs),
         request=_request(env) if operation is not None else None,
         given=operation is not None,
         expect=expectation(expect) if expect is not None else None,

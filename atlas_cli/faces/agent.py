@@ -170,7 +170,7 @@ def edit(given: Given) -> Given | None:
         return None
     verdict = {}
     if held and policy.get("leases") == "stop":
-        tell = telling.to_holder(rows[0]["holder"])
+        tell = f"{callers.mark()}{telling.to_holder(rows[0]['holder'])}"
         verdict = {
             "permissionDecision": "deny",
             "permissionDecisionReason": f"{held}\nDo something else, or tell its holder: {tell}",
@@ -207,7 +207,7 @@ def _also(env: Env, resource: str) -> str:
     for title, text in telling.blocks(env, me, shown):
         lines += [visible(title), *(f"│ {visible(line)}" for line in text.split("\n"))]
     if due[len(shown) :]:
-        lines.append(f"({len(due) - len(shown)} more: git atlas status show)")
+        lines.append(f"({len(due) - len(shown)} more: {callers.mark()}git atlas status show)")
     telling.keep(env, me, rules.TOLD, (row.item for row in shown))
     return "\n".join(lines)
 

@@ -39,6 +39,7 @@ def say(env: Env, due: list[Finding], quiet: bool = False) -> None:
             env.notices.append(f"{error.message}; {error.hint}")
     for other in stops[1:]:
         env.notices.append(f"also: {other.message}: {other.hint}")
+        stops[0].details.setdefault("also", []).append(other.details)
     if stops:
         raise stops[0]
 

@@ -15,7 +15,7 @@ from ..model.tree import Tree
 from . import folding, parts, status
 from .judging import store_id
 from .parts import Part
-from .wish import Base, Wish, back, digest, heir, in_force, made, of_entry, withdrawn
+from .wish import Base, Wish, back, digest, heir, held, in_force, made, of_entry, withdrawn
 
 Files = dict[str, bytes | None]
 
@@ -62,6 +62,8 @@ class _Judged(NamedTuple):
             yield "`sections` does not name the sections of the text"
         if self.record.get("unseen", []) != self.base.unseen():
             yield "`unseen` does not name what its writer had not seen"
+        if "held" in self.record and self.record["held"] != held(self.tree, self._by_writer()):
+            yield "`held` does not name the leases that its warnings wait for"
         for part in self.before:
             yield from self._gone(part)
         yield from self._own()

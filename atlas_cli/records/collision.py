@@ -14,23 +14,25 @@ from ..visible import many
 from . import BY_NAME, is_record, kind_of, session
 
 _STOP = re.compile(r"(\S+) (\d+)(?: (.+?)(?: of (\S+))?)?\Z")
+_BETWEEN = re.compile(r", (?=…|[a-z]+:)")
+MOST = 8  # REFs, and sessions, that a stop keeps of those that it met
 Files = Mapping[str, bytes | None]
 
 
 class Stop(NamedTuple):
-    """Stops of one kind: the code of the error, how often, the REF that was met, and the sessions
-    that had written or hold it."""
+    """Stops of one kind: the code of the error, how often, the REFs that were met (MOST of them),
+    and the sessions that had written or hold these."""
 
     code: str
     often: int
-    ref: str = ""
+    refs: tuple[str, ...] = ()
     sessions: tuple[str, ...] = ()
 
     def text(self) -> str:
         """The value of the trailer `Atlas-Stop`."""
-        ref = f" {self.ref}" if self.ref else ""
-        by = f" of {','.join(self.sessions)}" if self.ref and self.sessions else ""
-        return f"{self.code} {self.often}{ref}{by}"
+        refs = f" {', '.join(self.refs)}" if self.refs else ""
+        by = f" of {','.join(self.sessions)}" if self.refs and self.sessions else ""
+        return f"{self.code} {self.often}{refs}{by}"
 
 
 def read(text: str) -> Stop:
@@ -39,20 +41,39 @@ def read(text: str) -> Stop:
     if match is None:
         return Stop(text, 1)
     sessions = tuple(match[4].split(",")) if match[4] else ()
-    return Stop(match[1], int(match[2]), match[3] or "", sessions)
+    refs = tuple(_BETWEEN.split(match[3])) if match[3] else ()
+    return Stop(match[1], int(match[2]), refs, sessions)
 
 
 def met(code: str, details: Mapping[str, Any]) -> Stop:
-    """The thing that a stop with these details had met."""
+    """The things that a stop with these details had met."""
+    whole = [details, *_rows(details.get("also"))]
+    since = [entry for stop in whole for entry in _rows(stop.get("since"))]
+    refs: dict[str, str] = {}
+    for ref in filter(None, map(_ref, [*whole, *since])):
+        refs.setdefault(ref.partition("@")[0], ref)  # (of one stream the newest entry, named first)
+    by = [entry.get("session") for entry in since]
+    by += [stop.get(key) for stop in whole for key in ("holder", "session")]
+    others = dict.fromkeys(id for id in by if isinstance(id, str) and session.valid(id))
+    return Stop(code, 1, _most(refs.values(), "…"), _most(others))
+
+
+def _rows(value: Any) -> list[Mapping[str, Any]]:
+    rows = value if isinstance(value, list) else []
+    return [row for row in rows if isinstance(row, dict)]
+
+
+def _ref(details: Mapping[str, Any]) -> str:
+    """The REF that details name first; empty if they name none."""
     keys = (("ref", ""), ("resource", "lease:"), ("task", "task:"))
     refs = (f"{lead}{details[key]}" for key, lead in keys if isinstance(details.get(key), str))
-    ref = next((ref for ref in refs if len(ref) < 200 and names.one_line(ref)), "")
-    since = details.get("since")
-    entries = since if isinstance(since, list) else []
-    by = [entry.get("session") for entry in entries if isinstance(entry, dict)]
-    by += [details.get("holder"), details.get("session")]
-    others = (id for id in by if isinstance(id, str) and session.valid(id))
-    return Stop(code, 1, ref, tuple(dict.fromkeys(others)))
+    return next((ref for ref in refs if len(ref) < 200 and names.one_line(ref)), "")
+
+
+def _most(texts: Iterable[str], more: str = "") -> tuple[str, ...]:
+    """The first texts of a list, and a sign that there are more."""
+    whole = tuple(texts)
+    return whole if len(whole) <= MOST else (*whole[:MOST], *filter(None, [more]))
 
 
 def merged(before: Tree, files: Files, refs: Iterable[str]) -> tuple[str, ...]:

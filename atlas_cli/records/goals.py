@@ -13,6 +13,8 @@ from ..model.tree import Tree
 from ..visible import theirs
 from . import session
 
+HEADING = 80  # characters of a goal that name a section
+
 
 def goals(record: Record) -> list[Record]:
     """The goals of a session, in order: `text`, and `over` once that goal has ended. One that named
@@ -37,6 +39,12 @@ def text_of(record: Record, number: int | None = None) -> str:
     every = goals(record)
     at = under(record) if number is None else number
     return str(every[at - 1]["text"] or "") if 0 < at <= len(every) else ""
+
+
+def heading(record: Record, number: int) -> str:
+    """The heading of the section that is written for a goal, from its first words."""
+    words = " ".join((text_of(record, number) or record["actor"]).split())
+    return words if len(words) <= HEADING else f"{words[:HEADING].rstrip()} …"
 
 
 def goal_of(tree: Tree, id: str) -> int | None:

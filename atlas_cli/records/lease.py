@@ -56,14 +56,17 @@ def until(record: Record) -> int | None:
     return min(times.moment(record["expires"]), times.moment(record["at"]) + LONGEST)
 
 
-def began_after(record: Record, moment: int, by: str) -> bool:
+def began_after(record: Record, moment: int, by: str, held: Mapping[str, str]) -> bool:
     """Whether a lease was taken later than what a session wrote at a moment, however often it was
-    renewed or passed on since: the resource was free in between. The clocks of two may differ."""
+    renewed or passed on since: the resource was free in between. `held`: REFs of leases, each with
+    the time since which it was held then. Without that clocks tell, and those of two may differ."""
+    if then := held.get(f"{KIND.name}:{record['resource']}"):
+        return since(record) != then
     margin = 0 if record["holder"] == by else times.SKEW
-    return times.moment(_since(record)) > moment + margin
+    return times.moment(since(record)) > moment + margin
 
 
-def _since(record: Record) -> str:
+def since(record: Record) -> str:
     """The time from which a lease has been held without a gap."""
     return str(record.get("since", record["at"]))
 
@@ -186,7 +189,7 @@ def _held_row(
         "why": why,
         "expires": times.rfc3339(now + seconds[0]),
         "released": None,
-        "since": _since(before) if mine else None,
+        "since": since(before) if mine else None,
         "run": run or None,
         "task": task,
         "goal": before.get("goal") if mine else goals.goal_of(tree, writer.session),
@@ -234,7 +237,7 @@ def _hands(writer: Writer) -> Record:
 
 def _longer(old: Record, writer: Writer, end: int) -> Record:
     expires = times.rfc3339(end)
-    return change.rewritten(old, at=writer.when, since=_since(old), expires=expires)
+    return change.rewritten(old, at=writer.when, since=since(old), expires=expires)
 
 
 def renew(tree: Tree, writer: Writer, resources: Sequence[str], seconds: int | None) -> Change:
@@ -284,7 +287,7 @@ def inherit(tree: Tree, writer: Writer, holder: str) -> dict[str, bytes | None]:
             fields = {
                 **_hands(writer),
                 "token": old["token"] + 1,
-                "since": _since(old),
+                "since": since(old),
                 "goal": goal,
             }
             files[path] = text.dump(change.rewritten(old, **fields))

@@ -3,6 +3,9 @@ only a clone knows, is asked elsewhere; here, in doubt, nothing is over."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 from ..errors import AtlasError
 from ..model import times
 from ..model.tree import Tree
@@ -10,10 +13,18 @@ from ..model.tree import Tree
 _DONE = ("done", "cancelled")
 
 
-def over(tree: Tree, until: str, at: int, given: tuple[int, str] | None = None) -> bool:
+class Said(NamedTuple):
+    """The moment at which a session said "until then", and its id. `held`: the leases that it meant
+    by it, each with the time since which it was held."""
+
+    moment: int
+    by: str
+    held: Mapping[str, str]
+
+
+def over(tree: Tree, until: str, at: int, given: Said | None = None) -> bool:
     """Whether a time has come, a session, a lease, a task or a gate is over, or any other record is
-    there. `given`: the moment at which a session said "until then", and its id: a lease that was
-    taken anew since was over."""
+    there. `given`: when and by whom that was said: a lease that was taken anew since was over."""
     try:
         return times.moment(until) <= at
     except ValueError:

@@ -15,6 +15,7 @@ from ..model.text import Record
 from ..model.tree import Tree
 from ..visible import theirs
 from . import artifact, correction, sections, status, telling
+from .over import Said
 
 NOTE = 40  # words of a line at the head of a section
 
@@ -45,6 +46,7 @@ class Part(NamedTuple):
     by_hand: bool = False
     written: int = 0  # the number of the entry that wrote it
     good_until: str = ""  # the time after which showing it warns
+    held: tuple[tuple[str, str], ...] = ()  # the leases that its warnings wait for, since when held
     corrections: tuple[Record, ...] = ()  # of the entry that wrote it, where it is to be shown
 
     @property
@@ -166,6 +168,7 @@ def _part(record: Record, writer: Record, item: Record, heading: str, text: str)
         tuple(writer.get("unseen", ())),
         written=writer["number"],
         good_until=_time(item.get("good_until")),
+        held=_held(writer.get("held")),
     )
 
 
@@ -173,6 +176,16 @@ def _warn(item: Record, writer: Record) -> Warn:
     return Warn(
         str(item["text"]), str(item.get("until", "")), str(item.get("by", writer["session"]))
     )
+
+
+def said(part: Part, warn: Warn) -> Said:
+    """When, by whom and of which leases a warning at a section says "until then"."""
+    return Said(part.at, warn.session, dict(part.held))
+
+
+def _held(value: Any) -> tuple[tuple[str, str], ...]:
+    rows = value.items() if isinstance(value, dict) else ()
+    return tuple((ref, since) for ref, since in rows if isinstance(since, str))
 
 
 def _time(value: Any) -> str:

@@ -47,6 +47,7 @@ def parse(path: str, data: bytes) -> Record:
             "earlier": list,
             "unseen": "texts",
             "wish": dict,
+            "held": dict,
         },
     )
     stream, number = record["stream"], record["number"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from ..errors import AtlasError
@@ -17,7 +18,7 @@ from ..model.change import Writer
 from ..model.message import Message
 from ..model.text import Record
 from ..model.tree import Tree
-from . import correction, folding, parts, policy, sections, session, status
+from . import correction, folding, lease, parts, policy, sections, session, status
 from .over import over
 from .parts import Part, Warn
 
@@ -215,6 +216,7 @@ def made(tree: Tree, who: Writer, wish: Wish) -> Made:
             head, [*gone, *_left_out(tree, head, wish, own, base)], back(tree, wish)
         ),
         unseen=base.unseen(),
+        held=held(tree, [part for part in whole if part.written == own.written]),
     )
     return Made(record, tuple(whole), tuple(gone))
 
@@ -234,8 +236,21 @@ def standing(tree: Tree, head: Record | None, wish: Wish, at: int) -> list[Part]
 def in_force(tree: Tree, part: Part, at: int) -> tuple[Warn, ...]:
     """The warnings at a section whose end has not come since it was written."""
     return tuple(
-        warn for warn in part.warn if not over(tree, warn.until, at, (part.at, warn.session))
+        warn for warn in part.warn if not over(tree, warn.until, at, parts.said(part, warn))
     )
+
+
+def held(tree: Tree, whole: Iterable[Part]) -> dict[str, str]:
+    """The leases that the warnings at sections wait for, each with the time since which it is held:
+    whatever the clocks say, one that is taken anew later is another."""
+    refs = {warn.until for part in whole for warn in part.warn}
+    kind = f"{lease.KIND.name}:"
+    since = {}
+    for ref in sorted(ref for ref in refs if ref.startswith(kind)):
+        with suppress(AtlasError):
+            if row := lease.current(tree, ref.removeprefix(kind)):
+                since[ref] = lease.since(row)
+    return since
 
 
 def _left_out(tree: Tree, head: Record | None, wish: Wish, own: Part, base: Base) -> list[Part]:

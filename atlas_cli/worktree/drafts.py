@@ -21,7 +21,8 @@ class Drafts:
     """The drafts of a clone, in `drafts/` beside its store. `place`: a trusted folder, and the
     folder below it that holds `drafts/`. No link is followed between the two. `here` is the folder
     that the caller stands in (None: in another than the command is about), `session` the caller's
-    own (empty: none), `mine` the words that a printed command begins with there."""
+    own (empty: none), `mine` the words that a printed command begins with there. `now`: the command
+    that submits a session's draft as it runs now, from the one that was noted with it."""
 
     def __init__(
         self,
@@ -30,9 +31,10 @@ class Drafts:
         local: Notebook,
         session: str,
         mine: str = "atlas",
+        now: Callable[[str, str], str] = lambda _, submit: submit,
     ) -> None:
         self.place, self.here, self.local = place, here, local
-        self.session, self.mine = session, mine
+        self.session, self.mine, self.now = session, mine, now
 
     def listed(self, is_owner: Callable[[str], bool]) -> list[dict[str, str]]:
         """The drafts of some sessions and those that are nobody's, oldest first: `file` as a
@@ -42,7 +44,7 @@ class Drafts:
         for _, file, _ in sorted(self._files()):
             session, submit = self.local.drafted(str(file))
             if not session or is_owner(session):
-                submit = self._printed(submit, file)
+                submit = self._printed(self.now(session, submit), file)
                 row = {"file": self.shown(file), "session": session, "submit": submit}
                 rows.append(row)
         return rows

@@ -18,8 +18,9 @@ from .test_day import ok
     "stop",
     [
         Stop("write_last", 1),
-        Stop("version_jump", 2, "status:main@8", ("bob-261129-aaaaaa", "eve-261129-bbbbbb")),
-        Stop("held", 1, "lease:path:a file of b", ("bob-261129-aaaaaa",)),
+        Stop("read_first", 1, ("status:main@8", "decision:2026-11-29-x-3f9c01", "…")),
+        Stop("version_jump", 2, ("status:main@8",), ("bob-261129-aaaaaa", "eve-261129-bbbbbb")),
+        Stop("held", 1, ("lease:path:a, file of b",), ("bob-261129-aaaaaa",)),
     ],
 )
 def test_a_stop_is_read_back_from_its_trailer(stop: Stop) -> None:

@@ -148,6 +148,19 @@ def test_a_sub_agent_ends_itself_and_not_who_started_it(
     assert (child["you"]["parent"], child["id"] != me) == (me, True)
     assert data(atlas, "begin", **agent)["id"] == child["id"]
     assert data(atlas, "begin", **CLAUDE)["id"] == me
+    # what is printed for it runs as printed
+    data(atlas, "artifact", "put", "notes", "-", data="its notes\n", **agent)
+    marked = "ATLAS_AGENT=a1 atlas end"
+    error = stop(atlas, "end", **agent)
+    assert f"write last: {marked} -m '" in error["hint"]
+    assert f"or {marked} --unchanged 'why'" in error["hint"]
+    lost = ("--expect", "status:main@9", "status", "write", "-m", "its words")
+    assert atlas(*lost, **agent).code == 3
+    (draft,) = data(atlas, "drafts", **agent)["items"]
+    first, *words = shlex.split(draft["submit"])
+    assert (first, words[0]) == ("ATLAS_AGENT=a1", "atlas")
+    assert data(atlas, *words[1:], **CLAUDE, ATLAS_AGENT="a1")["session"] == child["id"]
+    assert "ATLAS_AGENT" not in atlas("help", "leases", **agent).out
     assert data(atlas, "end", **agent)["id"] == child["id"]
     assert data(atlas, "lease", "show", "path:src")["holder"] == me
     assert hook("sub-agent-stop") is None

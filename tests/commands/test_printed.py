@@ -118,3 +118,10 @@ def test_a_hook_prints_what_runs_where_git_was_called(
 )
 def test_only_commands_of_atlas_are_spelled(text: str, printed: str | None) -> None:
     assert aim.at(" -C d", ["sync", "log"], "git atlas")(text) == (printed or text)
+
+
+def test_a_command_for_a_sub_agent_is_marked_once() -> None:
+    at = aim.at(" -C d", ["sync"], "git atlas", "ATLAS_AGENT=a1 ")
+    marked = "ATLAS_AGENT=a1 git atlas -C d sync"
+    assert at("atlas sync; ATLAS_AGENT=a2 atlas sync") == f"{marked}; {marked.replace('a1', 'a2')}"
+    assert at(at("atlas sync")) == marked

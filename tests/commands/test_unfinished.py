@@ -205,8 +205,32 @@ def test_a_text_that_an_ended_session_left_is_listed_for_the_next_one_there(
     other = str(ok(atlas, "begin", "--new", "--actor", "other")["id"])
     assert ok(atlas, "digest")["you"]["drafts"][0]["session"] == begun
     assert f"left by {begun}" in atlas("drafts").out
-    assert ok(atlas, "end") and other != begun
-    words = draft["submit"].replace("--goal 2 ", "")
-    ok(atlas, "begin", "--new")
-    ok(atlas, *shlex.split(words)[1:])
+    (draft,) = ok(atlas, "drafts")["items"]
+    ok(atlas, *shlex.split(draft["submit"])[1:])  # it ends no session of another's
     assert ok(atlas, "drafts")["items"] == []
+    assert "## another goal" in ok(atlas, "status")["body"]
+    assert ok(atlas, "end", "--session", other)["ended"]
+
+
+def test_a_draft_is_submitted_as_listed_whichever_goals_have_ended_since(
+    begun: str, atlas: Atlas
+) -> None:
+    def listed() -> str:
+        return str(ok(atlas, "drafts")["items"][-1]["submit"])
+
+    assert atlas("--expect", "status:main@9", "end", "-m", "of the first goal").code == 3
+    assert "--goal" not in listed()
+    ok(atlas, "begin", "--goal", "the second goal")
+    ok(atlas, "begin", "--goal", "the third goal")
+    words = listed()
+    assert words.endswith(" --goal 1")
+    ok(atlas, *shlex.split(words)[1:])
+    ok(atlas, "begin", "--goal", "test")
+    assert atlas("end", "-m", "a word too late").code == 5, "it has several"
+    number = listed().split("--goal ")[1].split()[0]
+    ok(atlas, "end", "--goal", number, "-m", "That goal is done.")
+    words = listed()
+    assert "--goal" not in words and words.startswith("atlas status write main --section ")
+    ok(atlas, *shlex.split(words)[1:])
+    assert "a word too late" in ok(atlas, "status")["body"]
+    assert ok(atlas, "session", "show", begun)["state"] == "live"

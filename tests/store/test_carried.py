@@ -11,6 +11,7 @@ import pytest
 
 from ..conftest import Atlas, Git, Result
 from .conftest import At
+from .crew import Worker
 
 
 @pytest.fixture
@@ -198,3 +199,37 @@ def test_what_a_dead_command_left_parked_is_not_put_over_what_its_session_wrote_
     assert draft.read_text().strip() == "killed"
     texts = {part["heading"]: part["body"] for part in at("a", "status").data["sections"]}
     assert texts["Own"] == "newer"
+
+
+def test_a_warning_until_a_lease_is_over_stays_over_whatever_the_clocks_say(
+    clones: dict[str, str], at: At, worker: Worker, tmp_path: Path
+) -> None:
+    """Another clone takes the lease in the minute by which the clocks of both may differ."""
+
+    def do(name: str, seconds: int, *args: str) -> Result:
+        own = ("--session", clones[name])
+        env = {"ATLAS_CLOCK_OFFSET": str(seconds)}
+        done = worker(*args, *own, "--json", cwd=tmp_path / name, env=env)
+        assert done.code == 0, done
+        return done
+
+    def warned(name: str, seconds: int) -> bool:
+        return "hands off" in str(do(name, seconds, "status").data)
+
+    take = ("lease", "take", "gpu0", "--why", "w")
+    do("b", 0, *take)
+    write = ("status", "write", "-m", "it is mine", "--warn", "hands off", "--until")
+    do("b", 5, *write, "lease:gpu0")
+    do("b", 6, "lease", "renew", "gpu0")
+    do("b", 6, "status", "write", "-m", "it is mine still")
+    do("a", 7, "sync")
+    assert warned("a", 7) and warned("b", 7)
+    do("b", 10, "lease", "release", "gpu0")
+    do("a", 12, "sync")
+    assert not warned("a", 12)
+    do("a", 3, *take)  # before it was said, by a clock that is behind
+    do("b", 16, "sync")
+    assert not (warned("a", 16) or warned("b", 16) or warned("a", 3000))
+    do("a", 17, "status", "write", "-m", "behind it")
+    assert "hands off" not in str(do("a", 17, "status", "show").data)
+    assert at("a", "verify", "--full").code == 0

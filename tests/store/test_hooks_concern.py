@@ -355,3 +355,24 @@ def test_what_an_ancestor_writes_reaches_those_that_it_started(project: Project)
     out = project.commit("docs/page.md", ATLAS_SESSION=kid)
     assert said(out) == "stop 5 (read first)" and "who started you wrote it" in out.err, out
     project.ok("commit", "-qm", "the same command", ATLAS_SESSION=kid)
+
+
+def test_what_an_ancestor_writes_stops_the_own_write_of_those_that_it_started(
+    project: Project,
+) -> None:
+    ann = project.sessions["ann"]
+    goal = ("begin", "--parent", ann, "--goal", "kid", "--json")
+    project.sessions["kid"] = project.atlas("ann", *goal).data["id"]
+    project.commit("src/y.py", who="kid")
+    write = ("status", "write", "-m")
+    project.atlas("ann", *write, "leave x and y alone", "--on", "src/y.py", "--on", "src/x.py")
+    for who in ("kid", "bob"):
+        stop = project.atlas(who, *write, f"{who}: y", "--on", "src/y.py", code=3)
+        assert "leave x and y alone" in stop.err + stop.out, who
+        project.atlas(who, *write, f"{who}: y", "--on", "src/y.py")
+    # another one that is about none of it hears of it as it writes
+    goal = ("begin", "--parent", ann, "--goal", "second", "--new", "--json")
+    project.sessions["second"] = project.atlas("ann", *goal).data["id"]
+    project.atlas("ann", *write, "the tabs stay", "--on", "src/x.py")
+    out = project.atlas("second", *write, "docs", "--on", "docs/page.md").out
+    assert "the tabs stay" in out and "carried beside it" in out

@@ -97,3 +97,21 @@ def test_who_holds_a_declared_resource_is_on_the_paths_that_mean_it(project: Pro
     write = ("status", "write", "--section", "Rig", "-m", "the rig is slow")
     project.atlas("bob", *write, "--on", "tools/rig/run.py")
     assert said(project.commit("docs/page.md")) == "stop 5 (read first)"
+
+
+def test_the_log_names_all_that_a_stop_met(project: Project) -> None:
+    add = ("decision", "add", "--recommended", "a", "--chosen", "a", "--stance", "agreed")
+    add = (*add, "--for", project.sessions["ann"])
+    for title in ("tabs", "blanks"):
+        project.atlas("bob", *add, "--title", f"the {title}", "--why", "w")
+    project.atlas("bob", "status", "write", "-m", "it reads lines", "--on", "src/x.py")
+    assert said(project.commit("src/x.py")) == "stop 5 (read first)"
+    (stop,) = project.atlas("ann", "log", "--collisions", "--json").data["items"][0]["stops"]
+    assert stop.startswith("read_first 1 ") and stop.endswith(f" of {project.sessions['bob']}")
+    number = project.atlas("bob", "status", "--json").data["number"]
+    items = project.atlas("bob", "decision", "list", "--json").data["items"]
+    met = {*(row["ref"] for row in items), f"status:main@{number}"}
+    assert set(stop.split(" ", 2)[2].partition(" of ")[0].split(", ")) == met and len(met) == 3
+    project.atlas("ann", "status", "write", "-m", "mine: the docs")  # which publishes it
+    rows = project.atlas("ann", "log", "--collisions", "--json").data["items"]
+    assert [row["stops"] for row in rows if row["commit"]] == [[stop]]
