@@ -22,6 +22,7 @@ from .ask import WEEK, Questions
 
 Heads = Mapping[str, str]  # the branches of a remote, and what it says that they are at
 UNASKED: Heads = {}  # it was not asked
+Carried = Mapping[str, Sequence[Record]]  # by session, the marks that others left for it
 MOST = 1000  # code commits that are asked for, the newest first
 DAY = 86400
 _CLEAR = "over, and owes no word"  # noted of a session here: git need not be asked again
@@ -172,14 +173,16 @@ def owed(ask: Questions, me: Record, git: Git | None, ahead: Ahead | None = None
     made = commits_of(git, [me, *others], ahead) if git else {}
     debts = [debt(ask, record, made.get(record["id"], ())) for record in (me, *others)]
     works = [work for due in debts if due for work in due.works]
-    works += [work for row in others if not made.get(row["id"]) for work in _told_of(ask, row)]
+    if elsewhere := [row for row in others if not made.get(row["id"])]:
+        marks = carried(ask)
+        works += [work for row in elsewhere for work in _told_of(ask, row, marks)]
     return Debt(tuple(sorted(works, key=lambda work: work.at))) if works else None
 
 
-def _told_of(ask: Questions, record: Record) -> list[Work]:
-    """The commits that a session's row tells of and no word speaks of: those that it pushed, and
+def _told_of(ask: Questions, record: Record, others: Carried) -> list[Work]:
+    """The commits of a session that rows tell of and no word speaks of: those that were pushed, and
     those that it owed a word for as its tool closed it."""
-    notes = [(mark["commits"], mark) for mark in announced(ask, record)]
+    notes = [(mark["commits"], mark) for mark in announced(ask, record, others)]
     if not notes and rules.is_left(left := record.get("owes")):
         notes = [(rules.commits_in(note), note) for note in rules.later([left], heard(ask, record))]
     return [
@@ -218,16 +221,41 @@ def settled(record: Record) -> bool:
     return "dismissed" in record
 
 
-def announced(ask: Questions, record: Record) -> list[Record]:
-    """The marks of a session that no word came after, whether their push arrived or not."""
-    marks = rules.marks(record)
+def carried(ask: Questions) -> Carried:
+    """The marks of the last week that others left for a session: they pushed its commits."""
+    others: dict[str, list[Record]] = {}
+    for _, record in ask.index.live(session.FOLDER, ask.now - WEEK):
+        for mark in rules.marks(record):
+            if mark.get("session", record["id"]) != record["id"]:
+                others.setdefault(mark["session"], []).append(mark)
+    return others
+
+
+def announced(ask: Questions, record: Record, others: Carried) -> list[Record]:
+    """The marks of a session's commits that no word came after, whether their push arrived or not,
+    and whoever pushed."""
+    id = record["id"]
+    marks = [mark for mark in rules.marks(record) if mark.get("session", id) == id]
+    marks += others.get(id, ())
     return rules.later(marks, heard(ask, record)) if marks else []
 
 
-def pushed(ask: Questions, git: Git, record: Record, heads: Heads = UNASKED) -> list[Record]:
-    """The marks of a session that no word came after, and that count: their tip is on the remote's
-    branch, by this clone's copy of it, or by what the remote says."""
-    return [mark for mark in announced(ask, record) if _is_there(git, mark, heads)]
+def pushed(
+    ask: Questions, git: Git, record: Record, others: Carried, heads: Heads = UNASKED
+) -> list[Record]:
+    """The marks of a session's commits that no word came after, and that count: their tip is on the
+    remote's branch, by this clone's copy of it, or by what the remote says."""
+    return [mark for mark in announced(ask, record, others) if _is_there(git, mark, heads)]
+
+
+def kept(ask: Questions, git: Git, me: Record, heads: Heads) -> list[Record]:
+    """The marks in a session's row that still count, of its own commits and of others'."""
+    marks = []
+    for mark in rules.marks(me):
+        of = row(ask, mark["session"]) if "session" in mark else me
+        if of and rules.later([mark], heard(ask, of)) and _is_there(git, mark, heads):
+            marks.append(mark)
+    return marks
 
 
 def _is_there(git: Git, mark: Record, heads: Heads) -> bool:
@@ -247,38 +275,42 @@ def _copies(git: Git, branch: str, *which: str) -> bytes:
     return b"" if code else out.strip()
 
 
-def _marked(ask: Questions) -> list[Record]:
-    """The rows of the last week that carry marks."""
-    rows = (record for _, record in ask.index.live(session.FOLDER, ask.now - WEEK))
-    return [record for record in rows if record.get("marks") and not settled(record)]
+def _marked(ask: Questions, others: Carried) -> list[Record]:
+    """The rows of the sessions whose commits were pushed with a mark within the last week."""
+    rows = {record["id"]: record for _, record in ask.index.live(session.FOLDER, ask.now - WEEK)}
+    ids = [id for id, record in rows.items() if record.get("marks")]
+    found = (rows.get(id) or row(ask, id) for id in dict.fromkeys([*ids, *others]))
+    return [record for record in found if record and not settled(record)]
 
 
 def untold(ask: Questions, git: Git) -> bool:
     """Whether only the remote can say if a push has arrived: it was within the hour, and this clone
     has no copy of its branch."""
-    marks = (mark for record in _marked(ask) for mark in announced(ask, record))
+    others = carried(ask)
+    marks = (mark for row in _marked(ask, others) for mark in announced(ask, row, others))
     branches = {mark["branch"] for mark in marks if rules.underway(mark, ask.now)}
     return any(not _copies(git, branch) for branch in branches)
 
 
 def without_word(ask: Questions, git: Git, heads: Heads) -> list[Record]:
-    """The pushes to the branches of integration that no word speaks of yet: marks, each with its
-    session, the newest first."""
+    """The pushes to the branches of integration that no word speaks of yet: marks, each with the
+    session whose commits these are, the newest first."""
+    others = carried(ask)
     marks = [
         {"session": record["id"], **mark}
-        for record in _marked(ask)
-        for mark in pushed(ask, git, record, heads)
+        for record in _marked(ask, others)
+        for mark in pushed(ask, git, record, others, heads)
     ]
     return sorted(marks, key=lambda mark: str(mark["at"]), reverse=True)
 
 
-def unfinished(ask: Questions, git: Git, machine: str, heads: Heads) -> list[Record]:
+def unfinished(ask: Questions, git: Git, heads: Heads) -> list[Record]:
     """Sessions of the last seven days that are over, and owe a word, for themselves or for those
-    that they adopted: for records, for what they pushed, for what they had committed when their
-    tool closed them, or for commits in this clone (also where their word came to nothing, and is a
-    draft). Each has `owes`."""
+    that they adopted: for records, for what was pushed of them, for what they had committed when
+    their tool closed them, or for commits in this clone, wherever they were made (also where their
+    word came to nothing, and is a draft). Each has `owes`."""
     owing, silent = set(ask.index.owing()), []
-    unsaid_here = ask.local.drafting()
+    unsaid_here, others = ask.local.drafting(), carried(ask)
     debts: dict[str, list[str]] = {}
     over: dict[str, Record] = {}
     for record in _left(ask, owing):
@@ -287,11 +319,9 @@ def unfinished(ask: Questions, git: Git, machine: str, heads: Heads) -> list[Rec
             continue
         shown = {**ask.shown(owner, f"session:{owner['id']}"), "state": state}
         over[owner["id"]] = {**shown, "last": times.rfc3339(last)}
-        if owes := _owes(ask, git, record, owing, heads):
+        if owes := _owes(ask, git, record, owing, (others, heads)):
             debts.setdefault(owner["id"], []).append(owes)
-        elif record["machine"] == machine and (
-            record["id"] in unsaid_here or not _was_asked(record)
-        ):
+        elif record["id"] in unsaid_here or not _was_asked(record):
             silent.append(record)
     made = commits_of(git, silent)
     for record in silent:
@@ -321,11 +351,17 @@ def _was_asked(record: Record) -> bool:
     )
 
 
-def _owes(ask: Questions, git: Git, record: Record, owing: Collection[str], heads: Heads) -> str:
+def _owes(
+    ask: Questions,
+    git: Git,
+    record: Record,
+    owing: Collection[str],
+    pushes: tuple[Carried, Heads],
+) -> str:
     """The work that a session owes a word for, by the store; empty if nothing is known."""
     if record["id"] in owing and (due := debt(ask, record)):
         return due.text()
-    if marks := pushed(ask, git, record, heads):
+    if marks := pushed(ask, git, record, *pushes):
         return many(sum(mark["commits"] for mark in marks), "commit")
     left = record.get("owes")
     if rules.is_left(left) and rules.later([left], heard(ask, record)):
@@ -336,12 +372,12 @@ def _owes(ask: Questions, git: Git, record: Record, owing: Collection[str], head
 def long_unfinished(ask: Questions, git: Git, machine: str, heads: Heads) -> int:
     """How many sessions that were over more than seven days ago owe a word: as `unfinished` says it
     of younger ones. Of one that committed here git is asked until it is known to owe nothing."""
-    owing, clear = set(ask.index.owing()), ask.local.said(_CLEAR)
+    owing, clear, others = set(ask.index.owing()), ask.local.said(_CLEAR), carried(ask)
     count, silent = 0, []
     for record in _long_over(ask, owing):
         if "adopted_by" in record or settled(record):
             continue
-        if _owes(ask, git, record, owing, heads):
+        if _owes(ask, git, record, owing, (others, heads)):
             count += 1
         elif record["machine"] == machine and not _was_asked(record) and record["id"] not in clear:
             silent.append(record)

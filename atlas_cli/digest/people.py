@@ -25,8 +25,8 @@ def stores(state: State) -> Part | None:
 def unfinished(state: State) -> Part:
     """The sessions that are over, and owe a word."""
     env = state.env
-    asked = (state.ask, env.git, env.store.machine, pushed.heads(env))
-    items = words.unfinished(*asked)
+    heads = pushed.heads(env)
+    items = words.unfinished(state.ask, env.git, heads)
     rows = (
         (item["id"], state.ago(item["last"]), item["owes"], state.words(item, "goal"))
         for item in items
@@ -35,7 +35,7 @@ def unfinished(state: State) -> Part:
         "over, and left no word (it has not happened until someone writes it: atlas session adopt"
         " ID …)"
     )
-    older = words.long_unfinished(*asked)
+    older = words.long_unfinished(state.ask, env.git, env.store.machine, heads)
     many = "that were" if older > 1 else "that was"
     blocks = [f"and {older} {many} over more than seven days ago left no word"] if older else []
     more, columns = "atlas session list --all", "SESSION|LAST WRITE|OWES|GOAL"

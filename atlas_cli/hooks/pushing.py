@@ -3,7 +3,7 @@ whose commits these are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..answers import sessions, words
@@ -72,15 +72,15 @@ def paths(env: Env, me: Record, remote: str, given: str) -> list[str]:
 
 
 class Push(NamedTuple):
-    """A push, judged. `me` is None where no session pushes. `brings`: what it brings of the pusher,
-    and no word speaks of; `paths`: of the pusher's commits."""
+    """A push, judged. `me` is None where no session pushes. `brings`: what it brings of each
+    session, and no word speaks of; `paths`: of a session's commits among it."""
 
     me: Record | None
     where: str  # the branches, for a line
     update: Update
     verdict: Verdict
-    brings: Debt | None = None
-    paths: tuple[str, ...] = ()
+    brings: tuple[Owner, ...] = ()
+    paths: Mapping[str, list[str]] = {}
 
     def findings(self, env: Env) -> list[findings.Finding]:
         """The one stop that names all; what stops nothing becomes a notice."""
@@ -138,25 +138,31 @@ class Push(NamedTuple):
         )
 
     def leave_mark(self, env: Env) -> bool:
-        """Puts a mark into the pusher's row, so that what is pushed without a word has happened for
-        the others, once it is on the remote's branch. Earlier marks stay that got there: of the
-        others this push is the second try. A push does not fail for it. Whether one was left."""
-        owed, me = self.brings, self.me
-        if me is None or owed is None or not owed.commits:
-            return False
-        word = words.newest(env.ask, me)
-        new = rules.mark(self.update.branch, self.update.local, env.now(), owed, self.paths, word)
-        if any(mark["tip"] == new["tip"] for mark in rules.marks(me)):
+        """Puts marks into the pusher's row, one for each session whose commits it brings, so that
+        what is pushed without a word has happened for the others, once it is on the remote's
+        branch. Earlier marks stay that got there: of the others this push is the second try. A push
+        does not fail for it. Whether any was left."""
+        me = self.me
+        there = {(mark["tip"], mark.get("session", "")) for mark in rules.marks(me or {})}
+        new = [self._mark(env, me, owner) for owner in self.brings if me and owner.owed.commits]
+        new = [mark for mark in new if (mark["tip"], mark.get("session", "")) not in there]
+        if me is None or not new:
             return False
         heads = {self.update.branch: self.update.remote_end}
-        before = words.pushed(env.ask, env.git, me, heads)
-        marks = [*before, new][-rules.MARKS :]
+        marks = [*words.kept(env.ask, env.git, me, heads), *new][-rules.MARKS :]
         try:
             writing.write(env, lambda tree, who: session.mark(tree, who, marks), me, "session: ")
         except AtlasError as error:
             env.notices.append(f"the push leaves no mark for the others: {error.message}")
             return False
         return True
+
+    def _mark(self, env: Env, me: Record, owner: Owner) -> Record:
+        """The mark of what the push brings of a session."""
+        row = words.row(env.ask, owner.id)
+        word, paths = words.newest(env.ask, row), self.paths.get(owner.id, ())
+        of, update = owner.id if owner.id != me["id"] else "", self.update
+        return rules.mark(update.branch, update.local, env.now(), owner.owed, paths, word, of)
 
 
 def _due(env: Env, owed: Debt) -> str:
@@ -179,15 +185,18 @@ def judged(
             gained[commit.oid] = commit
     mine = me["id"] if me else ""
     owners = _owners(env, gained.values())
-    brings = next((owner.owed for owner in owners if owner.id == mine), None)
-    if me and brings:
-        whole = _whole(env, me, brings)
+    brings = tuple(owners)
+    if me and (own := next((owner.owed for owner in owners if owner.id == mine), None)):
+        whole = _whole(env, me, own)
         owners = [o._replace(owed=whole) if o.id == mine else o for o in owners]
     within = policy.seconds(env.policy, "word_within")
     verdict = rules.judge_push(owners, mine, env.now(), within, WEEK)
-    paths = [path for commit in gained.values() if mine in commit.sessions for path in commit.paths]
+    paths: dict[str, list[str]] = {}
+    for commit in gained.values():
+        for id in commit.sessions:
+            paths.setdefault(id, []).extend(commit.paths)
     where = f"{', '.join(update.branch for update in updates)} of {remote}"
-    return Push(me, where, updates[0], verdict, brings, tuple(paths))
+    return Push(me, where, updates[0], verdict, brings, paths)
 
 
 def _whole(env: Env, me: Record, brings: Debt) -> Debt:

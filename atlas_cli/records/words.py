@@ -96,9 +96,12 @@ def due(owed: Debt, now: int, within: int) -> int:
     return min(owed.at, now) + within
 
 
-def mark(branch: str, tip: str, at: int, owed: Debt, paths: Iterable[str], word: str) -> Record:
+def mark(
+    branch: str, tip: str, at: int, owed: Debt, paths: Iterable[str], word: str, of: str = ""
+) -> Record:
     """The mark of a push whose commits no word speaks of yet, for the pusher's row. `word` is the
-    operation of the newest word that there was."""
+    operation of the newest word that there was; `of` the session whose commits these are, if that
+    is another."""
     commits = [work for work in owed.works if work.code]
     return {
         "branch": branch,
@@ -108,6 +111,7 @@ def mark(branch: str, tip: str, at: int, owed: Debt, paths: Iterable[str], word:
         "paths": sorted(set(paths))[:PATHS],
         "at": times.rfc3339(at),
         "word": word,
+        **({"session": of} if of else {}),
     }
 
 
@@ -126,7 +130,8 @@ def marks(row: Mapping[str, Any]) -> list[Record]:
 def _is_mark(mark: object) -> bool:
     if not isinstance(mark, dict) or not _has(mark, _MARK):
         return False
-    return all(isinstance(text, str) for text in (*mark["subjects"], *mark["paths"]))
+    texts = (mark.get("session", ""), *mark["subjects"], *mark["paths"])
+    return all(isinstance(text, str) for text in texts)
 
 
 def _has(value: Mapping[str, Any], kinds: Mapping[str, type]) -> bool:

@@ -148,6 +148,32 @@ def test_younger_debt_passes_with_a_line_and_leaves_a_mark(shared: Project, tmp_
     shared.atlas("ann", "end")
 
 
+def test_a_push_of_anothers_commit_leaves_a_mark_of_that_session(
+    shared: Project, tmp_path: Path
+) -> None:
+    """A session that only commits is unfinished on every machine, whoever pushed: where the code is
+    that was pushed, and where it is not."""
+    shared.commit("src/x.py", who="bob")
+    shared.commit("src/y.py")
+    shared.atlas("ann", *STATUS)
+    shared.ok("push", "-q", "origin", "main")
+    clone, bob = tmp_path / "clone", shared.sessions["bob"]
+    shared.ok("clone", "-q", str(tmp_path / "origin.git"), str(clone))
+    begun = shared.worker("-C", str(clone), "begin", "--actor", "eve", "--json", env=OVER)
+    assert [(row["id"], row["owes"]) for row in begun.data["unfinished"]] == [(bob, "1 commit")]
+    [mark] = begun.data["pushed"]
+    assert (mark["session"], mark["commits"], mark["paths"]) == (bob, 1, ["src/x.py"])
+    argv = ("session", "adopt", bob, "--why", "w", "-m", "x.py, too", "--json")
+    assert shared.worker("-C", str(clone), *argv, env=OVER).code == 0
+    begun = shared.worker("-C", str(clone), "digest", "--json", env=OVER)
+    assert begun.data["unfinished"] == begun.data["pushed"] == []
+    shared.commit("src/x.py", who="ann")
+    shared.ok("-c", "core.hooksPath=/dev/null", "push", "-q", "origin", "main")
+    shared.ok("pull", "-q", cwd=str(clone))
+    unmarked = shared.worker("-C", str(clone), "digest", "--json", env=OVER)
+    assert [row["id"] for row in unmarked.data["unfinished"]] == [shared.sessions["ann"]]
+
+
 def test_a_mark_counts_once_its_push_has_arrived(shared: Project, tmp_path: Path) -> None:
     shared.atlas("bob", "config", "set", "word_within", "45m")
     hook = tmp_path / "origin.git/hooks/update"
