@@ -20,7 +20,7 @@ from ..env.env import Env
 from ..errors import AtlasError, Failed, Usage, Violations
 from ..model import times
 from ..outcome import Frame, Outcome, Raw
-from ..sharing.dealing import FRESH
+from ..sharing.dealing import PUSHED
 from ..visible import many, visible
 from . import env_of, single, verb
 
@@ -42,7 +42,7 @@ MOST = 20  # findings that the refusal of a push lists
     "atlas check main..HEAD",
     7,
     9,
-    remote=FRESH,
+    remote=PUSHED,
     limits=(
         (
             "check proves order in the store, not who wrote: trailers can be forged, and what"

@@ -19,7 +19,7 @@ class Dealing(NamedTuple):
 
 USUAL = Dealing()
 FRESH = Dealing(look=True)
-PUSHED = Dealing(look=True, again=True)  # by what git pushes: others have it from then on
+PUSHED = Dealing(look=True, again=True)  # for a verdict on what others have from then on
 EAGER = Dealing(eager=True)
 UNASKED = Dealing(asks=False)
 

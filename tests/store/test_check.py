@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from ..conftest import Atlas, Git
+from .fleet import Fleet, done
 from .hand import Hand, Seen
 from .snap import picture
 
@@ -362,3 +363,23 @@ def test_without_a_store_it_says_so(
     git("remote", "add", "origin", str(tmp_path / "origin.git")), git("branch", "atlas")
     done = atlas("check")
     assert done.code == 7 and "no Atlas store in this clone or on origin" in done.err
+
+
+def test_it_asks_a_remote_that_was_away_a_moment_ago(pair: Fleet, tmp_path: Path) -> None:
+    """As a push does: what others have written since would change the verdict."""
+    fleet, late = pair.copied(tmp_path / "fleet"), {"ATLAS_CLOCK_OFFSET": "17000"}
+    made = fleet.sessions["a"]
+    fleet.git("a", "switch", "-q", "-C", "main", "origin/main")
+    said = f"work\n\nAtlas-Session: {made}\nAtlas-Read: main@0\nAtlas-Word: none"
+    fleet.git("a", "commit", "-q", "--allow-empty", "-m", said)
+    fleet.git("a", "push", "-q", "origin", "main"), fleet.git("b", "fetch", "-q")
+    check = ("check", "--since", "7d", "--json")
+    with fleet.crew(["a", "b"]) as [a, b]:
+        done(b("sync", env=late))
+        a.session = None
+        done(a("begin", "--new", "--actor", "heir", env=late))
+        done(a("session", "adopt", made, "--why", "w", "-m", "It was work.", env=late))
+        away = (fleet.top / "hub.git").rename(fleet.top / "away.git")
+        assert "no word speaks of 1 commit" in done(b(*check, env=late), 9).out
+        away.rename(fleet.top / "hub.git")
+        done(b(*check, env=late))
