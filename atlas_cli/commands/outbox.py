@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ..cli.saving import save
-from ..errors import VersionJump
+from ..env import overtaken
 from ..outcome import Outcome, Table, listing
 from ..sharing import outbox
 from ..store import files
@@ -68,10 +68,6 @@ def import_(ctx: typer.Context, file: File) -> Outcome:
     }
     line = f"{many(len(carried.moved), 'write')} taken in, {len(carried.known)} there already"
     if carried.parked:
-        raise VersionJump(
-            f"{line}; {len(carried.parked)} contradict what is here, and are parked",
-            "atlas parked shows them, atlas parked take ID writes one again on what is there now",
-            code="parked",
-            details=data,
-        )
+        count = len(carried.parked)
+        raise overtaken.contradicted(env, f"{line}; {count} contradict what is here, and are", data)
     return Outcome(data, (line,), published=False)

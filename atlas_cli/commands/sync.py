@@ -2,7 +2,8 @@
 
 import typer
 
-from ..errors import NotPublished, Unknown, VersionJump
+from ..env import overtaken
+from ..errors import NotPublished, Unknown
 from ..outcome import Outcome
 from ..sharing.dealing import UNASKED
 from ..sharing.remote import keep
@@ -32,13 +33,11 @@ def sync(ctx: typer.Context) -> Outcome:
     keep(env.store.home, here=False)
     shared = env.sharing.publish(look=True)
     if shared.parked:
-        raise VersionJump(
+        line = (
             f"{len(shared.parked)} of this clone's writes contradict what others published first,"
-            " and are parked",
-            "atlas parked shows them, atlas parked take ID writes one again on what is there now",
-            code="parked",
-            details={"parked": list(shared.parked)},
+            " and are"
         )
+        raise overtaken.contradicted(env, line, {"parked": list(shared.parked)})
     env.notices += env.sharing.copied()
     if shared.unclear:
         raise Unknown(

@@ -3,13 +3,17 @@ first: their sessions are told of them once."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import records
 from ..answers import leases, sessions, words
+from ..errors import VersionJump
 from ..model import names
 from ..model.text import Record
 from ..records import lease
 from ..sharing import parked
 from ..visible import named
+from . import drafting, who
 from .env import Env
 
 
@@ -31,6 +35,20 @@ def settled(env: Env, me: Record | None) -> list[str]:
             continue
         parked.unpark(env.store, write["operation"])
     return [f"LOST, others were first: {'; '.join(lost)}"] if lost else []
+
+
+def contradicted(env: Env, line: str, details: dict[str, Any]) -> VersionJump:
+    """The stop for writes that others were first at. `line` ends with the verb that they are the
+    subject of. It says where they are by now: parked, or drafts, if nobody can take them."""
+    drafting.of_parked(env)
+    env.notices += settled(env, who.session_or_none(env))
+    if parked.rows(env.store, env.index):
+        where = "parked"
+        hint = "atlas parked shows them, atlas parked take ID writes one again on what is there now"
+    else:
+        where = "kept as drafts, since they cannot be written any more"
+        hint = "atlas drafts lists the texts, each with the command that submits it"
+    return VersionJump(f"{line} {where}", hint, code="parked", details=details)
 
 
 def _is_at_work(env: Env, id: str) -> bool:

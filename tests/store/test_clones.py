@@ -219,6 +219,14 @@ def test_a_lease_that_was_taken_offline_and_lost_is_told_of_once_and_not_parked(
     assert synced.code == 0 and lost in synced.json["notices"]
     assert not any(holder in line for line in fleet.run("a", "log").json["notices"]), "once"
     assert fleet.ok("a", "parked")["total"] == 0
+    job = fleet.ok("a", "task", "add", "one")["id"]
+    fleet.ok("a", "task", "claim", job, "--offline")
+    fleet.ok("a", "task", "done", job, "-m", "It came to this.", "--offline")
+    fleet.ok("b", "task", "claim", job)
+    stop = fleet.run("a", "sync")
+    assert stop.code == 3 and "and are kept as drafts" in stop.json["error"]["message"], stop
+    (draft,) = fleet.ok("a", "drafts")["items"]
+    assert any(draft["file"] in line for line in stop.json["notices"])
 
 
 def test_a_parked_write_that_is_asked_for_again_answers_whatever_its_ref_says(fleet: Fleet) -> None:
