@@ -79,12 +79,14 @@ def task_row(
 
 def came_back(record: Record) -> str:
     """The reason why a task is on offer again, as it is shown; empty if it never was claimed in
-    vain."""
+    vain, or was claimed since and given back without one."""
     entries = record.get("failures", ())
     if not entries or record["state"] == "claimed":
         return ""
     last = entries[-1]
     for what in task.NO_FAILURE:
+        if what in last and last.get("token", record["token"]) != record["token"]:
+            return ""
         if what in last:
             return f"{what} by {last.get('session')}: {correction.plain(last[what])}"
     return task.last_failure(record)

@@ -215,6 +215,9 @@ def test_a_claim_says_all_that_its_worker_must_know(do: Any, repo: Path, quick: 
     assert row["came_back"] == why and f"came back: {why}" in quick("task", "list").out
     assert why in quick("task", "show", second).out
     assert quick("task", "release", second, "--why", " ").code == 2
+    do("task", "claim", second), do("task", "release", second)
+    assert "came_back" not in do("task", "list")["items"][0], "the newest time, for no reason"
+    assert why in quick("task", "show", second).out
     assert do("lease", "show", "rig")["state"] == "released"
     assert do("gate", "list")["total"] == 0 and do("gate", "list", "--all")["total"] == 1
     [then] = do("gate", "list", "--at", head)["items"]

@@ -358,7 +358,6 @@ def released(
     why: str | None = None,
 ) -> Change:
     """The same, but for the leases on what the tasks use."""
-    reason = [{"released": why, "session": writer.session, "at": writer.when}] if why else []
     files: dict[str, bytes | None] = {}
     for name in wanted:
         old = task.get(tree, name)
@@ -366,6 +365,7 @@ def released(
         # A writer may take back a task that it has assigned and nobody has started.
         if claim.get("by") != writer.session or "started" in claim:
             old = proved(tree, writer, name, receipt, live=False)
+        reason = [posting.reason("released", why, old, writer)] if why else []
         past = [*old.get("failures", ()), *reason] or None
         files |= posting.row_files(writer, _in_hand(old), state="open", claim=None, failures=past)
     return posting.change_rows("release", wanted, writer, files)

@@ -249,7 +249,7 @@ def retry(tree: Tree, writer: Writer, wanted: str, why: str, count: int) -> Chan
             code="not_dead",
         )
     _room(in_force, count, 0 if old["state"] == "claimed" else 1)
-    entry = {"retried": why, "session": writer.session, "at": writer.when}
+    entry = reason("retried", why, old, writer)
     return change_row(
         "retry",
         writer,
@@ -261,6 +261,12 @@ def retry(tree: Tree, writer: Writer, wanted: str, why: str, count: int) -> Chan
         retries=0,
         failures=[*failures(old), entry],
     )
+
+
+def reason(what: str, why: str, old: Record, writer: Writer) -> Record:
+    """The entry beside a task's failures that says why it is on offer again: until its next claim,
+    which has another token."""
+    return {what: why, "session": writer.session, "at": writer.when, "token": old["token"]}
 
 
 def failures(old: Record, why: str = "the claim ran out", at: str | None = None) -> list[Record]:
