@@ -1,5 +1,6 @@
 """`atlas correct`: put right a bad write by name, one's own first of all."""
 
+import re
 from typing import Annotated
 
 import typer
@@ -116,28 +117,34 @@ def _corrector(env: Env, ref: str) -> Record:
 
 
 def _cause(env: Env, text: str | None) -> str | None:
-    """The cause as it is stored: a REF with its number, `path@commit` with the path from the root,
-    or words."""
+    """The cause as it is stored: a REF with its number, `path@commit` with the path from the root
+    and the commit's id, or words."""
     if text is None:
         return None
     cause = names.say(text, "--cause")
-    path, at, commit = cause.rpartition("@")
-    if at and correction.path_of_cause(cause):
-        path = reading.resource(env, f"path:{path}").partition(":")[2]
-        _judge_there(env, path, commit)
-        return f"{path}@{commit}"
     kind, colon, _ = cause.partition(":")
     if colon and kind in records.BY_NAME:
         return reading.pinned_ref(env, cause)
-    return cause
+    path, at, commit = cause.rpartition("@")
+    one_word = bool(at and commit and not re.search(r"[\s:@]", path + commit))
+    if not correction.path_of_cause(cause) and not (path and one_word):
+        return cause
+    path = reading.resource(env, f"path:{path}").partition(":")[2]
+    return f"{path}@{_commit(env, path, commit)}"
 
 
-def _judge_there(env: Env, path: str, commit: str) -> None:
-    """A notice that a file is not in a commit, or the commit not here: it may be another's."""
-    if env.git.ask("cat-file", "-e", f"{commit}^{{commit}}")[0]:
-        env.notices.append(f"--cause names the commit {commit}, which is not here")
-    elif env.git.ask("cat-file", "-e", f"{commit}:{path}")[0]:
-        env.notices.append(f"--cause names {named(path)}, which is not in {commit}")
+def _commit(env: Env, path: str, name: str) -> str:
+    """The id of the commit that a name stands for now; the name itself where it is not here, since
+    it may be another's. A notice says that, or that the file is not in it."""
+    asked = f"{name}^{{commit}}\n".encode(errors="surrogateescape")
+    commit, _, rest = env.git.ask("cat-file", "--batch-check", data=asked)[1].partition(b" commit ")
+    if not rest:
+        env.notices.append(f"--cause names the commit {named(name)}, which is not here")
+        return name
+    oid = commit.decode()
+    if env.git.ask("cat-file", "-e", f"{oid}:{path}")[0]:
+        env.notices.append(f"--cause names {named(path)}, which is not in {named(name)}")
+    return oid
 
 
 def _decided(env: Env, fields: Record, mends: tuple[str, str], reach: Reach) -> Decide:

@@ -16,7 +16,7 @@ from ..model.tree import Tree
 from ..records import correction, status, status_write
 from ..store import REMOTE
 from ..visible import named
-from . import receipts, spelling, standing, who
+from . import freshness, receipts, spelling, standing, who
 from .env import Env
 
 
@@ -52,11 +52,14 @@ _NEVER_BARE = {status.KIND.name, "result", "policy"}
 
 def meant(env: Env, text: str) -> str:
     """The REF that a text is, or that the bare id or name stands for which a list prints: of a task
-    rather than of the gate that it clears. Raises Usage if it is the name of two other records."""
+    rather than of the gate that it clears. The remote is asked once for what is not there. Raises
+    Usage if it is the name of two other records."""
     if text.partition(":")[0] in records.BY_NAME or not names.one_line(text):
         return text
     kinds = [kind.name for kind in records.KINDS if kind.name not in _NEVER_BARE]
     meaning = [kind for kind in kinds if _is_there(env, kind, text)]
+    if not meaning and freshness.brought(env):
+        return meant(env, text)
     if "task" in meaning and "gate" in meaning:
         meaning.remove("gate")
     if len(meaning) > 1:

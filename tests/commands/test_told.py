@@ -105,12 +105,17 @@ def test_a_bare_id_is_taken_and_a_cause_that_is_not_there_is_said(
     for cause, notice in (
         (f"x.py@{head}", ""),
         (f"y.py@{head}", f"--cause names y.py, which is not in {head}"),
+        ("x.py@HEAD", ""),
+        ("x.py@main", ""),
+        ("y.py@HEAD", "--cause names y.py, which is not in HEAD"),
+        ("x.py@no-branch", "--cause names the commit no-branch, which is not here"),
         ("x.py@0123456789ab", "--cause names the commit 0123456789ab, which is not here"),
     ):
         done = atlas("correct", bare, "--why", "w", "--cause", cause, "--json")
         assert (done.code, done.data["target"]) == (0, made), done
         assert notice in "\n".join(done.json["notices"]), done
         assert bool(notice) == ("--cause" in str(done.json["notices"])), done
+        assert done.data["cause"] == (cause if "here" in notice else f"{cause[:4]}@{head}")
     found = [made, done.data["ref"]]
     found.append(ok(atlas, "signal", "post", "finding", "-m", "w")["ref"])
     found.append(ok(atlas, "task", "add", "one")["ref"])

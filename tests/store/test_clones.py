@@ -304,3 +304,11 @@ def test_an_answer_says_its_age_where_that_matters_and_what_is_not_there_is_aske
         assert any("it gave no answer since" in line for line in envelope["notices"]), words
         assert envelope["store"]["fetched_at"]
     (fleet.top / "gone.git").rename(fleet.top / "hub.git")
+
+
+def test_a_bare_name_that_another_clone_has_published_is_asked_for(fleet: Fleet) -> None:
+    fleet.ok("a", "status")
+    (fleet.top / "b/k.md").write_text("k\n")
+    fleet.ok("b", "artifact", "put", "k", "k.md")
+    assert fleet.ok("a", "show", "k")["ref"] == "artifact:k@1"
+    assert fleet.run("a", "show", "nothing").json["error"]["message"].endswith("is no REF")
