@@ -48,8 +48,11 @@ _ASK = """\
     atlas-hook %(name)s "$@" && exit 0 || atlas_code=$?
     case $atlas_code in 126 | 127) ;; *) exit $atlas_code ;; esac
   fi
-  %(say)s "atlas: this hook finds no Atlas: install it, run atlas hooks install," \
-    "or take its lines out of $0" >&2
+  atlas_do="install it, then run atlas hooks install,"
+  if [ -x .atlas/atlas ] && ! git ls-files --error-unmatch .atlas/atlas >/dev/null 2>&1; then
+    atlas_do="run .atlas/atlas hooks install,"
+  fi
+  %(say)s "atlas: this hook finds no Atlas on PATH: $atlas_do or take its lines out of $0" >&2
   exit %(missing)s
 """
 # (No file: there may be no room for one, and then neither Atlas nor the other would be told.)

@@ -315,6 +315,15 @@ def test_without_its_python_a_hook_finds_atlas_or_says_how_to_repair_it(
         assert (
             run(folder, env, "checkout", "-q", "-b", f"b{closed}", PATH="/usr/bin:/bin")[0] == 0
         )  # a notice never stops
+    (folder / ".atlas").mkdir()
+    script("#!/bin/sh\n")(folder / ".atlas/atlas")
+    for tracked in (False, True):  # one that the project has brought is no launcher
+        if tracked:
+            run(folder, env, "add", "-f", ".atlas/atlas", PATH="/usr/bin:/bin")
+        err = run(folder, env, *commit, PATH="/usr/bin:/bin")[1]
+        assert ("run .atlas/atlas hooks install" in err) != tracked, err
+        assert ("install it, then run atlas hooks install" in err) == tracked, err
+    run(folder, env, "rm", "-qrf", "--cached", ".atlas", PATH="/usr/bin:/bin")
     (tmp_path / "bin").mkdir()
     script('#!/bin/sh\necho "from PATH $*" >>"$LOG"\n')(tmp_path / "bin/atlas-hook")
     code, err, said = run(folder, env, *commit, PATH=f"{tmp_path}/bin:/usr/bin:/bin")
