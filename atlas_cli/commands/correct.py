@@ -8,7 +8,7 @@ import typer
 from .. import records
 from ..answers import corrections, mending, sessions, words
 from ..answers.corrections import Reach
-from ..env import addressing, beginning, reading, who, writing
+from ..env import addressing, beginning, freshness, reading, who, writing
 from ..env.env import Env
 from ..errors import Protocol
 from ..model import names
@@ -82,6 +82,7 @@ def correct(
         "marks": addressing.marks(env, me, to or [], reason),
     }
     reach = corrections.reach(env.ask, wrong["ref"], writer or "")
+    env.notices += freshness.known(env)  # (others may rely on it, or have read it)
     title = names.say(follow_up, "--follow-up", 200) if follow_up is not None else ""
     written = writing.write(
         env, _decided(env, fields, (title, wrong["ref"]), reach), me, "correction: "

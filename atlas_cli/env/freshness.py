@@ -37,6 +37,12 @@ def say(env: Env, answer: Outcome | AtlasError) -> None:
             return
     elif isinstance(answer.blocks, list | tuple):
         nothing = any(isinstance(block, Table) and not block.rows for block in answer.blocks)
+    env.notices += known(env, nothing)
+
+
+def known(env: Env, nothing: bool = True) -> list[str]:
+    """The line that says how old this clone's copy is, where an answer must say it. `nothing`: the
+    answer is that nothing is there, or may be."""
     copy = copy_of(env.sharing)
-    if copy is not None and (text := line(copy, nothing)):
-        env.notices.append(text)
+    text = line(copy, nothing) if copy is not None else ""
+    return [text] if text else []

@@ -312,3 +312,14 @@ def test_a_bare_name_that_another_clone_has_published_is_asked_for(fleet: Fleet)
     fleet.ok("b", "artifact", "put", "k", "k.md")
     assert fleet.ok("a", "show", "k")["ref"] == "artifact:k@1"
     assert fleet.run("a", "show", "nothing").json["error"]["message"].endswith("is no REF")
+
+
+def test_a_correction_says_by_which_copy_it_names_the_readers(fleet: Fleet) -> None:
+    wrong = fleet.ok("a", "signal", "post", "finding", "-m", "it is so")["ref"]
+    fixed = fleet.run("a", "correct", wrong, "--why", "w")
+    assert "known here" not in str(fixed.json["notices"]), fixed
+    away = (fleet.top / "hub.git").rename(fleet.top / "away.git")
+    fixed = fleet.run("a", "correct", wrong, "--why", "it is not")
+    away.rename(fleet.top / "hub.git")
+    known = [line for line in fixed.json["notices"] if line.startswith("known here: what origin ")]
+    assert fixed.code == 0 and len(known) == 1 and "it gave no answer since" in known[0], fixed
