@@ -279,8 +279,8 @@ def _marked(ask: Questions, others: Carried) -> list[Record]:
     """The rows of the sessions whose commits were pushed with a mark within the last week."""
     rows = {record["id"]: record for _, record in ask.index.live(session.FOLDER, ask.now - WEEK)}
     ids = [id for id, record in rows.items() if record.get("marks")]
-    found = (rows.get(id) or row(ask, id) for id in dict.fromkeys([*ids, *others]))
-    return [record for record in found if record and not settled(record)]
+    marked = (rows.get(id) or row(ask, id) for id in dict.fromkeys([*ids, *others]))
+    return [record for record in marked if record and not settled(record)]
 
 
 def untold(ask: Questions, git: Git) -> bool:
@@ -352,11 +352,7 @@ def _was_asked(record: Record) -> bool:
 
 
 def _owes(
-    ask: Questions,
-    git: Git,
-    record: Record,
-    owing: Collection[str],
-    pushes: tuple[Carried, Heads],
+    ask: Questions, git: Git, record: Record, owing: Collection[str], pushes: tuple[Carried, Heads]
 ) -> str:
     """The work that a session owes a word for, by the store; empty if nothing is known."""
     if record["id"] in owing and (due := debt(ask, record)):

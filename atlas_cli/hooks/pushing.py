@@ -143,9 +143,9 @@ class Push(NamedTuple):
         branch. Earlier marks stay that got there: of the others this push is the second try. A push
         does not fail for it. Whether any was left."""
         me = self.me
-        there = {(mark["tip"], mark.get("session", "")) for mark in rules.marks(me or {})}
+        known = {(mark["tip"], mark.get("session", "")) for mark in rules.marks(me or {})}
         new = [self._mark(env, me, owner) for owner in self.brings if me and owner.owed.commits]
-        new = [mark for mark in new if (mark["tip"], mark.get("session", "")) not in there]
+        new = [mark for mark in new if (mark["tip"], mark.get("session", "")) not in known]
         if me is None or not new:
             return False
         heads = {self.update.branch: self.update.remote_end}
