@@ -386,10 +386,13 @@ def long_unfinished(ask: Questions, git: Git, machine: str, heads: Heads) -> int
     return count
 
 
+OLD = 500  # sessions that were over for seven days, and are looked at for what they owe
+
+
 def _long_over(ask: Questions, owing: Iterable[str]) -> list[Record]:
     """The sessions that were over more than seven days ago and may owe a word."""
     before = ask.now - WEEK
-    rows = {record["id"]: record for record in ask.index.past(session.FOLDER, before)}
+    rows = {record["id"]: record for record in ask.index.past(session.FOLDER, before, OLD)}
     for id in owing:
         record = rows.get(id) or row(ask, id)  # (none that can be read, of what a hand wrote)
         if record and (session.until(record) or 0) <= before:

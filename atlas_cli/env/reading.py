@@ -46,6 +46,7 @@ def _last_look(env: Env, now: int) -> int:
     return number
 
 
+NAMED = 20  # damaged records that a list names
 # Kinds whose ids are others' as well: streams and tasks.
 _NEVER_BARE = {status.KIND.name, "result", "policy"}
 
@@ -185,16 +186,19 @@ def last_good(env: Env, path: str) -> tuple[bytes, bool]:
 
 
 def damaged(env: Env, folder: str = "") -> list[tuple[str, str]]:
-    """(path, what is wrong) of a folder's records that cannot be read. Each becomes a notice, so
-    that no list leaves one out in silence. (The tree itself notices what a hand did to
-    documents.)"""
+    """(path, what is wrong) of a folder's records that cannot be read. The first become notices,
+    the others are counted, so that no list leaves one out in silence. (The tree itself notices what
+    a hand did to documents.)"""
     _ = env.tree  # (which notices what a hand did to documents)
     rows = damage.unreadable(env.index, folder)
     lines = [
         f"{text.replace(path, named(path))}: atlas doctor --fix restores its last good state"
         for path, text in rows
     ]
-    env.notices += env.advised([*lines, *damage.against_rule(env.index, folder)])
+    lines += damage.against_rule(env.index, folder)
+    if len(lines) > NAMED:
+        lines[NAMED:] = [f"{len(lines) - NAMED} records more are damaged: atlas doctor names all"]
+    env.notices += env.advised(lines)
     return rows
 
 

@@ -43,16 +43,17 @@ class Index(Queue):
         )
         return [(row[0], self.loaded(row[1])) for row in rows]
 
-    def past(self, folder: str, upto: int) -> list[Record]:
-        """The readable rows below a folder that were in force until that moment at the latest, but
-        for those of whoever wrote the row and has left a word with it, or since."""
+    def past(self, folder: str, upto: int, most: int) -> list[Record]:
+        """The newest readable rows below a folder that were in force until that moment at the
+        latest, but for those of whoever wrote the row and has left a word with it, or since."""
         rows = self._all(
             "SELECT r.data FROM records r JOIN commits c ON c.seq=r.seq WHERE r.folder=? AND"
             " r.until<=? AND r.data IS NOT NULL AND NOT (r.ref LIKE '%:'||c.session AND EXISTS"
             " (SELECT 1 FROM commits w WHERE w.session=c.session AND w.duty LIKE '%word%' AND"
-            " w.seq>=r.seq)) ORDER BY r.until, r.path",
+            " w.seq>=r.seq)) ORDER BY r.until DESC, r.path LIMIT ?",
             folder,
             upto,
+            most,
         )
         return [self.loaded(row[0]) for row in rows]
 
