@@ -46,7 +46,7 @@ def _last_look(env: Env, now: int) -> int:
     return number
 
 
-NAMED = 20  # damaged records that a list names
+NAMED = 100  # damaged records that a list names
 # Kinds whose ids are others' as well: streams and tasks.
 _NEVER_BARE = {status.KIND.name, "result", "policy"}
 
