@@ -4,7 +4,7 @@ sections that were carried beside it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import NamedTuple
 
 from ..answers import concern as asked
@@ -234,12 +234,18 @@ def _meets(env: Env, me: Record, about: tuple[str, ...]) -> Callable[[Part], str
     view = view._replace(beside=frozenset(), relies=frozenset())
     known = asked.knowledge(ask, me)
 
+    @cache
+    def warm() -> concern.View:  # (asked of git only where something would stop)
+        return view._replace(hot=asked.hot(ask, env.git, view.files))
+
+    def due(item: concern.Item, by: concern.View) -> str:
+        reason = concern.concerns(item, by)
+        stops = reason is not None and reason.weight > concern.NOTICE
+        return reason.words if reason and stops and known(item) < telling.TOLD else ""
+
     def words(part: Part) -> str:
         item = asked.of_part(part, env.now())
-        reason = concern.concerns(item, view)
-        due = reason is not None and reason.weight > concern.NOTICE
-        due = due and known(item) < telling.TOLD
-        return reason.words if due and reason else ""
+        return due(item, view) and due(item, warm())
 
     return words
 

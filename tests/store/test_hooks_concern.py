@@ -346,6 +346,11 @@ def test_a_file_that_the_policy_calls_hot_stops_nobody(project: Project) -> None
     signal(project, "--about", "CHANGELOG.md")
     out = project.commit("CHANGELOG.md")
     assert (out.code, "on CHANGELOG.md" in out.err) == (0, True), out
+    for path, code in (("CHANGELOG.md", 0), ("src/x.py", 3)):  # nor a write of its own
+        about = ("--on", path, "--section")
+        project.atlas("bob", "status", "write", *about, f"Bob on {path}", "-m", "bob's")
+        own = ("status", "write", *about, f"Ann on {path}", "-m", "ann's")
+        project.atlas("ann", *own, code=code)
 
 
 def test_what_an_ancestor_writes_reaches_those_that_it_started(project: Project) -> None:

@@ -202,7 +202,7 @@ def _do(me: Session, task: str, receipt: str, title: str, pause: float, dies: bo
 def _end(me: Session, count: int) -> None:
     """Writes last; stopped, it does what the stop prints."""
     call = me.atlas("end", "-", data=f"{me.name}: {count} tasks done. Nothing is open.\n")
-    for _ in range(4):
+    for _ in range(12):
         if call.code == 0:
             return
         call = me.obey(call) or me.atlas("end")
