@@ -60,8 +60,8 @@ def standing(
     given: Said | None = None,
 ) -> Over:
     """How it stands. Leases of the sessions `but` are in nobody's way, nor such as were taken after
-    a session said so (`given`). Raises NotFound if there is no such session,
-    task or gate, Usage if it is neither a REF nor a time."""
+    a session said so (`given`). Raises NotFound if there is no such session, task or gate, Usage if
+    it is neither a REF nor a time."""
     moment = _moment(what)
     if moment is not None:
         return Over(

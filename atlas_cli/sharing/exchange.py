@@ -268,8 +268,10 @@ class Exchange:
         self.memory.put(
             asked_at=time.time(),
             fetched_at=time.time(),
-            **dict.fromkeys(("failed_at", "away_at"), 0),
-            **dict.fromkeys(("failed", "lost"), ""),
+            failed_at=0,
+            away_at=0,
+            failed="",
+            lost="",
             where=self.where,
         )
 

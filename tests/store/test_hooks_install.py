@@ -444,10 +444,8 @@ def test_the_pre_commit_framework_before_and_after(
     )
 
 
-@pytest.mark.parametrize("tool", ["husky", "lefthook", "git"])
-def test_where_others_write_the_hooks_they_are_told_what_to_add(
-    tool: str, repo: Path, git: Git, atlas: Atlas
-) -> None:
+def owned(tool: str, repo: Path, git: Git) -> Path:
+    """The folder of the hooks of a repository in which a tool, or git, has them."""
     there = {
         "husky": repo / ".husky/_",
         "lefthook": repo / ".git/hooks",
@@ -459,6 +457,14 @@ def test_where_others_write_the_hooks_they_are_told_what_to_add(
         git("config", "core.hooksPath", str(there.relative_to(repo)))
     if tool == "git":
         git("add", ".githooks")
+    return there
+
+
+@pytest.mark.parametrize("tool", ["husky", "lefthook", "git"])
+def test_where_others_write_the_hooks_they_are_told_what_to_add(
+    tool: str, repo: Path, git: Git, atlas: Atlas
+) -> None:
+    there = owned(tool, repo, git)
     before = picture(repo)
     done = atlas("hooks", "install", "--json")
     assert (done.code, done.json["error"]["code"]) == (6, "managed") and difference(
@@ -490,19 +496,9 @@ def test_where_others_write_the_hooks_they_are_told_what_to_add(
 def test_on_request_atlas_goes_into_the_files_of_others_and_out_again(
     tool: str, repo: Path, git: Git, atlas: Atlas
 ) -> None:
-    there = {
-        "husky": repo / ".husky/_",
-        "lefthook": repo / ".git/hooks",
-        "git": repo / ".githooks",
-    }[tool]
-    there.mkdir(parents=True, exist_ok=True)
-    script(f"#!/bin/sh\n# {tool}\n")(there / "pre-commit")
+    owned(tool, repo, git)
     if tool == "husky":
         (repo / ".husky/pre-commit").write_text("echo theirs\n")
-    if tool != "lefthook":
-        git("config", "core.hooksPath", str(there.relative_to(repo)))
-    if tool == "git":
-        git("add", ".githooks")
     before = picture(repo)
     assert "hooks install --write" in atlas("begin", "--goal", "g").err
     done = atlas("hooks", "install", "--write")

@@ -225,8 +225,8 @@ def release(
     env = env_of(ctx)
     me, reason = beginning.writer(env), names.say(why, "--why") if why is not None else None
     _single(wanted, proof)
-    gives = partial(claims.release, receipt=proof, why=reason)
-    done = writing.write(env, lambda tree, by: gives(tree, by, wanted), me, "task: release ")
+    gives = partial(claims.release, wanted=wanted, receipt=proof, why=reason)
+    done = writing.write(env, gives, me, "task: release ")
     rows = tasks_of(writing.records(env, done))
     using.follow(env, me, rows)
     lines = tuple(f"{row['ref']} is given back" for row in rows)
