@@ -40,8 +40,8 @@ def words(options: Options) -> str:
 
 def program(options: Options) -> str:
     """The program of a printed command: `atlas` for who has called this one so, else `git atlas`.
-    The launcher above the folder, else the program that runs, is for who has neither on PATH: by
-    the way from where the caller stands."""
+    The launcher above the folder, by the way from where the caller stands, else the program's own
+    file is for who has neither on PATH."""
     if Path(sys.argv[0]).name in ("atlas", "__main__.py") and _is_this(shutil.which("atlas")):
         return "atlas"
     if shutil.which("git-atlas"):
@@ -52,16 +52,9 @@ def program(options: Options) -> str:
         start = Path.cwd() / os.environ.get("GIT_PREFIX", "")
         for top in (folder, *folder.parents):
             if launcher.lies(top / ".atlas/atlas"):
-                return _way(top / ".atlas/atlas", start)
-        if os.access(own := Path(sys.executable).with_name("atlas"), os.X_OK):
-            return _way(own, start) if own.is_relative_to(start) else shlex.quote(str(own))
-    return "atlas"
-
-
-def _way(file: Path, start: Path) -> str:
-    """The words by which a shell starts a program from a folder."""
-    way = os.path.relpath(file, start)
-    return shlex.quote(way if os.sep in way else f"./{way}")
+                return shlex.quote(os.path.relpath(top / ".atlas/atlas", start))
+    own = Path(sys.executable).with_name("atlas")
+    return shlex.quote(str(own)) if os.access(own, os.X_OK) else "atlas"
 
 
 def _is_this(file: str | None) -> bool:
